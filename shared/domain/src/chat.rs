@@ -1,0 +1,112 @@
+//! What is sent to a language model and what comes back, independent of any provider's wire format.
+
+use serde::{Deserialize, Serialize};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Instructions above the conversation. Not every model knows this role.
+    System,
+    /// The benchmark.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// The text, unmodified.
+    pub content: String,
+}
+
+impl Message {
+    /// A message of the benchmark.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self { role: Role::User, content: content.into() }
+    }
+
+    /// A message of the model.
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Self { role: Role::Assistant, content: content.into() }
+    }
+}
+
+/// How the model is to draw its tokens. Unset fields are not sent: the server's defaults rule, as in the
+/// published runs. `max_tokens` is the exception (see [`Sampling::MAX_TOKENS_DEFAULT`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sampling {
+    /// Softmax temperature, 0 to 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Nucleus probability, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Number of highest-probability tokens kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// Smallest probability kept, relative to the likeliest token, 0 to 1 (vLLM).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_p: Option<f64>,
+    /// -2 to 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// -2 to 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
+    /// 1 is neutral (vLLM).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repetition_penalty: Option<f64>,
+    /// Most tokens of one answer; cut to what the context leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Texts that end an answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// `low`, `medium` or `high`, for reasoning models that take it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<String>,
+}
+
+impl Sampling {
+    /// Tokens of one answer when the configuration does not say, as the published runs used for Claude.
+    pub const MAX_TOKENS_DEFAULT: u32 = 4096;
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// The model ended its answer.
+    Stop,
+    /// `max_tokens` or the context was reached.
+    Length,
+    /// The provider withheld the rest.
+    ContentFilter,
+    /// vLLM's repetition detector ended the answer.
+    Repetition,
+    /// A word of the server that this version does not know.
+    Other(String),
+}
+
+/// Tokens of one model call as the server counted them; servers differ in what they report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens of the whole prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+    /// Tokens generated, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_tokens: Option<u64>,
+    /// Prompt tokens found in the server's prefix cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Generated tokens spent on reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}

@@ -1,0 +1,94 @@
+//! Names of things, each its own type, so that two of them cannot be swapped:
+//!
+//! ```compile_fail
+//! use domain::ids::{ModelLabel, TaskLabel};
+//! fn ask(_model: &ModelLabel, _task: &TaskLabel) {}
+//! let (model, task) = (ModelLabel::new("tiny-llama"), TaskLabel::new("RdfFriendCount-turtle-1"));
+//! ask(&task, &model);
+//! ```
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes the text as it is.
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+text_id!(
+    /// One execution of a benchmark configuration.
+    RunId
+);
+text_id!(
+    /// One language model under test, as the configuration labels it.
+    ModelLabel
+);
+text_id!(
+    /// A task class with its parameters, such as `RdfFriendCount-turtle-1`.
+    TaskLabel
+);
+text_id!(
+    /// One worker process.
+    WorkerId
+);
+text_id!(
+    /// One attempt to record a dialogue: a random UUID, so that two attempts never share it.
+    RecordId
+);
+
+impl RecordId {
+    /// A fresh id, unique without coordination (UUID version 7).
+    pub fn random() -> Self {
+        Self(uuid::Uuid::now_v7().to_string())
+    }
+}
+
+/// The i-th repetition of a task for a model, from 0. It selects the case of a list task.
+pub type Iteration = u32;
+
+/// What identifies a dialogue within its run: no two planned dialogues share it, and the same key always
+/// asks the same question.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DialogueKey {
+    /// The model asked.
+    pub model: ModelLabel,
+    /// The task set.
+    pub task: TaskLabel,
+    /// The repetition, from 0.
+    pub iteration: Iteration,
+}
+
+impl fmt::Display for DialogueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.model, self.task, self.iteration)
+    }
+}

@@ -1,0 +1,29 @@
+//! The nouns of kgfleet and their rules. No IO, no async, no clock.
+//!
+//! Reading order: [`ids`] names things, [`chat`] is what goes to a model and comes back, [`dialogue`] is
+//! one prompt-answer-evaluate loop, [`outcome`] is how it ended, [`record`] is what is kept of it,
+//! [`seed`] makes all of it repeatable.
+
+pub mod chat;
+pub mod dialogue;
+pub mod ids;
+pub mod outcome;
+pub mod provenance;
+pub mod record;
+pub mod retry;
+pub mod seed;
+
+pub use chat::{FinishReason, Message, Role, Sampling, Usage};
+pub use dialogue::{Answer, Prompt, PromptKind, Round};
+pub use ids::{DialogueKey, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
+pub use outcome::{FailureCause, Outcome};
+pub use provenance::{ModelProvenance, Provenance, TaskProvenance};
+pub use record::{Attempt, Record};
+pub use retry::RetryAdvice;
+
+/// The scores of one dialogue, in the shape of LLM-KG-Bench result files: single-shot tasks map score names
+/// to numbers, multi-shot tasks map `"0"`, `"1"`, …, `"mean"`, `"max"`, `"meanExt"`, `"last"` to such maps.
+pub type Scores = serde_json::Map<String, serde_json::Value>;
+
+/// What explains the scores of one dialogue; same shape as [`Scores`], any JSON value as leaf.
+pub type Infos = serde_json::Map<String, serde_json::Value>;

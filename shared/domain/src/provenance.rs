@@ -1,0 +1,55 @@
+//! What makes a record explain itself: which versions asked, which model answered, how it was sampled.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::Sampling;
+
+/// Everything beside the texts that a record needs to be understood years later.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of kgfleet that ran the dialogue.
+    pub kgfleet: String,
+    /// The exercise.
+    pub task: TaskProvenance,
+    /// The model.
+    pub model: ModelProvenance,
+    /// What was asked of the sampler.
+    pub sampling: Sampling,
+    /// Seed of this dialogue, sent to servers that take one.
+    pub seed: u64,
+}
+
+/// Where the exercise came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProvenance {
+    /// Task class, such as `RdfFriendCount`.
+    pub class: String,
+    /// Version of the task class, as in published results.
+    pub version: String,
+    /// Identifier of the case.
+    pub case: String,
+    /// Name of the pack.
+    pub pack: String,
+    /// Hash of the pack's manifest, hexadecimal SHA-256.
+    pub pack_hash: String,
+    /// Version of the scoring rules, compatibility switches and limits included.
+    pub scorer: String,
+}
+
+/// Which model answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelProvenance {
+    /// Connector, such as `openai-compatible`.
+    pub connector: String,
+    /// The name asked for.
+    pub requested: String,
+    /// The name the server gave in its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<String>,
+    /// The server's fingerprint of its build and configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_fingerprint: Option<String>,
+    /// Where it was reached; never with a key in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+}
