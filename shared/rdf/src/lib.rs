@@ -1,1 +1,27 @@
-//! (under construction)
+//! RDF and SPARQL for the benchmark: parse, write and compare graphs, and run the queries that models write.
+//!
+//! This is the only crate that names Oxigraph's libraries. Everything it reads is hostile: documents and queries come
+//! from language models. What a library call cannot bound (memory, time inside a sort, the stack of a deep parse) is
+//! bounded by the process around it; see [`query::execute`].
+
+pub mod cache;
+pub mod format;
+pub mod graph;
+pub mod normal;
+pub mod prefixes;
+pub mod query;
+pub mod scan;
+pub mod tolerant;
+
+pub use cache::{GraphCache, LoadedGraph};
+pub use format::RdfFormat;
+pub use graph::{BASE_IRI, Graph, SyntaxError};
+pub use normal::{NormalForm, normal_lines, normal_text};
+pub use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
+pub use prefixes::PrefixTable;
+pub use query::{
+    Dialect, ExecutionError, PreparedQuery, QueryGraph, QueryLimits, QuerySyntaxError, Solutions, Value,
+    iri_suffix, prepare, query_iris,
+};
+pub use scan::{ScanFinding, ScanLimits};
+pub use tolerant::parse_turtle_tolerantly;
