@@ -1,1 +1,28 @@
-//! (under construction)
+//! The benchmark itself: what is asked, how an answer is judged, when a dialogue ends.
+//!
+//! Everything here is a pure function of its inputs: no clock, no files, no network. Reading order:
+//! [`class`] lists the task classes of the papers, [`exercise`] is the contract each of them fulfils,
+//! [`families`] holds one folder per class, [`dialogue`] folds verdicts into the scores of a dialogue,
+//! [`wording`] turns prompts into text, [`task`] puts a task together from data.
+//!
+//! The scoring rules are those of LLM-KG-Bench 3 (Meyer et al., ESWC 2025); [`text`] owns the places where they
+//! lean on the semantics of Python's standard library.
+
+pub mod aggregate;
+pub mod class;
+pub mod dialogue;
+pub mod exercise;
+pub mod families;
+pub mod graphs;
+pub mod task;
+pub mod text;
+pub mod wording;
+
+pub use class::{TaskClass, UnknownClass};
+pub use dialogue::{Dialogue, Evaluation, Next};
+pub use exercise::{
+    CaseError, CaseInput, Compat, Effort, EvaluationLimits, Exercise, FollowUp, Limit, Shots, Stage, Verdict,
+};
+pub use graphs::{GraphLibrary, LoadedGraph};
+pub use task::{Case, CaseData, Step, Task, TaskData};
+pub use wording::{Fields, Template, TemplateError, Wording};

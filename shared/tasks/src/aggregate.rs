@@ -1,0 +1,104 @@
+//! Scores of several rounds put together: `mean`, `max`, `meanExt`.
+//!
+//! A key that some rounds lack counts as 0 there; a key that every round lacks is left out. `meanExt` pads the
+//! rounds to the most answers possible by repeating the last one, so that a dialogue that stopped early keeps its
+//! final value.
+
+use domain::Scores;
+use serde_json::Value;
+
+/// The three aggregates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Aggregates {
+    /// Mean over the rounds held.
+    pub mean: Scores,
+    /// Best round.
+    pub max: Scores,
+    /// Mean over all rounds possible.
+    pub mean_extended: Scores,
+}
+
+/// Aggregates `keys` over the scores of the rounds. Sums run from the first round to the last in double
+/// precision and are divided once, which fixes every bit of the result.
+pub fn aggregate(rounds: &[&Scores], keys: &[&str], rounds_max: usize) -> Aggregates {
+    let mut aggregates = Aggregates::default();
+    for &key in keys {
+        if rounds.iter().all(|scores| !scores.contains_key(key)) {
+            continue;
+        }
+        let mut values: Vec<f64> =
+            rounds.iter().map(|scores| scores.get(key).and_then(Value::as_f64).unwrap_or(0.0)).collect();
+        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        aggregates.mean.insert(key.into(), mean(&values).into());
+        aggregates.max.insert(key.into(), max.into());
+        if let Some(&last) = values.last() {
+            values.resize(values.len().max(rounds_max), last);
+        }
+        aggregates.mean_extended.insert(key.into(), mean(&values).into());
+    }
+    aggregates
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn rounds(values: &[Value]) -> Vec<Scores> {
+        values.iter().map(|value| value.as_object().unwrap().clone()).collect()
+    }
+
+    fn aggregated(values: &[Value], keys: &[&str]) -> Aggregates {
+        let rounds = rounds(values);
+        aggregate(&rounds.iter().collect::<Vec<_>>(), keys, 3)
+    }
+
+    #[test]
+    fn an_early_stop_keeps_its_last_value_in_mean_ext() {
+        let sums = aggregated(&[json!({"combined": 0.2}), json!({"combined": 1.0})], &["combined"]);
+        assert_eq!(sums.mean["combined"], 0.6);
+        assert_eq!(sums.max["combined"], 1.0);
+        assert_eq!(sums.mean_extended["combined"], 0.733_333_333_333_333_4);
+    }
+
+    #[test]
+    fn missing_keys_count_as_zero_and_absent_keys_are_left_out() {
+        let sums = aggregated(
+            &[
+                json!({"answerParse": 0.0, "combined": 0.0}),
+                json!({"answerParse": 0.0, "combined": 0.0}),
+                json!({"answerParse": 1.0, "f1measure": 0.0, "combined": 0.2}),
+            ],
+            &["answerParse", "f1measure", "combined", "precision"],
+        );
+        assert_eq!(sums.mean["answerParse"], 1.0 / 3.0);
+        assert_eq!(sums.mean["f1measure"], 0.0);
+        assert_eq!(sums.mean["combined"], 0.2 / 3.0);
+        assert!(!sums.mean.contains_key("precision"));
+    }
+
+    #[test]
+    fn sums_keep_the_rounding_of_left_to_right_addition() {
+        let round = json!({"combined": 0.2});
+        let sums = aggregated(&[round.clone(), round.clone(), round], &["combined"]);
+        assert_eq!(sums.mean["combined"], 0.200_000_000_000_000_04);
+    }
+
+    proptest! {
+        #[test]
+        fn mean_lies_between_extremes(values in proptest::collection::vec(0.0..1.0_f64, 1..4)) {
+            let maps: Vec<Value> = values.iter().map(|value| json!({"k": value})).collect();
+            let sums = aggregated(&maps, &["k"]);
+            let mean = sums.mean["k"].as_f64().unwrap();
+            let max = sums.max["k"].as_f64().unwrap();
+            prop_assert!(mean <= max + 1e-12);
+            prop_assert!(values.iter().all(|value| *value <= max));
+        }
+    }
+}

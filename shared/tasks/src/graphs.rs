@@ -1,0 +1,90 @@
+//! Named graphs that cases refer to: read and indexed once per process, on first use, and shared.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat};
+
+use crate::exercise::CaseError;
+
+/// A graph ready for queries, with the prefixes its document declares.
+#[derive(Clone)]
+pub struct LoadedGraph {
+    /// The triples.
+    pub graph: QueryGraph,
+    /// The prefixes.
+    pub prefixes: PrefixTable,
+}
+
+/// How to get a graph's document.
+type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
+
+struct NamedGraph {
+    format: RdfFormat,
+    source: Source,
+    loaded: OnceLock<Result<Arc<LoadedGraph>, CaseError>>,
+}
+
+/// The graphs known by name. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct GraphLibrary {
+    graphs: Arc<BTreeMap<String, NamedGraph>>,
+}
+
+impl fmt::Debug for GraphLibrary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.graphs.keys()).finish()
+    }
+}
+
+/// Collects the graphs of a [`GraphLibrary`].
+#[derive(Default)]
+pub struct GraphLibraryBuilder {
+    graphs: BTreeMap<String, NamedGraph>,
+}
+
+impl GraphLibraryBuilder {
+    /// Adds a graph whose document `source` reads when it is first needed. A later graph of the same name wins.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: impl Into<String>,
+        format: RdfFormat,
+        source: impl Fn() -> Result<Vec<u8>, String> + Send + Sync + 'static,
+    ) -> Self {
+        let graph = NamedGraph { format, source: Box::new(source), loaded: OnceLock::new() };
+        self.graphs.insert(name.into(), graph);
+        self
+    }
+
+    /// The library.
+    pub fn build(self) -> GraphLibrary {
+        GraphLibrary { graphs: Arc::new(self.graphs) }
+    }
+}
+
+impl GraphLibrary {
+    /// An empty builder.
+    pub fn builder() -> GraphLibraryBuilder {
+        GraphLibraryBuilder::default()
+    }
+
+    /// The graph of that name. The first caller reads and indexes it, all others wait for that.
+    pub fn get(&self, name: &str) -> Result<Arc<LoadedGraph>, CaseError> {
+        let named = self.graphs.get(name).ok_or_else(|| CaseError::MissingGraph { name: name.to_owned() })?;
+        named.loaded.get_or_init(|| named.load(name)).clone()
+    }
+}
+
+impl NamedGraph {
+    fn load(&self, name: &str) -> Result<Arc<LoadedGraph>, CaseError> {
+        let bad = |message: String| CaseError::BadGraph { name: name.to_owned(), message };
+        let document = (self.source)().map_err(bad)?;
+        let graph = Graph::parse_bytes(&document, self.format, None).map_err(|e| bad(e.to_string()))?;
+        Ok(Arc::new(LoadedGraph {
+            prefixes: graph.prefixes().clone(),
+            graph: QueryGraph::from_graph(&graph),
+        }))
+    }
+}

@@ -1,0 +1,223 @@
+//! A task put together from data: its cases, its wording, and the step function that a reader of the benchmark
+//! wants to see.
+
+use std::sync::Arc;
+
+use domain::{Iteration, Prompt, PromptKind, TaskLabel};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::class::TaskClass;
+use crate::dialogue::{Dialogue, Evaluation, Next};
+use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, FollowUp};
+use crate::families;
+use crate::graphs::GraphLibrary;
+use crate::wording::{TemplateError, Wording};
+
+/// A task as packs store it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskData {
+    /// The published label, such as `RdfFriendCount-turtle-1`.
+    pub label: TaskLabel,
+    /// Class name, see [`TaskClass::resolve`].
+    pub class: String,
+    /// Version of the class.
+    pub version: String,
+    /// Parameters, such as `graphFormat`.
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+    /// Templates by prompt kind.
+    pub wording: Wording,
+    /// The cases, in order: iteration `i` uses case `i` modulo their number.
+    pub cases: Vec<CaseData>,
+}
+
+/// A case as packs store it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaseData {
+    /// Identifier, unique within the task.
+    pub uid: String,
+    /// What evaluation needs, in the field names of `condensedTaskData`. This is what result files show.
+    pub data: Map<String, Value>,
+    /// Texts that only prompts need, by placeholder name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub prompt: Map<String, Value>,
+    /// Recorded first prompts of imported packs: repetition `r` of the case uses entry `r` modulo their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_prompts: Vec<String>,
+    /// An answer that scores full marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_answer: Option<String>,
+    /// An answer that does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong_answer: Option<String>,
+    /// An answer that cannot be read at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malformed_answer: Option<String>,
+}
+
+/// A case with its exercise.
+pub struct Case {
+    /// As stored.
+    pub data: CaseData,
+    exercise: Arc<dyn Exercise>,
+}
+
+impl Case {
+    /// Ready to be judged.
+    pub fn exercise(&self) -> &Arc<dyn Exercise> {
+        &self.exercise
+    }
+}
+
+/// A task ready to be run.
+pub struct Task {
+    /// The published label.
+    pub label: TaskLabel,
+    /// Class name as published.
+    pub class_name: String,
+    /// The class.
+    pub class: TaskClass,
+    /// Version of the class.
+    pub version: String,
+    /// Parameters.
+    pub parameters: Map<String, Value>,
+    wording: Wording,
+    cases: Vec<Case>,
+}
+
+/// What a dialogue does after the answers it has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Ask this.
+    Ask(Prompt),
+    /// It is over.
+    Done(Evaluation),
+}
+
+impl Task {
+    /// Reads a task: every case is parsed and checked here, so that no dialogue meets a broken one.
+    pub fn build(data: TaskData, graphs: &GraphLibrary, compat: Compat) -> Result<Self, TaskError> {
+        let in_task = |case: &str, source: CaseError| TaskError {
+            task: data.label.clone(),
+            case: case.to_owned(),
+            source,
+        };
+        let class =
+            TaskClass::resolve(&data.class, &data.version).map_err(|e| in_task("-", CaseError::Class(e)))?;
+        if data.cases.is_empty() {
+            return Err(in_task("-", CaseError::Field { field: "cases", expected: "at least one case" }));
+        }
+        let mut cases = Vec::with_capacity(data.cases.len());
+        for case in data.cases {
+            let input = CaseInput {
+                class: &data.class,
+                version: &data.version,
+                parameters: &data.parameters,
+                data: &case.data,
+                first_prompt: case.first_prompts.first().map(String::as_str),
+            };
+            match families::exercise(&input, graphs, compat) {
+                Ok(exercise) => cases.push(Case { data: case, exercise: exercise.into() }),
+                Err(error) => {
+                    return Err(TaskError { task: data.label, case: case.uid, source: error });
+                }
+            }
+        }
+        Ok(Self {
+            label: data.label,
+            class_name: data.class,
+            class,
+            version: data.version,
+            parameters: data.parameters,
+            wording: data.wording,
+            cases,
+        })
+    }
+
+    /// The cases, in order.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    /// The case of an iteration: strict round robin.
+    pub fn case(&self, iteration: Iteration) -> &Case {
+        &self.cases[self.case_index(iteration)]
+    }
+
+    /// The index of an iteration's case.
+    pub fn case_index(&self, iteration: Iteration) -> usize {
+        iteration as usize % self.cases.len()
+    }
+
+    /// The first prompt of an iteration, a pure function of the question seed and the iteration.
+    pub fn first_prompt(&self, iteration: Iteration, question_seed: u64) -> Result<Prompt, TemplateError> {
+        let case = self.case(iteration);
+        let text = if case.data.first_prompts.is_empty() {
+            let opening = case.exercise.opening(question_seed);
+            self.wording.render(PromptKind::First, |name| {
+                opening
+                    .get(name)
+                    .map(String::as_str)
+                    .or_else(|| case.data.prompt.get(name)?.as_str())
+                    .or_else(|| case.data.data.get(name)?.as_str())
+                    .or_else(|| self.parameters.get(name)?.as_str())
+            })?
+        } else {
+            let repetition = iteration as usize / self.cases.len();
+            case.data.first_prompts[repetition % case.data.first_prompts.len()].clone()
+        };
+        Ok(Prompt { kind: PromptKind::First, text })
+    }
+
+    /// The text of a follow-up.
+    pub fn follow_up(&self, follow_up: &FollowUp) -> Result<Prompt, TemplateError> {
+        let text = self.wording.render(follow_up.kind, |name| {
+            follow_up
+                .fields
+                .get(name)
+                .map(String::as_str)
+                .or_else(|| self.parameters.get(name).and_then(Value::as_str))
+        })?;
+        Ok(Prompt { kind: follow_up.kind, text })
+    }
+
+    /// The benchmark in one function: from the answers so far to the next prompt or the final scores. Running
+    /// dialogues keep a [`Dialogue`] instead, so that no answer is judged twice; both give the same.
+    pub fn step(
+        &self,
+        iteration: Iteration,
+        question_seed: u64,
+        answers: &[&str],
+        effort: &Effort,
+    ) -> Result<Step, TemplateError> {
+        let exercise = &self.case(iteration).exercise;
+        let mut dialogue = Dialogue::new(exercise.shots());
+        let mut next = None;
+        for answer in answers {
+            match dialogue.take(exercise.judge(answer, effort)) {
+                Next::Ask(follow_up) => next = Some(follow_up),
+                Next::Done(evaluation) => return Ok(Step::Done(evaluation)),
+            }
+        }
+        let prompt = match next {
+            None => self.first_prompt(iteration, question_seed)?,
+            Some(follow_up) => self.follow_up(&follow_up)?,
+        };
+        Ok(Step::Ask(prompt))
+    }
+}
+
+/// A task of a pack cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("task `{task}`, case `{case}`: {source}")]
+pub struct TaskError {
+    /// The task.
+    pub task: TaskLabel,
+    /// The case.
+    pub case: String,
+    /// Why.
+    pub source: CaseError,
+}

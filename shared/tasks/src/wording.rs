@@ -1,0 +1,116 @@
+//! Prompt texts: templates are data of a pack, the values of their placeholders come from cases and evaluations.
+
+use std::collections::BTreeMap;
+
+use domain::PromptKind;
+use serde::{Deserialize, Serialize};
+
+/// Values for placeholders, by name.
+pub type Fields = BTreeMap<String, String>;
+
+/// A prompt with placeholders written `{{name}}`. Everything else, single braces included, stands for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Template(String);
+
+/// A template cannot be filled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A placeholder has no value.
+    #[error("no value for the placeholder `{{{{{name}}}}}`")]
+    NoValue {
+        /// Its name.
+        name: String,
+    },
+    /// `{{` without `}}`.
+    #[error("a placeholder is opened with `{{{{` and never closed")]
+    Unclosed,
+    /// The pack has no template for this kind of prompt.
+    #[error("the task has no wording for `{0}` prompts")]
+    NoTemplate(PromptKind),
+}
+
+impl Template {
+    /// Takes the text as it is; it is checked when it is filled.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text with placeholders.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text with every placeholder replaced by what `value` gives for its name. Values are not looked into:
+    /// a `{{` in a value stays as it is.
+    pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<String, TemplateError> {
+        let mut text = String::with_capacity(self.0.len() * 2);
+        let mut rest = self.0.as_str();
+        while let Some((before, after)) = rest.split_once("{{") {
+            let (name, after) = after.split_once("}}").ok_or(TemplateError::Unclosed)?;
+            let name = name.trim();
+            text.push_str(before);
+            text.push_str(value(name).ok_or_else(|| TemplateError::NoValue { name: name.to_owned() })?);
+            rest = after;
+        }
+        text.push_str(rest);
+        Ok(text)
+    }
+}
+
+/// The templates of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Wording {
+    templates: BTreeMap<PromptKind, Template>,
+}
+
+impl Wording {
+    /// Adds or replaces the template of a kind.
+    pub fn insert(&mut self, kind: PromptKind, template: Template) {
+        self.templates.insert(kind, template);
+    }
+
+    /// The template of a kind.
+    pub fn get(&self, kind: PromptKind) -> Option<&Template> {
+        self.templates.get(&kind)
+    }
+
+    /// The prompt of a kind.
+    pub fn render<'v>(
+        &self,
+        kind: PromptKind,
+        value: impl Fn(&str) -> Option<&'v str>,
+    ) -> Result<String, TemplateError> {
+        self.get(kind).ok_or(TemplateError::NoTemplate(kind))?.fill(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(template: &str) -> Result<String, TemplateError> {
+        Template::new(template).fill(|name| match name {
+            "query" => Some("SELECT ?s {{ ?s ?p ?o }}"),
+            "empty" => Some(""),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn placeholders_are_replaced_and_values_are_left_alone() {
+        assert_eq!(
+            fill("a {b} {{query}}{{ empty }}!").unwrap(),
+            "a {b} SELECT ?s {{ ?s ?p ?o }}!",
+            "braces inside a value are not placeholders"
+        );
+    }
+
+    #[test]
+    fn mistakes_in_templates_are_named() {
+        assert_eq!(fill("{{nope}}"), Err(TemplateError::NoValue { name: "nope".into() }));
+        assert_eq!(fill("{{query"), Err(TemplateError::Unclosed));
+        assert!(fill("{{nope}}").unwrap_err().to_string().contains("{{nope}}"));
+    }
+}
