@@ -2,12 +2,21 @@
 
 use crate::format::RdfFormat;
 use crate::prefixes::PrefixTable;
-use oxrdf::Triple;
+use crate::scan::ScanFinding;
+use crate::{jsonld, rdfxml};
+use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
+use oxttl::{NTriplesParser, NTriplesSerializer, TurtleParser, TurtleSerializer, TurtleSyntaxError};
+use std::collections::{HashMap, HashSet};
 
 /// Base against which relative IRIs of documents and queries are resolved.
 pub const BASE_IRI: &str = "http://example.org/base/";
 
+/// Largest document parsed, in bytes. Oxigraph reads Turtle at some 100 MB/s, so this stays within seconds.
+pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+
 /// The distinct triples of a document in document order, with the prefixes it declares.
+///
+/// Blank nodes are named `b0`, `b1`, ... by first occurrence, so that equal documents give equal graphs.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     triples: Vec<Triple>,
@@ -15,7 +24,7 @@ pub struct Graph {
 }
 
 /// Why a document is not valid RDF in its format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct SyntaxError {
@@ -25,16 +34,39 @@ pub struct SyntaxError {
     pub line: Option<usize>,
     /// 0-based column (code points) in that line.
     pub column: Option<usize>,
+    /// Set when the document was refused for its size or nesting before it was parsed.
+    pub limit: Option<ScanFinding>,
+}
+
+impl SyntaxError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    pub(crate) fn from_limit(finding: ScanFinding) -> Self {
+        Self { message: finding.to_string(), limit: Some(finding), ..Self::default() }
+    }
 }
 
 impl Graph {
-    /// Parses a document. `base` defaults to [`BASE_IRI`].
+    /// Parses a document. `base` defaults to [`BASE_IRI`]. Nothing is fetched from anywhere.
     ///
     /// # Errors
-    /// The first syntax error of the document.
+    /// The first syntax error of the document, or the limit it exceeds.
     pub fn parse(text: &str, format: RdfFormat, base: Option<&str>) -> Result<Self, SyntaxError> {
-        let _ = (text, format, base);
-        Ok(Self::default())
+        if text.len() > DOCUMENT_BYTES_MAX {
+            return Err(SyntaxError::from_limit(ScanFinding::TooLarge {
+                bytes: text.len(),
+                max: DOCUMENT_BYTES_MAX,
+            }));
+        }
+        let base = base.unwrap_or(BASE_IRI);
+        match format {
+            RdfFormat::Turtle => parse_turtle(text, base),
+            RdfFormat::NTriples => parse_ntriples(text),
+            RdfFormat::JsonLd => jsonld::parse(text, base),
+            RdfFormat::RdfXml => rdfxml::parse(text, base),
+        }
     }
 
     /// [`Graph::parse`] for bytes, which must be UTF-8.
@@ -42,8 +74,27 @@ impl Graph {
     /// # Errors
     /// The first syntax error of the document, or the place of the first invalid byte.
     pub fn parse_bytes(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<Self, SyntaxError> {
-        let _ = bytes;
-        Self::parse("", format, base)
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let valid = &bytes[..error.valid_up_to()];
+            SyntaxError {
+                message: format!("the document is not UTF-8: {error}"),
+                line: Some(valid.iter().filter(|byte| **byte == b'\n').count()),
+                ..SyntaxError::default()
+            }
+        })?;
+        Self::parse(text, format, base)
+    }
+
+    /// Takes parsed triples in document order: drops repetitions and names blank nodes.
+    pub(crate) fn from_parsed(mut triples: Vec<Triple>, prefixes: PrefixTable) -> Self {
+        name_blank_nodes(&mut triples);
+        let mut seen = HashSet::with_capacity(triples.len());
+        let first: Vec<bool> = triples.iter().map(|triple| seen.insert(triple)).collect();
+        if first.contains(&false) {
+            let mut first = first.into_iter();
+            triples.retain(|_| first.next().unwrap_or(true));
+        }
+        Self { triples, prefixes }
     }
 
     /// Number of distinct triples.
@@ -61,14 +112,203 @@ impl Graph {
         self.triples.iter()
     }
 
-    /// The prefixes which the document declares.
+    /// The prefixes which the document declares, by name.
     pub fn prefixes(&self) -> &PrefixTable {
         &self.prefixes
     }
 
-    /// Writes the graph in a format.
+    /// Writes the graph in a format, with those of the prefixes that the format can use.
     pub fn serialize(&self, format: RdfFormat, prefixes: &PrefixTable) -> String {
-        let _ = (format, prefixes);
-        String::new()
+        let bytes = match format {
+            RdfFormat::NTriples => {
+                let mut writer = NTriplesSerializer::new().for_writer(Vec::new());
+                self.iter().try_for_each(|triple| writer.serialize_triple(triple)).map(|()| writer.finish())
+            }
+            RdfFormat::Turtle => {
+                let mut serializer = TurtleSerializer::new();
+                for (prefix, namespace) in prefixes.iter() {
+                    // A namespace that is no IRI cannot be declared; its terms are then written in full.
+                    serializer = serializer.clone().with_prefix(prefix, namespace).unwrap_or(serializer);
+                }
+                let mut writer = serializer.for_writer(Vec::new());
+                self.iter()
+                    .try_for_each(|triple| writer.serialize_triple(triple))
+                    .and_then(|()| writer.finish())
+            }
+            RdfFormat::JsonLd => jsonld::serialize(self, prefixes),
+            RdfFormat::RdfXml => rdfxml::serialize(self, prefixes),
+        };
+        // Writing into memory does not fail, and all serialisers write UTF-8.
+        String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+impl<'a> IntoIterator for &'a Graph {
+    type Item = &'a Triple;
+    type IntoIter = std::slice::Iter<'a, Triple>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// A prefix table in the order of names; the parsers hand their prefixes out unordered.
+pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a str)>) -> PrefixTable {
+    let mut sorted: Vec<_> = prefixes.collect();
+    sorted.sort_unstable();
+    let mut table = PrefixTable::new();
+    for (prefix, namespace) in sorted {
+        table.insert(prefix, namespace);
+    }
+    table
+}
+
+/// The message for a base IRI that is none; a mistake of the caller, not of the document.
+pub(crate) fn bad_base(base: &str, error: impl std::fmt::Display) -> SyntaxError {
+    SyntaxError::new(format!("`{base}` cannot be the base IRI: {error}"))
+}
+
+fn parse_turtle(text: &str, base: &str) -> Result<Graph, SyntaxError> {
+    let mut parser = TurtleParser::new()
+        .with_base_iri(base)
+        .map_err(|error| bad_base(base, error))?
+        .for_slice(text.as_bytes());
+    let mut triples = Vec::new();
+    for triple in parser.by_ref() {
+        triples.push(triple.map_err(|error| terse_error(text, &error, "Turtle"))?);
+    }
+    let prefixes = sorted_prefixes(parser.prefixes());
+    Ok(Graph::from_parsed(triples, prefixes))
+}
+
+fn parse_ntriples(text: &str) -> Result<Graph, SyntaxError> {
+    let triples = NTriplesParser::new()
+        .for_slice(text.as_bytes())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| terse_error(text, &error, "N-Triples"))?;
+    Ok(Graph::from_parsed(triples, PrefixTable::new()))
+}
+
+fn terse_error(text: &str, error: &TurtleSyntaxError, format: &str) -> SyntaxError {
+    let start = error.location().start;
+    let offset = usize::try_from(start.offset).unwrap_or(usize::MAX).min(text.len());
+    let message = if has_language_and_datatype(text, offset) {
+        format!("{format} literals with both language and type are not allowed.")
+    } else {
+        error.to_string()
+    };
+    SyntaxError {
+        message,
+        line: usize::try_from(start.line).ok(),
+        column: usize::try_from(start.column).ok(),
+        limit: None,
+    }
+}
+
+/// Whether the error at `offset` is the datatype of a literal that already has a language: `"..."@en^^<...>`.
+fn has_language_and_datatype(text: &str, offset: usize) -> bool {
+    let (Some(before), Some(after)) = (text.get(..offset), text.get(offset..)) else { return false };
+    let before = before.trim_end_matches('^');
+    let tag_start = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    let Some(literal) = tag_start.strip_suffix('@') else { return false };
+    tag_start.len() < before.len()
+        && literal.ends_with(['"', '\''])
+        && (after.starts_with('^') || text[before.len()..].starts_with("^^"))
+}
+
+fn name_blank_nodes(triples: &mut [Triple]) {
+    let mut names: HashMap<BlankNode, BlankNode> = HashMap::new();
+    let mut rename = |node: &mut BlankNode| {
+        let next = names.len();
+        let name = names.entry(node.clone()).or_insert_with(|| BlankNode::new_unchecked(format!("b{next}")));
+        node.clone_from(name);
+    };
+    for triple in triples {
+        if let NamedOrBlankNode::BlankNode(node) = &mut triple.subject {
+            rename(node);
+        }
+        if let Term::BlankNode(node) = &mut triple.object {
+            rename(node);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(text: &str) -> Graph {
+        Graph::parse(text, RdfFormat::Turtle, None).unwrap()
+    }
+
+    #[test]
+    fn triples_are_distinct_and_in_document_order() {
+        let graph = graph("@prefix e: <http://e/> . e:b e:p e:o . e:a e:p [ e:q 1 ] . e:b e:p e:o .");
+        assert_eq!(graph.len(), 3);
+        let subjects: Vec<_> = graph.iter().map(|triple| triple.subject.to_string()).collect();
+        assert_eq!(subjects[0], "<http://e/b>");
+        assert_eq!(graph.prefixes().get("e"), Some("http://e/"));
+    }
+
+    #[test]
+    fn anonymous_nodes_get_the_same_names_every_time() {
+        let text = "<s> <p> [ <q> [] ] .";
+        assert_eq!(graph(text).triples, graph(text).triples);
+    }
+
+    #[test]
+    fn relative_iris_are_resolved_against_the_fixed_base() {
+        assert_eq!(graph("<s> <p> <o> .").triples[0].subject.to_string(), format!("<{BASE_IRI}s>"));
+    }
+
+    #[test]
+    fn errors_carry_their_line_counted_from_zero() {
+        let error = Graph::parse("<s> <p> <o> .\n<s> <p> ; oops", RdfFormat::Turtle, None).unwrap_err();
+        assert_eq!(error.line, Some(1), "{error}");
+    }
+
+    #[test]
+    fn a_literal_has_a_language_or_a_datatype_but_not_both() {
+        let datatype = "<http://www.w3.org/2001/XMLSchema#string>";
+        for (format, text, name) in [
+            (RdfFormat::Turtle, format!("<s> <p> 'x'@en^^{datatype} ."), "Turtle"),
+            (RdfFormat::NTriples, format!("<http://s> <http://p> \"x\"@en-GB^^{datatype} ."), "N-Triples"),
+            (
+                RdfFormat::JsonLd,
+                r#"{"@id": "http://s", "http://p": {"@value": "x", "@language": "en", "@type": "http://t"}}"#
+                    .into(),
+                "JSON-LD",
+            ),
+        ] {
+            let error = Graph::parse(&text, format, None).unwrap_err();
+            assert_eq!(
+                error.message,
+                format!("{name} literals with both language and type are not allowed.")
+            );
+        }
+    }
+
+    #[test]
+    fn every_format_reads_what_it_wrote() {
+        let original = graph(
+            "@prefix e: <http://e/> . e:s e:p 'x'@en, 5, 'y'^^e:t, [ e:q e:o ] ; a e:C . e:t e:p 'line\\nbreak' .",
+        );
+        for format in RdfFormat::ALL {
+            let text = original.serialize(format, original.prefixes());
+            let again =
+                Graph::parse(&text, format, None).unwrap_or_else(|error| panic!("{format}: {error}\n{text}"));
+            let form = crate::NormalForm::RdfSyntaxFix;
+            assert_eq!(
+                crate::normal_lines(&again, form),
+                crate::normal_lines(&original, form),
+                "{format}\n{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_a_syntax_error() {
+        let error = Graph::parse_bytes(b"<s> <p> <o> .\n\xff", RdfFormat::Turtle, None).unwrap_err();
+        assert_eq!(error.line, Some(1));
     }
 }

@@ -7,9 +7,12 @@
 pub mod cache;
 pub mod format;
 pub mod graph;
+mod jsonld;
+pub mod literal;
 pub mod normal;
 pub mod prefixes;
 pub mod query;
+pub mod rdfxml;
 pub mod scan;
 pub mod tolerant;
 

@@ -1,0 +1,89 @@
+//! JSON-LD, read through `serde_json` first.
+//!
+//! Python's `json` lets the last of several equal keys win and rdflib refuses a bare scalar; `serde_json` gives both,
+//! and its recursion limit (128 levels) keeps deep nesting away from the recursive JSON-LD expansion.
+
+use crate::graph::{Graph, SyntaxError, bad_base, sorted_prefixes};
+use crate::prefixes::PrefixTable;
+use oxjsonld::{JsonLdParser, JsonLdSerializer};
+use oxrdf::{GraphNameRef, Triple};
+use serde_json::Value;
+use std::io;
+
+/// Parses a JSON-LD document without ever loading a remote context.
+pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
+    let document: Value = serde_json::from_str(text).map_err(|error| SyntaxError {
+        message: error.to_string(),
+        line: error.line().checked_sub(1),
+        column: error.column().checked_sub(1),
+        limit: None,
+    })?;
+    if !document.is_object() && !document.is_array() {
+        return Err(SyntaxError::new("a JSON-LD document is an object or an array"));
+    }
+    let canonical = document.to_string();
+    let mut parser = JsonLdParser::new()
+        .with_base_iri(base)
+        .map_err(|error| bad_base(base, error))?
+        .for_slice(canonical.as_bytes());
+    let mut triples = Vec::new();
+    for quad in parser.by_ref() {
+        let quad = quad.map_err(|error| SyntaxError::new(message(&error.to_string())))?;
+        // The benchmark looks at the default graph; named graphs inside a document are not part of it.
+        if quad.graph_name.is_default_graph() {
+            triples.push(Triple::new(quad.subject, quad.predicate, quad.object));
+        }
+    }
+    let prefixes = sorted_prefixes(parser.prefixes());
+    Ok(Graph::from_parsed(triples, prefixes))
+}
+
+fn message(words: &str) -> String {
+    if words.contains("@type and @language cannot be used together") {
+        "JSON-LD literals with both language and type are not allowed.".to_owned()
+    } else {
+        words.to_owned()
+    }
+}
+
+/// Writes a graph as JSON-LD with a context of the given prefixes.
+pub(crate) fn serialize(graph: &Graph, prefixes: &PrefixTable) -> io::Result<Vec<u8>> {
+    let mut serializer = JsonLdSerializer::new();
+    for (prefix, namespace) in prefixes.iter().filter(|(prefix, _)| !prefix.is_empty()) {
+        serializer = serializer.clone().with_prefix(prefix, namespace).unwrap_or(serializer);
+    }
+    let mut writer = serializer.for_writer(Vec::new());
+    for triple in graph {
+        writer.serialize_quad(triple.as_ref().in_graph(GraphNameRef::DefaultGraph))?;
+    }
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Graph, RdfFormat};
+
+    fn parse(text: &str) -> Result<Graph, crate::SyntaxError> {
+        Graph::parse(text, RdfFormat::JsonLd, None)
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_wins() {
+        let graph = parse(r#"{"@id": "http://a", "http://p": "x", "@id": "http://b"}"#).unwrap();
+        assert_eq!(graph.iter().next().unwrap().subject.to_string(), "<http://b>");
+    }
+
+    #[test]
+    fn scalars_remote_contexts_and_deep_nesting_are_errors() {
+        assert!(parse("42").is_err());
+        assert!(parse(r#"{"@context": "http://example.org/context", "@id": "x", "http://p": 1}"#).is_err());
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert!(parse(&deep).is_err());
+    }
+
+    #[test]
+    fn a_json_error_knows_its_place() {
+        let error = parse("{\n  \"@id\": \"x\"\n  \"p\": 1\n}").unwrap_err();
+        assert_eq!(error.line, Some(2));
+    }
+}

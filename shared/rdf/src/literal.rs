@@ -1,0 +1,113 @@
+//! Lexical forms of literals as rdflib, the library behind LLM-KG-Bench, writes them.
+
+use std::borrow::Cow;
+
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+
+/// The integer types of XML Schema, all of which rdflib reads as Python integers.
+const INTEGER_TYPES: [&str; 13] = [
+    "integer",
+    "int",
+    "long",
+    "short",
+    "byte",
+    "nonNegativeInteger",
+    "positiveInteger",
+    "nonPositiveInteger",
+    "negativeInteger",
+    "unsignedLong",
+    "unsignedInt",
+    "unsignedShort",
+    "unsignedByte",
+];
+
+/// The lexical form after rdflib's normalisation: doubles and floats as Python's `repr(float)`, integers without
+/// leading zeros or plus sign, booleans as `true` and `false`. Anything else, and ill-typed text, stays as it is.
+pub fn rdflib_lexical<'a>(lexical: &'a str, datatype: &str) -> Cow<'a, str> {
+    let Some(local) = datatype.strip_prefix(XSD) else { return Cow::Borrowed(lexical) };
+    match local {
+        "double" | "float" => match lexical.trim().parse::<f64>() {
+            Ok(value) => Cow::Owned(python_float(value)),
+            Err(_) => Cow::Borrowed(lexical),
+        },
+        "boolean" => match lexical {
+            "1" => Cow::Borrowed("true"),
+            "0" => Cow::Borrowed("false"),
+            _ => Cow::Borrowed(lexical),
+        },
+        _ if INTEGER_TYPES.contains(&local) => plain_integer(lexical),
+        _ => Cow::Borrowed(lexical),
+    }
+}
+
+/// Python's `repr` of a float: the shortest digits that read back, in exponent form outside 1e-4 to 1e16.
+pub fn python_float(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf".to_owned() } else { "-inf".to_owned() };
+    }
+    let magnitude = value.abs();
+    if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
+        // Rust writes the exponent as `e-5` and `e16`, Python as `e-05` and `e+16`.
+        let text = format!("{value:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+        return format!("{digits}e{sign}{exponent:0>2}");
+    }
+    let text = value.to_string();
+    if text.contains('.') { text } else { text + ".0" }
+}
+
+fn plain_integer(lexical: &str) -> Cow<'_, str> {
+    let trimmed = lexical.trim();
+    let (negative, digits) = match trimmed.as_bytes().first() {
+        Some(b'-') => (true, &trimmed[1..]),
+        Some(b'+') => (false, &trimmed[1..]),
+        _ => (false, trimmed),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(lexical);
+    }
+    match digits.trim_start_matches('0') {
+        "" => Cow::Borrowed("0"),
+        digits if negative => Cow::Owned(format!("-{digits}")),
+        digits => Cow::Borrowed(digits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_written_as_python_writes_them() {
+        for (value, expected) in [
+            (1200.0, "1200.0"),
+            (0.1, "0.1"),
+            (-0.0, "-0.0"),
+            (1e16, "1e+16"),
+            (9_999_999_999_999_998.0, "9999999999999998.0"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (1.5e300, "1.5e+300"),
+            (-2.5e-7, "-2.5e-07"),
+        ] {
+            assert_eq!(python_float(value), expected);
+        }
+    }
+
+    #[test]
+    fn typed_literals_are_normalised_and_ill_typed_ones_kept() {
+        let normal = |lexical, local: &str| rdflib_lexical(lexical, &format!("{XSD}{local}")).into_owned();
+        assert_eq!(normal("1200", "double"), "1200.0");
+        assert_eq!(normal("1.1E3", "float"), "1100.0");
+        assert_eq!(normal("+007", "int"), "7");
+        assert_eq!(normal("-000", "integer"), "0");
+        assert_eq!(normal("1", "boolean"), "true");
+        assert_eq!(normal("1.50", "decimal"), "1.50");
+        assert_eq!(normal("seven", "integer"), "seven");
+        assert_eq!(normal("x", "double"), "x");
+    }
+}
