@@ -1,0 +1,33 @@
+//! LLM-KG-Bench result files: `*_result.json`, a list with one object per iteration, in execution order (model
+//! outermost, then task, then iteration).
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`source`] | finds result files in paths, directories and (encrypted) zip archives, and streams their records |
+//! | [`archive`] | opens zip archives and puts their errors into our words |
+//! | [`elements`] | cuts a JSON list into its elements without holding the list |
+//! | [`repair`] | makes text of a damaged record readable, and says so |
+//! | [`record`] | one record: every version of the format, lenient, nothing lost when written back |
+//! | [`export`] | our own records in this format |
+//! | [`writer`] | writes a list of records, byte for byte as Python's `json.dump(indent=2)` does |
+//! | [`python_json`], [`python_time`] | Python's ways of writing numbers, texts, times and durations |
+//!
+//! Peak memory of reading is a few times the largest record, whatever the size of the file.
+
+pub mod archive;
+pub mod elements;
+pub mod error;
+pub mod export;
+pub mod python_json;
+pub mod python_time;
+pub mod record;
+pub mod repair;
+pub mod source;
+pub mod writer;
+
+pub use error::{FileError, FileProblem, RecordError, RecordProblem};
+pub use export::{TaskMeta, from_record};
+pub use record::{Interaction, ResultRecord, Speaker};
+pub use repair::Repair;
+pub use source::{Document, ReadRecord, Summary, discover};
+pub use writer::{ResultWriter, WriteError};

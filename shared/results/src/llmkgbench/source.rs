@@ -1,0 +1,336 @@
+//! Finds result files and streams their records.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::archive::{self, Archive, Password};
+use super::elements::{Element, Elements, ListError};
+use super::error::{FileError, FileProblem, RecordError, RecordProblem};
+use super::record::ResultRecord;
+use super::repair::{self, Repair};
+
+/// Longest record that is read, in bytes of its JSON text: an answer of 50 MB with every character written as
+/// an escape of twice its size still fits. Longer ones are skipped and reported.
+pub const MAX_RECORD_BYTES: usize = 128 << 20;
+
+/// Largest file that [`read_single`] holds in memory, in bytes.
+pub const MAX_SINGLE_BYTES: u64 = 1 << 30;
+
+/// Levels of folders that [`discover`] descends.
+pub const MAX_FOLDER_DEPTH: usize = 32;
+
+/// A record buffer larger than this, in bytes, is given back after use.
+const RETAINED_BUFFER_BYTES: usize = 4 << 20;
+
+/// Bytes read ahead of the splitter.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+
+/// A result file, found and not yet read. It can be read on any thread, and more than once.
+#[derive(Clone, Debug)]
+pub struct Document {
+    path: PathBuf,
+    member: Option<String>,
+    password: Option<Password>,
+}
+
+/// A record that could be read.
+#[derive(Debug)]
+pub struct ReadRecord {
+    /// Position in the list, from 0.
+    pub index: usize,
+    /// The record.
+    pub record: ResultRecord,
+    /// What had to be replaced to read it.
+    pub repairs: Vec<Repair>,
+}
+
+/// What a reading of a whole document came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Records that could be read.
+    pub records: usize,
+    /// Records that could not.
+    pub errors: usize,
+}
+
+/// Finds the result files in `paths`, in the order given and by name within folders and archives.
+///
+/// A path is a JSON file, a zip archive (told by its content, not by its name) or a folder. Folders are
+/// searched with their subfolders for [result files](is_result_name) and for archives that hold some. A file
+/// that was named itself is taken whatever its name; if an archive that was named holds exactly one `.json`
+/// file, that one is taken whatever its name. What cannot be opened becomes an error in its place, and the
+/// search goes on. Passwords are tried when a document is read.
+pub fn discover(paths: &[PathBuf], password: Option<&str>) -> Vec<Result<Document, FileError>> {
+    let mut search =
+        Search { password: password.map(Password::new), found: Vec::new(), seen: HashSet::new() };
+    for path in paths {
+        search.named(path);
+    }
+    search.found
+}
+
+/// Whether a file name (without folders) is one that LLM-KG-Bench gives to its results as JSON:
+/// `llm-kg-bench_run-TIME_result.json`, `…_result_SUFFIX.json`, or `llm-kg-bench-results_TIME.json` of 2023.
+pub fn is_result_name(name: &str) -> bool {
+    // macOS adds such shadows of every file to its archives.
+    !name.starts_with("._")
+        && name.ends_with(".json")
+        && (name.contains("_result") || name.starts_with("llm-kg-bench-results"))
+}
+
+/// The content of a file, or of the only file of a zip archive (folders in it do not count), decrypted in
+/// memory. For graphs that go with published results.
+pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u8>), FileError> {
+    let in_file = |problem| FileError { file: path.display().to_string(), problem };
+    let read = |reader: &mut dyn Read| -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        let length = reader.take(MAX_SINGLE_BYTES + 1).read_to_end(&mut content)? as u64;
+        if length > MAX_SINGLE_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("longer than the limit of {MAX_SINGLE_BYTES} bytes"),
+            ));
+        }
+        Ok(content)
+    };
+    if !archive::is_archive(path).map_err(|error| in_file(FileProblem::Io(error)))? {
+        let mut file = File::open(path).map_err(|error| in_file(FileProblem::Io(error)))?;
+        let content = read(&mut file).map_err(|error| in_file(FileProblem::Io(error)))?;
+        return Ok((base_name(&path.to_string_lossy()).to_owned(), content));
+    }
+    let mut archive = Archive::open(path).map_err(in_file)?;
+    let members = archive.members();
+    let [member] = members.as_slice() else {
+        return Err(in_file(FileProblem::UnsupportedArchive(format!(
+            "it holds {} files, exactly one is expected",
+            members.len()
+        ))));
+    };
+    let mut reader = archive.member(member, password.map(Password::new).as_ref()).map_err(in_file)?;
+    let content = read(&mut reader).map_err(|error| in_file(member_problem(error)))?;
+    Ok((member.clone(), content))
+}
+
+impl Document {
+    /// What messages call it: its path, or `archive.zip!member.json`.
+    pub fn name(&self) -> String {
+        match &self.member {
+            Some(member) => format!("{}!{member}", self.path.display()),
+            None => self.path.display().to_string(),
+        }
+    }
+
+    /// The file name alone, without folders and archive: what a written counterpart is called.
+    pub fn file_name(&self) -> String {
+        let name = self.member.as_ref().map_or_else(|| self.path.to_string_lossy(), Into::into);
+        base_name(&name).to_owned()
+    }
+
+    /// Whether its content is kept from crawlers by encryption, so that copies should be, too.
+    pub fn is_protected(&self) -> bool {
+        let Some(member) = &self.member else { return false };
+        Archive::open(&self.path).and_then(|mut archive| archive.is_encrypted(member)).unwrap_or(false)
+    }
+
+    /// Hands every record to `each`, in order, one at a time; records that cannot be read arrive as errors in
+    /// their place. Stops early, without an error, when `each` breaks.
+    ///
+    /// # Errors
+    /// When the file cannot be read further. Records before that place were handed over.
+    pub fn read(
+        &self,
+        mut each: impl FnMut(Result<ReadRecord, RecordError>) -> ControlFlow<()>,
+    ) -> Result<Summary, FileError> {
+        let in_file = |problem| FileError { file: self.name(), problem };
+        match &self.member {
+            None => {
+                let file = File::open(&self.path).map_err(|error| in_file(FileProblem::Io(error)))?;
+                let reader = BufReader::with_capacity(READ_BUFFER_BYTES, file);
+                self.read_list(reader, FileProblem::Io, &mut each)
+            }
+            Some(member) => {
+                let mut archive = Archive::open(&self.path).map_err(in_file)?;
+                let reader = archive.member(member, self.password.as_ref()).map_err(in_file)?;
+                self.read_list(BufReader::with_capacity(READ_BUFFER_BYTES, reader), member_problem, &mut each)
+            }
+        }
+    }
+
+    fn read_list(
+        &self,
+        reader: impl BufRead,
+        io_problem: impl Fn(io::Error) -> FileProblem,
+        each: &mut dyn FnMut(Result<ReadRecord, RecordError>) -> ControlFlow<()>,
+    ) -> Result<Summary, FileError> {
+        let file = self.name();
+        let mut elements = Elements::new(reader, MAX_RECORD_BYTES);
+        let mut buffer = Vec::new();
+        let mut summary = Summary::default();
+        loop {
+            let element = match elements.next(&mut buffer) {
+                Ok(Some(element)) => element,
+                Ok(None) => return Ok(summary),
+                Err(error) => {
+                    let problem = match error {
+                        ListError::Io(error) => io_problem(error),
+                        ListError::NotAList { offset, found } => FileProblem::NotAList { offset, found },
+                        ListError::Truncated { offset } => {
+                            FileProblem::Truncated { offset, records: elements.count() }
+                        }
+                        ListError::TrailingText { offset } => FileProblem::TrailingText { offset },
+                    };
+                    return Err(FileError { file, problem });
+                }
+            };
+            let read = parse_record(element, &buffer).map_err(|problem| RecordError {
+                file: file.clone(),
+                index: element.index,
+                problem,
+            });
+            match &read {
+                Ok(_) => summary.records += 1,
+                Err(_) => summary.errors += 1,
+            }
+            if buffer.capacity() > RETAINED_BUFFER_BYTES {
+                buffer = Vec::new();
+            }
+            if each(read).is_break() {
+                return Ok(summary);
+            }
+        }
+    }
+}
+
+fn parse_record(element: Element, bytes: &[u8]) -> Result<ReadRecord, RecordProblem> {
+    if element.too_long {
+        return Err(RecordProblem::TooLong { bytes: element.bytes, limit: MAX_RECORD_BYTES });
+    }
+    let (value, repairs) = parse_value(bytes)?;
+    Ok(ReadRecord { index: element.index, record: ResultRecord::from_value(value)?, repairs })
+}
+
+/// Parses a record; only if that fails, tries again with its text repaired.
+fn parse_value(bytes: &[u8]) -> Result<(Value, Vec<Repair>), RecordProblem> {
+    let error = match serde_json::from_slice(bytes) {
+        Ok(value) => return Ok((value, Vec::new())),
+        Err(error) => error,
+    };
+    let (text, decoded) = repair::decode(bytes);
+    let surrogates = repair::replace_lone_surrogates(&text);
+    let repairs: Vec<Repair> =
+        decoded.into_iter().chain(surrogates.as_ref().map(|_| Repair::LoneSurrogates)).collect();
+    if repairs.is_empty() {
+        return Err(RecordProblem::Json(error));
+    }
+    match serde_json::from_str(surrogates.as_deref().unwrap_or(&text)) {
+        Ok(value) => Ok((value, repairs)),
+        Err(error) => Err(RecordProblem::Json(error)),
+    }
+}
+
+/// Inside an archive, data that does not decompress is the archive's fault, not the disk's.
+fn member_problem(error: io::Error) -> FileProblem {
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+            FileProblem::DamagedArchive(error.to_string())
+        }
+        _ => FileProblem::Io(error),
+    }
+}
+
+fn base_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+struct Search {
+    password: Option<Password>,
+    found: Vec<Result<Document, FileError>>,
+    /// Files already found: a folder and a file in it may both be named.
+    seen: HashSet<PathBuf>,
+}
+
+impl Search {
+    fn named(&mut self, path: &Path) {
+        let before = self.found.len();
+        match fs::metadata(path) {
+            Err(error) => self.fail(path, FileProblem::Io(error)),
+            Ok(meta) if meta.is_dir() => {
+                let known = self.seen.len();
+                self.folder(path, 0);
+                if self.found.len() == before && self.seen.len() == known {
+                    self.fail(path, FileProblem::NoResultFile);
+                }
+            }
+            Ok(_) => match archive::is_archive(path) {
+                Err(error) => self.fail(path, FileProblem::Io(error)),
+                Ok(true) => self.archive(path, true),
+                Ok(false)
+                    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip")) =>
+                {
+                    self.fail(path, FileProblem::NotAnArchive);
+                }
+                Ok(false) => self.add(path, None),
+            },
+        }
+    }
+
+    fn folder(&mut self, path: &Path, depth: usize) {
+        if depth > MAX_FOLDER_DEPTH {
+            return self.fail(path, FileProblem::NestedTooDeep { limit: MAX_FOLDER_DEPTH });
+        }
+        let entries = fs::read_dir(path)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.fail(path, FileProblem::Io(error)),
+        };
+        entries.sort();
+        for entry in entries {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let is_zip =
+                Path::new(&name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
+            if entry.is_dir() {
+                self.folder(&entry, depth + 1);
+            } else if is_result_name(&name) {
+                self.add(&entry, None);
+            } else if is_zip && !name.starts_with("._") {
+                self.archive(&entry, false);
+            }
+        }
+    }
+
+    fn archive(&mut self, path: &Path, named: bool) {
+        let members = match Archive::open(path) {
+            Ok(archive) => archive.members(),
+            Err(problem) => return self.fail(path, problem),
+        };
+        let mut results: Vec<&String> =
+            members.iter().filter(|member| is_result_name(base_name(member))).collect();
+        if results.is_empty() && named {
+            results = members.iter().filter(|member| member.ends_with(".json")).collect();
+            if results.len() != 1 {
+                return self.fail(path, FileProblem::NoResultFile);
+            }
+        }
+        results.sort();
+        for member in results {
+            self.add(path, Some(member.clone()));
+        }
+    }
+
+    fn add(&mut self, path: &Path, member: Option<String>) {
+        let identity = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if self.seen.insert(identity.join(member.as_deref().unwrap_or_default())) {
+            self.found.push(Ok(Document { path: path.to_owned(), member, password: self.password.clone() }));
+        }
+    }
+
+    fn fail(&mut self, path: &Path, problem: FileProblem) {
+        self.found.push(Err(FileError { file: path.display().to_string(), problem }));
+    }
+}
