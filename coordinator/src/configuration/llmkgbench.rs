@@ -1,0 +1,168 @@
+//! LLM-KG-Bench's own `configuration.yml`, read unchanged.
+//!
+//! ```yaml
+//! tasks:
+//!   - ClassName                    # or
+//!   - label: ClassName-variant
+//!     class: ClassName
+//!     params: [{graphFormat: turtle}]
+//! models:
+//!   - label: Some-Model
+//!     class: ModelGpt              # or ModelGoogle, ModelClaude, ModelVLLM, …
+//!     params: [{model: some-model-2024}]
+//! sizes: [1000]
+//! iterations: 20
+//! ```
+
+use domain::{ModelLabel, Sampling};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Benchmark, ClassChoice, Connector, ITERATIONS_DEFAULT, ModelSpec, TaskChoice};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    tasks: Vec<TaskEntry>,
+    #[serde(default)]
+    models: Vec<ModelEntry>,
+    /// Target sizes of scalable tasks; the packs hold one size.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read so that it is not reported as unknown")]
+    sizes: Vec<u64>,
+    #[serde(default)]
+    iterations: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TaskEntry {
+    Class(String),
+    Variant {
+        label: Option<String>,
+        class: String,
+        #[serde(default)]
+        params: Vec<Map<String, Value>>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelEntry {
+    label: String,
+    class: String,
+    #[serde(default)]
+    params: Vec<Map<String, Value>>,
+}
+
+/// Whether a YAML text is a configuration of this format: its models name a `class`.
+pub(super) fn is_one(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start().trim_start_matches("- ").trim_start();
+        line.strip_prefix("class:")
+            .is_some_and(|class| class.trim().trim_matches(['"', '\'']).starts_with("Model"))
+    })
+}
+
+/// Reads the configuration.
+pub(super) fn parse(text: &str) -> Result<Benchmark, String> {
+    let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    Ok(Benchmark {
+        name: "LLM-KG-Bench configuration".to_owned(),
+        seed: 0,
+        pack: super::core_pack(),
+        iterations: file.iterations.unwrap_or(ITERATIONS_DEFAULT),
+        tasks: file.tasks.into_iter().map(task).collect(),
+        models: file.models.into_iter().map(model).collect::<Result<_, _>>()?,
+    })
+}
+
+fn task(entry: TaskEntry) -> TaskChoice {
+    match entry {
+        TaskEntry::Class(class) => TaskChoice::Label(class),
+        TaskEntry::Variant { label, class, params } => TaskChoice::Class(ClassChoice {
+            label: label.unwrap_or_else(|| class.clone()),
+            class,
+            parameters: params.into_iter().flatten().collect(),
+        }),
+    }
+}
+
+fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
+    let (connector, key_env) = match entry.class.as_str() {
+        "ModelGpt" | "ModelOpenAI" => (Connector::OpenaiCompatible, Some("OPENAI_API_KEY")),
+        "ModelGoogle" => (Connector::Gemini, Some("GEMINI_API_KEY")),
+        "ModelClaude" => (Connector::Anthropic, Some("ANTHROPIC_API_KEY")),
+        "ModelVLLM" | "ModelVllm" => (Connector::OpenaiCompatible, None),
+        other => {
+            return Err(format!(
+                "model `{}`: unknown class `{other}` (known: ModelGpt, ModelGoogle, ModelClaude, ModelVLLM)",
+                entry.label
+            ));
+        }
+    };
+    let parameters: Map<String, Value> = entry.params.into_iter().flatten().collect();
+    let text = |name: &str| parameters.get(name).and_then(Value::as_str).map(str::to_owned);
+    let endpoint = text("endpoint").or_else(|| text("base_url")).or_else(|| {
+        // vLLM runs beside us; OpenAI's address is public knowledge.
+        (connector == Connector::OpenaiCompatible).then(|| match key_env {
+            Some(_) => "https://api.openai.com/v1".to_owned(),
+            None => "http://127.0.0.1:8000/v1".to_owned(),
+        })
+    });
+    Ok(ModelSpec {
+        model: text("model"),
+        label: ModelLabel::new(entry.label),
+        connector,
+        endpoint,
+        key_env: key_env.map(str::to_owned),
+        key_file: None,
+        iterations: None,
+        sampling: Sampling::default(),
+        concurrency: None,
+        stream: None,
+        skill: None,
+        recorded: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+tasks:
+  - label: RdfFriendCount-turtle-1
+    class: RdfFriendCount
+    params:
+      - specialAddKnowsCount: "1"
+        graphFormat: "turtle"
+  - SparqlSyntaxFixingListLcQuad
+models:
+  - label: Somebody
+    class: "ModelGoogle"
+    params:
+      - model: 'models/somebody-001'
+sizes:
+  - 1000
+iterations: 20
+"#;
+
+    #[test]
+    fn the_published_format_is_read_unchanged() {
+        let benchmark = Benchmark::parse(TEXT, "configuration.yml").unwrap();
+        assert_eq!(benchmark.iterations, 20);
+        assert_eq!(benchmark.models[0].connector, Connector::Gemini);
+        assert_eq!(benchmark.models[0].requested(), "models/somebody-001");
+        assert_eq!(benchmark.tasks[1], TaskChoice::Label("SparqlSyntaxFixingListLcQuad".into()));
+        let TaskChoice::Class(choice) = &benchmark.tasks[0] else { panic!("a class with parameters") };
+        assert_eq!(choice.parameters["graphFormat"], "turtle");
+    }
+
+    #[test]
+    fn unknown_connectors_are_named() {
+        let text = TEXT.replace("ModelGoogle", "ModelParrot");
+        assert!(Benchmark::parse(&text, "c.yml").unwrap_err().to_string().contains("ModelParrot"));
+    }
+}

@@ -1,0 +1,295 @@
+//! Benchmark configurations: which models, which tasks, how often.
+//!
+//! Three formats are read: ours in TOML or YAML (the fields of [`Benchmark`]), and LLM-KG-Bench's
+//! `configuration.yml` unchanged ([`llmkgbench`]).
+
+use std::path::Path;
+
+use domain::{ModelLabel, Sampling};
+use serde::{Deserialize, Serialize};
+
+mod glob;
+pub mod llmkgbench;
+
+pub use glob::Glob;
+
+/// Iterations of a task when a configuration does not say, as the published runs used for proprietary models.
+pub const ITERATIONS_DEFAULT: u32 = 20;
+
+/// Most iterations of a task. More is a typing error, not a plan.
+pub const ITERATIONS_MAX: u32 = 100_000;
+
+/// A benchmark configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// A name for people.
+    pub name: String,
+    /// Seed of everything random: graphs serialised anew, sampling seeds.
+    #[serde(default)]
+    pub seed: u64,
+    /// The task pack: `core` (built in) or the path of a pack file. Default: `core`.
+    #[serde(default = "core_pack")]
+    pub pack: String,
+    /// Repetitions of every task for every model, 1 to 100 000. A model may have its own number. Default: 20.
+    #[serde(default = "iterations_default")]
+    pub iterations: u32,
+    /// Tasks by label; `*` stands for any text. Default: the 26 tasks of the benchmark.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskChoice>,
+    /// The models, at least one.
+    pub models: Vec<ModelSpec>,
+}
+
+fn core_pack() -> String {
+    "core".to_owned()
+}
+
+fn iterations_default() -> u32 {
+    ITERATIONS_DEFAULT
+}
+
+/// Which tasks of the pack a line of a configuration means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TaskChoice {
+    /// All tasks whose label matches; a class name means its one task.
+    Label(String),
+    /// The task of this class and these parameters, under a label of the configuration's choice.
+    Class(ClassChoice),
+}
+
+/// A task by class and parameters, as LLM-KG-Bench configurations name them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassChoice {
+    /// The label wanted.
+    pub label: String,
+    /// Class name.
+    pub class: String,
+    /// Parameters; all of them must be those of the pack's task. Numbers may be written as text.
+    #[serde(default)]
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A model under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSpec {
+    /// The name in tables and files, unique in the configuration.
+    pub label: ModelLabel,
+    /// How it is reached.
+    pub connector: Connector,
+    /// The name sent to the server. Default: the label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Base URL of the server, such as `http://127.0.0.1:8000/v1`. Connectors of one provider know theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Environment variable that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
+    /// File that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<std::path::PathBuf>,
+    /// Repetitions of every task for this model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
+    /// How tokens are drawn; what is not set is left to the server.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sampling: Sampling,
+    /// Most dialogues in flight. Default: adapts to the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// Whether answers are streamed, so that a stalled server is noticed early. Default: yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<bool>,
+    /// Skill of a simulated model, 0 (knows nothing) to 1 (knows everything).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<f64>,
+    /// Recorded result files that a replayed model answers from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<std::path::PathBuf>,
+}
+
+fn is_default(sampling: &Sampling) -> bool {
+    *sampling == Sampling::default()
+}
+
+impl ModelSpec {
+    /// The name sent to the server.
+    pub fn requested(&self) -> &str {
+        self.model.as_deref().unwrap_or(self.label.as_str())
+    }
+}
+
+/// How a model is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connector {
+    /// Any server with OpenAI's chat API: vLLM first.
+    OpenaiCompatible,
+    /// Anthropic's messages API.
+    Anthropic,
+    /// Google's Gemini API.
+    Gemini,
+    /// The built-in simulator.
+    Simulated,
+    /// Answers of a recorded run.
+    Replay,
+}
+
+/// A configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// Not readable.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not TOML or YAML of the expected shape.
+    #[error("{file}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// The parser's message, with line and column.
+        message: String,
+    },
+    /// A value is out of its bounds.
+    #[error("{file}: `{field}` {problem}")]
+    Value {
+        /// The file.
+        file: String,
+        /// Which value.
+        field: String,
+        /// What is wrong, with the bound.
+        problem: String,
+    },
+}
+
+impl Benchmark {
+    /// Reads a configuration file: `.toml` in TOML, everything else in YAML, either ours or LLM-KG-Bench's.
+    pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigurationError::Io { file: file.clone(), source })?;
+        Self::parse(&text, &file)
+    }
+
+    /// Reads a configuration; `file` names it in errors and decides the syntax.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ConfigurationError> {
+        let syntax = |message: String| ConfigurationError::Syntax { file: file.to_owned(), message };
+        let benchmark: Self = if Path::new(file).extension().is_some_and(|extension| extension == "toml") {
+            toml::from_str(text).map_err(|error| syntax(error.to_string()))?
+        } else if llmkgbench::is_one(text) {
+            llmkgbench::parse(text).map_err(syntax)?
+        } else {
+            serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string()))?
+        };
+        benchmark.validate(file)?;
+        Ok(benchmark)
+    }
+
+    /// Checks every bound that a type cannot hold.
+    pub fn validate(&self, file: &str) -> Result<(), ConfigurationError> {
+        let wrong = |field: &str, problem: String| {
+            Err(ConfigurationError::Value { file: file.to_owned(), field: field.to_owned(), problem })
+        };
+        let iterations = 1..=ITERATIONS_MAX;
+        let bad_iterations = |given: u32| format!("is {given}; it must be between 1 and {ITERATIONS_MAX}");
+        if !iterations.contains(&self.iterations) {
+            return wrong("iterations", bad_iterations(self.iterations));
+        }
+        if self.models.is_empty() {
+            return wrong("models", "is empty; name at least one model".into());
+        }
+        let mut labels = std::collections::BTreeSet::new();
+        for (index, model) in self.models.iter().enumerate() {
+            let field = |name: &str| format!("models[{index}].{name}");
+            if model.label.as_str().is_empty() {
+                return wrong(&field("label"), "is empty".into());
+            }
+            if !labels.insert(&model.label) {
+                return wrong(
+                    &field("label"),
+                    format!("`{}` is used twice; labels must differ", model.label),
+                );
+            }
+            if let Some(given) = model.iterations.filter(|given| !iterations.contains(given)) {
+                return wrong(&field("iterations"), bad_iterations(given));
+            }
+            if model.concurrency == Some(0) {
+                return wrong(&field("concurrency"), "is 0; it must be at least 1".into());
+            }
+            if model.skill.is_some_and(|skill| !(0.0..=1.0).contains(&skill)) {
+                return wrong(&field("skill"), "must be between 0 and 1".into());
+            }
+            if model.skill.is_some() && model.connector != Connector::Simulated {
+                return wrong(&field("skill"), "is for simulated models only".into());
+            }
+            if model.connector == Connector::OpenaiCompatible && model.endpoint.is_none() {
+                return wrong(&field("endpoint"), "is missing; this connector needs the server's URL".into());
+            }
+            if model.connector == Connector::Replay && model.recorded.is_empty() {
+                return wrong(&field("recorded"), "is empty; name the result files to answer from".into());
+            }
+            if model.key_env.is_some() && model.key_file.is_some() {
+                return wrong(&field("key_env"), "and `key_file` exclude each other".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOML: &str = r#"
+        name = "two models"
+        iterations = 3
+        tasks = ["RdfFriendCount-*"]
+        [[models]]
+        label = "local"
+        connector = "openai-compatible"
+        endpoint = "http://127.0.0.1:8000/v1"
+        sampling = { temperature = 0.0 }
+        [[models]]
+        label = "sim"
+        connector = "simulated"
+        skill = 0.5
+        iterations = 7
+    "#;
+
+    #[test]
+    fn toml_and_yaml_say_the_same() {
+        let from_toml = Benchmark::parse(TOML, "a.toml").unwrap();
+        let yaml = r#"
+name: two models
+iterations: 3
+tasks: ["RdfFriendCount-*"]
+models:
+  - {label: local, connector: openai-compatible, endpoint: "http://127.0.0.1:8000/v1", sampling: {temperature: 0.0}}
+  - {label: sim, connector: simulated, skill: 0.5, iterations: 7}
+"#;
+        assert_eq!(from_toml, Benchmark::parse(yaml, "a.yaml").unwrap());
+        assert_eq!(from_toml.pack, "core");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let error = |from: &str, to: &str| {
+            assert!(TOML.contains(from));
+            Benchmark::parse(&TOML.replacen(from, to, 1), "a.toml").unwrap_err().to_string()
+        };
+        assert!(error("iterations = 3", "iterations = 0").contains("between 1 and"));
+        assert!(error("label = \"sim\"", "label = \"local\"").contains("models[1].label"));
+        assert!(error("skill = 0.5", "skill = 1.5").contains("between 0 and 1"));
+        let unknown = error("iterations = 3", "iteration = 3");
+        assert!(unknown.contains("iteration") && unknown.contains("line"), "{unknown}");
+        assert!(error("endpoint = \"http://127.0.0.1:8000/v1\"", "").contains("server's URL"));
+    }
+}
