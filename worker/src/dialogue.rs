@@ -1,0 +1,234 @@
+//! One dialogue, from its first prompt to its record.
+//!
+//! What is asked is a function of (run seed, key); what may differ between two attempts is when, by whom, and
+//! what the model says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::dialogue::FailedCall;
+use domain::seed::{dialogue_seed, question_seed};
+use domain::{
+    Attempt, DialogueKey, FailureCause, Message, ModelProvenance, Outcome, Prompt, Provenance, Record, Round,
+    Sampling, TaskProvenance,
+};
+use jiff::Timestamp;
+use models::{ChatModel, ChatRequest, RetryPolicy, complete_with_retry};
+use tasks::{Dialogue, Evaluation, Next, Task};
+use tokio::time::Instant;
+
+use crate::evaluate::{Evaluator, Judgement, TaskList};
+
+/// What all dialogues of one model share.
+pub struct DialogueContext {
+    /// Who answers.
+    pub model: Arc<dyn ChatModel>,
+    /// Who judges.
+    pub evaluator: Arc<dyn Evaluator>,
+    /// The tasks, by the indexes that the evaluator knows them by.
+    pub tasks: TaskList,
+    /// Where the tasks come from; class, version and case are filled in per dialogue.
+    pub pack: PackProvenance,
+    /// How the model draws.
+    pub sampling: Sampling,
+    /// What is repeated, and how often.
+    pub retry: RetryPolicy,
+    /// Time limits.
+    pub deadlines: Deadlines,
+    /// Seed of the run.
+    pub run_seed: u64,
+    /// The clock of records.
+    pub now: fn() -> Timestamp,
+}
+
+/// Where the tasks of a run come from, as records name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackProvenance {
+    /// Name of the pack.
+    pub name: String,
+    /// Hash of its manifest.
+    pub hash: String,
+    /// Version of the scoring rules with their limits.
+    pub scorer: String,
+}
+
+/// How long a dialogue may take. Calls that are repeated share the time of their round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// One call of the model, from the request to the last token.
+    pub call: Duration,
+    /// A whole dialogue.
+    pub dialogue: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        // Published dialogues took up to 7 130 s, nearly all of it waiting for providers; 99 of 100 took less
+        // than 1 342 s.
+        Self { call: Duration::from_secs(600), dialogue: Duration::from_secs(2 * 3600) }
+    }
+}
+
+/// A dialogue to hold.
+#[derive(Clone, Debug)]
+pub struct DialogueJob {
+    /// Which dialogue.
+    pub key: DialogueKey,
+    /// Index of its task in [`DialogueContext::tasks`].
+    pub task: usize,
+    /// Who holds it, for the record.
+    pub attempt: Attempt,
+}
+
+/// Holds a dialogue. Every way it can end is a record.
+pub async fn hold(context: &DialogueContext, job: DialogueJob) -> Record {
+    let task = Arc::clone(&context.tasks[job.task]);
+    let mut held = Held {
+        started: Instant::now(),
+        seed: dialogue_seed(context.run_seed, &job.key),
+        rounds: Vec::new(),
+        failed_calls: Vec::new(),
+        model: unanswered(context),
+        context,
+        task: &task,
+        job: &job,
+    };
+    let started_at = (context.now)();
+    let outcome = match held.run().await {
+        Ok(evaluation) => Outcome::Scored { scores: evaluation.scores, infos: evaluation.infos },
+        Err(Failure { cause, message }) => Outcome::Failed { cause, message },
+    };
+    let Held { seed, rounds, failed_calls, model, .. } = held;
+    Record {
+        attempt: job.attempt,
+        started_at,
+        ended_at: (context.now)(),
+        rounds,
+        outcome,
+        failed_calls,
+        provenance: Provenance {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            task: TaskProvenance {
+                class: task.class_name.clone(),
+                version: task.version.clone(),
+                case: task.case(job.key.iteration).data.uid.clone(),
+                pack: context.pack.name.clone(),
+                pack_hash: context.pack.hash.clone(),
+                scorer: context.pack.scorer.clone(),
+            },
+            model,
+            sampling: context.sampling.clone(),
+            seed,
+        },
+        key: job.key,
+    }
+}
+
+/// The model as far as it is known before it answers.
+fn unanswered(context: &DialogueContext) -> ModelProvenance {
+    let identity = context.model.identity();
+    ModelProvenance {
+        connector: identity.connector.to_owned(),
+        requested: identity.requested.clone(),
+        reported: None,
+        system_fingerprint: None,
+        endpoint: identity.endpoint.clone(),
+    }
+}
+
+struct Failure {
+    cause: FailureCause,
+    message: String,
+}
+
+/// A dialogue on its way.
+struct Held<'a> {
+    context: &'a DialogueContext,
+    task: &'a Arc<Task>,
+    job: &'a DialogueJob,
+    started: Instant,
+    seed: u64,
+    rounds: Vec<Round>,
+    failed_calls: Vec<FailedCall>,
+    model: ModelProvenance,
+}
+
+impl Held<'_> {
+    async fn run(&mut self) -> Result<Evaluation, Failure> {
+        let key = &self.job.key;
+        let ours = |error: &dyn std::fmt::Display| Failure {
+            cause: FailureCause::EvaluatorFailed,
+            message: error.to_string(),
+        };
+        let mut dialogue = Dialogue::new(self.task.case(key.iteration).exercise().shots());
+        let mut prompt = self
+            .task
+            .first_prompt(key.iteration, question_seed(self.context.run_seed, &key.task, key.iteration))
+            .map_err(|error| ours(&error))?;
+        loop {
+            let answer = self.ask(prompt).await?;
+            let judgement =
+                Judgement { task: self.job.task, case: self.task.case_index(key.iteration), answer };
+            let verdict = self.context.evaluator.judge(judgement).await.map_err(|error| ours(&error))?;
+            match dialogue.take(verdict) {
+                Next::Done(evaluation) => return Ok(evaluation),
+                Next::Ask(follow_up) => {
+                    prompt = self.task.follow_up(&follow_up).map_err(|error| ours(&error))?;
+                }
+            }
+        }
+    }
+
+    /// Asks the model and keeps the round; the text of its answer.
+    async fn ask(&mut self, prompt: Prompt) -> Result<Arc<str>, Failure> {
+        let late = |seconds: u64| Failure {
+            cause: FailureCause::Timeout,
+            message: format!("the dialogue took longer than its limit of {seconds} s"),
+        };
+        let limits = self.context.deadlines;
+        let left = limits
+            .dialogue
+            .checked_sub(self.started.elapsed())
+            .ok_or_else(|| late(limits.dialogue.as_secs()))?;
+        let request = ChatRequest {
+            messages: self.messages(&prompt),
+            sampling: self.context.sampling.clone(),
+            seed: Some(self.seed),
+            deadline: limits.call.min(left),
+            key: self.job.key.clone(),
+            round: self.rounds.len() as u32, // At most three.
+        };
+        let prompted_at = (self.context.now)();
+        let call = complete_with_retry(&*self.context.model, request, &self.context.retry, self.context.now);
+        let (reply, failed_calls) =
+            tokio::time::timeout(left, call).await.map_err(|_| late(limits.dialogue.as_secs()))?;
+        match reply {
+            Ok(reply) => {
+                self.model = self.context.model.identity().provenance(&reply);
+                let text = Arc::from(reply.answer.text.as_str());
+                let answered_at = (self.context.now)();
+                self.rounds.push(Round {
+                    prompt,
+                    prompted_at,
+                    answer: reply.answer,
+                    answered_at,
+                    failed_calls,
+                });
+                Ok(text)
+            }
+            Err(error) => {
+                self.failed_calls = failed_calls;
+                Err(Failure { cause: error.cause, message: error.message })
+            }
+        }
+    }
+
+    /// The conversation so far with `prompt` at its end: the whole history is sent each round.
+    fn messages(&self, prompt: &Prompt) -> Arc<[Message]> {
+        let history = self
+            .rounds
+            .iter()
+            .flat_map(|round| [Message::user(&round.prompt.text), Message::assistant(&round.answer.text)]);
+        history.chain([Message::user(&prompt.text)]).collect()
+    }
+}

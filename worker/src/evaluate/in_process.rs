@@ -1,0 +1,55 @@
+//! Judging on threads of this process.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tasks::{Effort, Verdict};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Evaluator, EvaluatorError, Judgement, STACK_BYTES, TaskList};
+
+/// Judgements that may wait for a thread, per thread.
+const WAITING_PER_THREAD: usize = 64;
+
+type Job = (Judgement, oneshot::Sender<Verdict>);
+
+/// A fixed number of judging threads. They end when the evaluator is dropped.
+pub struct InProcess {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl InProcess {
+    /// Starts the threads.
+    pub fn start(tasks: &TaskList, effort: Effort, threads: NonZeroUsize) -> std::io::Result<Self> {
+        let (jobs, queue) = mpsc::channel::<Job>(threads.get() * WAITING_PER_THREAD);
+        let queue = Arc::new(Mutex::new(queue));
+        for number in 0..threads.get() {
+            let (tasks, queue) = (Arc::clone(tasks), Arc::clone(&queue));
+            std::thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK_BYTES).spawn(
+                move || {
+                    // The lock is held while waiting: one thread waits for a job, the others for the lock.
+                    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+                    while let Some((judgement, reply)) = next() {
+                        let case = &tasks[judgement.task].cases()[judgement.case];
+                        // A caller that went away does not want the verdict any more.
+                        let _ = reply.send(case.exercise().judge(&judgement.answer, &effort));
+                    }
+                },
+            )?;
+        }
+        Ok(Self { jobs })
+    }
+}
+
+impl Evaluator for InProcess {
+    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
+        async move {
+            let (reply, verdict) = oneshot::channel();
+            self.jobs.send((judgement, reply)).await.map_err(|_| EvaluatorError::Closed)?;
+            verdict.await.map_err(|_| EvaluatorError::Died("a panic".into()))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,57 @@
+//! Evaluation of answers, off the async threads.
+//!
+//! An answer is hostile input: [`Sandbox`] judges it in a child process with limits on memory, processor and
+//! time. [`InProcess`] judges it on a thread of this process, for trusted answers and for tests.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tasks::{Task, Verdict};
+
+mod in_process;
+pub mod sandbox;
+
+pub use in_process::InProcess;
+pub use sandbox::{Sandbox, SandboxConfig, SandboxLimits, SandboxStats};
+
+/// Bytes of stack of a thread that judges. Parsers recurse with the nesting of their input; the tasks refuse
+/// deeper nesting than this stack bears.
+pub(crate) const STACK_BYTES: usize = 64 << 20;
+
+/// One answer to judge.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// Index of the task in the list that the evaluator was built with.
+    pub task: usize,
+    /// Index of the case within the task.
+    pub case: usize,
+    /// The answer.
+    pub answer: Arc<str>,
+}
+
+/// Judges answers.
+pub trait Evaluator: Send + Sync {
+    /// The verdict on one answer. An answer that hits a limit has a verdict that says so; an error is our own
+    /// fault and means that the dialogue is not scored.
+    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>>;
+}
+
+/// The evaluator itself failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvaluatorError {
+    /// No child process could be started.
+    #[error("cannot start an evaluation process: {0}")]
+    Start(String),
+    /// Child processes died on this answer at every stage of evaluation.
+    #[error("evaluation died at every stage, last by {0}")]
+    Died(String),
+    /// A child sent what no child sends.
+    #[error("an evaluation process broke the protocol: {0}")]
+    Protocol(String),
+    /// The evaluator was shut down.
+    #[error("the evaluator was shut down")]
+    Closed,
+}
+
+/// The tasks an evaluator judges for, by index.
+pub type TaskList = Arc<[Arc<Task>]>;

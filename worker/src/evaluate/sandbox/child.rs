@@ -1,0 +1,78 @@
+//! The child's side: load the tasks, give up everything else, judge until the input ends.
+
+use std::io::{self, BufReader, BufWriter, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use tasks::Task;
+
+use super::protocol::{self, Ready, Request, Setup};
+use crate::evaluate::STACK_BYTES;
+
+/// Loads the tasks that a parent asks for. What it needs from disk it must read now: afterwards the process
+/// cannot open anything.
+pub type Loader = fn(&serde_json::Value) -> Result<Vec<Arc<Task>>, String>;
+
+/// Serves a parent over standard input and output until the input ends. This is the whole life of an evaluation
+/// process.
+pub fn serve(load: Loader) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name("judge".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || judge_all(load))?
+        .join()
+        .map_err(|_| io::Error::other("the judging thread panicked"))?
+}
+
+fn judge_all(load: Loader) -> io::Result<()> {
+    let mut input = BufReader::with_capacity(64 << 10, io::stdin().lock());
+    let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let mut buffer = Vec::new();
+    let Some(setup) = protocol::read::<Setup>(&mut input, &mut buffer)? else { return Ok(()) };
+    let loaded = load(&setup.tasks).and_then(|tasks| {
+        lock_down(&setup).map_err(|error| format!("cannot set resource limits: {error}"))?;
+        Ok(tasks)
+    });
+    let tasks = match loaded {
+        Ok(tasks) => tasks,
+        Err(message) => {
+            protocol::write(&mut output, &Ready::Failed(message))?;
+            return output.flush();
+        }
+    };
+    protocol::write(&mut output, &Ready::Ready)?;
+    output.flush()?;
+    while let Some(request) = protocol::read::<Request<'_>>(&mut input, &mut buffer)? {
+        renew_cpu_budget(setup.cpu_seconds_max)?;
+        let case = tasks
+            .get(request.task)
+            .and_then(|task| task.cases().get(request.case))
+            .ok_or_else(|| io::Error::other("the parent asks for a case that was not loaded"))?;
+        let verdict = case.exercise().judge(&request.answer, &request.effort);
+        protocol::write(&mut output, &verdict)?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// Takes away what judging does not need.
+fn lock_down(setup: &Setup) -> rustix::io::Result<()> {
+    let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
+    setrlimit(Resource::Core, both(0))?;
+    setrlimit(Resource::As, both(setup.memory_bytes_max))?;
+    // Only standard input, output and error stay usable: no file and no socket can be opened, so there is no
+    // network to reach and nothing on disk to read.
+    setrlimit(Resource::Nofile, both(3))
+}
+
+/// Gives the next judgement its own budget: the kernel counts the processor time of the whole process, so the limit
+/// moves along. The kernel ends a process that exceeds it with SIGXCPU.
+fn renew_cpu_budget(seconds: u64) -> io::Result<()> {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    let used = Duration::new(used.tv_sec.unsigned_abs(), 0).as_secs();
+    // The kernel compares whole seconds; one more keeps the budget from shrinking to almost nothing.
+    let limit = Rlimit { current: Some(used + seconds + 1), maximum: None };
+    Ok(setrlimit(Resource::Cpu, limit)?)
+}

@@ -1,0 +1,338 @@
+//! Judging in child processes.
+//!
+//! Each slot is a thread of this process that owns one child, hands it one answer at a time and waits for the verdict
+//! with a deadline. A child that dies, or that is killed for taking too long, costs its own answer one stage of
+//! evaluation (see [`tasks::Stage`]) and is replaced; the other slots do not notice.
+
+use std::io::{self, BufReader, Read, Write};
+use std::num::NonZeroUsize;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use tasks::{Effort, EvaluationLimits, Limit, Stage, Verdict};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Evaluator, EvaluatorError, Judgement};
+
+pub mod child;
+mod protocol;
+
+use protocol::{Ready, Request, Response, Setup};
+
+/// Judgements that may wait for a child, per child.
+const WAITING_PER_CHILD: usize = 64;
+
+/// Bytes of a dead child's last words that are looked at.
+const LAST_WORDS_BYTES_MAX: u64 = 4096;
+
+/// How to start and limit evaluation processes.
+#[derive(Clone, Debug)]
+pub struct SandboxConfig {
+    /// The program; normally this very binary.
+    pub program: PathBuf,
+    /// Its arguments; they must lead to [`child::serve`].
+    pub arguments: Vec<String>,
+    /// Passed to the child's loader.
+    pub tasks: serde_json::Value,
+    /// Number of children.
+    pub children: NonZeroUsize,
+    /// Limits that a parser or query engine observes by itself.
+    pub evaluation: EvaluationLimits,
+    /// Limits that end a child.
+    pub limits: SandboxLimits,
+}
+
+/// Limits on one evaluation process. They are part of the scorer version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SandboxLimits {
+    /// Wall time of one judgement; beyond it the child is killed.
+    pub wall: Duration,
+    /// Processor time of one judgement, in whole seconds.
+    pub cpu_seconds: u64,
+    /// Address space of a child in bytes, loaded tasks and graphs included.
+    pub memory_bytes: u64,
+    /// Wall time from the start of a child until its tasks are loaded.
+    pub start: Duration,
+}
+
+impl Default for SandboxLimits {
+    fn default() -> Self {
+        Self {
+            // The query engine stops by itself after 10 s where it can; this is for where it cannot.
+            wall: Duration::from_secs(12),
+            cpu_seconds: 5,
+            memory_bytes: 1 << 30,
+            start: Duration::from_secs(120),
+        }
+    }
+}
+
+impl SandboxLimits {
+    /// Limits that leave the published run's 120 s per query room.
+    pub fn compat() -> Self {
+        Self { wall: Duration::from_secs(125), cpu_seconds: 120, ..Self::default() }
+    }
+}
+
+/// What happened so far, for metrics.
+#[derive(Debug, Default)]
+pub struct SandboxStats {
+    /// Judgements done.
+    pub judged: AtomicU64,
+    /// Children started, the first ones included.
+    pub started: AtomicU64,
+    /// Children that died or were killed during a judgement.
+    pub died: AtomicU64,
+}
+
+type Job = (Judgement, oneshot::Sender<Result<Verdict, EvaluatorError>>);
+
+/// The pool of evaluation processes. Children end when it is dropped.
+pub struct Sandbox {
+    jobs: mpsc::Sender<Job>,
+    stats: Arc<SandboxStats>,
+}
+
+impl Sandbox {
+    /// Starts the slots; each starts its child at its first judgement.
+    pub fn start(config: SandboxConfig) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::channel(config.children.get() * WAITING_PER_CHILD);
+        let stats = Arc::new(SandboxStats::default());
+        let (config, queue) = (Arc::new(config), Arc::new(Mutex::new(queue)));
+        for number in 0..config.children.get() {
+            let mut slot = Slot { config: Arc::clone(&config), stats: Arc::clone(&stats), process: None };
+            let queue = Arc::clone(&queue);
+            std::thread::Builder::new().name(format!("sandbox-{number}")).spawn(move || slot.run(&queue))?;
+        }
+        Ok(Self { jobs, stats })
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &SandboxStats {
+        &self.stats
+    }
+}
+
+impl Evaluator for Sandbox {
+    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
+        async move {
+            let (reply, verdict) = oneshot::channel();
+            self.jobs.send((judgement, reply)).await.map_err(|_| EvaluatorError::Closed)?;
+            verdict.await.map_err(|_| EvaluatorError::Closed)?
+        }
+        .boxed()
+    }
+}
+
+/// Owns one child and replaces it when it dies.
+struct Slot {
+    config: Arc<SandboxConfig>,
+    stats: Arc<SandboxStats>,
+    process: Option<Process>,
+}
+
+impl Slot {
+    fn run(&mut self, queue: &Mutex<mpsc::Receiver<Job>>) {
+        // The lock is held while waiting: one slot waits for a job, the others for the lock.
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+        while let Some((judgement, reply)) = next() {
+            if reply.is_closed() {
+                continue; // The dialogue was given up while its answer waited.
+            }
+            let verdict = self.judge(&judgement);
+            self.stats.judged.fetch_add(1, Ordering::Relaxed);
+            let _ = reply.send(verdict);
+        }
+    }
+
+    /// Judges at the full stage and, whenever the child dies, at the next lower one.
+    fn judge(&mut self, judgement: &Judgement) -> Result<Verdict, EvaluatorError> {
+        let mut stage = Stage::Full;
+        loop {
+            let limit = match self.judge_at(judgement, stage)? {
+                Ok(verdict) => return Ok(verdict),
+                Err(limit) => limit,
+            };
+            self.stats.died.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                ?limit,
+                ?stage,
+                task = judgement.task,
+                case = judgement.case,
+                "evaluation ended by limit"
+            );
+            stage = match stage {
+                Stage::Full => Stage::WithoutExecution(limit),
+                Stage::WithoutExecution(limit) => Stage::WithoutParsing(limit),
+                Stage::WithoutParsing(_) => return Err(EvaluatorError::Died(limit.message().into())),
+            };
+        }
+    }
+
+    /// One try: the verdict, or the limit that ended the child.
+    fn judge_at(
+        &mut self,
+        judgement: &Judgement,
+        stage: Stage,
+    ) -> Result<Result<Verdict, Limit>, EvaluatorError> {
+        let process = match &mut self.process {
+            Some(process) => process,
+            empty => {
+                self.stats.started.fetch_add(1, Ordering::Relaxed);
+                empty.insert(Process::start(&self.config)?)
+            }
+        };
+        let request = Request {
+            task: judgement.task,
+            case: judgement.case,
+            effort: Effort { limits: self.config.evaluation, stage },
+            answer: judgement.answer.as_ref().into(),
+        };
+        match process.exchange::<Response>(&request, self.config.limits.wall) {
+            Ok(verdict) => Ok(Ok(verdict)),
+            Err(trouble) => {
+                let limit = self.process.take().map_or(Limit::Crash, |process| process.post_mortem(trouble));
+                Ok(Err(limit))
+            }
+        }
+    }
+}
+
+/// Why an exchange with a child failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Trouble {
+    /// Its deadline passed.
+    Late,
+    /// The pipe broke or brought garbage.
+    Broken,
+}
+
+/// A running child with its pipes.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    buffer: Vec<u8>,
+}
+
+impl Process {
+    fn start(config: &SandboxConfig) -> Result<Self, EvaluatorError> {
+        let failed = |error: &dyn std::fmt::Display| EvaluatorError::Start(error.to_string());
+        let mut child = Command::new(&config.program)
+            .args(&config.arguments)
+            // Keys and endpoints of the parent are nobody's business in there.
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(&format!("{}: {error}", config.program.display())))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(failed(&"no pipes"));
+        };
+        let output = BufReader::with_capacity(64 << 10, output);
+        let mut process = Self { child, input, output, buffer: Vec::new() };
+        let setup = Setup {
+            tasks: config.tasks.clone(),
+            memory_bytes_max: config.limits.memory_bytes,
+            cpu_seconds_max: config.limits.cpu_seconds,
+        };
+        match process.exchange(&setup, config.limits.start) {
+            Ok(Ready::Ready) => Ok(process),
+            Ok(Ready::Failed(message)) => Err(failed(&message)),
+            Err(trouble) => {
+                let limit = process.post_mortem(trouble);
+                Err(failed(&format!("it died while loading its tasks ({})", limit.message())))
+            }
+        }
+    }
+
+    /// Sends one message and waits for its reply.
+    fn exchange<T: serde::de::DeserializeOwned>(
+        &mut self,
+        message: &impl serde::Serialize,
+        wait: Duration,
+    ) -> Result<T, Trouble> {
+        let deadline = Instant::now() + wait;
+        let mut frame = Vec::new();
+        protocol::write(&mut frame, message).map_err(|_| Trouble::Broken)?;
+        // The child reads a whole request before it writes, so this cannot block on a full pipe for longer than
+        // the child takes to read.
+        self.input.write_all(&frame).map_err(|_| Trouble::Broken)?;
+        let mut output = Deadlined { output: &mut self.output, deadline, late: false };
+        match protocol::read(&mut output, &mut self.buffer) {
+            Ok(Some(reply)) => Ok(reply),
+            _ if output.late => Err(Trouble::Late),
+            _ => Err(Trouble::Broken),
+        }
+    }
+
+    /// Ends the child, if it still runs, and tells which limit it hit.
+    fn post_mortem(mut self, trouble: Trouble) -> Limit {
+        let _ = self.child.kill();
+        let status = self.child.wait();
+        if trouble == Trouble::Late {
+            return Limit::WallTime;
+        }
+        let mut last_words = Vec::new();
+        if let Some(stderr) = self.child.stderr.take() {
+            let _ = stderr.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut last_words);
+        }
+        let last_words = String::from_utf8_lossy(&last_words);
+        let signal = status.ok().and_then(|status| status.signal());
+        if signal == Some(Signal::XCPU.as_raw()) {
+            Limit::CpuTime
+        } else if last_words.contains("overflowed its stack") {
+            Limit::Nesting
+        } else if last_words.contains("memory allocation") {
+            Limit::Memory
+        } else {
+            tracing::warn!(?signal, last_words = %last_words.trim(), "an evaluation process died");
+            Limit::Crash
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Reaps the child in every path; one that already ended is only waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads from a pipe until a deadline.
+struct Deadlined<'a> {
+    output: &'a mut BufReader<ChildStdout>,
+    deadline: Instant,
+    late: bool,
+}
+
+impl Read for Deadlined<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.output.buffer().is_empty() {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            let timeout =
+                Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+            let mut descriptors = [PollFd::new(self.output.get_ref(), PollFlags::IN)];
+            match poll(&mut descriptors, Some(&timeout)) {
+                Ok(0) => {
+                    self.late = true;
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => return Err(io::ErrorKind::Interrupted.into()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.output.read(buffer)
+    }
+}

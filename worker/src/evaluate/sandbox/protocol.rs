@@ -1,0 +1,89 @@
+//! What parent and child say over the child's standard input and output: JSON behind a length.
+
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tasks::{Effort, Verdict};
+
+/// Bytes of one message. Answers are cut far below by the connectors; a verdict repeats parts of its answer.
+const MESSAGE_BYTES_MAX: usize = 256 << 20;
+
+/// The first message to a child.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Setup {
+    /// Which tasks to load; understood by the loader that the binary brings.
+    pub(super) tasks: serde_json::Value,
+    /// Bytes of address space.
+    pub(super) memory_bytes_max: u64,
+    /// Seconds of processor per judgement.
+    pub(super) cpu_seconds_max: u64,
+}
+
+/// The child's reply to [`Setup`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Ready {
+    /// The tasks are loaded and the limits are in force.
+    Ready,
+    /// They cannot be loaded.
+    Failed(String),
+}
+
+/// One judgement.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request<'a> {
+    pub(super) task: usize,
+    pub(super) case: usize,
+    pub(super) effort: Effort,
+    pub(super) answer: std::borrow::Cow<'a, str>,
+}
+
+/// Its verdict.
+pub(super) type Response = Verdict;
+
+/// Writes one message, without flushing.
+pub(super) fn write(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).map_err(|_| io::Error::other("message of over 4 GiB"))?;
+    writer.write_all(&length.to_le_bytes())?;
+    writer.write_all(&body)
+}
+
+/// Reads one message; nothing at a clean end of input.
+pub(super) fn read<T: DeserializeOwned>(
+    reader: &mut impl Read,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match reader.read(&mut length[..1])? {
+        0 => return Ok(None),
+        _ => reader.read_exact(&mut length[1..])?,
+    }
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MESSAGE_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("message of {length} bytes")));
+    }
+    buffer.clear();
+    buffer.resize(length, 0);
+    reader.read_exact(buffer)?;
+    Ok(Some(serde_json::from_slice(buffer)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_pipe_and_a_clean_end_is_no_error() {
+        let mut pipe = Vec::new();
+        write(&mut pipe, &Ready::Failed("no \u{1f} pack".into())).unwrap();
+        write(&mut pipe, &Ready::Ready).unwrap();
+        let (mut reader, mut buffer) = (pipe.as_slice(), Vec::new());
+        let first: Option<Ready> = read(&mut reader, &mut buffer).unwrap();
+        assert!(matches!(first, Some(Ready::Failed(text)) if text == "no \u{1f} pack"));
+        assert!(matches!(read::<Ready>(&mut reader, &mut buffer).unwrap(), Some(Ready::Ready)));
+        assert!(read::<Ready>(&mut reader, &mut buffer).unwrap().is_none());
+        assert!(read::<Ready>(&mut [5, 0, 0, 0, 1].as_slice(), &mut buffer).is_err(), "cut message");
+        assert!(read::<Ready>(&mut [255; 8].as_slice(), &mut buffer).is_err(), "absurd length");
+    }
+}
