@@ -1,4 +1,10 @@
-//! A cheap look at hostile text before a recursive parser sees it.
+//! A cheap look at hostile queries before a recursive parser sees them.
+//!
+//! Oxigraph's SPARQL parser, optimiser and evaluator recurse into the query, and an overflowing stack ends the process.
+//! On a stack of 2 MB that happens from 800 levels on. The document parsers keep their own stacks (and `serde_json` its
+//! own limit), so documents need no such look.
+
+use crate::query::tokens::{TokenKind, Tokens};
 
 /// What [`check`] lets pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,13 +13,20 @@ pub struct ScanLimits {
     pub bytes_max: usize,
     /// Deepest nesting of brackets.
     pub depth_max: usize,
-    /// Longest chain of operators that a parser turns into nested nodes.
-    pub chain_max: usize,
+    /// Most operators in a text that become nested nodes even without brackets (`||`, `+`, `/`, OPTIONAL, UNION, ...).
+    pub links_max: usize,
+}
+
+impl ScanLimits {
+    /// The limits of [`crate::prepare`]: far above what honest queries need, and far below what a stack of 2 MB bears.
+    pub const fn query() -> Self {
+        Self { bytes_max: 1 << 20, depth_max: 100, links_max: 400 }
+    }
 }
 
 impl Default for ScanLimits {
     fn default() -> Self {
-        Self { bytes_max: 16 << 20, depth_max: 200, chain_max: 400 }
+        Self::query()
     }
 }
 
@@ -21,7 +34,7 @@ impl Default for ScanLimits {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanFinding {
-    /// The text is longer than [`ScanLimits::bytes_max`].
+    /// The text is longer than allowed.
     #[error("the text has {bytes} bytes, more than the {max} allowed")]
     TooLarge {
         /// Size found, in bytes.
@@ -35,21 +48,83 @@ pub enum ScanFinding {
         /// The limit.
         max: usize,
     },
-    /// A chain of operators is longer than [`ScanLimits::chain_max`].
-    #[error("a chain of operators is longer than the {max} links allowed")]
-    ChainTooLong {
+    /// There are more operators than [`ScanLimits::links_max`].
+    #[error("the query has more than the {max} operators allowed")]
+    TooManyLinks {
         /// The limit.
         max: usize,
     },
 }
 
-/// Refuses text that could overflow the stack of a recursive parser.
+/// Refuses a query that could overflow the stack of a recursive parser.
 ///
 /// # Errors
 /// The first limit exceeded.
-pub fn check(text: &str, limits: &ScanLimits) -> Result<(), ScanFinding> {
-    if text.len() > limits.bytes_max {
-        return Err(ScanFinding::TooLarge { bytes: text.len(), max: limits.bytes_max });
+pub fn check(query: &str, limits: &ScanLimits) -> Result<(), ScanFinding> {
+    check_query(&Tokens::of(query), limits)
+}
+
+/// [`check`] for a query that is already in tokens.
+pub(crate) fn check_query(tokens: &Tokens<'_>, limits: &ScanLimits) -> Result<(), ScanFinding> {
+    const OPERATORS: [&str; 14] = ["||", "&&", "+", "-", "*", "/", "|", "!", "=", "!=", "<", ">", "<=", ">="];
+    const WORDS: [&str; 7] = ["OPTIONAL", "UNION", "MINUS", "FILTER", "BIND", "GRAPH", "VALUES"];
+
+    let bytes = tokens.source.len();
+    if bytes > limits.bytes_max {
+        return Err(ScanFinding::TooLarge { bytes, max: limits.bytes_max });
+    }
+    let (mut depth, mut links) = (0_usize, 0);
+    for (index, token) in tokens.list.iter().enumerate() {
+        let text = tokens.text(index);
+        match token.kind {
+            TokenKind::Punctuation => match text {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                _ if OPERATORS.contains(&text) => links += 1,
+                _ => {}
+            },
+            // `<` before an operand may be an operator for the parser where it starts an IRI here.
+            TokenKind::Iri => depth += text.bytes().filter(|byte| matches!(byte, b'(' | b'[')).count(),
+            TokenKind::Word if WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) => links += 1,
+            _ => {}
+        }
+        if depth > limits.depth_max {
+            return Err(ScanFinding::TooDeep { max: limits.depth_max });
+        }
+        if links > limits.links_max {
+            return Err(ScanFinding::TooManyLinks { max: limits.links_max });
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Result<(), ScanFinding> {
+        check(text, &ScanLimits::query())
+    }
+
+    #[test]
+    fn ordinary_queries_pass() {
+        let list = (0..10_000).map(|n| format!("({n} <http://e/{n}>)")).collect::<String>();
+        assert_eq!(
+            query(&format!("SELECT * {{ VALUES (?a ?b) {{ {list} }} FILTER(?a < 5 || ?b = '((((') }}")),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn nesting_chains_and_size_have_limits() {
+        let limits = ScanLimits::query();
+        let deep = "(".repeat(limits.depth_max + 1);
+        assert_eq!(query(&deep), Err(ScanFinding::TooDeep { max: limits.depth_max }));
+        let long = "1 + ".repeat(limits.links_max + 1);
+        assert_eq!(query(&long), Err(ScanFinding::TooManyLinks { max: limits.links_max }));
+        let optional = "OPTIONAL { ?a ?b ?c } ".repeat(limits.links_max + 1);
+        assert_eq!(query(&optional), Err(ScanFinding::TooManyLinks { max: limits.links_max }));
+        let large = " ".repeat(limits.bytes_max + 1);
+        assert!(matches!(query(&large), Err(ScanFinding::TooLarge { .. })));
+    }
 }

@@ -1,22 +1,21 @@
 //! Running queries on an indexed graph.
+//!
+//! # What a deadline does not stop
+//!
+//! The evaluator looks at the clock whenever it reads the graph and after every solution. Some work happens in
+//! between: sorting (`ORDER BY`), and combining or counting solutions that are already in memory, such as the
+//! product of two patterns without a common variable. A query of sixty characters can spend minutes and gigabytes
+//! there, and one that doubles a string with CONCAT thirty times ends the process by exhausting its memory. Whoever
+//! runs queries of strangers therefore runs them in a process that can be killed.
 
-use crate::graph::Graph;
-use std::sync::Arc;
-use std::time::Duration;
-
-/// An immutable, indexed graph. Cloning shares it.
-#[derive(Debug, Clone, Default)]
-pub struct QueryGraph {
-    inner: Arc<()>,
-}
-
-impl QueryGraph {
-    /// Indexes a graph.
-    pub fn from_graph(graph: &Graph) -> Self {
-        let _ = graph;
-        Self::default()
-    }
-}
+pub use super::dataset::QueryGraph;
+use super::dataset::{Clock, OutOfTime};
+use crate::literal::rdflib_lexical;
+use oxrdf::{Literal, NamedNode, Term};
+use spareval::{QueryEvaluationError, QueryEvaluator, QueryResults, QuerySolutionIter};
+use spargebra::Query;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What one execution may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +27,7 @@ pub struct QueryLimits {
 }
 
 impl Default for QueryLimits {
+    /// 10 seconds, one million rows.
     fn default() -> Self {
         Self { deadline: Some(Duration::from_secs(10)), rows_max: 1_000_000 }
     }
@@ -58,7 +58,7 @@ pub enum Value {
     Iri(String),
     /// A literal.
     Literal {
-        /// The text without quotes, language or datatype.
+        /// The text without quotes, language or datatype; numbers as rdflib writes them.
         lexical: String,
         /// The datatype IRI.
         datatype: String,
@@ -69,11 +69,97 @@ pub enum Value {
     Blank(String),
 }
 
-/// The result table of a query. Rows that bind nothing are left out.
+/// The result table of a query. Rows that bind nothing are left out, as rdflib does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Solutions {
     /// Projected variables without `?`, in order.
     pub variables: Vec<String>,
     /// One cell per variable and row.
     pub rows: Vec<Vec<Option<Value>>>,
+}
+
+/// Most unknown functions of one query that are made to fail softly.
+const UNKNOWN_FUNCTIONS_MAX: usize = 64;
+
+/// Evaluates a SELECT query.
+pub(super) fn select(
+    query: &Query,
+    graph: &QueryGraph,
+    limits: &QueryLimits,
+) -> Result<Solutions, ExecutionError> {
+    let deadline = limits.deadline.and_then(|time| Instant::now().checked_add(time));
+    let clock = Rc::new(Clock::new(deadline));
+    let mut evaluator = QueryEvaluator::new();
+    for _ in 0..UNKNOWN_FUNCTIONS_MAX {
+        match evaluator.prepare(query).execute(graph.dataset(&clock)) {
+            // To rdflib a call of an unknown function is an error of the expression, not of the query.
+            Err(QueryEvaluationError::UnsupportedCustomFunction(name)) => {
+                evaluator = evaluator.with_custom_function(name, |_| None);
+            }
+            Err(error) => return Err(evaluation_error(&error)),
+            Ok(QueryResults::Solutions(solutions)) => {
+                return collect(solutions, &clock, deadline, limits.rows_max);
+            }
+            Ok(_) => break,
+        }
+    }
+    Err(ExecutionError::Evaluation("The query cannot be evaluated".to_owned()))
+}
+
+fn collect(
+    solutions: QuerySolutionIter<'_>,
+    clock: &Clock,
+    deadline: Option<Instant>,
+    rows_max: usize,
+) -> Result<Solutions, ExecutionError> {
+    /// Rows between two looks at the clock, for products that no longer read the graph.
+    const ROWS_PER_LOOK: usize = 64;
+
+    let variables = solutions.variables().iter().map(|variable| variable.as_str().to_owned()).collect();
+    let mut rows = Vec::new();
+    for (count, solution) in solutions.enumerate() {
+        let solution = solution.map_err(|error| evaluation_error(&error))?;
+        if clock.is_expired()
+            || count % ROWS_PER_LOOK == 0 && deadline.is_some_and(|deadline| Instant::now() > deadline)
+        {
+            return Err(ExecutionError::TimedOut);
+        }
+        let row: Vec<_> = solution.values().iter().map(|term| term.as_ref().map(value)).collect();
+        if row.iter().all(Option::is_none) {
+            continue;
+        }
+        if rows.len() >= rows_max {
+            return Err(ExecutionError::RowLimit { max: rows_max });
+        }
+        rows.push(row);
+    }
+    if clock.is_expired() { Err(ExecutionError::TimedOut) } else { Ok(Solutions { variables, rows }) }
+}
+
+fn evaluation_error(error: &QueryEvaluationError) -> ExecutionError {
+    match error {
+        QueryEvaluationError::Dataset(inner) if inner.is::<OutOfTime>() => ExecutionError::TimedOut,
+        other => ExecutionError::Evaluation(other.to_string()),
+    }
+}
+
+fn value(term: &Term) -> Value {
+    match term {
+        Term::NamedNode(node) => Value::Iri(node.as_str().to_owned()),
+        Term::BlankNode(node) => Value::Blank(node.as_str().to_owned()),
+        Term::Literal(literal) => literal_value(literal),
+    }
+}
+
+fn literal_value(literal: &Literal) -> Value {
+    let datatype: &str = literal.datatype().as_str();
+    let lexical = match literal.language() {
+        Some(_) => literal.value().to_owned(),
+        None => rdflib_lexical(literal.value(), datatype).into_owned(),
+    };
+    Value::Literal {
+        lexical,
+        datatype: NamedNode::from(literal.datatype()).into_string(),
+        language: literal.language().map(str::to_owned),
+    }
 }

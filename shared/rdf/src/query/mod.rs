@@ -1,8 +1,14 @@
 //! SPARQL: reading what models write, and running it.
 
+mod bridge;
+mod dataset;
 pub mod execute;
 pub mod iris;
+mod outline;
 pub mod parse;
+#[cfg(test)]
+mod tests;
+pub mod tokens;
 
 pub use execute::{ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
 pub use iris::{iri_suffix, query_iris};

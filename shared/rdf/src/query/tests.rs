@@ -1,0 +1,216 @@
+//! Queries from text to result.
+
+use super::*;
+use crate::{Graph, PrefixTable, RdfFormat};
+use std::time::Duration;
+
+const DATA: &str = "@prefix : <http://e/> .
+    :a :name 'Ann' ; :age 31 ; :knows :b, :c ; :score 2.5e0 .
+    :b :name 'Bob' ; :age 27 ; :knows :c .
+    :c :name 'Cid' ; :age 44 .";
+
+fn graph() -> QueryGraph {
+    QueryGraph::from_graph(&Graph::parse(DATA, RdfFormat::Turtle, None).unwrap())
+}
+
+fn table() -> PrefixTable {
+    let mut table = PrefixTable::rdflib_defaults();
+    table.insert("", "http://e/");
+    table
+}
+
+fn run(text: &str) -> Result<Solutions, ExecutionError> {
+    prepare(text, &table(), Dialect::Plain)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+        .execute(&graph(), &QueryLimits::default())
+}
+
+/// The sorted texts of all values.
+fn values(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = run(text)
+        .unwrap()
+        .rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|value| match value {
+            Value::Iri(iri) => iri,
+            Value::Literal { lexical, .. } => lexical,
+            Value::Blank(label) => label,
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn refused(text: &str) -> QuerySyntaxError {
+    prepare(text, &table(), Dialect::Plain).expect_err(text)
+}
+
+fn fails(text: &str) {
+    assert!(matches!(run(text), Err(ExecutionError::Evaluation(_))), "{text}");
+}
+
+#[test]
+fn undeclared_prefixes_come_from_the_table_and_declared_ones_win() {
+    assert_eq!(values("SELECT ?n { :a :name ?n }"), ["Ann"]);
+    assert!(values("PREFIX : <http://other/> SELECT ?n { :a :name ?n }").is_empty());
+}
+
+#[test]
+fn joins_filters_paths_and_aggregates_work() {
+    assert_eq!(values("SELECT ?n { :a :knows/:name ?n }"), ["Bob", "Cid"]);
+    assert_eq!(values("SELECT ?n { ?x :age ?a ; :name ?n FILTER(?a < 40 && ?n != 'Bob') }"), ["Ann"]);
+    assert_eq!(values("SELECT (SUM(?a) AS ?s) { ?x :age ?a }"), ["102"]);
+    assert_eq!(values("SELECT DISTINCT ?x { :a :knows+ ?x }"), ["http://e/b", "http://e/c"]);
+    assert_eq!(values("SELECT ?x { ?x :age 31 }"), ["http://e/a"]);
+    assert_eq!(values("SELECT (GROUP_CONCAT(?x; SEPARATOR='|') AS ?l) { :b :knows ?x }"), ["http://e/c"]);
+}
+
+#[test]
+fn doubles_are_written_as_rdflib_writes_them() {
+    assert_eq!(values("SELECT (?s * 2 AS ?d) { :a :score ?s }"), ["5.0"]);
+}
+
+#[test]
+fn rows_that_bind_nothing_are_dropped() {
+    assert!(run("SELECT ?z { ?x :age ?a }").unwrap().rows.is_empty());
+    assert_eq!(run("SELECT ?x ?z { ?x :age ?a }").unwrap().rows.len(), 3);
+}
+
+#[test]
+fn relative_iris_and_iris_no_graph_can_have_are_grammatical() {
+    assert!(values("SELECT ?n { <IRI_of_Ann> :name ?n }").is_empty());
+    assert!(values("SELECT ?n { <http://e/a[1]> :name ?n }").is_empty());
+}
+
+#[test]
+fn an_unknown_function_is_an_error_of_its_expression() {
+    assert!(values("SELECT ?x { ?x :age ?a FILTER(<http://f>(?a) > 1) }").is_empty());
+    assert_eq!(values("SELECT ?x (:f(?a) AS ?b) { ?x :age ?a FILTER(?a = 31) }"), ["http://e/a"]);
+}
+
+#[test]
+fn an_overwriting_bind_wins() {
+    let text = "SELECT ?n { ?x :name ?n BIND(LCASE(?n) AS ?n) FILTER(?n = 'ann') }";
+    assert_eq!(values(text), ["ann"]);
+    assert_eq!(run(text).unwrap().variables, ["n"]);
+}
+
+#[test]
+fn odd_projections_are_evaluated_as_rdflib_does() {
+    let text = "SELECT ?x (COUNT(?y) AS ?n) { ?x :knows ?y FILTER(?x = :a) }";
+    assert_eq!(values(text), ["2", "http://e/a"]);
+    assert_eq!(run(text).unwrap().variables, ["x", "n"]);
+    assert_eq!(run("SELECT ?x ?x { ?x :age 31 }").unwrap().variables, ["x"]);
+    assert_eq!(values("SELECT (LCASE(?n) AS ?n) { :a :name ?n }"), ["ann"]);
+}
+
+#[test]
+fn what_only_evaluation_can_refuse_parses() {
+    fails("SELECT ?x { ?x :age ?a FILTER(MAX(?a) = ?a) }");
+    fails("SELECT ?x { ?x :age ?a } ORDER BY COUNT(?a)");
+    fails("SELECT * { ?x :age ?a } GROUP BY ?x");
+    fails("SELECT ?x { { _:n :age ?a } { _:n :name ?x } }");
+    fails("ASK { { SELECT ?x { ?x ?y ?z } } }");
+}
+
+#[test]
+fn services_are_errors_even_when_silent() {
+    fails("SELECT * { SERVICE <http://example.org/sparql> { ?a ?b ?c } }");
+    fails("SELECT * { SERVICE SILENT <http://example.org/sparql> { ?a ?b ?c } }");
+    assert!(values("SELECT * FROM <http://example.org/data> { ?a ?b ?c }").is_empty());
+}
+
+#[test]
+fn syntax_errors_say_where_and_what() {
+    let error = refused("SELECT ?x\nWHERE { ?x :age ?a ;; } LIMIT ten");
+    assert_eq!((error.line, error.column), (Some(2), Some(31)));
+    assert_eq!(error.unexpected, "ten");
+    assert_eq!(error.message, "Expected SelectQuery, found 'ten'  (at char 40), (line:2, col:31)");
+    let error = refused("SELECT ?x { ?x :age ?a");
+    assert!(error.message.contains("found end of text"), "{error}");
+    assert_eq!(error.unexpected, "");
+    for text in [
+        "",
+        "SELECT ?x, ?y { ?x :age ?y }",
+        "SELECT COUNT(?x) { ?x :age ?y }",
+        "SELECT ?x { ?x :age ?y } SELECT ?z { ?z :age ?y }",
+        "SELECT * ?x { ?x :age ?y }",
+        "SELECT ?x { ?x :age }",
+        "INSERT DATA { :a :b :c }",
+        "SELECT ?x { LATERAL { SELECT ?x { ?x ?y ?z } } }",
+    ] {
+        let _ = refused(text);
+    }
+}
+
+#[test]
+fn an_unknown_prefix_is_named() {
+    let error = refused("SELECT ?x { ?x nope:age ?y }");
+    assert_eq!(error.unknown_prefix.as_deref(), Some("nope"));
+    assert_eq!(error.message, "Unknown namespace prefix : nope");
+    assert_eq!(refused("SELECT ?x { ?x nope:age }").unknown_prefix, None);
+}
+
+#[test]
+fn wikidata_leniency_is_only_for_wikidata() {
+    let text = "SELECT ?x { ?x :age ?a FILTER(CONTAINS(?a, '3')) SERVICE wikibase:label { :a :b :c } }";
+    let mut prefixes = table();
+    prefixes.insert("wikibase", "http://wikiba.se/ontology#");
+    let run = |dialect| prepare(text, &prefixes, dialect).unwrap().execute(&graph(), &QueryLimits::default());
+    assert_eq!(run(Dialect::Wikidata).unwrap().rows.len(), 1);
+    assert!(run(Dialect::Plain).is_err());
+}
+
+#[test]
+fn a_deadline_ends_a_product() {
+    let text: String = (0..2000).map(|n| format!("<http://s/{n}> <http://p> <http://o/{n}> .\n")).collect();
+    let graph = QueryGraph::from_graph(&Graph::parse(&text, RdfFormat::NTriples, None).unwrap());
+    let limits = QueryLimits { deadline: Some(Duration::from_millis(50)), rows_max: usize::MAX };
+    let query = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i FILTER(?a = ?i) }";
+    let query = prepare(query, &PrefixTable::new(), Dialect::Plain).unwrap();
+    assert_eq!(query.execute(&graph, &limits), Err(ExecutionError::TimedOut));
+    assert_eq!(ExecutionError::TimedOut.to_string(), "A time out occurred");
+}
+
+#[test]
+fn rows_have_a_limit() {
+    let limits = QueryLimits { deadline: None, rows_max: 2 };
+    let query = prepare("SELECT * { ?x :age ?a }", &table(), Dialect::Plain).unwrap();
+    assert_eq!(query.execute(&graph(), &limits), Err(ExecutionError::RowLimit { max: 2 }));
+}
+
+/// Shapes at the limits of the scan, on the smallest stack that threads have by default (2 MB).
+#[test]
+fn the_deepest_queries_let_through_do_not_overflow_the_stack() {
+    let limits = crate::ScanLimits::query();
+    let nest = |open: &str, core: &str, close: &str, levels: usize| {
+        format!("SELECT * {{ {}{core}{} }}", open.repeat(levels), close.repeat(levels))
+    };
+    let depth = limits.depth_max - 4;
+    let chain = |text: &str| text.repeat(limits.links_max - 10);
+    let queries = [
+        nest("{", "?a ?b ?c", "}", depth),
+        nest("OPTIONAL {", "?a ?b ?c", "}", depth),
+        nest("{ ?a ?b ?c } UNION {", "?a ?b ?c", "}", depth),
+        format!("SELECT * {{ ?a {}<http://p>{} ?b }}", "(".repeat(depth), ")*".repeat(depth)),
+        format!("SELECT * {{ ?a <http://p>{} ?b }}", chain("/<http://p>")),
+        format!("SELECT * {{ ?a <http://p>{} ?b }}", chain("|<http://p>")),
+        format!("SELECT * {{ ?a ?b ?c FILTER(?a = 1{}) }}", chain(" || 1")),
+        format!("SELECT * {{ ?a ?b ?c FILTER(?a = 1{}) }}", chain(" + 1")),
+        format!("SELECT * {{ ?a ?b ?c FILTER({}?a) }}", "!".repeat(depth)),
+        format!("SELECT * {{ ?a ?b ?c {} }}", chain("OPTIONAL { ?a ?b ?d } ")),
+        format!("SELECT * {{ ?a ?b ?c {} }}", chain("FILTER(?a != 1) ")),
+        format!("SELECT * {{ ?a ?b ?c {} }}", chain("MINUS { ?c ?d ?e } ")),
+        format!("SELECT * {{ {{ ?a ?b ?c }} {} }}", chain("UNION { ?a ?b ?d } ")),
+        format!("SELECT * {{ ?a ?b {}1{} }}", "[ ?p ".repeat(depth), "]".repeat(depth)),
+        format!("SELECT * {{ ?a ?b {}1{} }}", "(".repeat(depth), ")".repeat(depth)),
+    ];
+    for text in queries {
+        if let Ok(query) = prepare(&text, &table(), Dialect::Plain) {
+            let limits = QueryLimits { deadline: Some(Duration::from_secs(1)), rows_max: 100 };
+            let _ = query.execute(&graph(), &limits);
+        }
+    }
+}
