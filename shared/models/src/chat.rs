@@ -1,0 +1,128 @@
+//! The trait that every connector implements, and what goes in and out of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::{Answer, DialogueKey, Message, ModelProvenance, Sampling};
+use futures::future::BoxFuture;
+
+use crate::error::CallError;
+
+/// The most text one answer may hold, reasoning apart, in bytes. No model's context holds as much; a longer
+/// text is cut here with the finish reason [`ANSWER_TOO_LARGE`], so that a runaway server costs bounded memory
+/// and its answer still gets a verdict.
+pub const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// The word of [`domain::FinishReason::Other`] for an answer cut at [`ANSWER_BYTES_MAX`].
+pub const ANSWER_TOO_LARGE: &str = "answer_too_large";
+
+/// Something that answers conversations.
+///
+/// One call is one attempt: connectors do not repeat faults of transport themselves, because each attempt
+/// belongs into the record (see [`crate::retry`]). Dropping the future closes the connection, which makes
+/// servers such as vLLM stop generating.
+pub trait ChatModel: Send + Sync {
+    /// Asks once.
+    ///
+    /// # Errors
+    /// Whatever kept the model from answering. An empty, cut or useless answer is not an error: the model
+    /// gave it, and it is scored.
+    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>>;
+
+    /// Who is asked, for records and messages.
+    fn identity(&self) -> &ModelIdentity;
+}
+
+/// One question to a model. Cloning is cheap: the texts are shared.
+#[derive(Clone, Debug)]
+pub struct ChatRequest {
+    /// The conversation so far, oldest first; the last message is the one to answer.
+    pub messages: Arc<[Message]>,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// Seed of the sampler, sent where the provider takes one; below 2^53.
+    pub seed: Option<u64>,
+    /// The most time this one call may take, from the request to the last token.
+    pub deadline: Duration,
+    /// The dialogue that asks: what [`crate::replay`] looks up, and what makes back-off delays repeatable.
+    pub key: DialogueKey,
+    /// Round of the dialogue, from 0.
+    pub round: u32,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatReply {
+    /// The answer as it is kept: reasoning apart from the text that is scored.
+    pub answer: Answer,
+    /// The model name in the server's answer; it may differ from the one asked for.
+    pub reported_model: Option<String>,
+    /// The server's fingerprint of its build and configuration.
+    pub system_fingerprint: Option<String>,
+}
+
+impl ChatReply {
+    /// A reply of which only the text is known.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { answer: Answer::text(text), reported_model: None, system_fingerprint: None }
+    }
+}
+
+/// Who is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelIdentity {
+    /// The connector, such as `openai-compatible`.
+    pub connector: &'static str,
+    /// The model name that is sent.
+    pub requested: String,
+    /// Where the model is reached, without user, password, query or key; absent where no network is involved.
+    pub endpoint: Option<String>,
+}
+
+impl ModelIdentity {
+    /// What a record says about the model that gave this reply.
+    pub fn provenance(&self, reply: &ChatReply) -> ModelProvenance {
+        ModelProvenance {
+            connector: self.connector.to_owned(),
+            requested: self.requested.clone(),
+            reported: reply.reported_model.clone(),
+            system_fingerprint: reply.system_fingerprint.clone(),
+            endpoint: self.endpoint.clone(),
+        }
+    }
+}
+
+/// Cuts `text` to at most `bytes_max` bytes at a character boundary; tells whether anything was cut.
+pub(crate) fn cut_text(text: &mut String, bytes_max: usize) -> bool {
+    if text.len() <= bytes_max {
+        return false;
+    }
+    let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
+    true
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A request for unit tests.
+    pub(crate) fn request(text: &str) -> ChatRequest {
+        ChatRequest {
+            messages: Arc::from([Message::user(text)]),
+            sampling: Sampling::default(),
+            seed: Some(7),
+            deadline: Duration::from_secs(60),
+            key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 3 },
+            round: 0,
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        let mut text = "aé".to_owned();
+        assert!(!cut_text(&mut text, 3));
+        assert!(cut_text(&mut text, 2));
+        assert_eq!(text, "a");
+    }
+}

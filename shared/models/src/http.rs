@@ -1,0 +1,270 @@
+//! Sends requests and reads bounded bodies: what every connector over HTTP shares.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use domain::{FailureCause, RetryAdvice};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Method, Request, Response, Url, redirect};
+
+use crate::error::{CallError, SetupError};
+
+/// Time to reach a server, in seconds. Longer than a lost SYN packet needs to be repeated twice.
+const CONNECT_SECONDS_MAX: u64 = 10;
+
+/// Idle connections kept per server: as many as one process has calls in flight.
+const IDLE_CONNECTIONS_MAX: usize = 4096;
+
+/// How long an idle connection is kept, in seconds. Just below the 5 s after which vLLM's HTTP server
+/// (uvicorn) closes idle connections, so that a request never meets a connection that is being closed.
+const IDLE_SECONDS_MAX: u64 = 4;
+
+/// The largest answer body read in one piece, in bytes: [`crate::chat::ANSWER_BYTES_MAX`] of text may take
+/// a few times as many as JSON.
+pub const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// How much of an error body is read, in bytes.
+pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
+
+/// Makes ring the crypto library of this process, unless one is chosen already. Idempotent.
+pub fn install_crypto() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+}
+
+/// The HTTP clients of this process: connectors that share one share its connections. Cloning is cheap.
+///
+/// A client belongs to the async runtime that first used it, as its connections do.
+#[derive(Clone, Debug, Default)]
+pub struct HttpClient(Arc<Mutex<[Option<Client>; 4]>>);
+
+impl HttpClient {
+    /// Without any connection yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The client for this address. Loopback never goes through a proxy; other addresses follow the
+    /// environment's proxy settings. Certificate authorities are loaded for https only, so that plain HTTP
+    /// works on machines that have none.
+    ///
+    /// # Errors
+    /// The client cannot be built.
+    pub(crate) fn for_url(&self, url: &Url) -> Result<Client, SetupError> {
+        let (loopback, tls) = (is_loopback(url), url.scheme() == "https");
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut clients[usize::from(loopback) * 2 + usize::from(tls)];
+        if let Some(client) = slot {
+            return Ok(client.clone());
+        }
+        install_crypto();
+        let mut builder = Client::builder()
+            .http1_only()
+            .tcp_nodelay(true)
+            .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS_MAX))
+            // An API that redirects is not the one configured; following it could carry the key away.
+            .redirect(redirect::Policy::none());
+        if loopback {
+            builder = builder.no_proxy();
+        }
+        if !tls {
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder.build().map_err(|error| SetupError::Client(error_chain(&error)))?;
+        Ok(slot.insert(client).clone())
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// The address of an API. A user or password in it would end in messages, so it is refused; keys have their
+/// own setting.
+///
+/// # Errors
+/// It is not http or https, has no host, or has a user or password.
+pub fn parse_endpoint(endpoint: &str) -> Result<Url, SetupError> {
+    let fail = |reason: &str| SetupError::Endpoint {
+        // What stands before `@` may be a password.
+        endpoint: endpoint.rsplit('@').next().unwrap_or_default().to_owned(),
+        reason: reason.to_owned(),
+    };
+    let mut url = Url::parse(endpoint).map_err(|error| fail(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(fail("it must begin with http:// or https:// and name a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(fail("it must not hold a user or password; set the key instead"));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// `base` with further path segments, whether or not it ends with a slash.
+pub(crate) fn join(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url
+}
+
+/// One route of an API with its headers, prepared once and used for every call.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    client: Client,
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+}
+
+impl Route {
+    pub(crate) fn get(client: Client, url: Url, headers: HeaderMap) -> Self {
+        Self { client, method: Method::GET, url, headers }
+    }
+
+    pub(crate) fn post(client: Client, url: Url, mut headers: HeaderMap) -> Self {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Self { client, method: Method::POST, url, headers }
+    }
+
+    /// Sends, and returns when the answer's headers are there, whatever the status.
+    pub(crate) async fn send(&self, body: Option<Vec<u8>>) -> Result<Response, CallError> {
+        let mut request = Request::new(self.method.clone(), self.url.clone());
+        *request.headers_mut() = self.headers.clone();
+        *request.body_mut() = body.map(Into::into);
+        self.client.execute(request).await.map_err(transport_error)
+    }
+}
+
+/// Reads the whole body of a success.
+pub(crate) async fn read_body(response: Response) -> Result<Bytes, CallError> {
+    let status = response.status().as_u16();
+    let (body, complete) = read_up_to(response, BODY_BYTES_MAX).await?;
+    if complete {
+        return Ok(body);
+    }
+    let message = format!("the answer's body has more than {BODY_BYTES_MAX} bytes");
+    Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status))
+}
+
+/// Reads the beginning of an error's body. A body that breaks off is no error of its own: the status speaks.
+pub(crate) async fn read_error_body(response: Response) -> Bytes {
+    read_up_to(response, ERROR_BODY_BYTES_MAX).await.map(|(body, _)| body).unwrap_or_default()
+}
+
+/// At most `bytes_max` bytes of a body, and whether that is all of it.
+async fn read_up_to(mut response: Response, bytes_max: usize) -> Result<(Bytes, bool), CallError> {
+    let Some(mut first) = response.chunk().await.map_err(broken_body)? else {
+        return Ok((Bytes::new(), true));
+    };
+    let mut rest = BytesMut::new();
+    while first.len() + rest.len() <= bytes_max {
+        match response.chunk().await.map_err(broken_body)? {
+            // Most answers come in one piece, which is used as it is.
+            None if rest.is_empty() => return Ok((first, true)),
+            None => {
+                let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+                whole.extend_from_slice(&first);
+                whole.extend_from_slice(&rest);
+                return Ok((whole.freeze(), true));
+            }
+            Some(chunk) => rest.extend_from_slice(&chunk),
+        }
+    }
+    first.truncate(bytes_max);
+    Ok((first, false))
+}
+
+/// The delay that the server asks for in `Retry-After`, when it is given in seconds. The other form, a date,
+/// depends on two clocks agreeing and no model server sends it.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A call that got no answer's headers.
+fn transport_error(error: reqwest::Error) -> CallError {
+    let error = error.without_url();
+    let (cause, retry) = if error.is_builder() {
+        (FailureCause::BadRequest, RetryAdvice::No)
+    } else if error.is_timeout() && !error.is_connect() {
+        (FailureCause::Timeout, RetryAdvice::Transient)
+    } else {
+        (FailureCause::Connection, RetryAdvice::Transient)
+    };
+    CallError::new(cause, retry, error_chain(&error))
+}
+
+/// A body that broke off.
+pub(crate) fn broken_body(error: reqwest::Error) -> CallError {
+    let message = format!("the answer broke off: {}", error_chain(&error.without_url()));
+    CallError::new(FailureCause::Aborted, RetryAdvice::Transient, message)
+}
+
+/// An error with its sources: reqwest's own text says only that something failed.
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let part = error.to_string();
+        if !text.contains(&part) {
+            text.push_str(": ");
+            text.push_str(&part);
+        }
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_checked_and_never_show_a_password() {
+        assert_eq!(
+            join(&parse_endpoint("http://h:1/v1/?x=1#y").unwrap(), "models").as_str(),
+            "http://h:1/v1/models"
+        );
+        for wrong in ["h:1/v1", "ftp://h", "http://", "", "http://u:hunter2@h", "http://u:hunter2@ h"] {
+            let error = parse_endpoint(wrong).unwrap_err().to_string();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_recognised() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8000", true),
+            ("http://127.8.8.8", true),
+            ("http://[::1]:1", true),
+            ("http://localhost", true),
+            ("http://10.0.0.1", false),
+            ("http://localhost.example.org", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_read_in_seconds() {
+        let read = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+            retry_after(&headers)
+        };
+        assert_eq!(read("3"), Some(Duration::from_secs(3)));
+        assert_eq!(read(" 0.5 "), Some(Duration::from_millis(500)));
+        for useless in ["-1", "NaN", "1e300", "Wed, 21 Oct 2026 07:28:00 GMT", ""] {
+            assert_eq!(read(useless), None, "{useless}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+}

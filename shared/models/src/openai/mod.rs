@@ -1,0 +1,339 @@
+//! Any server with OpenAI's chat completions API: vLLM first, also OpenAI, llama.cpp and the many others.
+//!
+//! One call is one attempt, with one exception: a request refused for its form is put right and sent again at
+//! once, because nothing was generated. There are three such corrections, each learnt once per connector:
+//! roles (the model takes no system role, or wants strict alternation), the name of the token limit
+//! (`max_completion_tokens`), and a token limit beyond the context.
+
+mod answer;
+mod context;
+mod convert;
+mod errors;
+mod stream;
+mod wire;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use domain::{FailureCause, Message, RetryAdvice, Sampling};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use reqwest::{Response, Url};
+use tokio::time::Instant;
+
+use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
+use crate::deadline::{CallClock, StallLimits};
+use crate::error::{CallError, SetupError};
+use crate::http::{self, HttpClient, Route};
+use crate::secret::{Secret, scrub_with};
+use errors::{Rejected, Remedy};
+pub use wire::ServedModel;
+
+/// How to reach a model behind an OpenAI-compatible server.
+#[derive(Clone, Debug)]
+pub struct OpenAiConfig {
+    /// Address of the API, such as `http://127.0.0.1:8000/v1`. Without a path, `/v1` is meant.
+    pub endpoint: String,
+    /// The model name to ask for.
+    pub model: String,
+    /// Sent as bearer token.
+    pub key: Option<Secret>,
+    /// Whether to stream the answer. A stream shows stalls; without one, calls cost less CPU time on both
+    /// sides, and only the deadline ends a call to a hanging server.
+    pub stream: bool,
+    /// Whether the server takes a seed.
+    pub send_seed: bool,
+    /// The model's context in tokens; learnt from the server where it tells (see [`OpenAiCompatible::probe`]).
+    pub context_tokens: Option<u32>,
+    /// How long a stream may be silent.
+    pub stall: StallLimits,
+    /// Further fields of the request body, such as `chat_template_kwargs`, sent as they are.
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
+}
+
+impl OpenAiConfig {
+    /// The usual settings: streaming, with seed, without key.
+    pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            model: model.into(),
+            key: None,
+            stream: true,
+            send_seed: true,
+            context_tokens: None,
+            stall: StallLimits::default(),
+            extra_body: serde_json::Map::new(),
+        }
+    }
+}
+
+/// A model behind an OpenAI-compatible server.
+#[derive(Debug)]
+pub struct OpenAiCompatible {
+    config: OpenAiConfig,
+    identity: ModelIdentity,
+    chat: Route,
+    models: Route,
+    health: Route,
+    tokenize: Route,
+    learnt: Learnt,
+}
+
+/// What the server taught about itself. Races between calls are harmless: each would learn the same.
+#[derive(Debug, Default)]
+struct Learnt {
+    /// The context in tokens; 0 while unknown.
+    context_tokens: AtomicU32,
+    /// System messages go into the user's, and neighbours of the same role into one.
+    fold_roles: AtomicBool,
+    /// The token limit is called `max_completion_tokens`.
+    completion_tokens: AtomicBool,
+    /// There is no `/tokenize`.
+    no_tokenize: AtomicBool,
+}
+
+/// Most corrections of one request: one of each kind.
+const CORRECTIONS_MAX: u32 = 3;
+
+/// Longest wait for [`OpenAiCompatible::probe`] and [`OpenAiCompatible::health`], in seconds.
+const PROBE_SECONDS_MAX: u64 = 10;
+
+impl OpenAiCompatible {
+    /// A connector with connections of its own.
+    ///
+    /// # Errors
+    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    pub fn new(config: OpenAiConfig) -> Result<Self, SetupError> {
+        Self::with_client(config, &HttpClient::new())
+    }
+
+    /// A connector that shares the connections of `http` with others.
+    ///
+    /// # Errors
+    /// As [`OpenAiCompatible::new`].
+    pub fn with_client(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
+        let mut base = http::parse_endpoint(&config.endpoint)?;
+        if matches!(base.path(), "" | "/") {
+            base.set_path("/v1");
+        }
+        let client = http.for_url(&base)?;
+        let mut headers = HeaderMap::new();
+        if let Some(key) = &config.key {
+            headers.insert(AUTHORIZATION, key.header("Bearer ")?);
+        }
+        // vLLM's own routes lie beside `/v1`, not below it.
+        let root = server_root(&base);
+        let identity = ModelIdentity {
+            connector: "openai-compatible",
+            requested: config.model.clone(),
+            endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
+        };
+        let learnt = Learnt::default();
+        learnt.context_tokens.store(config.context_tokens.unwrap_or(0), Ordering::Relaxed);
+        Ok(Self {
+            identity,
+            chat: Route::post(client.clone(), http::join(&base, "chat/completions"), headers.clone()),
+            models: Route::get(client.clone(), http::join(&base, "models"), headers.clone()),
+            health: Route::get(client.clone(), http::join(&root, "health"), headers.clone()),
+            tokenize: Route::post(client, http::join(&root, "tokenize"), headers),
+            learnt,
+            config,
+        })
+    }
+
+    /// What the server serves. Learns the context length of the model asked for on the way.
+    ///
+    /// # Errors
+    /// The server cannot be reached, refuses, or sends something else.
+    pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
+        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
+        let response = clock.wait(self.models.send(None)).await??;
+        let response = self.success(response, &clock).await.map_err(|rejected| rejected.error)?;
+        let body = clock.wait(http::read_body(response)).await??;
+        let list: wire::ModelList = serde_json::from_slice(&body).map_err(|error| {
+            let message = format!("the list of models cannot be read: {error}");
+            CallError::new(FailureCause::Server, RetryAdvice::No, scrub_with(self.key(), &message))
+        })?;
+        if let Some(model) = list.data.iter().find(|model| model.id == self.config.model)
+            && let Some(context) = model.max_model_len
+        {
+            self.learnt.context_tokens.store(context, Ordering::Relaxed);
+        }
+        Ok(list.data)
+    }
+
+    /// Whether the server says it is alive. A server may say so while its engine hangs or drains.
+    ///
+    /// # Errors
+    /// It cannot be reached, or says otherwise.
+    pub async fn health(&self) -> Result<(), CallError> {
+        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
+        let response = clock.wait(self.health.send(None)).await??;
+        self.success(response, &clock).await.map(|_| ()).map_err(|rejected| rejected.error)
+    }
+
+    /// The model's context in tokens, once known.
+    pub fn context_tokens(&self) -> Option<u32> {
+        Some(self.learnt.context_tokens.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
+    }
+
+    fn key(&self) -> Option<&Secret> {
+        self.config.key.as_ref()
+    }
+
+    /// Asks, putting the request's form right as the server demands.
+    async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, CallError> {
+        let now = Instant::now();
+        let clock = if self.config.stream {
+            CallClock::streaming(now, request.deadline, self.config.stall)
+        } else {
+            CallClock::whole(now, request.deadline)
+        };
+        let wanted = request.sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT);
+        let mut max_tokens = self.fit(request, wanted, wanted, &clock).await?;
+        for _ in 0..CORRECTIONS_MAX {
+            let rejected = match self.attempt(request, max_tokens, clock).await {
+                Ok(reply) => return Ok(reply),
+                Err(rejected) => rejected,
+            };
+            match rejected.remedy {
+                Some(Remedy::FoldRoles) if convert::needs_folding(&request.messages) => {
+                    self.learnt.fold_roles.store(true, Ordering::Relaxed);
+                }
+                Some(Remedy::CompletionTokens) => {
+                    self.learnt.completion_tokens.store(true, Ordering::Relaxed);
+                }
+                Some(Remedy::FewerTokens { context, prompt }) => {
+                    self.learnt.context_tokens.store(context, Ordering::Relaxed);
+                    let fitted = match prompt {
+                        Some(prompt) => context::room(wanted, context, prompt).unwrap_or(max_tokens),
+                        None => {
+                            let guess = context::likely_tokens(&request.messages);
+                            let room = context::room(wanted, context, guess).unwrap_or(max_tokens);
+                            self.fit(request, wanted, room, &clock).await?
+                        }
+                    };
+                    if fitted >= max_tokens {
+                        return Err(rejected.error);
+                    }
+                    max_tokens = fitted;
+                }
+                _ => return Err(rejected.error),
+            }
+            tracing::debug!(model = %self.config.model, error = %rejected.error, "request put right");
+        }
+        self.attempt(request, max_tokens, clock).await.map_err(|rejected| rejected.error)
+    }
+
+    /// The token limit to send: `wanted`, or what the context leaves of it. Costs nothing unless the prompt
+    /// comes near the limit; then the server is asked to count. Where it cannot, `unknown` is sent, and the
+    /// server's refusal tells the numbers.
+    async fn fit(
+        &self,
+        request: &ChatRequest,
+        wanted: u32,
+        unknown: u32,
+        clock: &CallClock,
+    ) -> Result<u32, CallError> {
+        let Some(context) = self.context_tokens() else { return Ok(unknown) };
+        let most = context::most_tokens(&request.messages);
+        if most.saturating_add(wanted) <= context {
+            return Ok(wanted);
+        }
+        let Some(prompt) = self.count_tokens(&request.messages, clock).await else {
+            return Ok(unknown.min(context.saturating_sub(1)).max(1));
+        };
+        context::room(wanted, context, prompt).ok_or_else(|| {
+            let message = format!("the prompt has {prompt} tokens, the model's context {context}");
+            CallError::new(FailureCause::ContextExceeded, RetryAdvice::No, message)
+        })
+    }
+
+    /// Has the server count the prompt's tokens, template included; none where it cannot.
+    async fn count_tokens(&self, messages: &[Message], clock: &CallClock) -> Option<u32> {
+        if self.learnt.no_tokenize.load(Ordering::Relaxed) {
+            return None;
+        }
+        let body = wire::TokenizeRequest { model: &self.config.model, messages: &self.fold(messages) };
+        let response = clock.wait(self.tokenize.send(serde_json::to_vec(&body).ok())).await.ok()?.ok()?;
+        if matches!(response.status().as_u16(), 404 | 405) {
+            self.learnt.no_tokenize.store(true, Ordering::Relaxed);
+        }
+        if !response.status().is_success() {
+            return None;
+        }
+        let body = clock.wait(http::read_body(response)).await.ok()?.ok()?;
+        serde_json::from_slice::<wire::TokenizeReply>(&body).ok().map(|reply| reply.count)
+    }
+
+    fn fold<'a>(&self, messages: &'a [Message]) -> Cow<'a, [Message]> {
+        if self.learnt.fold_roles.load(Ordering::Relaxed) {
+            convert::folded(messages)
+        } else {
+            Cow::Borrowed(messages)
+        }
+    }
+
+    /// Sends once.
+    async fn attempt(
+        &self,
+        request: &ChatRequest,
+        max_tokens: u32,
+        clock: CallClock,
+    ) -> Result<ChatReply, Rejected> {
+        let messages = self.fold(&request.messages);
+        let completion_tokens = self.learnt.completion_tokens.load(Ordering::Relaxed);
+        let body = wire::ChatBody::new(&self.config, request, &messages, max_tokens, completion_tokens);
+        let body = body.to_bytes().map_err(|error| {
+            let message = format!("the request cannot be written: {error}");
+            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
+        })?;
+        let response = clock.wait(self.chat.send(Some(body))).await??;
+        let response = self.success(response, &clock).await?;
+        // Some servers ignore the wish for a stream: what came counts, not what was asked for.
+        if is_event_stream(&response) {
+            stream::read(response, clock, self.key()).await
+        } else {
+            let body = clock.wait(http::read_body(response)).await??;
+            answer::read_whole(&body, self.key())
+        }
+    }
+
+    /// Passes a success on and classifies the rest.
+    async fn success(&self, response: Response, clock: &CallClock) -> Result<Response, Rejected> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let retry_after = http::retry_after(response.headers());
+        // An error whose body does not come is still that error.
+        let body = clock.wait(http::read_error_body(response)).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&body);
+        Err(errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text)))
+    }
+}
+
+impl ChatModel for OpenAiCompatible {
+    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
+        async move { self.ask(&request).await }.boxed()
+    }
+
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+}
+
+fn is_event_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+}
+
+/// The address without its last segment `v1`.
+fn server_root(base: &Url) -> Url {
+    let mut root = base.clone();
+    let path = base.path().trim_end_matches('/');
+    root.set_path(path.strip_suffix("/v1").unwrap_or(path));
+    root
+}

@@ -1,0 +1,98 @@
+//! Reads a streamed answer.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use tokio::time::{Instant, timeout};
+
+use super::answer::{Absorbed, AnswerBuilder};
+use super::errors::Rejected;
+use crate::chat::ChatReply;
+use crate::deadline::CallClock;
+use crate::error::CallError;
+use crate::http::broken_body;
+use crate::secret::Secret;
+use crate::sse::{EventTooLarge, SseParser};
+use domain::{FailureCause, RetryAdvice};
+
+/// How long the end of a stream may take after its last event, in milliseconds. A stream read to its end
+/// gives its connection back; one that lingers is dropped.
+const END_MILLISECONDS_MAX: u64 = 100;
+
+/// What the events so far amount to.
+#[derive(Debug, Default)]
+struct Reading {
+    answer: AnswerBuilder,
+    /// A token came since this was last cleared.
+    token: bool,
+    /// Nothing more is wanted.
+    done: bool,
+}
+
+impl Reading {
+    fn event(&mut self, data: &[u8], key: Option<&Secret>) -> Result<(), Rejected> {
+        if self.done || data.is_empty() {
+            return Ok(());
+        }
+        if data == b"[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        match self.answer.absorb(data, key)? {
+            Absorbed::Token => self.token = true,
+            Absorbed::Other => {}
+            Absorbed::Enough => self.done = true,
+        }
+        Ok(())
+    }
+}
+
+/// Reads to the end, at most until the clock's limits.
+///
+/// The answer counts when the model's finish reason or `[DONE]` came; a stream that just ends is a server that
+/// stopped, and its half answer must never be scored.
+pub(super) async fn read(
+    mut response: Response,
+    mut clock: CallClock,
+    key: Option<&Secret>,
+) -> Result<ChatReply, Rejected> {
+    let mut parser = SseParser::default();
+    let mut reading = Reading::default();
+    let broken: CallError = loop {
+        let chunk = match clock.wait(response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None)) => {
+                parser.finish(|data| reading.event(data, key))?;
+                break ended_early();
+            }
+            Ok(Err(error)) => break broken_body(error),
+            Err(timeout) => break timeout,
+        };
+        parser.push(&chunk, |data| reading.event(data, key))?;
+        if reading.done {
+            // The last bytes are on their way or here already.
+            let _ = timeout(Duration::from_millis(END_MILLISECONDS_MAX), response.chunk()).await;
+            return Ok(reading.answer.finish());
+        }
+        // Comments that keep the connection alive are no progress.
+        if std::mem::take(&mut reading.token) {
+            clock.token(Instant::now());
+        }
+    };
+    if reading.done || reading.answer.is_finished() {
+        Ok(reading.answer.finish())
+    } else {
+        Err(broken.into())
+    }
+}
+
+fn ended_early() -> CallError {
+    let message = "the stream ended without a finish reason and without [DONE]";
+    CallError::new(FailureCause::Aborted, RetryAdvice::Transient, message)
+}
+
+impl From<EventTooLarge> for Rejected {
+    fn from(error: EventTooLarge) -> Self {
+        CallError::new(FailureCause::Server, RetryAdvice::No, error.to_string()).into()
+    }
+}

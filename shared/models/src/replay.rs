@@ -1,0 +1,94 @@
+//! A model that gives recorded answers again.
+
+use std::collections::HashMap;
+
+use domain::{Answer, DialogueKey, FailureCause, RetryAdvice};
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+
+use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
+use crate::error::CallError;
+
+/// A round that was never recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no answer is recorded for round {round} of {key}, which has {recorded} recorded rounds")]
+pub struct NotRecorded {
+    /// The dialogue.
+    pub key: DialogueKey,
+    /// The round asked for, from 0.
+    pub round: u32,
+    /// How many rounds of the dialogue are recorded.
+    pub recorded: usize,
+}
+
+impl From<NotRecorded> for CallError {
+    fn from(error: NotRecorded) -> Self {
+        Self::new(FailureCause::BadRequest, RetryAdvice::No, error.to_string())
+    }
+}
+
+/// The recorded answers of one model. What is asked does not matter, only by which dialogue and round.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    answers: HashMap<DialogueKey, Vec<Answer>>,
+    identity: ModelIdentity,
+}
+
+impl Replay {
+    /// Answers by dialogue and round; `model` is the name of the model that gave them.
+    pub fn new(model: impl Into<String>, answers: HashMap<DialogueKey, Vec<Answer>>) -> Self {
+        let identity = ModelIdentity { connector: "replay", requested: model.into(), endpoint: None };
+        Self { answers, identity }
+    }
+
+    /// The recorded answer.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn answer(&self, key: &DialogueKey, round: u32) -> Result<&Answer, NotRecorded> {
+        let answers = self.answers.get(key).map_or(&[][..], Vec::as_slice);
+        usize::try_from(round).ok().and_then(|round| answers.get(round)).ok_or_else(|| NotRecorded {
+            key: key.clone(),
+            round,
+            recorded: answers.len(),
+        })
+    }
+}
+
+impl ChatModel for Replay {
+    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
+        let reply = self.answer(&request.key, request.round).map(|answer| ChatReply {
+            answer: answer.clone(),
+            reported_model: Some(self.identity.requested.clone()),
+            system_fingerprint: None,
+        });
+        ready(reply.map_err(CallError::from)).boxed()
+    }
+
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::tests::request;
+
+    #[tokio::test]
+    async fn answers_come_by_dialogue_and_round() {
+        let mut asked = request("?");
+        let answers = HashMap::from([(asked.key.clone(), vec![Answer::text("one"), Answer::text("two")])]);
+        let model = Replay::new("old-model", answers);
+        assert_eq!(model.complete(asked.clone()).await.unwrap().answer.text, "one");
+        asked.round = 1;
+        assert_eq!(model.complete(asked.clone()).await.unwrap().answer.text, "two");
+        asked.round = 2;
+        let error = model.complete(asked.clone()).await.unwrap_err();
+        assert_eq!(error.cause, FailureCause::BadRequest);
+        assert!(!error.is_retryable());
+        assert!(error.message.contains("round 2 of m/t/3, which has 2 recorded rounds"), "{error}");
+        asked.key.iteration = 9;
+        assert_eq!(model.answer(&asked.key, 0).unwrap_err().recorded, 0);
+    }
+}

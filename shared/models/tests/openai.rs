@@ -1,0 +1,387 @@
+//! The OpenAI-compatible connector against servers that behave and misbehave in every known way.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
+mod support;
+
+use std::time::Duration;
+
+use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role};
+use models::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE};
+use models::deadline::StallLimits;
+use models::{CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, Secret};
+use serde_json::{Value, json};
+use support::{Canned, End, Server, question, request, sse};
+
+const KEY: &str = "sk-0123456789-very-secret";
+
+async fn model(server: &Server, change: impl FnOnce(&mut OpenAiConfig)) -> OpenAiCompatible {
+    let mut config = OpenAiConfig::new(&server.url, "tiny");
+    config.key = Some(Secret::new(KEY));
+    change(&mut config);
+    OpenAiCompatible::new(config).unwrap()
+}
+
+/// Asks a streaming connector whose server gives this one answer.
+async fn ask(canned: Canned) -> Result<ChatReply, CallError> {
+    let server = Server::start(vec![canned]).await;
+    model(&server, |_| ()).await.complete(question("hello")).await
+}
+
+fn delta(content: &str) -> String {
+    json!({"model": "tiny", "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": null}]})
+        .to_string()
+}
+
+fn last(reason: &str) -> String {
+    json!({"choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": reason}]}).to_string()
+}
+
+fn whole(content: &Value, reason: &str) -> Canned {
+    let body = json!({"model": "tiny", "system_fingerprint": "fp", "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+        "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": reason}]});
+    Canned::json(200, &body.to_string())
+}
+
+const USAGE: &str = r#"{"model":"tiny","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3},"system_fingerprint":"fp"}"#;
+
+#[tokio::test]
+async fn a_stream_is_read_to_its_end() {
+    let server = Server::start(vec![
+        Canned::events(&[&delta(""), &delta("Grüße, "), &delta("Welt"), &last("stop"), USAGE, "[DONE]"]),
+        Canned::events(&[&delta("again"), &last("length"), "[DONE]"]),
+    ])
+    .await;
+    let model = model(&server, |_| ()).await;
+    let reply = model.complete(question("hello")).await.unwrap();
+    assert_eq!(reply.answer.text, "Grüße, Welt");
+    assert_eq!(reply.answer.finish_reason, Some(FinishReason::Stop));
+    assert_eq!(reply.answer.usage.prompt_tokens, Some(9));
+    assert_eq!(reply.reported_model.as_deref(), Some("tiny"));
+    assert_eq!(reply.system_fingerprint.as_deref(), Some("fp"));
+    let again = model.complete(question("hello")).await.unwrap();
+    assert_eq!(
+        (again.answer.text.as_str(), again.answer.finish_reason),
+        ("again", Some(FinishReason::Length))
+    );
+
+    let asked = &server.asked()[0];
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(
+        asked.body,
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "stream": true,
+            "stream_options": {"include_usage": true}, "max_tokens": 4096, "seed": 42})
+    );
+    assert_eq!(model.identity().endpoint.as_deref(), Some(format!("{}/v1", server.url).as_str()));
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_is_read() {
+    let server = Server::start(vec![whole(&json!("<think>hm</think>\nyes"), "stop")]).await;
+    let model = model(&server, |config| {
+        config.stream = false;
+        config.send_seed = false;
+        config.extra_body.insert("chat_template_kwargs".into(), json!({"enable_thinking": false}));
+    })
+    .await;
+    let mut asked = question("hello");
+    asked.sampling.temperature = Some(0.5);
+    asked.sampling.stop = vec!["END".into()];
+    asked.sampling.max_tokens = Some(10);
+    let reply = model.complete(asked).await.unwrap();
+    assert_eq!(reply.answer.text, "yes");
+    assert_eq!(reply.answer.reasoning.as_deref(), Some("hm"));
+    assert_eq!(
+        server.asked()[0].body,
+        json!({"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "stream": false,
+            "temperature": 0.5, "max_tokens": 10, "stop": ["END"], "chat_template_kwargs": {"enable_thinking": false}})
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_the_wish_for_a_stream_is_understood() {
+    assert_eq!(ask(whole(&json!("yes"), "stop")).await.unwrap().answer.text, "yes");
+}
+
+#[tokio::test]
+async fn null_content_is_an_empty_answer() {
+    let reply = ask(whole(&Value::Null, "length")).await.unwrap();
+    assert_eq!(reply.answer.text, "");
+    assert_eq!(reply.answer.finish_reason, Some(FinishReason::Length));
+    let null = json!({"choices": [{"delta": {"content": null}, "finish_reason": "stop"}]}).to_string();
+    assert_eq!(ask(Canned::events(&[&null, "[DONE]"])).await.unwrap().answer.text, "");
+}
+
+#[tokio::test]
+async fn reasoning_is_kept_apart_under_either_name() {
+    for name in ["reasoning", "reasoning_content"] {
+        let thought = json!({"choices": [{"delta": {name: "hm"}}]}).to_string();
+        let reply =
+            ask(Canned::events(&[&thought, &thought, &delta("yes"), &last("stop"), "[DONE]"])).await.unwrap();
+        assert_eq!(reply.answer.text, "yes");
+        assert_eq!(reply.answer.reasoning.as_deref(), Some("hmhm"));
+    }
+}
+
+#[tokio::test]
+async fn chunks_may_split_characters_and_events() {
+    let bytes = [sse(&delta("日本語 😀")), sse(&last("stop")), sse("[DONE]")].concat();
+    let reply =
+        ask(Canned::stream(bytes.chunks(1).map(<[u8]>::to_vec).collect(), End::Proper)).await.unwrap();
+    assert_eq!(reply.answer.text, "日本語 😀");
+}
+
+#[tokio::test]
+async fn half_answers_are_never_answers() {
+    for (canned, part) in [
+        (Canned::stream(vec![sse(&delta("half"))], End::Cut), "broke off"),
+        (Canned::stream(vec![sse(&delta("half"))], End::Proper), "without a finish reason"),
+        (
+            Canned::stream(vec![sse(&delta("half")), b"data: {\"choices\"".to_vec()], End::Proper),
+            "without a finish",
+        ),
+        (Canned::stream(vec![], End::Proper), "without a finish reason"),
+        (Canned::events(&[&delta("half"), &last("abort"), "[DONE]"]), "abort"),
+        (whole(&json!("half"), "abort"), "abort"),
+    ] {
+        let error = ask(canned).await.unwrap_err();
+        assert_eq!((error.cause, error.retry), (FailureCause::Aborted, RetryAdvice::Transient), "{error}");
+        assert!(error.message.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_whose_finish_reason_came_is_complete_without_done() {
+    for end in [End::Proper, End::Cut] {
+        let stream = Canned::stream(vec![sse(&delta("yes")), sse(&last("stop"))], end);
+        assert_eq!(ask(stream).await.unwrap().answer.text, "yes");
+    }
+}
+
+#[tokio::test]
+async fn invalid_utf8_is_a_fault_of_transport() {
+    let mut bytes = sse(&delta("xx"));
+    let at = bytes.iter().position(|byte| *byte == b'x').unwrap();
+    bytes[at] = 0xff;
+    let error = ask(Canned::stream(vec![bytes, sse(&last("stop"))], End::Proper)).await.unwrap_err();
+    assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient));
+}
+
+#[tokio::test]
+async fn an_error_within_a_stream_is_that_error() {
+    let event = r#"{"error":{"message":"engine is busy","type":"x","param":null,"code":503}}"#;
+    let error = ask(Canned::events(&[&delta("half"), event, "[DONE]"])).await.unwrap_err();
+    assert_eq!((error.cause, error.status), (FailureCause::Overloaded, Some(503)));
+}
+
+#[tokio::test]
+async fn stalls_are_noticed_wherever_they_happen() {
+    let comment = b": still here\n\n".to_vec();
+    let limits =
+        StallLimits { first_token: Duration::from_millis(50), next_token: Duration::from_millis(50) };
+    for chunks in [vec![], vec![comment.clone()], vec![sse(&delta("a"))], vec![sse(&delta("a")), comment]] {
+        let server = Server::start(vec![Canned::stream(chunks, End::Silence)]).await;
+        let error =
+            model(&server, |config| config.stall = limits).await.complete(question("?")).await.unwrap_err();
+        assert_eq!((error.cause, error.retry), (FailureCause::Timeout, RetryAdvice::Transient), "{error}");
+    }
+    // After the finish reason nothing more is needed.
+    let chunks = vec![sse(&delta("a")), sse(&last("stop"))];
+    let server = Server::start(vec![Canned::stream(chunks, End::Silence)]).await;
+    let next_token = Duration::from_millis(50);
+    let limits = StallLimits { next_token, ..StallLimits::default() };
+    let reply = model(&server, |config| config.stall = limits).await.complete(question("?")).await.unwrap();
+    assert_eq!(reply.answer.text, "a");
+}
+
+#[tokio::test]
+async fn the_deadline_ends_a_hanging_call() {
+    for stream in [true, false] {
+        let server = Server::start(vec![Canned::stream(vec![], End::Silence)]).await;
+        let mut asked = question("?");
+        asked.deadline = Duration::from_millis(50);
+        let error = model(&server, |config| config.stream = stream).await.complete(asked).await.unwrap_err();
+        assert_eq!(error.cause, FailureCause::Timeout);
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_understood() {
+    use FailureCause::{BadRequest, ContextExceeded, ModelNotFound, Overloaded, RateLimited, Unauthorized};
+    let busy = |seconds| RetryAdvice::RateLimited { after: seconds };
+    let full =
+        r#"{"error":{"message":"The engine is currently busy","type":"Service Unavailable","code":503}}"#;
+    let rate = r#"{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}"#;
+    let model = r#"{"error":{"message":"The model `x` does not exist.","type":"NotFoundError","param":"model","code":404}}"#;
+    let long = r#"{"error":{"message":"The prompt is too long","type":"BadRequestError","param":"input_tokens","code":400}}"#;
+    for (canned, cause, retry) in [
+        (Canned::json(503, full), Overloaded, busy(None)),
+        (Canned::json(503, full).header("retry-after", "3"), Overloaded, busy(Some(Duration::from_secs(3)))),
+        (Canned::json(429, rate), RateLimited, busy(None)),
+        (Canned::json(429, rate).header("retry-after", "2"), RateLimited, busy(Some(Duration::from_secs(2)))),
+        (Canned::json(401, r#"{"error":"Unauthorized"}"#), Unauthorized, RetryAdvice::No),
+        (Canned::json(404, model), ModelNotFound, RetryAdvice::No),
+        (Canned::json(404, r#"{"detail":"Not Found"}"#), BadRequest, RetryAdvice::No),
+        (Canned::json(405, r#"{"detail":"Method Not Allowed"}"#), BadRequest, RetryAdvice::No),
+        (Canned::json(400, long), ContextExceeded, RetryAdvice::No),
+        (Canned::json(302, "").header("location", "http://127.0.0.1:1/"), BadRequest, RetryAdvice::No),
+    ] {
+        let error = ask(canned).await.unwrap_err();
+        assert_eq!((error.cause, error.retry), (cause, retry), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_huge_answer_is_cut_and_still_an_answer() {
+    let piece = delta(&"x".repeat(1 << 20));
+    let many = (ANSWER_BYTES_MAX >> 20) + 2;
+    let server = Server::start(vec![
+        Canned::stream(vec![sse(&piece); many], End::Silence),
+        whole(&json!("x".repeat(ANSWER_BYTES_MAX + 1)), "stop"),
+    ])
+    .await;
+    let model = model(&server, |_| ()).await;
+    for _ in 0..2 {
+        let reply = model.complete(question("?")).await.unwrap();
+        assert_eq!(reply.answer.text.len(), ANSWER_BYTES_MAX);
+        assert_eq!(reply.answer.finish_reason, Some(FinishReason::Other(ANSWER_TOO_LARGE.into())));
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_endpoint_is_a_broken_connection() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let model = OpenAiCompatible::new(OpenAiConfig::new(format!("http://{address}/v1"), "tiny")).unwrap();
+    let error = model.complete(question("?")).await.unwrap_err();
+    assert_eq!((error.cause, error.retry), (FailureCause::Connection, RetryAdvice::Transient));
+    assert!(error.message.contains("refused"), "{error}");
+    assert_eq!(model.health().await.unwrap_err().cause, FailureCause::Connection);
+}
+
+#[tokio::test]
+async fn the_key_never_shows() {
+    let quoting = format!(r#"{{"error":{{"message":"Incorrect key {KEY} given","code":401}}}}"#);
+    for canned in [
+        Canned::json(401, &quoting),
+        Canned::json(500, &"x".repeat(490).add_key()),
+        Canned::events(&[&quoting]),
+        Canned::json(200, &format!(r#"{{"choices":"{KEY}"}}"#)),
+    ] {
+        let error = ask(canned).await.unwrap_err();
+        let shown = format!("{error} {error:?} {:?}", error.to_failed_call(jiff::Timestamp::UNIX_EPOCH));
+        assert!(!shown.contains("sk-0123"), "{shown}");
+    }
+    let server = Server::start(vec![]).await;
+    let model = model(&server, |_| ()).await;
+    assert!(!format!("{model:?} {:?}", model.identity()).contains(KEY));
+}
+
+trait AddKey {
+    fn add_key(self) -> String;
+}
+
+impl AddKey for String {
+    /// The key where a shortened message would cut it in half.
+    fn add_key(self) -> String {
+        self + KEY
+    }
+}
+
+#[tokio::test]
+async fn roles_are_folded_when_the_model_wants_it() {
+    let refusal = r#"{"error":{"message":"Only user and assistant roles are supported!","code":400}}"#;
+    let server = Server::start(vec![
+        Canned::json(400, refusal),
+        whole(&json!("one"), "stop"),
+        whole(&json!("two"), "stop"),
+    ])
+    .await;
+    let model = model(&server, |_| ()).await;
+    let messages = vec![Message { role: Role::System, content: "be brief".into() }, Message::user("hello")];
+    assert_eq!(model.complete(request(messages.clone())).await.unwrap().answer.text, "one");
+    // Learnt: the second call is right at once.
+    assert_eq!(model.complete(request(messages)).await.unwrap().answer.text, "two");
+    let asked = server.asked();
+    assert_eq!(asked.len(), 3);
+    for folded in &asked[1..] {
+        assert_eq!(folded.body["messages"], json!([{"role": "user", "content": "be brief\n\nhello"}]));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_folding_cannot_mend_is_final() {
+    let refusal = r#"{"error":{"message":"Conversation roles must alternate user/assistant","code":400}}"#;
+    let server = Server::start(vec![Canned::json(400, refusal)]).await;
+    let error = model(&server, |_| ()).await.complete(question("?")).await.unwrap_err();
+    assert_eq!(error.cause, FailureCause::BadRequest);
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn the_name_of_the_token_limit_is_learnt() {
+    let refusal = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#;
+    let server = Server::start(vec![Canned::json(400, refusal), whole(&json!("yes"), "stop")]).await;
+    model(&server, |_| ()).await.complete(question("?")).await.unwrap();
+    let body = &server.asked()[1].body;
+    assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(4096), &Value::Null));
+}
+
+#[tokio::test]
+async fn the_token_limit_is_cut_to_what_the_server_says_is_left() {
+    let refusal = r#"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 4196 tokens (100 in the messages, 4096 in the completion).","code":400}}"#;
+    let server = Server::start(vec![Canned::json(400, refusal), whole(&json!("yes"), "stop")]).await;
+    let model = model(&server, |_| ()).await;
+    model.complete(question("?")).await.unwrap();
+    assert_eq!(server.asked()[1].body["max_tokens"], 3996);
+    assert_eq!(model.context_tokens(), Some(4096));
+}
+
+#[tokio::test]
+async fn the_server_counts_where_the_context_may_be_short() {
+    let server = Server::start(vec![
+        Canned::json(
+            200,
+            r#"{"object":"list","data":[{"id":"other"},{"id":"tiny","root":"/m","max_model_len":5000}]}"#,
+        ),
+        whole(&json!("fits surely"), "stop"),
+        Canned::json(200, r#"{"count":1500,"max_model_len":5000,"tokens":[1,2]}"#),
+        whole(&json!("cut"), "stop"),
+        Canned::json(200, r#"{"count":5000,"max_model_len":5000,"tokens":[]}"#),
+    ])
+    .await;
+    let model = model(&server, |_| ()).await;
+    let served = model.probe().await.unwrap();
+    assert_eq!((served[1].id.as_str(), served[1].max_model_len), ("tiny", Some(5000)));
+    model.complete(question("short")).await.unwrap();
+    model.complete(question(&"long ".repeat(1000))).await.unwrap();
+    let error = model.complete(question(&"long ".repeat(2000))).await.unwrap_err();
+    assert_eq!((error.cause, error.retry), (FailureCause::ContextExceeded, RetryAdvice::No));
+    let asked = server.asked();
+    let paths: Vec<_> = asked.iter().map(|asked| asked.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["/v1/models", "/v1/chat/completions", "/tokenize", "/v1/chat/completions", "/tokenize"]
+    );
+    assert_eq!(asked[1].body["max_tokens"], 4096);
+    assert_eq!(asked[3].body["max_tokens"], 3500);
+}
+
+#[tokio::test]
+async fn health_and_probe_report_what_the_server_says() {
+    let server = Server::start(vec![
+        Canned::json(200, ""),
+        Canned::json(503, ""),
+        Canned::json(401, r#"{"error":"Unauthorized"}"#),
+        Canned::json(200, "<html>"),
+    ])
+    .await;
+    let model = model(&server, |_| ()).await;
+    model.health().await.unwrap();
+    assert_eq!(model.health().await.unwrap_err().cause, FailureCause::Overloaded);
+    assert_eq!(model.probe().await.unwrap_err().cause, FailureCause::Unauthorized);
+    assert_eq!(model.probe().await.unwrap_err().cause, FailureCause::Server);
+    assert_eq!(server.asked()[0].path, "/health");
+}
