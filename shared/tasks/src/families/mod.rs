@@ -16,6 +16,8 @@ pub mod turtle_errors;
 pub mod turtle_sample;
 
 mod case_fields;
+mod overlap;
+mod query;
 
 /// The exercise of a case: parses everything the case holds, so that a broken case is found before it is asked.
 pub fn exercise(

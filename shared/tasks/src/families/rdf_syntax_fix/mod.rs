@@ -1,9 +1,303 @@
-//! (under construction)
+//! RdfSyntaxFix: repair an RDF document that has syntax errors, changing as little as possible (LLM-KG-Bench 3,
+//! Meyer et al., ESWC 2025; the class is called RdfSyntaxFixList there).
+//!
+//! The first fenced code block of an answer is the document. Four things are measured:
+//!
+//! - `brevity`: the block's share of the whole answer, in characters. It is recorded and counts for nothing.
+//! - `strSimilarity`: how close the text is to the expected one ([`similarity`]).
+//! - `parsableSyntax`: 1 if it parses, else 0.
+//! - `contentPrecision`, `contentRecall`, `contentF1`: the graph compared with the expected one as sets of N-Triples
+//!   lines, all blank nodes alike; absent if it does not parse.
+//!
+//! `combined` is 0.1 `strSimilarity` + 0.2 `parsableSyntax` + 0.7 `contentF1`. The first thing that is not perfect
+//! gives the follow-up: number of blocks (`structure`), syntax (`syntax`), graph (`content`), text (`formatting`).
+//!
+//! Fields of a case: `taskUid`, `task` (the broken document), `optimal` (the expected one), `graphFormat` (or the
+//! task parameter of that name); optionally `errorMessage` and `multishotLimit`.
+//!
+//! Placeholders of the first prompt: `{{document}}`, the broken document without white space around it;
+//! `{{graphFormat}}` as the case writes it; `{{label}}` for its fence; `{{message}}`, the field `errorMessage` or else
+//! this parser's message about the document. Follow-ups: `syntax` has `{{message}}`, the others have none.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use std::collections::BTreeSet;
+
+use rdf::{Graph, NormalForm, RdfFormat, normal_lines};
+use serde_json::Value;
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
+use crate::families::case_fields;
+use crate::text::python::{splitlines, strip};
+use crate::wording::Fields;
+
+mod evaluate;
+mod similarity;
+
+/// Answers of a dialogue if the case does not say.
+const ANSWERS_MAX: usize = 3;
+
+/// The score keys that are aggregated over the rounds.
+const AGGREGATED: &[&str] = &[
+    "brevity",
+    "strSimilarity",
+    "parsableSyntax",
+    "combined",
+    "contentPrecision",
+    "contentRecall",
+    "contentF1",
+];
+
+/// One broken document.
+struct RdfSyntaxFix {
+    uid: String,
+    format: RdfFormat,
+    expected: Expected,
+    opening: Fields,
+    answers_max: usize,
+}
+
+/// What is constant about the expected document, computed once.
+struct Expected {
+    /// Without white space around it.
+    text: String,
+    /// Code points of the document with the white space.
+    chars: usize,
+    /// Lines of the text.
+    lines: Vec<String>,
+    /// Similarity of the broken document with it.
+    question_ratio: f64,
+    /// Its graph as lines.
+    content: BTreeSet<String>,
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let data = input.data;
+    let format_name = case_fields::text(data, "graphFormat")
+        .or_else(|missing| case_fields::text(input.parameters, "graphFormat").map_err(|_| missing))?;
+    let format: RdfFormat = format_name
+        .parse()
+        .map_err(|_| CaseError::Field { field: "graphFormat", expected: "turtle, json-ld, nt or xml" })?;
+    let task = strip(case_fields::text(data, "task")?);
+    let expected = Expected::read(task, case_fields::text(data, "optimal")?, format)?;
+    let answers_max = match data.get("multishotLimit") {
+        None | Some(Value::Null) => ANSWERS_MAX,
+        Some(_) => case_fields::count(data, "multishotLimit")?,
+    };
+    Ok(Box::new(RdfSyntaxFix {
+        uid: case_fields::text(data, "taskUid")?.to_owned(),
+        format,
+        expected,
+        opening: opening(input, task, format_name, format)?,
+        answers_max,
+    }))
+}
+
+impl Expected {
+    fn read(task: &str, optimal: &str, format: RdfFormat) -> Result<Self, CaseError> {
+        let text = strip(optimal);
+        let graph = Graph::parse(text, format, None)
+            .map_err(|error| CaseError::Reference { field: "optimal", message: error.to_string() })?;
+        Ok(Self {
+            chars: optimal.chars().count(),
+            lines: splitlines(text).into_iter().map(str::to_owned).collect(),
+            question_ratio: similarity::ratio_to(text, task),
+            content: normal_lines(&graph, NormalForm::RdfSyntaxFix),
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// The fields of the first prompt. A recorded first prompt says everything itself.
+fn opening(
+    input: &CaseInput<'_>,
+    task: &str,
+    format_name: &str,
+    format: RdfFormat,
+) -> Result<Fields, CaseError> {
+    let mut fields = Fields::from([
+        ("document".to_owned(), task.to_owned()),
+        ("graphFormat".to_owned(), format_name.to_owned()),
+        ("label".to_owned(), format.media_label().to_owned()),
+    ]);
+    let given = case_fields::text(input.data, "errorMessage").map(str::to_owned).ok();
+    match given.or_else(|| Some(Graph::parse(task, format, None).err()?.to_string())) {
+        Some(message) => {
+            fields.insert("message".into(), message);
+        }
+        None if input.first_prompt.is_some() => {}
+        None => {
+            return Err(CaseError::Field { field: "task", expected: "document with a syntax error" });
+        }
+    }
+    Ok(fields)
+}
+
+impl Exercise for RdfSyntaxFix {
+    fn opening(&self, _question_seed: u64) -> Fields {
+        self.opening.clone()
+    }
+
+    fn shots(&self) -> Shots {
+        Shots::Multi {
+            answers_max: self.answers_max,
+            syntax_max: self.answers_max,
+            result_max: self.answers_max,
+            aggregated: AGGREGATED,
+        }
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        self.evaluate(answer, effort)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::PromptKind;
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::exercise::{EvaluationLimits, Limit, Stage};
+
+    const BROKEN: &str = "\n@prefix zoo: <http://example.org/zoo#> .\nzoo:heron zoo:cage zoo:c1\n\
+                          zoo:owl zoo:cage zoo:c2 .\n";
+    const WHOLE: &str = "@prefix zoo: <http://example.org/zoo#> .\nzoo:heron zoo:cage zoo:c1 .\n\
+                         zoo:owl zoo:cage zoo:c2 .\n";
+
+    fn data() -> Map<String, Value> {
+        let data =
+            json!({ "taskUid": "aviary-dot", "graphFormat": "turtle", "task": BROKEN, "optimal": WHOLE });
+        data.as_object().unwrap().clone()
+    }
+
+    fn exercise_of(data: &Map<String, Value>) -> Result<Box<dyn Exercise>, CaseError> {
+        let parameters = Map::new();
+        exercise(&CaseInput {
+            class: "RdfSyntaxFixList",
+            version: "0.3",
+            parameters: &parameters,
+            data,
+            first_prompt: None,
+        })
+    }
+
+    fn judge(answer: &str) -> Verdict {
+        exercise_of(&data()).unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    fn kind(verdict: &Verdict) -> Option<PromptKind> {
+        verdict.follow_up.as_ref().map(|follow_up| follow_up.kind)
+    }
+
+    #[test]
+    fn the_expected_document_is_perfect() {
+        let verdict = judge(&format!("```turtle\n{WHOLE}```"));
+        assert_eq!(
+            serde_json::to_string(&verdict.scores).unwrap(),
+            concat!(
+                r#"{"brevity":1.0,"strSimilarity":1.0,"parsableSyntax":1,"combined":1.0,"#,
+                r#""contentPrecision":1.0,"contentRecall":1.0,"contentF1":1.0}"#
+            )
+        );
+        assert_eq!(
+            verdict.infos.keys().collect::<Vec<_>>(),
+            [
+                "taskUid",
+                "codeBlockCount",
+                "rdfString",
+                "rdfStringLenDiff",
+                "rdfStringDiff",
+                "brevityLenDiff",
+                "diffRatioQuestion",
+                "diffRatioRaw",
+                "syntaxError"
+            ]
+        );
+        assert_eq!(verdict.infos["rdfStringLenDiff"], -1, "only the document is trimmed");
+        assert_eq!(verdict.infos["rdfStringDiff"], "");
+        assert_eq!(verdict.infos["syntaxError"], Value::Null);
+        assert_eq!(verdict.follow_up, None);
+    }
+
+    #[test]
+    fn the_question_repeated_scores_a_fifth_of_similarity_and_hears_the_parser() {
+        let verdict = judge(&format!("Done!\n```\n{BROKEN}```"));
+        assert_eq!(verdict.scores.len(), 4, "no content scores: {:?}", verdict.scores);
+        assert_eq!(verdict.scores["strSimilarity"], 0.2);
+        assert_eq!(verdict.scores["parsableSyntax"], 0);
+        assert_eq!(verdict.scores["combined"], 0.1 * 0.2);
+        let block = BROKEN.chars().count() + 7;
+        assert_eq!(verdict.scores["brevity"], block as f64 / (block + 6) as f64);
+        assert_eq!(verdict.infos["brevityLenDiff"], 6);
+        assert_eq!(kind(&verdict), Some(PromptKind::Syntax));
+        assert_eq!(json!(verdict.follow_up.unwrap().fields["message"]), verdict.infos["syntaxError"]);
+    }
+
+    #[test]
+    fn the_first_imperfection_gives_the_follow_up() {
+        let other = WHOLE.replace("c2", "c3");
+        let wrong = judge(&format!("```\n{other}```"));
+        // Two lines and the empty one, of which one differs.
+        assert_eq!(wrong.scores["contentF1"], json!(2.0 / 3.0));
+        assert_eq!(kind(&wrong), Some(PromptKind::Content));
+        let tight = WHOLE.replace(" .", ".");
+        let formatted = judge(&format!("```\n{tight}```"));
+        assert_eq!(formatted.scores["contentF1"], 1.0);
+        assert_eq!(kind(&formatted), Some(PromptKind::Formatting));
+        let twice = judge(&format!("```\n{WHOLE}```\n```\n{WHOLE}```"));
+        assert_eq!(twice.infos["codeBlockCount"], 2);
+        assert_eq!(twice.scores["contentF1"], 1.0, "the first block is the answer");
+        assert_eq!(kind(&twice), Some(PromptKind::Structure));
+    }
+
+    #[test]
+    fn an_answer_without_a_block_scores_nothing() {
+        for answer in ["", "zoo:heron zoo:cage zoo:c1 ."] {
+            let verdict = judge(answer);
+            assert_eq!(
+                serde_json::to_string(&verdict.scores).unwrap(),
+                r#"{"brevity":0.0,"strSimilarity":0.0,"parsableSyntax":0,"combined":0.0}"#
+            );
+            assert_eq!(kind(&verdict), Some(PromptKind::Structure));
+        }
+    }
+
+    #[test]
+    fn an_empty_document_holds_the_empty_line() {
+        let verdict = judge("```\n# nothing\n```");
+        assert_eq!(verdict.scores["contentPrecision"], 1.0);
+        assert_eq!(verdict.scores["contentRecall"], json!(1.0 / 3.0));
+    }
+
+    #[test]
+    fn limits_are_verdicts_that_name_themselves() {
+        let exercise = exercise_of(&data()).unwrap();
+        let answer = format!("```\n{WHOLE}```");
+        let stage = Stage::WithoutParsing(Limit::Memory);
+        let unparsed = exercise.judge(&answer, &Effort { limits: EvaluationLimits::default(), stage });
+        assert_eq!(unparsed.scores["parsableSyntax"], 0);
+        assert_eq!(unparsed.infos["syntaxError"], Limit::Memory.message());
+        let small = EvaluationLimits { answer_bytes_max: 10, ..EvaluationLimits::default() };
+        let large = exercise.judge(&answer, &Effort::full(small));
+        assert_eq!(large.infos["syntaxError"], Limit::Size.message());
+        assert_eq!(kind(&large), Some(PromptKind::Syntax));
+        let deep = judge(&format!("```\n<a> <b> {}{} .\n```", "[<b> ".repeat(100_000), "]".repeat(100_000)));
+        assert_eq!(deep.infos["syntaxError"], Limit::Nesting.message());
+    }
+
+    #[test]
+    fn the_first_prompt_quotes_the_case_or_our_parser() {
+        let opening = exercise_of(&data()).unwrap().opening(0);
+        assert_eq!(opening["document"], BROKEN.trim());
+        assert_eq!((opening["graphFormat"].as_str(), opening["label"].as_str()), ("turtle", "turtle"));
+        assert!(!opening["message"].is_empty());
+        let mut whole = data();
+        whole["task"] = WHOLE.into();
+        let error = exercise_of(&whole).err();
+        assert!(matches!(error, Some(CaseError::Field { field: "task", .. })), "{error:?}");
+        let mut broken = data();
+        broken["optimal"] = BROKEN.into();
+        let error = exercise_of(&broken).err();
+        assert!(matches!(error, Some(CaseError::Reference { field: "optimal", .. })), "{error:?}");
+    }
 }

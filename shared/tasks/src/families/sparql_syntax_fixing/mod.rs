@@ -1,12 +1,166 @@
-//! (under construction)
+//! SparqlSyntaxFixing: repair a SPARQL query for Wikidata that has a syntax error (LLM-KG-Bench 3, Meyer et al.,
+//! ESWC 2025; the older name of the class is SparqlSyntaxFixingListLcQuad).
+//!
+//! The repaired query is run and judged by what it finds, see [`super::query`] for the rules. Wikidata's
+//! endpoint is replaced by a small graph: the case names or brings one, or it is made from the case's reference
+//! ([`extract`]). Values are compared as the endpoint's JSON gives them, so IRIs are written in full.
+//!
+//! Fields of a case: `uid`, `testSparql`, `refSparql`, `refResultSet`; optionally `errorMessage`, a graph as
+//! `graphTurtle`, `graph` or `graphName`, `prefixes`, and the limits of the dialogue (`multishotLimit`,
+//! `multishotSyntaxLimit`, `multishotResultLimit`).
+//!
+//! Placeholders of the first prompt: `{{testSparql}}`, the query to repair, and `{{errorMessage}}`, the case's
+//! text or else this parser's message about that query.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use rdf::{Dialect, PrefixTable};
+
+use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph, wikidata};
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
+use crate::families::case_fields;
+use crate::graphs::GraphLibrary;
+use crate::wording::Fields;
+
+mod extract;
+
+/// One broken query.
+struct SparqlSyntaxFixing {
+    case: QueryCase,
+    opening: Fields,
+}
 
 /// Reads a case.
 pub(crate) fn exercise(
     input: &CaseInput<'_>,
-    graphs: &crate::graphs::GraphLibrary,
+    library: &GraphLibrary,
 ) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = (input, graphs);
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let loaded = match case_graph::of_case(input.data, library)? {
+        Some(loaded) => loaded,
+        None => extract::from_reference(input.data)?,
+    };
+    let of_case = case_graph::prefixes_of_case(input.data)?;
+    let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &wikidata::prefixes(), &of_case];
+    let setting = QuerySetting {
+        graph: loaded.graph.clone(),
+        prefixes: PrefixTable::layered(&layers),
+        dialect: Dialect::Wikidata,
+        value_texts: ValueTexts::Raw,
+    };
+    let case = QueryCase::read(input.data, setting)?;
+    let opening = opening(input, &case)?;
+    Ok(Box::new(SparqlSyntaxFixing { case, opening }))
+}
+
+/// The fields of the first prompt. A recorded first prompt says everything itself.
+fn opening(input: &CaseInput<'_>, case: &QueryCase) -> Result<Fields, CaseError> {
+    let broken = case_fields::text(input.data, "testSparql")?;
+    let mut fields = Fields::from([("testSparql".to_owned(), broken.to_owned())]);
+    let given = case_fields::text(input.data, "errorMessage").map(str::to_owned);
+    match given.ok().or_else(|| case.complaint(broken)) {
+        Some(message) => {
+            fields.insert("errorMessage".into(), message);
+        }
+        None if input.first_prompt.is_some() => {}
+        None => {
+            return Err(CaseError::Field { field: "testSparql", expected: "query with a syntax error" });
+        }
+    }
+    Ok(fields)
+}
+
+impl Exercise for SparqlSyntaxFixing {
+    fn opening(&self, _question_seed: u64) -> Fields {
+        self.opening.clone()
+    }
+
+    fn shots(&self) -> Shots {
+        self.case.shots()
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        self.case.judge(answer, effort)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::PromptKind;
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn data() -> Map<String, Value> {
+        let data = json!({
+            "uid": "tower-height-brackets",
+            "testSparql": "SELECT ?h WHERE wd:Q17 p:P2048 ?st . ?st ps:P2048 ?h ; pq:P585 ?t }",
+            "refSparql": "SELECT ?h WHERE { wd:Q17 p:P2048 ?st . ?st ps:P2048 ?h ; pq:P585 ?t \
+                          FILTER(contains(YEAR(?t), '1987')) }",
+            "refResultSet": ["324"],
+        });
+        data.as_object().unwrap().clone()
+    }
+
+    fn exercise_of(data: &Map<String, Value>) -> Result<Box<dyn Exercise>, CaseError> {
+        let parameters = Map::new();
+        let input = CaseInput {
+            class: "SparqlSyntaxFixingList",
+            version: "5.1.2",
+            parameters: &parameters,
+            data,
+            first_prompt: None,
+        };
+        exercise(&input, &GraphLibrary::default())
+    }
+
+    fn judge(query: &str) -> Verdict {
+        let effort = Effort::full(EvaluationLimits::default());
+        exercise_of(&data()).unwrap().judge(&format!("```sparql\n{query}\n```"), &effort)
+    }
+
+    const HEAD: &str = "SELECT ?h WHERE { wd:Q17 p:P2048 ?st . ?st ps:P2048 ?h ; pq:P585 ?t FILTER";
+
+    #[test]
+    fn the_reference_scores_full_marks_though_it_leans_on_the_endpoint() {
+        for filter in ["(contains(YEAR(?t), '1987'))", "(YEAR(?t) = 1987)", "(STRSTARTS(STR(?t), \"1987\"))"]
+        {
+            let verdict = judge(&format!("{HEAD} {filter} }}"));
+            assert_eq!(verdict.scores["combined"], 1.0, "{filter}: {:?}", verdict.infos);
+            assert_eq!(verdict.infos["answerSet"], json!(["324"]));
+        }
+    }
+
+    #[test]
+    fn a_number_is_no_text_even_for_the_endpoint() {
+        let verdict = judge(&format!("{HEAD} (YEAR(?t) = '1987') }}"));
+        assert_eq!(verdict.scores["combined"], 0.2);
+        assert_eq!(verdict.follow_up.unwrap().kind, PromptKind::EmptyResult);
+    }
+
+    #[test]
+    fn other_years_and_the_preferred_value_are_wrong() {
+        let verdict = judge("SELECT ?h WHERE { wd:Q17 wdt:P2048 ?h }");
+        assert_eq!((&verdict.scores["precision"], &verdict.scores["f1measure"]), (&json!(0.0), &json!(0.0)));
+        let all = judge("SELECT ?h WHERE { wd:Q17 p:P2048/ps:P2048 ?h }");
+        assert_eq!((&all.scores["precision"], &all.scores["recall"]), (&json!(0.125), &json!(1.0)));
+    }
+
+    #[test]
+    fn iris_are_compared_in_full() {
+        let verdict = judge("SELECT ?i WHERE { ?i wdt:P2048 ?h }");
+        assert_eq!(verdict.infos["answerSet"], json!(["http://www.wikidata.org/entity/Q17"]));
+    }
+
+    #[test]
+    fn the_first_prompt_quotes_the_case_or_our_parser() {
+        let opening = exercise_of(&data()).unwrap().opening(0);
+        assert_eq!(json!(opening["testSparql"]), data()["testSparql"]);
+        assert!(!opening["errorMessage"].is_empty());
+        let mut given = data();
+        given.insert("errorMessage".into(), "there is no opening bracket".into());
+        assert_eq!(exercise_of(&given).unwrap().opening(0)["errorMessage"], "there is no opening bracket");
+        let mut whole = data();
+        whole["testSparql"] = whole["refSparql"].clone();
+        let error = exercise_of(&whole).err();
+        assert!(matches!(error, Some(CaseError::Field { field: "testSparql", .. })), "{error:?}");
+    }
 }

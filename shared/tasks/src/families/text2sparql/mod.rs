@@ -1,14 +1,302 @@
-//! (under construction)
+//! Text2Sparql: turn a question into a SPARQL query over a knowledge graph (LLM-KG-Bench 3, Meyer et al., ESWC 2025;
+//! the older name of the classes is Text2SparqlExecEvalList).
+//!
+//! The query is run and judged by what it finds, see [`super::query`] for the rules. The data sets differ in
+//! where their graph comes from ([`graphs`]) and in the prefixes that queries may use without declaring
+//! them ([`prefixes`]).
+//!
+//! Fields of a case: `uid`, `question`, `refSparql`, `refResultSet`; a graph as `graphTurtle`, `graph` or
+//! `graphName` where the data set has none of its own; optionally `prefixes` and the limits of the dialogue
+//! (`multishotLimit`, `multishotSyntaxLimit`, `multishotResultLimit`).
+//!
+//! Placeholders of the first prompt: `{{question}}` and `{{kgInfo}}`, both texts of the case.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use rdf::{Dialect, PrefixTable};
 
-/// Reads a case.
+use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph};
+use crate::class::Text2SparqlSet;
+use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, Shots, Verdict};
+use crate::families::case_fields;
+use crate::graphs::GraphLibrary;
+
+mod graphs;
+mod prefixes;
+
+/// One question.
+struct Text2Sparql {
+    case: QueryCase,
+}
+
+/// Reads a case of a data set.
 pub(crate) fn exercise(
     input: &CaseInput<'_>,
-    set: crate::class::Text2SparqlSet,
-    graphs: &crate::graphs::GraphLibrary,
-    compat: crate::exercise::Compat,
+    set: Text2SparqlSet,
+    library: &GraphLibrary,
+    compat: Compat,
 ) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = (input, set, graphs, compat);
-    Err(CaseError::Field { field: "-", expected: "-" })
+    case_fields::text(input.data, "question")?;
+    let loaded = graphs::graph(input, set, library)?;
+    let of_case = case_graph::prefixes_of_case(input.data)?;
+    let of_set = prefixes::of_set(set);
+    let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &of_set, &of_case];
+    let mut queries = PrefixTable::layered(&layers);
+    if compat.prefix_defect {
+        prefixes::spoil(&mut queries, set);
+    }
+    let (dialect, value_texts) = match set {
+        Text2SparqlSet::LcQuad => (Dialect::Wikidata, ValueTexts::Raw),
+        _ => (Dialect::Plain, ValueTexts::Compact(case_graph::compact_table(&layers))),
+    };
+    let setting = QuerySetting { graph: loaded.graph.clone(), prefixes: queries, dialect, value_texts };
+    Ok(Box::new(Text2Sparql { case: QueryCase::read(input.data, setting)? }))
+}
+
+impl Exercise for Text2Sparql {
+    fn shots(&self) -> Shots {
+        self.case.shots()
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        self.case.judge(answer, effort)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::exercise::{EvaluationLimits, Limit, Stage};
+    use domain::PromptKind;
+
+    const AVIARY: &str = "@prefix zoo: <http://example.org/zoo#> .\n\
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
+        zoo:heron a zoo:Bird ; zoo:cage zoo:c1 ; rdfs:label \"Heron\" ; zoo:weight 2 .\n\
+        zoo:owl a zoo:Bird ; zoo:cage zoo:c2 ; rdfs:label \"Owl\" ; zoo:weight 1 .\n\
+        zoo:newt a zoo:Amphibian ; zoo:cage <http://elsewhere.example/pond> .";
+
+    fn data(reference: &str, result: &Value) -> Map<String, Value> {
+        let data = json!({
+            "uid": "aviary-1", "question": "Which birds are there?",
+            "refSparql": reference, "refResultSet": result, "graphTurtle": AVIARY,
+        });
+        data.as_object().unwrap().clone()
+    }
+
+    fn birds() -> Map<String, Value> {
+        data("SELECT ?b WHERE { ?b a zoo:Bird }", &json!(["zoo:heron", "zoo:owl"]))
+    }
+
+    fn exercise_of(
+        class: &str,
+        data: &Map<String, Value>,
+        compat: Compat,
+    ) -> Result<Box<dyn Exercise>, CaseError> {
+        let version = crate::TaskClass::version_of(class).unwrap();
+        let parameters = Map::new();
+        let input = CaseInput { class, version, parameters: &parameters, data, first_prompt: None };
+        crate::families::exercise(&input, &GraphLibrary::default(), compat)
+    }
+
+    fn judge_with(data: &Map<String, Value>, answer: &str, effort: &Effort) -> Verdict {
+        exercise_of("Text2SparqlList", data, Compat::default()).unwrap().judge(answer, effort)
+    }
+
+    fn judge(data: &Map<String, Value>, query: &str) -> Verdict {
+        let effort = Effort::full(EvaluationLimits::default());
+        judge_with(data, &format!("Here you are:\n```sparql\n{query}\n```"), &effort)
+    }
+
+    fn kind(verdict: &Verdict) -> Option<PromptKind> {
+        verdict.follow_up.as_ref().map(|follow_up| follow_up.kind)
+    }
+
+    #[test]
+    fn a_right_query_scores_full_marks_with_undeclared_prefixes() {
+        let verdict = judge(&birds(), "SELECT ?b WHERE { ?b a zoo:Bird }");
+        assert_eq!(
+            serde_json::to_string(&verdict.scores).unwrap(),
+            r#"{"answerParse":1.0,"combined":1.0,"f1measure":1.0,"precision":1.0,"recall":1.0}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&verdict.infos).unwrap(),
+            concat!(
+                r#"{"testUid":"aviary-1","sparql":"SELECT ?b WHERE { ?b a zoo:Bird }","diffSparql":"","#,
+                r#""parseError":"The SPARQL query syntax is correct.","parseErrorPrefix":"","#,
+                r#""parseErrorUnexpected":"","parseErrorEmpty":false,"parseErrorSPARQL":false,"#,
+                r#""sparqlIrisPrecision":1.0,"sparqlIrisRecall":1.0,"sparqlIrisF1measure":1.0,"#,
+                r#""sparqlIrisSuffixPrecision":1.0,"sparqlIrisSuffixRecall":1.0,"sparqlIrisSuffixF1measure":1.0,"#,
+                r#""answerResultLength":2,"answerSetSize":2,"answerSet":["zoo:heron","zoo:owl"]}"#
+            )
+        );
+        assert_eq!(verdict.follow_up, None);
+    }
+
+    #[test]
+    fn all_columns_make_one_set() {
+        let case = data("SELECT ?c WHERE { zoo:heron zoo:cage ?c }", &json!(["zoo:c1"]));
+        let verdict = judge(&case, "SELECT ?c ?w WHERE { zoo:heron zoo:cage ?c ; zoo:weight ?w }");
+        assert_eq!(verdict.scores["precision"], 0.5);
+        assert_eq!(verdict.scores["f1measure"], 0.666_666_666_666_666_6);
+        assert_eq!(verdict.scores["combined"], 0.733_333_333_333_333_4);
+        assert_eq!(verdict.infos["answerSet"], json!(["2", "zoo:c1"]));
+        let pond = judge(&case, "SELECT ?c WHERE { zoo:newt zoo:cage ?c }");
+        assert_eq!(pond.infos["answerSet"], json!(["<http://elsewhere.example/pond>"]));
+        assert_eq!(kind(&pond), None, "a wrong result ends the dialogue");
+    }
+
+    #[test]
+    fn an_empty_result_is_precise_and_asked_about() {
+        for query in
+            ["SELECT ?b WHERE { ?b a zoo:Fish }", "SELECT ?b ?n WHERE { OPTIONAL { ?b a zoo:Fish } }"]
+        {
+            let verdict = judge(&birds(), query);
+            assert_eq!(
+                serde_json::to_string(&verdict.scores).unwrap(),
+                r#"{"answerParse":1.0,"combined":0.2,"f1measure":0.0,"precision":1.0,"recall":0.0}"#
+            );
+            assert_eq!(verdict.infos["answerResultLength"], 0, "{query}");
+            assert_eq!(kind(&verdict), Some(PromptKind::EmptyResult));
+            assert_eq!(verdict.follow_up.unwrap().fields["query"], query);
+        }
+    }
+
+    #[test]
+    fn a_count_of_nothing_is_a_result() {
+        let case = data("SELECT (COUNT(?b) AS ?n) WHERE { ?b a zoo:Bird }", &json!(["2"]));
+        let verdict = judge(&case, "SELECT (COUNT(?b) AS ?n) WHERE { ?b a zoo:Fish }");
+        assert_eq!((&verdict.scores["precision"], &verdict.scores["combined"]), (&json!(0.0), &json!(0.2)));
+        assert_eq!(kind(&verdict), None);
+    }
+
+    #[test]
+    fn what_does_not_parse_scores_nothing_and_hears_the_parser() {
+        let query = "SELECT ?b WHERE { ?b a zoo:Bird zoo:c1 }";
+        let verdict = judge(&birds(), query);
+        assert_eq!(serde_json::to_string(&verdict.scores).unwrap(), r#"{"answerParse":0.0,"combined":0.0}"#);
+        assert_eq!(verdict.infos.len(), 8, "nothing but the parse: {:?}", verdict.infos);
+        assert_eq!(verdict.infos["parseErrorEmpty"], false);
+        let fields = verdict.follow_up.unwrap().fields;
+        assert_eq!(fields["query"], query);
+        assert_eq!(json!(fields["message"]), verdict.infos["parseError"]);
+    }
+
+    #[test]
+    fn an_answer_without_a_query_is_a_parse_failure() {
+        let effort = Effort::full(EvaluationLimits::default());
+        let verdict = judge_with(&birds(), "I do not know.", &effort);
+        assert_eq!(verdict.scores["combined"], 0.0);
+        assert_eq!(verdict.infos["sparql"], Value::Null);
+        assert_eq!(verdict.infos["parseErrorEmpty"], true);
+        assert_eq!(
+            verdict.infos["diffSparql"],
+            "--- optimal\n\n+++ answer\n\n@@ -1 +0,0 @@\n\n-SELECT ?b WHERE { ?b a zoo:Bird }"
+        );
+        assert_eq!(verdict.follow_up.unwrap().fields["query"], "None");
+    }
+
+    #[test]
+    fn an_unknown_prefix_is_named() {
+        let verdict = judge(&birds(), "SELECT ?b WHERE { ?b a wings:Bird }");
+        assert_eq!(verdict.infos["parseErrorPrefix"], "wings");
+        assert_eq!(kind(&verdict), Some(PromptKind::Syntax));
+    }
+
+    #[test]
+    fn the_iris_of_a_query_are_compared() {
+        let case = data("SELECT ?c WHERE { ?b rdfs:label ?l ; zoo:cage ?c }", &json!(["zoo:c1"]));
+        let verdict = judge(
+            &case,
+            "SELECT ?c WHERE { ?b <http://example.org/zoo#label> ?l ; a <http://example.org/zoo#Bird> ; zoo:cage ?c }",
+        );
+        // {zoo:label, rdf:type, zoo:Bird, zoo:cage} against {rdfs:label, zoo:cage}
+        assert_eq!(
+            (&verdict.infos["sparqlIrisPrecision"], &verdict.infos["sparqlIrisRecall"]),
+            (&json!(0.25), &json!(0.5))
+        );
+        assert_eq!(
+            (&verdict.infos["sparqlIrisSuffixPrecision"], &verdict.infos["sparqlIrisSuffixRecall"]),
+            (&json!(0.5), &json!(1.0))
+        );
+    }
+
+    #[test]
+    fn limits_are_verdicts_that_name_themselves() {
+        let answer = "```sparql\nSELECT ?b WHERE { ?b a zoo:Bird }\n```";
+        let at = |stage| judge_with(&birds(), answer, &Effort { limits: EvaluationLimits::default(), stage });
+        let unexecuted = at(Stage::WithoutExecution(Limit::CpuTime));
+        assert_eq!(unexecuted.scores["combined"], 0.2);
+        assert_eq!(unexecuted.infos["EvaluationException"], Limit::CpuTime.message());
+        assert_eq!(kind(&unexecuted), Some(PromptKind::EmptyResult));
+        let unparsed = at(Stage::WithoutParsing(Limit::Memory));
+        assert_eq!(unparsed.scores["answerParse"], 0.0);
+        assert_eq!(unparsed.infos["parseError"], Limit::Memory.message());
+        assert_eq!(unparsed.infos["parseErrorEmpty"], false);
+
+        let small = EvaluationLimits { answer_bytes_max: 20, ..EvaluationLimits::default() };
+        let large = judge_with(&birds(), answer, &Effort::full(small));
+        assert_eq!(large.infos["parseError"], Limit::Size.message());
+        let deep = format!("SELECT * {}{}", "{".repeat(100_000), "}".repeat(100_000));
+        assert_eq!(judge(&birds(), &deep).infos["parseError"], Limit::Nesting.message());
+    }
+
+    #[test]
+    fn the_published_prefix_defect_hides_labels_in_three_sets() {
+        let case = data("SELECT ?l WHERE { zoo:owl rdfs:label ?l }", &json!(["Owl"]));
+        let combined = |class: &str, query: &str, compat: Compat| {
+            let effort = Effort::full(EvaluationLimits::default());
+            let exercise = exercise_of(class, &case, compat).unwrap();
+            exercise.judge(&format!("```\n{query}\n```"), &effort).scores["combined"].clone()
+        };
+        let bare = "SELECT ?l WHERE { zoo:owl rdfs:label ?l }";
+        let declared = format!("PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> {bare}");
+        for class in [
+            "Text2SparqlExecEvalListOrganizational",
+            "Text2SparqlExecEvalListOrgaNumerical",
+            "Text2SparqlExecEvalListCoypuMini",
+        ] {
+            assert_eq!(combined(class, bare, Compat::PUBLISHED), 0.2, "{class}");
+            assert_eq!(combined(class, &declared, Compat::PUBLISHED), 1.0, "{class}");
+            assert_eq!(combined(class, bare, Compat::default()), 1.0, "{class}");
+        }
+        assert_eq!(combined("Text2SparqlExecEvalListBeastiary", bare, Compat::PUBLISHED), 1.0);
+    }
+
+    #[test]
+    fn a_case_may_bind_prefixes_of_its_own() {
+        let mut case = data("SELECT ?b WHERE { ?b a z:Bird }", &json!(["z:heron", "z:owl"]));
+        case.insert("prefixes".into(), json!({ "z": "http://example.org/zoo#" }));
+        let verdict = judge(&case, "SELECT ?b WHERE { ?b a z:Bird }");
+        assert_eq!(verdict.scores["combined"], 1.0, "{:?}", verdict.infos["answerSet"]);
+    }
+
+    #[test]
+    fn graphs_come_from_the_prompt_or_the_library_where_the_case_has_none() {
+        let mut case = birds();
+        case.remove("graphTurtle");
+        let parameters = Map::new();
+        let prompt = format!("Example:\n```sparql\nSELECT ...\n```\n\ngraph:\n```turtle\n{AVIARY}\n```");
+        let input = |class: &'static str, first_prompt: Option<&'static str>| {
+            let version = crate::TaskClass::version_of(class).unwrap();
+            (class, version, first_prompt)
+        };
+        let prompt: &'static str = Box::leak(prompt.into_boxed_str());
+        let aviary = GraphLibrary::builder()
+            .with("beastiary", rdf::RdfFormat::Turtle, || Ok(AVIARY.as_bytes().to_vec()))
+            .build();
+        let answer = "```\nSELECT ?b WHERE { ?b a zoo:Bird }\n```";
+        for ((class, version, first_prompt), library) in [
+            (input("Text2SparqlExecEvalListCoypuMini", Some(prompt)), GraphLibrary::default()),
+            (input("Text2SparqlExecEvalListBeastiary", None), aviary),
+        ] {
+            let input = CaseInput { class, version, parameters: &parameters, data: &case, first_prompt };
+            let exercise = crate::families::exercise(&input, &library, Compat::PUBLISHED).unwrap();
+            let verdict = exercise.judge(answer, &Effort::full(EvaluationLimits::default()));
+            assert_eq!(verdict.scores["combined"], 1.0, "{class}");
+        }
+        let missing = exercise_of("Text2SparqlExecEvalListBeastiary", &case, Compat::default()).err();
+        assert_eq!(missing, Some(CaseError::MissingGraph { name: "beastiary".into() }));
+        let missing = exercise_of("Text2SparqlExecEvalListCoypuMini", &case, Compat::default()).err();
+        assert!(matches!(missing, Some(CaseError::Field { field: "graphTurtle", .. })), "{missing:?}");
+    }
 }

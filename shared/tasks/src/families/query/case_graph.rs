@@ -1,0 +1,85 @@
+//! The graph that a case names or brings along.
+
+use std::sync::Arc;
+
+use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat};
+use serde_json::{Map, Value};
+
+use crate::exercise::CaseError;
+use crate::graphs::{GraphLibrary, LoadedGraph};
+
+/// The graph of the fields `graphTurtle` or `graph` (a Turtle document) or `graphName` (a graph of the library), in
+/// this order; `None` if the case has none of them.
+pub(crate) fn of_case(
+    data: &Map<String, Value>,
+    library: &GraphLibrary,
+) -> Result<Option<Arc<LoadedGraph>>, CaseError> {
+    for field in ["graphTurtle", "graph"] {
+        if let Some(document) = data.get(field).and_then(Value::as_str) {
+            return parse(field, document).map(Some);
+        }
+    }
+    data.get("graphName").and_then(Value::as_str).map(|name| library.get(name)).transpose()
+}
+
+/// Reads a Turtle document of the case; `field` names it in errors.
+pub(crate) fn parse(field: &'static str, document: &str) -> Result<Arc<LoadedGraph>, CaseError> {
+    let graph = Graph::parse(document, RdfFormat::Turtle, None)
+        .map_err(|error| CaseError::Reference { field, message: error.to_string() })?;
+    Ok(Arc::new(LoadedGraph { prefixes: graph.prefixes().clone(), graph: QueryGraph::from_graph(&graph) }))
+}
+
+/// The optional field `prefixes`: an object from prefix (without colon) to namespace IRI.
+pub(crate) fn prefixes_of_case(data: &Map<String, Value>) -> Result<PrefixTable, CaseError> {
+    let mut prefixes = PrefixTable::new();
+    match data.get("prefixes") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(entries)) => {
+            for (prefix, namespace) in entries {
+                let namespace = namespace.as_str().ok_or(PREFIXES)?;
+                prefixes.insert(prefix, namespace);
+            }
+        }
+        Some(_) => return Err(PREFIXES),
+    }
+    Ok(prefixes)
+}
+
+const PREFIXES: CaseError =
+    CaseError::Field { field: "prefixes", expected: "object from prefix to namespace IRI" };
+
+/// The table by which IRIs of results are written: the later of `layers` win, and where several prefixes stand for
+/// one namespace, only the one of the latest layer is left.
+pub(crate) fn compact_table(layers: &[&PrefixTable]) -> PrefixTable {
+    let mut table = PrefixTable::new();
+    let all = PrefixTable::layered(layers);
+    let by_rank = |prefix: &str| layers.iter().rposition(|layer| layer.get(prefix).is_some());
+    for (prefix, namespace) in all.iter() {
+        let rank = by_rank(prefix);
+        let outranked =
+            all.iter().any(|(other, same)| same == namespace && other != prefix && by_rank(other) > rank);
+        if !outranked {
+            table.insert(prefix, namespace);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_of_the_latest_layer_stands_for_a_namespace() {
+        let mut document = PrefixTable::new();
+        document.insert("", "http://example.org/zoo#");
+        document.insert("owl", "http://example.org/owls#");
+        let mut task = PrefixTable::new();
+        task.insert("ns1", "http://example.org/zoo#");
+        let table = compact_table(&[&document, &task]);
+        assert_eq!(
+            table.iter().collect::<Vec<_>>(),
+            [("owl", "http://example.org/owls#"), ("ns1", "http://example.org/zoo#")]
+        );
+    }
+}

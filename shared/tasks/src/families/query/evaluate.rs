@@ -1,0 +1,177 @@
+//! Judging one answer.
+
+use domain::{Infos, Scores};
+use rdf::scan::{self, ScanFinding, ScanLimits};
+use rdf::{PreparedQuery, QueryLimits, QuerySyntaxError, Solutions};
+use serde_json::Value;
+
+use super::extract::extract_query;
+use super::{QueryCase, follow_up, result_set, suffixes};
+use crate::exercise::{Effort, EvaluationLimits, Limit, Stage, Verdict};
+use crate::families::overlap::Overlap;
+use crate::text::python::splitlines;
+use crate::text::unified_diff::unified_diff;
+
+/// `parseError` of a query without fault.
+const NO_PARSE_ERROR: &str = "The SPARQL query syntax is correct.";
+
+/// `parseError` of an answer without a query, in the words of the published records (Python's, for a regular
+/// expression applied to nothing).
+const NO_QUERY_ERROR: &str = "expected string or bytes-like object";
+
+/// Why there is nothing to execute.
+#[derive(Debug, Default)]
+struct ParseFailure {
+    /// The parser's message.
+    message: String,
+    /// The text at which it stopped.
+    unexpected: String,
+    /// A prefix that it does not know.
+    prefix: String,
+}
+
+impl ParseFailure {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+}
+
+impl From<QuerySyntaxError> for ParseFailure {
+    fn from(error: QuerySyntaxError) -> Self {
+        match error.limit {
+            Some(finding) => limit_of(&finding).into(),
+            None => Self {
+                message: error.message,
+                unexpected: error.unexpected,
+                prefix: error.unknown_prefix.unwrap_or_default(),
+            },
+        }
+    }
+}
+
+impl From<Limit> for ParseFailure {
+    fn from(limit: Limit) -> Self {
+        Self::new(limit.message())
+    }
+}
+
+impl QueryCase {
+    /// The verdict on one answer.
+    pub(crate) fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        // An answer above the size limit is not looked into, so it has no query.
+        let too_large = answer.len() > effort.limits.answer_bytes_max;
+        let query = if too_large { None } else { extract_query(answer) };
+        let parsed = if too_large { Err(Limit::Size.into()) } else { self.parse(query, effort) };
+
+        let mut infos = Infos::new();
+        infos.insert("testUid".into(), self.uid.as_str().into());
+        infos.insert("sparql".into(), query.into());
+        infos.insert("diffSparql".into(), self.difference(query).into());
+        match parsed {
+            Err(failure) => self.refuse(query, &failure, infos),
+            Ok(prepared) => self.compare(query, &prepared, effort, infos),
+        }
+    }
+
+    fn parse(&self, query: Option<&str>, effort: &Effort) -> Result<PreparedQuery, ParseFailure> {
+        let query = query.ok_or_else(|| ParseFailure::new(NO_QUERY_ERROR))?;
+        if let Stage::WithoutParsing(limit) = effort.stage {
+            return Err(limit.into());
+        }
+        check_nesting(query, &effort.limits)?;
+        Ok(rdf::prepare(query, &self.setting.prefixes, self.setting.dialect)?)
+    }
+
+    /// The difference from the reference query, for readers of the record.
+    fn difference(&self, query: Option<&str>) -> String {
+        let optimal: Vec<&str> = self.reference.lines.iter().map(String::as_str).collect();
+        unified_diff(&optimal, &query.map(splitlines).unwrap_or_default())
+    }
+
+    fn refuse(&self, query: Option<&str>, failure: &ParseFailure, mut infos: Infos) -> Verdict {
+        insert_parse_infos(&mut infos, failure, query.is_none());
+        let mut scores = Scores::new();
+        scores.insert("answerParse".into(), 0.0.into());
+        scores.insert("combined".into(), 0.0.into());
+        let follow_up = Some(follow_up::syntax(&failure.message, query));
+        Verdict { scores, infos, follow_up }
+    }
+
+    fn compare(
+        &self,
+        query: Option<&str>,
+        prepared: &PreparedQuery,
+        effort: &Effort,
+        mut infos: Infos,
+    ) -> Verdict {
+        insert_parse_infos(&mut infos, &ParseFailure::new(NO_PARSE_ERROR), false);
+        self.insert_iri_infos(&mut infos, query.unwrap_or_default());
+
+        let solutions = self.execute(prepared, effort).unwrap_or_else(|message| {
+            infos.insert("EvaluationException".into(), message.into());
+            Solutions::default()
+        });
+        infos.insert("answerResultLength".into(), solutions.rows.len().into());
+        let values = self.setting.value_texts.set(solutions);
+        infos.insert("answerSetSize".into(), values.len().into());
+        infos.insert("answerSet".into(), Value::Array(result_set::shown(&values)));
+
+        let Overlap { precision, recall, f1 } = Overlap::of(&values, &self.reference.result);
+        let mut scores = Scores::new();
+        scores.insert("answerParse".into(), 1.0.into());
+        scores.insert("combined".into(), (0.2 + 0.8 * f1).into());
+        scores.insert("f1measure".into(), f1.into());
+        scores.insert("precision".into(), precision.into());
+        scores.insert("recall".into(), recall.into());
+        let follow_up = values.is_empty().then(|| follow_up::empty_result(query));
+        Verdict { scores, infos, follow_up }
+    }
+
+    fn execute(&self, prepared: &PreparedQuery, effort: &Effort) -> Result<Solutions, String> {
+        if let Stage::WithoutExecution(limit) = effort.stage {
+            return Err(limit.message().to_owned());
+        }
+        let limits =
+            QueryLimits { deadline: Some(effort.limits.query_wall), rows_max: effort.limits.rows_max };
+        prepared.execute(&self.setting.graph, &limits).map_err(|error| error.to_string())
+    }
+
+    fn insert_iri_infos(&self, infos: &mut Infos, query: &str) {
+        let iris = rdf::query_iris(query, &self.setting.prefixes);
+        insert_overlap(infos, "sparqlIris", Overlap::of(&iris, &self.reference.iris));
+        let suffixes = suffixes(&iris);
+        insert_overlap(infos, "sparqlIrisSuffix", Overlap::of(&suffixes, &self.reference.iri_suffixes));
+    }
+}
+
+/// The parser has a nesting limit of its own, which protects its stack; this is for a lower one.
+fn check_nesting(query: &str, limits: &EvaluationLimits) -> Result<(), Limit> {
+    let own = ScanLimits::query();
+    if limits.nesting_max >= own.depth_max {
+        return Ok(());
+    }
+    scan::check(query, &ScanLimits { depth_max: limits.nesting_max, ..own })
+        .map_err(|finding| limit_of(&finding))
+}
+
+fn limit_of(finding: &ScanFinding) -> Limit {
+    match finding {
+        ScanFinding::TooLarge { .. } => Limit::Size,
+        _ => Limit::Nesting,
+    }
+}
+
+fn insert_parse_infos(infos: &mut Infos, failure: &ParseFailure, empty: bool) {
+    infos.insert("parseError".into(), failure.message.as_str().into());
+    infos.insert("parseErrorPrefix".into(), failure.prefix.as_str().into());
+    infos.insert("parseErrorUnexpected".into(), failure.unexpected.as_str().into());
+    infos.insert("parseErrorEmpty".into(), empty.into());
+    // False in every published record; kept for readers that expect the key.
+    infos.insert("parseErrorSPARQL".into(), false.into());
+}
+
+fn insert_overlap(infos: &mut Infos, name: &str, overlap: Overlap) {
+    infos.insert(format!("{name}Precision"), overlap.precision.into());
+    infos.insert(format!("{name}Recall"), overlap.recall.into());
+    infos.insert(format!("{name}F1measure"), overlap.f1.into());
+}

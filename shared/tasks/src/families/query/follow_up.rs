@@ -1,0 +1,25 @@
+//! What is said to an answer whose query does not parse or finds nothing.
+
+use domain::PromptKind;
+
+use crate::exercise::FollowUp;
+use crate::wording::Fields;
+
+/// What stands in the place of a query that was not given.
+const NO_QUERY: &str = "None";
+
+/// The query has syntax errors. Fields `message` and `query`.
+pub(super) fn syntax(message: &str, query: Option<&str>) -> FollowUp {
+    let mut fields = query_field(query);
+    fields.insert("message".into(), message.into());
+    FollowUp { kind: PromptKind::Syntax, fields }
+}
+
+/// The query finds nothing. Field `query`.
+pub(super) fn empty_result(query: Option<&str>) -> FollowUp {
+    FollowUp { kind: PromptKind::EmptyResult, fields: query_field(query) }
+}
+
+fn query_field(query: Option<&str>) -> Fields {
+    Fields::from([("query".to_owned(), query.unwrap_or(NO_QUERY).to_owned())])
+}

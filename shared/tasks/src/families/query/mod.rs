@@ -1,0 +1,121 @@
+//! What Text2Sparql and SparqlSyntaxFixing have in common: an answer holds a query, the query runs on a graph, and
+//! the values it finds are compared with a reference.
+//!
+//! The rules are those of LLM-KG-Bench 3 (Meyer et al., ESWC 2025):
+//!
+//! 1. The query is the first fenced code block with the word SELECT ([`extract`]).
+//! 2. It may use undeclared prefixes of the task's table. What the SPARQL 1.1 grammar refuses scores 0 and is
+//!    answered with a `syntax` follow-up ([`evaluate`]).
+//! 3. The values of all cells of all rows make one set of texts ([`result_set`]), which is compared with the
+//!    reference set of the case: `combined` is 0.2 for a query that parses and 0.8 times F1.
+//! 4. An empty set is answered with an `empty-result` follow-up, whatever made it empty; any other ends the
+//!    dialogue, even if it is wrong ([`follow_up`]).
+//!
+//! The IRIs that answer and reference query mention are compared as well; that explains scores and is never scored.
+//!
+//! Placeholders of the follow-ups: `syntax` has `{{message}}` (the parser's) and `{{query}}` (`None` without a
+//! query), `empty-result` has `{{query}}`.
+
+use std::collections::BTreeSet;
+
+use rdf::{Dialect, PrefixTable, QueryGraph};
+use serde_json::{Map, Value};
+
+use crate::exercise::{CaseError, Shots};
+use crate::families::case_fields;
+use crate::text::python::splitlines;
+
+pub(crate) mod case_graph;
+mod evaluate;
+mod extract;
+mod follow_up;
+mod result_set;
+pub(crate) mod wikidata;
+
+pub(crate) use result_set::ValueTexts;
+
+/// Answers of a dialogue if the case does not say.
+const ANSWERS_MAX: usize = 3;
+
+/// The score keys that are aggregated over the rounds.
+const AGGREGATED: &[&str] = &["answerParse", "f1measure", "combined"];
+
+/// A question with everything needed to judge the queries that answer it.
+pub(crate) struct QueryCase {
+    uid: String,
+    reference: Reference,
+    setting: QuerySetting,
+    shots: Shots,
+}
+
+/// Where the queries of a case run.
+pub(crate) struct QuerySetting {
+    /// The graph.
+    pub(crate) graph: QueryGraph,
+    /// Prefixes that queries may use without declaring them.
+    pub(crate) prefixes: PrefixTable,
+    /// Whose SPARQL it is.
+    pub(crate) dialect: Dialect,
+    /// How the values of a result are written.
+    pub(crate) value_texts: ValueTexts,
+}
+
+/// What is constant about the reference of a case, computed once.
+struct Reference {
+    /// The lines of the reference query.
+    lines: Vec<String>,
+    /// The IRIs that it mentions.
+    iris: BTreeSet<String>,
+    /// Their last parts.
+    iri_suffixes: BTreeSet<String>,
+    /// The texts of the values to be found.
+    result: BTreeSet<String>,
+}
+
+impl QueryCase {
+    /// Reads the fields `uid`, `refSparql`, `refResultSet` and the optional limits `multishotLimit`,
+    /// `multishotSyntaxLimit` and `multishotResultLimit`.
+    pub(crate) fn read(data: &Map<String, Value>, setting: QuerySetting) -> Result<Self, CaseError> {
+        let query = case_fields::text(data, "refSparql")?;
+        let iris = rdf::query_iris(query, &setting.prefixes);
+        let reference = Reference {
+            lines: splitlines(query).into_iter().map(str::to_owned).collect(),
+            iri_suffixes: suffixes(&iris),
+            iris,
+            result: case_fields::texts(data, "refResultSet")?.into_iter().collect(),
+        };
+        let answers_max = limit(data, "multishotLimit", ANSWERS_MAX)?;
+        Ok(Self {
+            uid: case_fields::text(data, "uid")?.to_owned(),
+            reference,
+            setting,
+            shots: Shots::Multi {
+                answers_max,
+                syntax_max: limit(data, "multishotSyntaxLimit", answers_max)?,
+                result_max: limit(data, "multishotResultLimit", answers_max)?,
+                aggregated: AGGREGATED,
+            },
+        })
+    }
+
+    /// The rounds of a dialogue.
+    pub(crate) fn shots(&self) -> Shots {
+        self.shots.clone()
+    }
+
+    /// The parser's message about a query that it refuses.
+    pub(crate) fn complaint(&self, query: &str) -> Option<String> {
+        rdf::prepare(query, &self.setting.prefixes, self.setting.dialect).err().map(|error| error.message)
+    }
+}
+
+fn limit(data: &Map<String, Value>, field: &'static str, otherwise: usize) -> Result<usize, CaseError> {
+    match data.get(field) {
+        None | Some(Value::Null) => Ok(otherwise),
+        Some(_) => case_fields::count(data, field),
+    }
+}
+
+fn suffixes(iris: &BTreeSet<String>) -> BTreeSet<String> {
+    iris.iter().map(|iri| rdf::iri_suffix(iri).to_owned()).collect()
+}

@@ -1,0 +1,83 @@
+//! Query results as sets of texts.
+
+use std::collections::BTreeSet;
+
+use rdf::{PrefixTable, Solutions, Value};
+use serde_json::Value as Json;
+
+/// Texts of a result that are shown; the rest is `...`.
+const SHOWN_MAX: usize = 15;
+
+/// How values are written.
+#[derive(Clone, Debug)]
+pub(crate) enum ValueTexts {
+    /// IRIs as `prefix:local` where their namespace is in this table, else in angle brackets.
+    Compact(PrefixTable),
+    /// The plain value, as a SPARQL endpoint gives it in its JSON results.
+    Raw,
+}
+
+impl ValueTexts {
+    /// The text of one value. Language and datatype of literals are not part of it.
+    fn text(&self, value: Value) -> String {
+        match (self, value) {
+            (_, Value::Literal { lexical, .. }) => lexical,
+            (Self::Raw, Value::Iri(iri)) => iri,
+            (Self::Compact(prefixes), Value::Iri(iri)) => {
+                prefixes.compact(&iri).unwrap_or_else(|| format!("<{iri}>"))
+            }
+            (_, Value::Blank(label)) => format!("_:{label}"),
+        }
+    }
+
+    /// The texts of all cells of all rows. Row and column of a value do not matter, so that a query may return
+    /// more columns than asked for, or other names.
+    pub(super) fn set(&self, solutions: Solutions) -> BTreeSet<String> {
+        solutions.rows.into_iter().flatten().flatten().map(|value| self.text(value)).collect()
+    }
+}
+
+/// The first texts in order, as they are recorded.
+pub(super) fn shown(texts: &BTreeSet<String>) -> Vec<Json> {
+    let rest = (texts.len() > SHOWN_MAX).then_some("...");
+    texts.iter().take(SHOWN_MAX).map(String::as_str).chain(rest).map(Json::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn solutions() -> Solutions {
+        let literal = |lexical: &str| Value::Literal {
+            lexical: lexical.into(),
+            datatype: "http://www.w3.org/2001/XMLSchema#string".into(),
+            language: None,
+        };
+        Solutions {
+            variables: vec!["a".into(), "b".into()],
+            rows: vec![
+                vec![Some(Value::Iri("http://example.org/zoo#Heron".into())), Some(literal("7"))],
+                vec![None, Some(literal("7"))],
+                vec![Some(Value::Iri("http://elsewhere.example/Heron".into())), None],
+            ],
+        }
+    }
+
+    #[test]
+    fn all_bound_cells_make_one_set() {
+        let mut prefixes = PrefixTable::new();
+        prefixes.insert("zoo", "http://example.org/zoo#");
+        let compact: Vec<_> = ValueTexts::Compact(prefixes).set(solutions()).into_iter().collect();
+        assert_eq!(compact, ["7", "<http://elsewhere.example/Heron>", "zoo:Heron"]);
+        let raw: Vec<_> = ValueTexts::Raw.set(solutions()).into_iter().collect();
+        assert_eq!(raw, ["7", "http://elsewhere.example/Heron", "http://example.org/zoo#Heron"]);
+    }
+
+    #[test]
+    fn long_sets_are_cut_for_the_record() {
+        let texts = |number: u32| (0..number).map(|i| format!("{i:02}")).collect::<BTreeSet<_>>();
+        assert_eq!(shown(&texts(15)).len(), 15);
+        let cut = shown(&texts(16));
+        assert_eq!((cut.len(), cut[14].as_str(), cut[15].as_str()), (16, Some("14"), Some("...")));
+    }
+}

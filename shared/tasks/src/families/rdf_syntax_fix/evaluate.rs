@@ -1,0 +1,143 @@
+//! Judging one answer.
+
+use domain::{Infos, PromptKind, Scores};
+use rdf::{Graph, NormalForm, ScanFinding, normal_lines};
+
+use super::{RdfSyntaxFix, similarity};
+use crate::exercise::{Effort, FollowUp, Limit, Stage, Verdict};
+use crate::families::overlap::Overlap;
+use crate::text::fences::{FencedBlock, fenced_blocks};
+use crate::text::python::{splitlines, strip};
+use crate::text::unified_diff::unified_diff;
+use crate::wording::Fields;
+
+/// What an answer holds.
+struct Reading<'a> {
+    /// Number of fenced blocks.
+    blocks: usize,
+    /// The first of them, with its fences.
+    whole: &'a str,
+    /// Its trimmed body; empty without a block.
+    document: &'a str,
+    /// The parser's verdict: the graph, or its message. Nothing without a block, for nothing was to be read.
+    parsed: Option<Result<Graph, String>>,
+}
+
+impl RdfSyntaxFix {
+    pub(super) fn evaluate(&self, answer: &str, effort: &Effort) -> Verdict {
+        let reading = self.read(answer, effort);
+        let document = reading.document;
+        let syntax_error = reading.parsed.as_ref().and_then(|parsed| parsed.as_ref().err());
+
+        let raw = if reading.blocks == 0 { 0.0 } else { similarity::ratio_to(&self.expected.text, document) };
+        let str_similarity = similarity::rescaled(raw, self.expected.question_ratio);
+        let content =
+            reading.parsed.as_ref().and_then(|parsed| parsed.as_ref().ok()).map(|graph| {
+                Overlap::of(&normal_lines(graph, NormalForm::RdfSyntaxFix), &self.expected.content)
+            });
+        let content_f1 = content.map_or(0.0, |content| content.f1);
+        let parsable = u8::from(content.is_some());
+        let (block_len, answer_len) = (chars(reading.whole), chars(strip(answer)));
+
+        let mut scores = Scores::new();
+        scores.insert("brevity".into(), (block_len as f64 / answer_len.max(1) as f64).into());
+        scores.insert("strSimilarity".into(), str_similarity.into());
+        scores.insert("parsableSyntax".into(), parsable.into());
+        let combined = 0.1 * str_similarity + 0.2 * f64::from(parsable) + 0.7 * content_f1;
+        scores.insert("combined".into(), combined.into());
+        if let Some(content) = content {
+            scores.insert("contentPrecision".into(), content.precision.into());
+            scores.insert("contentRecall".into(), content.recall.into());
+            scores.insert("contentF1".into(), content.f1.into());
+        }
+
+        let mut infos = Infos::new();
+        infos.insert("taskUid".into(), self.uid.as_str().into());
+        infos.insert("codeBlockCount".into(), reading.blocks.into());
+        infos.insert("rdfString".into(), document.into());
+        infos.insert("rdfStringLenDiff".into(), difference(chars(document), self.expected.chars).into());
+        infos.insert("rdfStringDiff".into(), self.line_difference(document).into());
+        infos.insert("brevityLenDiff".into(), difference(answer_len, block_len).into());
+        infos.insert("diffRatioQuestion".into(), self.expected.question_ratio.into());
+        infos.insert("diffRatioRaw".into(), raw.into());
+        infos.insert("syntaxError".into(), syntax_error.map(String::as_str).into());
+
+        let follow_up = match syntax_error {
+            // An answer that hit a limit says so, even where the limit kept its blocks from being counted.
+            Some(message) if reading.blocks <= 1 => Some(syntax(message)),
+            _ if reading.blocks != 1 => Some(plain(PromptKind::Structure)),
+            _ if content_f1 < 1.0 => Some(plain(PromptKind::Content)),
+            _ if str_similarity < 1.0 => Some(plain(PromptKind::Formatting)),
+            _ => None,
+        };
+        Verdict { scores, infos, follow_up }
+    }
+
+    fn read<'a>(&self, answer: &'a str, effort: &Effort) -> Reading<'a> {
+        if answer.len() > effort.limits.answer_bytes_max {
+            let parsed = Some(Err(Limit::Size.message().to_owned()));
+            return Reading { blocks: 0, whole: "", document: "", parsed };
+        }
+        let blocks = fenced_blocks(answer);
+        match blocks.first() {
+            None => Reading { blocks: 0, whole: "", document: "", parsed: None },
+            Some(&FencedBlock { whole, body, .. }) => {
+                let document = strip(body);
+                let parsed = Some(self.parse(document, effort));
+                Reading { blocks: blocks.len(), whole, document, parsed }
+            }
+        }
+    }
+
+    fn parse(&self, document: &str, effort: &Effort) -> Result<Graph, String> {
+        if let Stage::WithoutParsing(limit) = effort.stage {
+            return Err(limit.message().to_owned());
+        }
+        if bracket_depth(document) > effort.limits.nesting_max {
+            return Err(Limit::Nesting.message().to_owned());
+        }
+        Graph::parse(document, self.format, None).map_err(|error| match error.limit {
+            None => error.to_string(),
+            Some(ScanFinding::TooLarge { .. }) => Limit::Size.message().to_owned(),
+            Some(_) => Limit::Nesting.message().to_owned(),
+        })
+    }
+
+    /// The difference from the expected document, for readers of the record.
+    fn line_difference(&self, document: &str) -> String {
+        let expected: Vec<&str> = self.expected.lines.iter().map(String::as_str).collect();
+        unified_diff(&expected, &splitlines(document))
+    }
+}
+
+/// How deep brackets nest. Brackets in literals count as well: no honest document opens hundreds of them there, and the
+/// parsers, which keep stacks of their own, are not endangered by the ones that are missed.
+fn bracket_depth(document: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in document.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Lengths are counted in code points, as Python counts them.
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn difference(length: usize, other: usize) -> i64 {
+    length as i64 - other as i64
+}
+
+fn syntax(message: &str) -> FollowUp {
+    FollowUp { kind: PromptKind::Syntax, fields: Fields::from([("message".to_owned(), message.to_owned())]) }
+}
+
+fn plain(kind: PromptKind) -> FollowUp {
+    FollowUp { kind, fields: Fields::default() }
+}

@@ -1,0 +1,49 @@
+//! Where the data sets have their graphs.
+
+use std::sync::Arc;
+
+use crate::class::Text2SparqlSet;
+use crate::exercise::{CaseError, CaseInput};
+use crate::families::query::case_graph;
+use crate::graphs::{GraphLibrary, LoadedGraph};
+use crate::text::fences::fenced_blocks;
+
+/// Library name of the bestiary, of which prompts show parts only.
+const BEASTIARY: &str = "beastiary";
+
+/// Library name of the extract that stands in for Wikidata's endpoint.
+const WIKIDATA: &str = "wikidata-mini";
+
+/// The graph on which the queries of a case run: the one the case names or brings along, else the one of its set.
+pub(super) fn graph(
+    input: &CaseInput<'_>,
+    set: Text2SparqlSet,
+    library: &GraphLibrary,
+) -> Result<Arc<LoadedGraph>, CaseError> {
+    if let Some(graph) = case_graph::of_case(input.data, library)? {
+        return Ok(graph);
+    }
+    match set {
+        Text2SparqlSet::Beastiary => library.get(BEASTIARY),
+        Text2SparqlSet::LcQuad => library.get(WIKIDATA),
+        // Published records of this set hold the graph in their first prompt and nowhere else.
+        Text2SparqlSet::CoypuMini => {
+            let document = input.first_prompt.and_then(turtle_of_prompt).ok_or(CaseError::Field {
+                field: "graphTurtle",
+                expected: "text, or a recorded first prompt with a turtle block",
+            })?;
+            case_graph::parse("first prompt", document)
+        }
+        Text2SparqlSet::Organizational | Text2SparqlSet::OrgaNumerical => {
+            Err(CaseError::Field { field: "graphTurtle", expected: "text" })
+        }
+        Text2SparqlSet::Generic => Err(CaseError::Field {
+            field: "graphName",
+            expected: "name of a graph, unless `graphTurtle` holds the graph",
+        }),
+    }
+}
+
+fn turtle_of_prompt(prompt: &str) -> Option<&str> {
+    fenced_blocks(prompt).into_iter().find(|block| block.label.trim() == "turtle").map(|block| block.body)
+}
