@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Answer, DialogueKey, Message, ModelProvenance, Sampling};
+use domain::{Answer, DialogueKey, FailureCause, Message, ModelProvenance, RetryAdvice, Sampling};
 use futures::future::BoxFuture;
 
 use crate::error::CallError;
@@ -100,6 +100,14 @@ pub(crate) fn cut_text(text: &mut String, bytes_max: usize) -> bool {
     let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text.truncate(end);
     true
+}
+
+/// The error for a sampling field that a provider's API does not have. Leaving it out silently would measure
+/// something other than what the configuration says.
+pub(crate) fn unsupported_field(provider: &str, field: &str) -> CallError {
+    let message =
+        format!("{provider}'s API has no sampling parameter {field}; take it out of the configuration");
+    CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
 }
 
 #[cfg(test)]

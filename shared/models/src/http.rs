@@ -9,7 +9,9 @@ use domain::{FailureCause, RetryAdvice};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
 
+use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
+use crate::secret::Secret;
 
 /// Time to reach a server, in seconds. Longer than a lost SYN packet needs to be repeated twice.
 const CONNECT_SECONDS_MAX: u64 = 10;
@@ -134,6 +136,11 @@ impl Route {
         Self { client, method: Method::POST, url, headers }
     }
 
+    #[cfg(test)]
+    pub(crate) fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
     /// Sends, and returns when the answer's headers are there, whatever the status.
     pub(crate) async fn send(&self, body: Option<Vec<u8>>) -> Result<Response, CallError> {
         let mut request = Request::new(self.method.clone(), self.url.clone());
@@ -141,6 +148,39 @@ impl Route {
         *request.body_mut() = body.map(Into::into);
         self.client.execute(request).await.map_err(transport_error)
     }
+}
+
+/// What came back for one request that is answered in one piece.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+    /// The whole body of a success, the beginning of an error's.
+    pub(crate) body: Bytes,
+}
+
+impl Exchange {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The body of an error as text, free of the key.
+    pub(crate) fn error_text(&self, key: &Secret) -> String {
+        key.scrub(&String::from_utf8_lossy(&self.body)).into_owned()
+    }
+}
+
+/// Sends and waits for the whole answer, until the clock's limit.
+pub(crate) async fn exchange(route: &Route, body: Vec<u8>, clock: &CallClock) -> Result<Exchange, CallError> {
+    let response = clock.wait(route.send(Some(body))).await??;
+    let (status, retry_after) = (response.status(), retry_after(response.headers()));
+    let body = if status.is_success() {
+        clock.wait(read_body(response)).await??
+    } else {
+        // An error whose body does not come is still that error.
+        clock.wait(read_error_body(response)).await.unwrap_or_default()
+    };
+    Ok(Exchange { status: status.as_u16(), retry_after, body })
 }
 
 /// Reads the whole body of a success.

@@ -1,3 +1,4 @@
+//! Chat models behind one trait: OpenAI-compatible servers (vLLM first), Anthropic, Gemini, and two that
 //! need no network, [`replay`] and [`scripted`].
 //!
 //! Reading order: [`chat`] is the trait and what goes in and out, [`error`] what can go wrong, [`retry`]
@@ -5,9 +6,11 @@
 //! Everything that providers share sits beside it: [`http`] sends, [`sse`] reads event streams,
 //! [`deadline`] notices a stall, [`reasoning`] takes `<think>` blocks out of answers, [`secret`] guards keys.
 
+pub mod anthropic;
 pub mod chat;
 pub mod deadline;
 pub mod error;
+pub mod gemini;
 pub mod http;
 pub mod openai;
 pub mod reasoning;
@@ -17,8 +20,10 @@ pub mod scripted;
 pub mod secret;
 pub mod sse;
 
+pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 pub use error::{CallError, SetupError};
+pub use gemini::{Gemini, GeminiConfig};
 pub use http::{HttpClient, install_crypto};
 pub use openai::{OpenAiCompatible, OpenAiConfig, ServedModel};
 pub use replay::Replay;

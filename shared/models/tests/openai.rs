@@ -9,7 +9,9 @@ use std::time::Duration;
 use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role};
 use models::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE};
 use models::deadline::StallLimits;
-use models::{CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, Secret};
+use models::{
+    CallError, ChatModel, ChatReply, OpenAiCompatible, OpenAiConfig, RetryPolicy, Secret, complete_with_retry,
+};
 use serde_json::{Value, json};
 use support::{Canned, End, Server, question, request, sse};
 
@@ -384,4 +386,41 @@ async fn health_and_probe_report_what_the_server_says() {
     assert_eq!(model.probe().await.unwrap_err().cause, FailureCause::Unauthorized);
     assert_eq!(model.probe().await.unwrap_err().cause, FailureCause::Server);
     assert_eq!(server.asked()[0].path, "/health");
+}
+
+#[tokio::test]
+async fn a_full_server_is_asked_again_and_the_refusal_kept() {
+    let full =
+        r#"{"error":{"message":"The engine is currently busy","type":"Service Unavailable","code":503}}"#;
+    let server =
+        Server::start(vec![Canned::json(503, full).header("retry-after", "0"), whole(&json!("yes"), "stop")])
+            .await;
+    let model = model(&server, |_| ()).await;
+    let policy = RetryPolicy { delay_first: Duration::from_millis(1), ..RetryPolicy::default() };
+    let (reply, failed) =
+        complete_with_retry(&model, question("?"), &policy, || jiff::Timestamp::UNIX_EPOCH).await;
+    assert_eq!(reply.unwrap().answer.text, "yes");
+    assert_eq!((failed.len(), failed[0].cause), (1, FailureCause::Overloaded));
+    assert_eq!(failed[0].message, "HTTP 503: The engine is currently busy");
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let server = Server::echo().await;
+    let model = model(&server, |_| ()).await;
+    for _ in 0..3 {
+        model.complete(question("?")).await.unwrap();
+    }
+    let connections: std::collections::BTreeSet<_> = server.asked().iter().map(|asked| asked.from).collect();
+    assert_eq!(connections.len(), 1);
+}
+
+#[tokio::test]
+async fn many_calls_at_once_get_their_own_answers() {
+    let server = Server::echo().await;
+    let model = model(&server, |_| ()).await;
+    let calls = (0..256).map(|number| model.complete(question(&format!("question {number}"))));
+    for (number, reply) in futures::future::join_all(calls).await.into_iter().enumerate() {
+        assert_eq!(reply.unwrap().answer.text, format!("question {number}"));
+    }
 }

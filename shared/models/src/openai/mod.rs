@@ -337,3 +337,22 @@ fn server_root(base: &Url) -> Url {
     root.set_path(path.strip_suffix("/v1").unwrap_or(path));
     root
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_lie_where_the_endpoint_says() {
+        for (endpoint, chat, health) in [
+            ("http://h:8000", "http://h:8000/v1/chat/completions", "http://h:8000/health"),
+            ("http://h:8000/v1/", "http://h:8000/v1/chat/completions", "http://h:8000/health"),
+            ("http://h/models/a/v1", "http://h/models/a/v1/chat/completions", "http://h/models/a/health"),
+            ("http://h/api", "http://h/api/chat/completions", "http://h/api/health"),
+        ] {
+            let model = OpenAiCompatible::new(OpenAiConfig::new(endpoint, "m")).unwrap();
+            assert_eq!((model.chat.url(), model.health.url()), (chat, health));
+        }
+        assert!(OpenAiCompatible::new(OpenAiConfig::new("h:8000", "m")).is_err());
+    }
+}

@@ -4,17 +4,18 @@
 #![allow(clippy::unwrap_used, reason = "a test server that cannot go on should say where")]
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::response::Response;
 use domain::{DialogueKey, Message, Sampling};
 use futures::stream::{self, StreamExt};
 use models::ChatRequest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 /// One answer of the server.
@@ -91,6 +92,8 @@ pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
+    /// The client's side of the connection.
+    pub(crate) from: SocketAddr,
 }
 
 impl Asked {
@@ -103,6 +106,8 @@ impl Asked {
 #[derive(Clone, Default)]
 struct Shared {
     script: Arc<Mutex<VecDeque<Canned>>>,
+    /// Once the script is over, answer with the question itself.
+    echo: bool,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
@@ -115,11 +120,20 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it on a free port.
     pub(crate) async fn start(script: Vec<Canned>) -> Self {
-        let shared = Shared { script: Arc::new(Mutex::new(script.into())), asked: Arc::default() };
+        Self::serve(Shared { script: Arc::new(Mutex::new(script.into())), ..Shared::default() }).await
+    }
+
+    /// Starts one that answers every chat with its last message, in one event.
+    pub(crate) async fn echo() -> Self {
+        Self::serve(Shared { echo: true, ..Shared::default() }).await
+    }
+
+    async fn serve(shared: Shared) -> Self {
         let router = Router::new().fallback(answer).with_state(shared.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        tokio::spawn(async move { axum::serve(listener, service).await });
         Self { url, shared }
     }
 
@@ -129,25 +143,40 @@ impl Server {
     }
 }
 
-async fn answer(State(shared): State<Shared>, request: Request) -> Response {
+async fn answer(
+    State(shared): State<Shared>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let header = |(name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
         (name.to_string(), value.to_str().unwrap().to_owned())
     };
+    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let canned = match shared.script.lock().unwrap().pop_front() {
+        Some(canned) => canned,
+        None if shared.echo => echo(&body),
+        None => Canned::json(500, r#"{"error":{"message":"the script is over"}}"#),
+    };
     shared.asked.lock().unwrap().push(Asked {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         headers: head.headers.iter().map(header).collect(),
-        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+        body,
+        from,
     });
-    let canned = shared.script.lock().unwrap().pop_front();
-    let canned = canned.unwrap_or_else(|| Canned::json(500, r#"{"error":{"message":"the script is over"}}"#));
     let mut response = Response::builder().status(canned.status);
     for (name, value) in canned.headers {
         response = response.header(name, value);
     }
     response.body(canned.body).unwrap()
+}
+
+fn echo(body: &Value) -> Canned {
+    let said = body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let event = json!({"choices": [{"delta": {"content": said}, "finish_reason": "stop"}]}).to_string();
+    Canned::events(&[&event, "[DONE]"])
 }
 
 /// A request with a generous deadline: tests that end by a limit set a small one themselves.

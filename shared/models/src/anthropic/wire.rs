@@ -1,0 +1,84 @@
+//! The bytes of Anthropic's Messages API.
+
+use domain::Role;
+use serde::{Deserialize, Serialize};
+
+/// Body of `POST /v1/messages`.
+#[derive(Serialize)]
+pub(super) struct MessagesBody<'a> {
+    pub(super) model: &'a str,
+    pub(super) max_tokens: u32,
+    /// There is no system role; instructions have a field of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) system: Option<String>,
+    pub(super) messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) top_k: Option<u32>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_config: Option<OutputConfig<'a>>,
+}
+
+#[derive(Serialize)]
+pub(super) struct WireMessage<'a> {
+    pub(super) role: Role,
+    pub(super) content: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct OutputConfig<'a> {
+    pub(super) effort: &'a str,
+}
+
+/// A whole answer.
+#[derive(Deserialize)]
+pub(super) struct MessagesReply {
+    #[serde(default)]
+    pub(super) model: Option<String>,
+    pub(super) content: Vec<Block>,
+    #[serde(default)]
+    pub(super) stop_reason: Option<String>,
+    #[serde(default)]
+    pub(super) usage: WireUsage,
+}
+
+/// A part of an answer: of the kinds we never ask for, such as tool use, only the fact is read.
+#[derive(Deserialize)]
+pub(super) struct Block {
+    #[serde(default)]
+    pub(super) text: Option<String>,
+    #[serde(default)]
+    pub(super) thinking: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct WireUsage {
+    /// Prompt tokens outside the prompt cache.
+    #[serde(default)]
+    pub(super) input_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) output_tokens: Option<u64>,
+}
+
+/// Body of an error.
+#[derive(Deserialize)]
+pub(super) struct ErrorReply {
+    pub(super) error: ErrorDetail,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct ErrorDetail {
+    #[serde(default, rename = "type")]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) message: String,
+}

@@ -1,0 +1,144 @@
+//! Between our nouns and Google's.
+
+use std::borrow::Cow;
+
+use domain::{Answer, FailureCause, FinishReason, RetryAdvice, Role, Sampling, Usage};
+
+use super::wire::{
+    Candidate, Content, GenerateBody, GenerateReply, GenerationConfig, TextPart, ThinkingConfig,
+    UsageMetadata,
+};
+use crate::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatReply, ChatRequest, cut_text, unsupported_field};
+use crate::error::CallError;
+use crate::reasoning;
+use crate::secret::Secret;
+
+/// The request's bytes.
+///
+/// # Errors
+/// A sampling field is set that the API does not have.
+pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
+    let sampling = &request.sampling;
+    for (field, set) in
+        [("min_p", sampling.min_p.is_some()), ("repetition_penalty", sampling.repetition_penalty.is_some())]
+    {
+        if set {
+            return Err(unsupported_field("Gemini", field));
+        }
+    }
+    let system: Vec<&str> = request
+        .messages
+        .iter()
+        .filter(|message| message.role == Role::System)
+        .map(|message| message.content.as_str())
+        .collect();
+    let content = |role, text| Content { role, parts: [TextPart { text }] };
+    let body = GenerateBody {
+        contents: request
+            .messages
+            .iter()
+            .filter_map(|message| {
+                let role = match message.role {
+                    Role::System => return None,
+                    Role::User => "user",
+                    Role::Assistant => "model",
+                };
+                Some(content(Some(role), Cow::Borrowed(message.content.as_str())))
+            })
+            .collect(),
+        system_instruction: (!system.is_empty()).then(|| content(None, Cow::Owned(system.join("\n\n")))),
+        generation_config: GenerationConfig {
+            max_output_tokens: sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT),
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            top_k: sampling.top_k,
+            presence_penalty: sampling.presence_penalty,
+            frequency_penalty: sampling.frequency_penalty,
+            stop_sequences: &sampling.stop,
+            seed: request.seed.map(seed),
+            thinking_config: sampling
+                .reasoning_effort
+                .as_deref()
+                .map(|thinking_level| ThinkingConfig { thinking_level }),
+        },
+    };
+    serde_json::to_vec(&body).map_err(|error| {
+        let message = format!("the request cannot be written: {error}");
+        CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
+    })
+}
+
+/// The API takes seeds of 32 bits with sign; the low 31 bits of ours are as random as the whole.
+fn seed(seed: u64) -> i32 {
+    (seed & 0x7fff_ffff) as i32
+}
+
+/// The answer in the body of a success. Where a filter withheld it, that is an empty answer.
+///
+/// # Errors
+/// It is no answer.
+pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
+    let unreadable =
+        |message: String| CallError::new(FailureCause::Server, RetryAdvice::Transient, key.scrub(&message));
+    let reply: GenerateReply = serde_json::from_slice(body)
+        .map_err(|error| unreadable(format!("the answer cannot be read: {error}")))?;
+    let blocked = reply.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some());
+    let answer = match reply.candidates.into_iter().next() {
+        Some(candidate) => answer(candidate, usage(&reply.usage_metadata)),
+        None if blocked => Answer {
+            finish_reason: Some(FinishReason::ContentFilter),
+            usage: usage(&reply.usage_metadata),
+            ..Answer::text("")
+        },
+        None => return Err(unreadable("the answer has no candidates".to_owned())),
+    };
+    Ok(ChatReply { answer, reported_model: reply.model_version, system_fingerprint: None })
+}
+
+fn answer(candidate: Candidate, usage: Usage) -> Answer {
+    let (mut text, mut thoughts) = (String::new(), String::new());
+    for part in candidate.content.into_iter().flat_map(|content| content.parts) {
+        if part.thought { &mut thoughts } else { &mut text }.push_str(&part.text);
+    }
+    cut_text(&mut thoughts, ANSWER_BYTES_MAX);
+    let finish_reason = if cut_text(&mut text, ANSWER_BYTES_MAX) {
+        Some(FinishReason::Other(ANSWER_TOO_LARGE.to_owned()))
+    } else {
+        candidate.finish_reason.as_deref().map(finish_reason)
+    };
+    let (text, reasoning) = reasoning::split(text, Some(thoughts));
+    Answer { text, reasoning, finish_reason, usage }
+}
+
+fn finish_reason(word: &str) -> FinishReason {
+    match word {
+        "STOP" => FinishReason::Stop,
+        "MAX_TOKENS" => FinishReason::Length,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => FinishReason::ContentFilter,
+        other => FinishReason::Other(other.to_lowercase()),
+    }
+}
+
+fn usage(wire: &UsageMetadata) -> Usage {
+    Usage {
+        prompt_tokens: wire.prompt_token_count,
+        // Google counts thoughts apart from the answer.
+        completion_tokens: wire
+            .candidates_token_count
+            .or(wire.thoughts_token_count.map(|_| 0))
+            .map(|tokens| tokens + wire.thoughts_token_count.unwrap_or(0)),
+        cached_tokens: wire.cached_content_token_count,
+        reasoning_tokens: wire.thoughts_token_count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_fit_into_31_bits() {
+        assert_eq!(seed(u64::MAX), i32::MAX);
+        assert_eq!(seed(42), 42);
+    }
+}

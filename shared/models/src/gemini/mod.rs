@@ -1,0 +1,94 @@
+//! Google's Gemini API (`generateContent`, v1beta).
+
+mod convert;
+mod errors;
+mod wire;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reqwest::header::HeaderMap;
+use tokio::time::Instant;
+
+use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
+use crate::deadline::CallClock;
+use crate::error::{CallError, SetupError};
+use crate::http::{self, HttpClient, Route};
+use crate::secret::Secret;
+
+/// How to reach a model of Google.
+#[derive(Clone, Debug)]
+pub struct GeminiConfig {
+    /// Address of the API.
+    pub endpoint: String,
+    /// The model name to ask for, with or without `models/` before it.
+    pub model: String,
+    /// The account's key.
+    pub key: Secret,
+}
+
+impl GeminiConfig {
+    /// The public API.
+    pub fn new(model: impl Into<String>, key: Secret) -> Self {
+        Self { endpoint: "https://generativelanguage.googleapis.com".to_owned(), model: model.into(), key }
+    }
+}
+
+/// A model of Google. Answers come in one piece.
+#[derive(Debug)]
+pub struct Gemini {
+    config: GeminiConfig,
+    identity: ModelIdentity,
+    route: Route,
+}
+
+impl Gemini {
+    /// A connector with connections of its own.
+    ///
+    /// # Errors
+    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    pub fn new(config: GeminiConfig) -> Result<Self, SetupError> {
+        Self::with_client(config, &HttpClient::new())
+    }
+
+    /// A connector that shares the connections of `http` with others.
+    ///
+    /// # Errors
+    /// As [`Gemini::new`].
+    pub fn with_client(config: GeminiConfig, http: &HttpClient) -> Result<Self, SetupError> {
+        let base = http::parse_endpoint(&config.endpoint)?;
+        let mut headers = HeaderMap::new();
+        // The API also takes the key in the address, where every log would show it.
+        headers.insert("x-goog-api-key", config.key.header("")?);
+        let identity = ModelIdentity {
+            connector: "gemini",
+            requested: config.model.clone(),
+            endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
+        };
+        let model = config.model.strip_prefix("models/").unwrap_or(&config.model);
+        let url = http::join(&base, &format!("v1beta/models/{model}:generateContent"));
+        let route = Route::post(http.for_url(&base)?, url, headers);
+        Ok(Self { config, identity, route })
+    }
+
+    async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, CallError> {
+        let body = convert::request(request)?;
+        let clock = CallClock::whole(Instant::now(), request.deadline);
+        let exchange = http::exchange(&self.route, body, &clock).await?;
+        if exchange.is_success() {
+            convert::reply(&exchange.body, &self.config.key)
+        } else {
+            let text = exchange.error_text(&self.config.key);
+            Err(errors::classify(exchange.status, exchange.retry_after, &text))
+        }
+    }
+}
+
+impl ChatModel for Gemini {
+    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
+        async move { self.ask(&request).await }.boxed()
+    }
+
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+}

@@ -1,0 +1,169 @@
+//! The connectors of Anthropic and Gemini against servers with their answers.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
+mod support;
+
+use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, Usage};
+use models::{Anthropic, AnthropicConfig, ChatModel, ChatRequest, Gemini, GeminiConfig, Secret};
+use serde_json::json;
+use support::{Canned, Server, question, request};
+
+const KEY: &str = "sk-0123456789-very-secret";
+
+fn anthropic(server: &Server) -> Box<dyn ChatModel> {
+    let config = AnthropicConfig {
+        endpoint: server.url.clone(),
+        ..AnthropicConfig::new("claude-x", Secret::new(KEY))
+    };
+    Box::new(Anthropic::new(config).unwrap())
+}
+
+fn gemini(server: &Server) -> Box<dyn ChatModel> {
+    let config =
+        GeminiConfig { endpoint: server.url.clone(), ..GeminiConfig::new("gemini-x", Secret::new(KEY)) };
+    Box::new(Gemini::new(config).unwrap())
+}
+
+type Connector = fn(&Server) -> Box<dyn ChatModel>;
+
+/// Both connectors, by the same rules.
+const CONNECTORS: [Connector; 2] = [anthropic, gemini];
+
+/// A conversation of two rounds with every sampling field that both know.
+fn conversation() -> ChatRequest {
+    let system = Message { role: Role::System, content: "be brief".into() };
+    let mut asked = request(vec![system, Message::user("a"), Message::assistant("b"), Message::user("c")]);
+    asked.sampling.temperature = Some(0.5);
+    asked.sampling.top_p = Some(0.9);
+    asked.sampling.top_k = Some(5);
+    asked.sampling.max_tokens = Some(100);
+    asked.sampling.stop = vec!["END".into()];
+    asked.sampling.reasoning_effort = Some("low".into());
+    asked
+}
+
+#[tokio::test]
+async fn anthropic_asks_and_reads() {
+    let body = json!({"id": "msg", "type": "message", "role": "assistant", "model": "claude-x-1",
+        "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "y"}, {"type": "text", "text": "es"}],
+        "stop_reason": "end_turn", "stop_sequence": null,
+        "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 5, "output_tokens": 6}});
+    let server = Server::start(vec![Canned::json(200, &body.to_string())]).await;
+    let reply = anthropic(&server).complete(conversation()).await.unwrap();
+    assert_eq!(reply.answer.text, "yes");
+    assert_eq!(reply.answer.reasoning.as_deref(), Some("hm"));
+    assert_eq!(reply.answer.finish_reason, Some(FinishReason::Stop));
+    let usage = Usage {
+        prompt_tokens: Some(12),
+        completion_tokens: Some(6),
+        cached_tokens: Some(4),
+        reasoning_tokens: None,
+    };
+    assert_eq!(reply.answer.usage, usage);
+    assert_eq!(reply.reported_model.as_deref(), Some("claude-x-1"));
+
+    let asked = &server.asked()[0];
+    assert_eq!(asked.path, "/v1/messages");
+    assert_eq!(
+        (asked.header("x-api-key"), asked.header("anthropic-version")),
+        (Some(KEY), Some("2023-06-01"))
+    );
+    assert_eq!(
+        asked.body,
+        json!({"model": "claude-x", "max_tokens": 100, "system": "be brief", "temperature": 0.5, "top_p": 0.9, "top_k": 5,
+            "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}],
+            "stop_sequences": ["END"], "output_config": {"effort": "low"}})
+    );
+}
+
+#[tokio::test]
+async fn gemini_asks_and_reads() {
+    let body = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "hm", "thought": true}, {"text": "y"}, {"text": "es"}]},
+            "finishReason": "MAX_TOKENS", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 7, "totalTokenCount": 12},
+        "modelVersion": "gemini-x-001"});
+    let server = Server::start(vec![Canned::json(200, &body.to_string())]).await;
+    let reply = gemini(&server).complete(conversation()).await.unwrap();
+    assert_eq!(reply.answer.text, "yes");
+    assert_eq!(reply.answer.reasoning.as_deref(), Some("hm"));
+    assert_eq!(reply.answer.finish_reason, Some(FinishReason::Length));
+    let usage = Usage {
+        prompt_tokens: Some(3),
+        completion_tokens: Some(9),
+        cached_tokens: None,
+        reasoning_tokens: Some(7),
+    };
+    assert_eq!(reply.answer.usage, usage);
+    assert_eq!(reply.reported_model.as_deref(), Some("gemini-x-001"));
+
+    let asked = &server.asked()[0];
+    assert_eq!(asked.path, "/v1beta/models/gemini-x:generateContent");
+    assert_eq!(asked.header("x-goog-api-key"), Some(KEY));
+    let part = |text: &str| json!([{"text": text}]);
+    assert_eq!(
+        asked.body,
+        json!({"contents": [{"role": "user", "parts": part("a")}, {"role": "model", "parts": part("b")}, {"role": "user", "parts": part("c")}],
+            "systemInstruction": {"parts": part("be brief")},
+            "generationConfig": {"maxOutputTokens": 100, "temperature": 0.5, "topP": 0.9, "topK": 5, "stopSequences": ["END"],
+                "seed": 42, "thinkingConfig": {"thinkingLevel": "low"}}})
+    );
+}
+
+#[tokio::test]
+async fn what_a_filter_withholds_is_an_empty_answer() {
+    for (connector, body) in [
+        (CONNECTORS[0], json!({"content": [], "stop_reason": "refusal"})),
+        (
+            CONNECTORS[1],
+            json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}}),
+        ),
+        (CONNECTORS[1], json!({"candidates": [{"finishReason": "SAFETY"}]})),
+    ] {
+        let server = Server::start(vec![Canned::json(200, &body.to_string())]).await;
+        let reply = connector(&server).complete(question("?")).await.unwrap();
+        assert_eq!(reply.answer.text, "");
+        assert_eq!(reply.answer.finish_reason, Some(FinishReason::ContentFilter), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_keep_the_servers_delay_and_lose_the_key() {
+    for connector in CONNECTORS {
+        let error = format!(r#"{{"error":{{"type":"overloaded_error","message":"{KEY} must wait"}}}}"#);
+        let server = Server::start(vec![Canned::json(503, &error).header("retry-after", "4")]).await;
+        let model = connector(&server);
+        let error = model.complete(question("?")).await.unwrap_err();
+        let after = Some(std::time::Duration::from_secs(4));
+        assert_eq!(
+            (error.cause, error.retry),
+            (FailureCause::Overloaded, RetryAdvice::RateLimited { after })
+        );
+        assert_eq!(error.message, "[key] must wait");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_a_fault_of_the_server() {
+    for connector in CONNECTORS {
+        let server = Server::start(vec![Canned::json(200, "{}"), Canned::json(200, "<html>")]).await;
+        let model = connector(&server);
+        for _ in 0..2 {
+            let error = model.complete(question("?")).await.unwrap_err();
+            assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sampling_that_a_provider_does_not_have_is_refused_before_sending() {
+    for connector in CONNECTORS {
+        let server = Server::start(vec![]).await;
+        let mut asked = question("?");
+        asked.sampling.min_p = Some(0.1);
+        let error = connector(&server).complete(asked).await.unwrap_err();
+        assert_eq!((error.cause, error.retry), (FailureCause::BadRequest, RetryAdvice::No));
+        assert!(error.message.contains("min_p"), "{error}");
+        assert!(server.asked().is_empty());
+    }
+}
