@@ -1,8 +1,9 @@
 //! Reading the fields of a case, with errors that name the field.
 
+use rdf::{Graph, RdfFormat};
 use serde_json::{Map, Value};
 
-use crate::exercise::CaseError;
+use crate::exercise::{CaseError, CaseInput};
 
 /// A text field.
 pub(crate) fn text<'a>(data: &'a Map<String, Value>, field: &'static str) -> Result<&'a str, CaseError> {
@@ -24,4 +25,50 @@ pub(crate) fn count(data: &Map<String, Value>, field: &'static str) -> Result<us
             _ => value.as_u64().and_then(|number| usize::try_from(number).ok()),
         })
         .ok_or(CaseError::Field { field, expected: "whole number" })
+}
+
+/// A text field that may be left out.
+pub(crate) fn text_or<'a>(
+    data: &'a Map<String, Value>,
+    field: &'static str,
+    default: &'a str,
+) -> Result<&'a str, CaseError> {
+    if data.contains_key(field) { text(data, field) } else { Ok(default) }
+}
+
+/// A list of texts that may be left out.
+pub(crate) fn texts_or(
+    data: &Map<String, Value>,
+    field: &'static str,
+    default: &[&str],
+) -> Result<Vec<String>, CaseError> {
+    if data.contains_key(field) {
+        texts(data, field)
+    } else {
+        Ok(default.iter().map(|item| (*item).to_owned()).collect())
+    }
+}
+
+/// A whole number from the case or, where the case does not say, from the parameters of the task.
+pub(crate) fn count_or_parameter(
+    input: &CaseInput<'_>,
+    field: &'static str,
+) -> Result<Option<usize>, CaseError> {
+    let holder = [input.data, input.parameters].into_iter().find(|holder| holder.contains_key(field));
+    holder.map(|holder| count(holder, field)).transpose()
+}
+
+/// The field `graphFormat` of the case, or else the parameter of that name, or else Turtle.
+pub(crate) fn graph_format(input: &CaseInput<'_>) -> Result<RdfFormat, CaseError> {
+    const FIELD: &str = "graphFormat";
+    let holder = [input.data, input.parameters].into_iter().find(|holder| holder.contains_key(FIELD));
+    let Some(holder) = holder else { return Ok(RdfFormat::Turtle) };
+    let expected = "turtle, json-ld, xml or ntriples";
+    text(holder, FIELD)?.parse().map_err(|_| CaseError::Field { field: FIELD, expected })
+}
+
+/// A Turtle document of the case.
+pub(crate) fn turtle(document: &str, field: &'static str) -> Result<Graph, CaseError> {
+    Graph::parse(document, RdfFormat::Turtle, None)
+        .map_err(|error| CaseError::Reference { field, message: error.to_string() })
 }

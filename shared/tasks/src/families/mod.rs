@@ -18,6 +18,9 @@ pub mod turtle_sample;
 mod case_fields;
 mod overlap;
 mod query;
+mod rdflib_layout;
+mod readable_turtle;
+mod seeded;
 
 /// The exercise of a case: parses everything the case holds, so that a broken case is found before it is asked.
 pub fn exercise(

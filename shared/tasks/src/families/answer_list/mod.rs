@@ -1,9 +1,270 @@
-//! (under construction)
+//! Text2AnswerList and Sparql2AnswerList: answer a question, or a SPARQL query, over a graph, one entity or literal a
+//! line (LLM-KG-Bench 3, Meyer et al., ESWC 2025). Both differ in the prompt only.
+//!
+//! The lines of an answer that are not blank are compared with the reference as sets, in four ways, from strict to
+//! generous:
+//!
+//! - as they are: `precision`, `recall`, `f1`;
+//! - without white space around them: `trim...`;
+//! - *fixed*: also without quotes and angle brackets, and with the namespace as prefix `:`: `fixed...`;
+//! - *relaxed*: also without colons and upper case. If the reference is a single number, one number is compared: the
+//!   first line if it is one, or else the last, or else how many lines there are: `relaxed...`.
+//!
+//! `combinedF1` is the mean of the four F1. `brevity` is 1 / (1 + blanks in the answer).
+//!
+//! Fields of a case: `uid`, `refResultSet` (the reference, in the notation asked for), optionally `baseIri` (the
+//! namespace whose IRIs are written with `:`; that of the published graph if left out). The placeholders of the first
+//! prompt, such as `{{question}}`, `{{refSparql}}` or `{{graphTurtle}}`, are fields of the case.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use std::collections::BTreeSet;
+
+use domain::{Infos, Scores};
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+use crate::families::overlap::Overlap;
+use crate::text::python::{is_digits, splitlines, strip};
+
+const PUBLISHED_BASE: &str = "https://abc.def/ghi/";
+
+/// Most entries of the info `answerSet`; more are cut and the cut is marked by an entry `...`.
+const ANSWER_SET_MAX: usize = 15;
+
+/// One question with its answer.
+struct AnswerList {
+    uid: String,
+    notation: Notation,
+    reference: BTreeSet<String>,
+    relaxed_reference: BTreeSet<String>,
+    /// Whether the reference is a single number.
+    is_count: bool,
+    /// Whether the info `answerSet` is sorted. Version 2.0 wrote it in no order.
+    sorted_info: bool,
+}
+
+/// How IRIs of the graph are abbreviated.
+struct Notation {
+    /// The namespace, with `https` and with `http`.
+    bases: [String; 2],
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let notation = Notation::new(case_fields::text_or(input.data, "baseIri", PUBLISHED_BASE)?);
+    let reference = case_fields::texts(input.data, "refResultSet")?;
+    Ok(Box::new(AnswerList {
+        uid: case_fields::text(input.data, "uid")?.to_owned(),
+        is_count: matches!(reference.as_slice(), [only] if is_digits(only)),
+        relaxed_reference: reference.iter().map(|entry| relaxed(&notation.fixed(entry))).collect(),
+        reference: reference.into_iter().collect(),
+        notation,
+        sorted_info: input.version != "2.0",
+    }))
+}
+
+impl Notation {
+    fn new(base: &str) -> Self {
+        let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"));
+        Self {
+            bases: match rest {
+                Some(rest) => [format!("https://{rest}"), format!("http://{rest}")],
+                None => [base.to_owned(), base.to_owned()],
+            },
+        }
+    }
+
+    /// A line with the usual slips of notation put right. The prefix `0:` is what the published JSON-LD context
+    /// calls the namespace.
+    fn fixed(&self, line: &str) -> String {
+        let mut line = line.replace(['"', '\'', '<', '>'], "");
+        for base in self.bases.iter().filter(|base| !base.is_empty()) {
+            line = line.replace(base, ":");
+        }
+        line.replace("0:", ":")
+    }
+}
+
+/// A fixed line without what is left of notation.
+fn relaxed(fixed: &str) -> String {
+    fixed.to_lowercase().replace(':', "")
+}
+
+impl Exercise for AnswerList {
+    fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
+        let lines: Vec<&str> =
+            splitlines(answer).into_iter().filter(|line| !strip(line).is_empty()).collect();
+        let trimmed: Vec<&str> = lines.iter().map(|line| strip(line)).collect();
+        let fixed: Vec<String> = trimmed.iter().map(|line| self.notation.fixed(line)).collect();
+        let set: BTreeSet<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+
+        let as_is = Overlap::of(&set, &self.reference);
+        let trim = Overlap::of(&trimmed.iter().map(|line| (*line).to_owned()).collect(), &self.reference);
+        let fix = Overlap::of(&fixed.iter().cloned().collect(), &self.reference);
+        let relax = Overlap::of(&self.relaxed_set(&fixed), &self.relaxed_reference);
+
+        let mut scores = Scores::new();
+        for (names, overlap) in [
+            (["precision", "recall", "f1"], as_is),
+            (["trimPrecision", "trimRecall", "trimF1"], trim),
+            (["fixedPrecision", "fixedRecall", "fixedF1"], fix),
+            (["relaxedPrecision", "relaxedRecall", "relaxedF1"], relax),
+        ] {
+            for (name, score) in names.into_iter().zip([overlap.precision, overlap.recall, overlap.f1]) {
+                scores.insert(name.into(), score.into());
+            }
+        }
+        let blanks = answer.bytes().filter(|byte| *byte == b' ').count();
+        scores.insert("brevity".into(), (1.0 / (1.0 + blanks as f64)).into());
+        scores.insert("combinedF1".into(), ((as_is.f1 + trim.f1 + fix.f1 + relax.f1) / 4.0).into());
+
+        let mut infos = Infos::new();
+        infos.insert("testUid".into(), self.uid.as_str().into());
+        infos.insert("answerResultLength".into(), lines.len().into());
+        infos.insert("answerSetSize".into(), set.len().into());
+        infos.insert("answerSet".into(), self.shown_set(&lines).into());
+        for (name, flag) in [
+            ("errorHttp", answer.contains("http")),
+            ("errorGreaterThan", answer.contains(['<', '>'])),
+            ("errorQuotationMark", answer.contains('"')),
+            ("errorNumber", self.is_count && lines.len() > 1),
+            ("errorF1Spaces", trim.f1 > as_is.f1),
+            ("errorF1Format", fix.f1 > trim.f1),
+            ("errorF1Minor", relax.f1 > fix.f1),
+        ] {
+            infos.insert(name.into(), u8::from(flag).into());
+        }
+        Verdict { scores, infos, follow_up: None }
+    }
+}
+
+impl AnswerList {
+    fn relaxed_set(&self, fixed: &[String]) -> BTreeSet<String> {
+        let lines: Vec<String> = fixed.iter().map(|line| relaxed(line)).collect();
+        let (true, Some(first), Some(last)) = (self.is_count, lines.first(), lines.last()) else {
+            return lines.into_iter().collect();
+        };
+        let number = [first, last].into_iter().find(|line| is_digits(line)).cloned();
+        BTreeSet::from([number.unwrap_or_else(|| lines.len().to_string())])
+    }
+
+    /// The distinct lines for the record.
+    fn shown_set(&self, lines: &[&str]) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let mut distinct: Vec<&str> = lines.iter().copied().filter(|line| seen.insert(*line)).collect();
+        if self.sorted_info {
+            distinct.sort_unstable();
+        }
+        let cut = distinct.len() > ANSWER_SET_MAX;
+        distinct.truncate(ANSWER_SET_MAX);
+        distinct.extend(cut.then_some("..."));
+        distinct.into_iter().map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn judge(answer: &str, reference: &[&str]) -> Verdict {
+        let data = json!({"uid": "own-1", "refResultSet": reference});
+        let input = CaseInput {
+            class: "Text2AnswerListOrganizational",
+            version: "2.0.2",
+            parameters: &Map::new(),
+            data: data.as_object().unwrap(),
+            first_prompt: None,
+        };
+        exercise(&input).unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    /// f1, trimF1, fixedF1, relaxedF1, brevity, combinedF1.
+    fn scores(answer: &str, reference: &[&str]) -> [f64; 6] {
+        let verdict = judge(answer, reference);
+        ["f1", "trimF1", "fixedF1", "relaxedF1", "brevity", "combinedF1"]
+            .map(|name| verdict.scores[name].as_f64().unwrap())
+    }
+
+    /// The names of the flags set.
+    fn flags(answer: &str, reference: &[&str]) -> Vec<String> {
+        let infos = judge(answer, reference).infos;
+        infos
+            .iter()
+            .filter(|(name, value)| name.starts_with("error") && **value == json!(1))
+            .map(|(name, _)| name["error".len()..].to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn notation_is_forgiven_step_by_step() {
+        let names = ["Anne", "Bob"];
+        assert_eq!(scores("Anne  \nBob  ", &names), [0.0, 1.0, 1.0, 1.0, 0.2, 0.75]);
+        assert_eq!(flags("Anne  \nBob  ", &names), ["F1Spaces"]);
+        let org = [":wonderOrg"];
+        assert_eq!(scores("0:wonderOrg", &org), [0.0, 0.0, 1.0, 1.0, 1.0, 0.5]);
+        assert_eq!(scores(":0:wonderOrg", &org), [0.0, 0.0, 0.0, 1.0, 1.0, 0.25]);
+        assert_eq!(scores(": wonderOrg", &org), [0.0, 0.0, 0.0, 0.0, 0.5, 0.0]);
+        assert_eq!(scores(":org:wonderOrg", &org), [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(flags("\"Anne\"", &names), ["QuotationMark", "F1Format"]);
+        let third = 2.0 / 3.0;
+        assert_eq!(scores("\"Anne\"", &names), [0.0, 0.0, third, third, 1.0, third / 2.0]);
+        let iri = "<https://abc.def/ghi/marketingManager>";
+        assert_eq!(scores(iri, &[":marketingManager"]), [0.0, 0.0, 1.0, 1.0, 1.0, 0.5]);
+        assert_eq!(flags(iri, &[":marketingManager"]), ["Http", "GreaterThan", "F1Format"]);
+        assert_eq!(scores(":wonderOrg\n:wonderOrg", &org), [1.0; 6]);
+    }
+
+    #[test]
+    fn a_count_may_be_a_number_or_a_list() {
+        assert_eq!(scores(":researchDep\n:marketingDep", &["2"]), [0.0, 0.0, 0.0, 1.0, 1.0, 0.25]);
+        assert_eq!(flags(":researchDep\n:marketingDep", &["2"]), ["Number", "F1Minor"]);
+        assert_eq!(scores("2\n:marketingDep\n:researchDep", &["2"]), [0.5, 0.5, 0.5, 1.0, 1.0, 0.625]);
+        assert_eq!(scores(":anne\n:bob\n\n2", &["1"]), [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        let third = 2.0 / 3.0;
+        assert_eq!(scores("```\n2\n```", &["2"]), [third, third, third, 0.0, 1.0, 0.5]);
+        assert_eq!(scores(":bob", &["1"]), [0.0, 0.0, 0.0, 1.0, 1.0, 0.25]);
+        assert_eq!(flags(":bob", &["1"]), ["F1Minor"]);
+    }
+
+    #[test]
+    fn an_empty_answer_is_precise_and_finds_nothing() {
+        for reference in ["2", ":wonderOrg"] {
+            let verdict = judge("\n \n", &[reference]);
+            assert_eq!(verdict.scores["relaxedPrecision"], json!(1.0));
+            assert_eq!(verdict.scores["combinedF1"], json!(0.0));
+            assert_eq!(verdict.infos["answerResultLength"], 0);
+        }
+    }
+
+    #[test]
+    fn the_recorded_set_is_sorted_and_cut() {
+        let answer: String = (0..20).rev().map(|number| format!("e{number:02}\n")).collect();
+        let infos = judge(&answer, &[":x"]).infos;
+        let shown = infos["answerSet"].as_array().unwrap();
+        assert_eq!(
+            (shown.len(), &shown[0], &shown[14], &shown[15]),
+            (16, &json!("e00"), &json!("e14"), &json!("..."))
+        );
+        assert_eq!(infos["answerSetSize"], 20);
+        assert_eq!(infos["testUid"], Value::from("own-1"));
+    }
+
+    #[test]
+    fn a_case_may_have_its_own_namespace() {
+        let data = json!({"uid": "u", "refResultSet": [":otter"], "baseIri": "http://example.org/zoo/"});
+        let input = CaseInput {
+            class: "Sparql2AnswerList",
+            version: "2.0.2",
+            parameters: &Map::new(),
+            data: data.as_object().unwrap(),
+            first_prompt: None,
+        };
+        let exercise = exercise(&input).unwrap();
+        let full = Effort::full(EvaluationLimits::default());
+        for answer in ["<http://example.org/zoo/otter>", "https://example.org/zoo/otter"] {
+            assert_eq!(exercise.judge(answer, &full).scores["fixedF1"], json!(1.0), "{answer}");
+        }
+    }
 }

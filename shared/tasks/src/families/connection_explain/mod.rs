@@ -1,9 +1,234 @@
-//! (under construction)
+//! RdfConnectionExplain: name the shortest path between two persons of an organisational graph, one IRI a line
+//! (LLM-KG-Bench 3, Meyer et al., ESWC 2025; the class is called RdfConnectionExplainStatic there, and
+//! TurtleConnectionExplainStatic in earlier releases).
+//!
+//! The order of the path is not looked at, only which of the reference IRIs an answer names, in four ways of reading
+//! it that are less and less strict ([`evaluate`]).
+//!
+//! Fields of a case, all optional; left out, they are those of the published instance:
+//!
+//! - `baseIri`: the namespace in which IRIs are looked for.
+//! - `referenceIris`: the path. Each is `baseIri` and a local name of word characters.
+//! - `distractors`: names off the path that count as mistakes when an answer's text holds them.
+//! - `graphTurtle`: the graph, needed only to ask the question in RDF/XML or N-Triples.
+//! - `graphFormat` (or the task parameter of that name): `turtle`, `json-ld`, `xml` or `ntriples`.
+//!
+//! Placeholders of the first prompt: `{{graph}}` is made here for `xml` and `ntriples` from `graphTurtle`, with blank
+//! node labels and an order drawn from the question seed. Turtle and JSON-LD are shown as the case writes them.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use rdf::{PrefixTable, RdfFormat, Triple};
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+use crate::families::rdflib_layout::{XmlNames, ntriples, rdf_xml};
+use crate::families::seeded::Seeded;
+use crate::wording::Fields;
+
+mod evaluate;
+
+use evaluate::Path;
+
+const PUBLISHED_BASE: &str = "https://abc.def/ghi/";
+const PUBLISHED_PATH: [&str; 5] = [
+    "https://abc.def/ghi/anne",
+    "https://abc.def/ghi/researchDep",
+    "https://abc.def/ghi/wonderOrg",
+    "https://abc.def/ghi/marketingDep",
+    "https://abc.def/ghi/bob",
+];
+/// Results of versions 1.0 and 2.0 show that such names count; this list explains all of them.
+const PUBLISHED_DISTRACTORS: [&str; 6] = ["Person", "Home", "UK", "US", "Organization", "OrganizationalUnit"];
+
+/// One path to be found.
+struct ConnectionExplain {
+    path: Path,
+    shown: Option<Shown>,
+}
+
+/// A graph that is written anew for every question.
+enum Shown {
+    RdfXml { triples: Vec<Triple>, names: XmlNames },
+    NTriples { triples: Vec<Triple> },
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let base = case_fields::text_or(input.data, "baseIri", PUBLISHED_BASE)?;
+    let reference = case_fields::texts_or(input.data, "referenceIris", &PUBLISHED_PATH)?;
+    let distractors = case_fields::texts_or(input.data, "distractors", &PUBLISHED_DISTRACTORS)?;
+    // Since 3.2 an answer without any IRI says nothing wrong and is precise; before, it was not.
+    let precision_of_nothing = u8::from(!matches!(input.version, "1.0" | "2.0"));
+    let path = Path::new(base, &reference, distractors, precision_of_nothing)?;
+    Ok(Box::new(ConnectionExplain { path, shown: shown(input)? }))
+}
+
+fn shown(input: &CaseInput<'_>) -> Result<Option<Shown>, CaseError> {
+    const FIELD: &str = "graphTurtle";
+    let format = case_fields::graph_format(input)?;
+    if !matches!(format, RdfFormat::RdfXml | RdfFormat::NTriples)
+        || input.data.contains_key("graph")
+        || !input.data.contains_key(FIELD)
+    {
+        return Ok(None);
+    }
+    let graph = case_fields::turtle(case_fields::text(input.data, FIELD)?, FIELD)?;
+    let triples: Vec<Triple> = graph.iter().cloned().collect();
+    if format == RdfFormat::NTriples {
+        return Ok(Some(Shown::NTriples { triples }));
+    }
+    let prefixes: PrefixTable = graph.prefixes().clone();
+    let names = XmlNames::of(&triples, &prefixes)
+        .map_err(|error| CaseError::Reference { field: FIELD, message: error.to_string() })?;
+    Ok(Some(Shown::RdfXml { triples, names }))
+}
+
+impl Exercise for ConnectionExplain {
+    fn opening(&self, question_seed: u64) -> Fields {
+        let mut choices = Seeded::new(question_seed);
+        let graph = match &self.shown {
+            None => return Fields::default(),
+            Some(Shown::RdfXml { triples, names }) => rdf_xml(triples, names, &mut choices),
+            Some(Shown::NTriples { triples }) => ntriples(triples, &mut choices),
+        };
+        Fields::from([("graph".to_owned(), graph)])
+    }
+
+    fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
+        self.path.evaluate(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn case(version: &str, data: &Value) -> Result<Box<dyn Exercise>, CaseError> {
+        let class =
+            if version == "3.2" { "RdfConnectionExplainStatic" } else { "TurtleConnectionExplainStatic" };
+        exercise(&CaseInput {
+            class,
+            version,
+            parameters: &Map::new(),
+            data: data.as_object().unwrap(),
+            first_prompt: None,
+        })
+    }
+
+    fn judge(answer: &str) -> Verdict {
+        let answer = answer.replace('H', PUBLISHED_BASE);
+        case("3.2", &json!({})).unwrap().judge(&answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    /// lineCount, listLineCount, listCorrectCount, listTrimCorrectCount, textHttpCountCorrect, textHttpCount,
+    /// textShortCountCorrect, textShortCount.
+    fn counts(verdict: &Verdict) -> Vec<u64> {
+        verdict.infos.values().map(|value| value.as_u64().unwrap()).collect()
+    }
+
+    fn scores(verdict: &Verdict, prefix: &str) -> [Value; 3] {
+        ["Precision", "Recall", "F1"].map(|suffix| verdict.scores[&format!("{prefix}{suffix}")].clone())
+    }
+
+    const LINES: &str = "Hanne\nHresearchDep\nHwonderOrg\nHmarketingDep\nHbob";
+
+    #[test]
+    fn a_perfect_answer_has_all_scores_1() {
+        let verdict = judge(LINES);
+        assert_eq!(counts(&verdict), [5; 8]);
+        assert!(verdict.scores.values().all(|score| *score == json!(1.0)), "{:?}", verdict.scores);
+        assert_eq!(verdict.scores.len(), 13);
+    }
+
+    #[test]
+    fn a_final_newline_is_captured_and_fails_the_strict_reading_only() {
+        let verdict = judge(&format!("{LINES}\n"));
+        assert_eq!(counts(&verdict), [5, 5, 4, 5, 5, 5, 5, 5]);
+        assert_eq!(scores(&verdict, "list")[0], json!(0.8));
+        assert_eq!(scores(&verdict, "listTrim"), [json!(1.0), json!(1.0), json!(1.0)]);
+        assert_eq!(verdict.scores["lineBrevity"], json!(1.0));
+    }
+
+    #[test]
+    fn fences_cost_precision() {
+        let verdict = judge(&format!("```\n{LINES}\n```"));
+        assert_eq!(counts(&verdict), [7, 5, 5, 5, 5, 5, 5, 5]);
+        assert_eq!(scores(&verdict, "list")[0], json!(5.0 / 7.0));
+        assert_eq!(verdict.scores["lineBrevity"], json!(5.0 / 7.0));
+        assert_eq!(scores(&verdict, "textHttp")[2], json!(1.0));
+    }
+
+    #[test]
+    fn an_empty_line_belongs_to_the_iri_before_it() {
+        let verdict = judge("Hanne\n\nHbob");
+        assert_eq!(counts(&verdict), [3, 2, 1, 2, 2, 2, 2, 2]);
+        assert_eq!(scores(&verdict, "list"), [json!(1.0 / 3.0), json!(0.2), json!(0.25)]);
+        assert_eq!(scores(&verdict, "listTrim")[2], json!(0.5));
+    }
+
+    #[test]
+    fn angle_brackets_are_no_list() {
+        let verdict = judge(&LINES.replace('H', "<H").replace('\n', ">\n").replace("Hbob", "Hbob>"));
+        assert_eq!(counts(&verdict), [5, 0, 0, 0, 5, 5, 5, 5]);
+        assert_eq!(scores(&verdict, "list"), [json!(0.0), json!(0.0), json!(0)]);
+        assert_eq!(verdict.scores["lineBrevity"], json!(0.0));
+    }
+
+    #[test]
+    fn bullets_pass_and_what_follows_an_iri_does_not() {
+        let verdict = judge("- Hanne  \nHwonderOrg/researchDep\nHbob");
+        assert_eq!(counts(&verdict), [3, 2, 1, 2, 3, 3, 4, 4]);
+        assert_eq!(scores(&verdict, "textHttp"), [json!(1.0), json!(0.6), json!(0.749_999_999_999_999_9)]);
+        assert_eq!(scores(&verdict, "textShort")[1], json!(0.8));
+    }
+
+    #[test]
+    fn an_answer_without_any_iri_is_precise_since_3_2() {
+        let verdict = judge("no path");
+        assert_eq!(counts(&verdict), [1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(scores(&verdict, "list"), [json!(0.0), json!(0.0), json!(0)]);
+        assert_eq!(scores(&verdict, "textHttp"), [json!(1), json!(0.0), json!(0.0)]);
+
+        let full = Effort::full(EvaluationLimits::default());
+        let verdict = case("2.0", &json!({})).unwrap().judge("no path", &full);
+        assert_eq!(scores(&verdict, "textHttp"), [json!(0), json!(0.0), json!(0)]);
+    }
+
+    #[test]
+    fn an_empty_answer_has_no_lines() {
+        let verdict = judge("");
+        assert_eq!(scores(&verdict, "list"), [json!(1), json!(0.0), json!(0.0)]);
+        assert_eq!(verdict.scores["lineBrevity"], json!(0.0));
+    }
+
+    #[test]
+    fn distractors_count_once_each_and_case_sensitive() {
+        let verdict = judge("Hanne is a Person at an Organization, a PERSON; Persons, Organization");
+        assert_eq!(counts(&verdict)[6..], [1, 3]);
+    }
+
+    #[test]
+    fn a_case_may_bring_its_own_path_and_graph() {
+        let mut data = json!({
+            "baseIri": "http://example.org/zoo/",
+            "referenceIris": ["http://example.org/zoo/otter", "http://example.org/zoo/heron"],
+            "distractors": [],
+            "graphTurtle": "@prefix : <http://example.org/zoo/> . :otter :fears [ :is :heron ] .",
+            "graphFormat": "ntriples",
+        });
+        let full = Effort::full(EvaluationLimits::default());
+        let own = case("3.2", &data).unwrap();
+        let answer = "http://example.org/zoo/otter\nhttp://example.org/zoo/heron";
+        assert_eq!(own.judge(answer, &full).scores["listF1"], json!(1.0));
+        let opening = own.opening(1);
+        assert_eq!(opening["graph"].lines().count(), 2);
+        assert_ne!(opening, own.opening(2), "blank nodes are labelled anew for every question");
+
+        data["graphFormat"] = json!("turtle");
+        assert_eq!(case("3.2", &data).unwrap().opening(1), Fields::default());
+        data["referenceIris"] = json!(["http://elsewhere/otter"]);
+        assert!(matches!(case("3.2", &data), Err(CaseError::Field { field: "referenceIris", .. })));
+    }
 }

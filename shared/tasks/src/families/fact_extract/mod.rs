@@ -1,9 +1,175 @@
-//! (under construction)
+//! FactExtract: turn the fact sheet of a 3D printer into a graph (Meyer et al., "Benchmarking the Abilities of Large
+//! Language Models for RDF Knowledge Graph Creation and Comprehension", 2023; the class is called FactExtractStatic
+//! there).
+//!
+//! The answer is read as Turtle as far as it can be ([`rdf::tolerant`]) and compared with the expected graph in five
+//! aspects. Each gives `..._precision`, `..._recall` and `..._f-measure`; an aspect of which the answer says nothing
+//! is precise:
+//!
+//! - `norm`: the normal lines of the whole graph, blank nodes all alike;
+//! - `printMat`, `supportMat`: the materials, whatever they are attached to;
+//! - `DimValues`: pairs of dimension (width, height, depth) and value with its datatype;
+//! - `DimUnit`: pairs of property and unit, for whatever property has a value with a unit.
+//!
+//! `normDiffRatio` is the similarity (difflib) of the normal texts, `parsableTripleRatio` the number of triples over
+//! the expected number. `diffRatioRaw` is the similarity of the answer to the expected document as text: that
+//! document was never published, so values of published records are not comparable with those computed here.
+//!
+//! Fields of a case, all optional; left out, they are those of the published instance: `referenceTurtle` (the expected
+//! document), `printMaterialProperty`, `supportMaterialProperty` and `dimensionProperties` (IRIs). The placeholders of
+//! the first prompt are fields of the case.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use std::collections::BTreeSet;
+
+use domain::{Infos, Scores};
+use rdf::{Graph, NormalForm, normal_lines, normal_text};
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+use crate::families::overlap::Overlap;
+use crate::families::readable_turtle;
+use crate::text::difflib::ratio;
+use crate::text::python::strip;
+
+mod facts;
+
+use facts::{Facts, Vocabulary};
+
+/// The facts of the published sheet that are expected of an answer, written anew.
+const PUBLISHED_REFERENCE: &str = include_str!("reference.ttl");
+
+const PRINT_MATERIAL: &str = "https://data.semper-ki.org/properties/printMaterial";
+const SUPPORT_MATERIAL: &str = "https://data.semper-ki.org/properties/supportMaterial";
+const DIMENSIONS: [&str; 3] =
+    ["http://schema.org/width", "http://schema.org/height", "http://schema.org/depth"];
+
+/// One fact sheet.
+struct FactExtract {
+    vocabulary: Vocabulary,
+    /// The expected document without white space around it.
+    document: String,
+    triples: usize,
+    lines: BTreeSet<String>,
+    normal_text: String,
+    facts: Facts,
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let document = case_fields::text_or(input.data, "referenceTurtle", PUBLISHED_REFERENCE)?;
+    let graph: Graph = case_fields::turtle(document, "referenceTurtle")?;
+    if graph.is_empty() {
+        return Err(CaseError::Field { field: "referenceTurtle", expected: "document with triples" });
+    }
+    let property = |field, default| case_fields::text_or(input.data, field, default).map(str::to_owned);
+    let vocabulary = Vocabulary {
+        print_material: property("printMaterialProperty", PRINT_MATERIAL)?,
+        support_material: property("supportMaterialProperty", SUPPORT_MATERIAL)?,
+        dimensions: case_fields::texts_or(input.data, "dimensionProperties", &DIMENSIONS)?,
+    };
+    let lines = normal_lines(&graph, NormalForm::Classic);
+    Ok(Box::new(FactExtract {
+        document: strip(document).to_owned(),
+        triples: graph.len(),
+        normal_text: normal_text(&lines),
+        lines,
+        facts: Facts::of(&graph, &vocabulary),
+        vocabulary,
+    }))
+}
+
+impl Exercise for FactExtract {
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        let readable = readable_turtle::read(answer, effort);
+        let lines = normal_lines(&readable.graph, NormalForm::Classic);
+        let facts = Facts::of(&readable.graph, &self.vocabulary);
+
+        let mut scores = Scores::new();
+        // An answer beyond the size limit is not looked at any further.
+        let text = if answer.len() > effort.limits.answer_bytes_max { "" } else { strip(answer) };
+        scores.insert("diffRatioRaw".into(), ratio(text, &self.document).into());
+        scores.insert("normDiffRatio".into(), ratio(&self.normal_text, &normal_text(&lines)).into());
+        for (aspect, overlap) in [
+            ("norm", Overlap::of(&lines, &self.lines)),
+            ("printMat", Overlap::of(&facts.print_materials, &self.facts.print_materials)),
+            ("supportMat", Overlap::of(&facts.support_materials, &self.facts.support_materials)),
+            ("DimValues", Overlap::of(&facts.dimension_values, &self.facts.dimension_values)),
+            ("DimUnit", Overlap::of(&facts.dimension_units, &self.facts.dimension_units)),
+        ] {
+            scores.insert(format!("{aspect}_precision"), overlap.precision.into());
+            scores.insert(format!("{aspect}_recall"), overlap.recall.into());
+            scores.insert(format!("{aspect}_f-measure"), overlap.f1.into());
+        }
+        let triples = readable.graph.len();
+        scores.insert("parsableTripleRatio".into(), (triples as f64 / self.triples as f64).into());
+
+        let mut infos = Infos::new();
+        infos.insert("parsableTriplesCount".into(), triples.into());
+        infos.insert("parsableTriples".into(), readable.ntriples().into());
+        if let Some(limit) = readable.limit {
+            infos.insert("evaluationLimit".into(), limit.message().into());
+        }
+        Verdict { scores, infos, follow_up: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn case() -> Box<dyn Exercise> {
+        let none = Map::new();
+        let class = "FactExtractStatic";
+        exercise(&CaseInput { class, version: "1.1", parameters: &none, data: &none, first_prompt: None })
+            .unwrap()
+    }
+
+    fn judge(answer: &str) -> Verdict {
+        case().judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn the_expected_graph_has_the_published_size_and_full_marks() {
+        let verdict = judge(PUBLISHED_REFERENCE);
+        assert_eq!(verdict.infos["parsableTriplesCount"], 32);
+        assert_eq!(
+            normal_lines(&case_fields::turtle(PUBLISHED_REFERENCE, "-").unwrap(), NormalForm::Classic).len(),
+            29
+        );
+        assert_eq!(verdict.scores.len(), 18);
+        assert!(verdict.scores.values().all(|score| *score == json!(1.0)), "{:?}", verdict.scores);
+    }
+
+    #[test]
+    fn facts_count_whatever_they_are_attached_to() {
+        let answer = "@prefix p: <https://data.semper-ki.org/properties/> .\n\
+            @prefix m: <https://data.semper-ki.org/resources/materials/> .\n\
+            @prefix schema: <http://schema.org/> . @prefix qudt: <http://qudt.org/schema/qudt/> .\n\
+            @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix unit: <http://qudt.org/vocab/unit/> .\n\
+            <http://example.org/any> p:printMaterial m:ABS , m:PC-CF ; schema:weight [ qudt:hasUnit unit:KiloGM ] ;\n\
+              schema:width [ qudt:numericValue \"1200\"^^xsd:double ; qudt:hasUnit unit:MilliM ] ;\n\
+              schema:height [ qudt:numericValue 800 ] .";
+        let scores = judge(answer).scores;
+        let of = |name: &str| scores[name].as_f64().unwrap();
+        assert_eq!((of("printMat_precision"), of("printMat_recall")), (0.5, 1.0 / 13.0));
+        assert_eq!(
+            (of("supportMat_precision"), of("supportMat_recall")),
+            (1.0, 0.0),
+            "nothing said, nothing wrong"
+        );
+        assert_eq!((of("DimValues_precision"), of("DimValues_recall")), (0.5, 1.0 / 3.0), "800 is no double");
+        assert_eq!((of("DimUnit_precision"), of("DimUnit_recall")), (0.5, 1.0 / 3.0));
+    }
+
+    #[test]
+    fn prose_has_no_facts() {
+        let verdict = judge("I am sorry, I cannot read this.");
+        assert_eq!(verdict.infos["parsableTriples"], "");
+        assert_eq!(verdict.scores["norm_precision"], json!(1.0));
+        assert_eq!(verdict.scores["norm_f-measure"], json!(0.0));
+        assert_eq!(verdict.scores["normDiffRatio"], json!(0.0));
+    }
 }

@@ -1,9 +1,231 @@
-//! (under construction)
+//! RdfFriendCount: name the person whom most persons know (LLM-KG-Bench 3, Meyer et al., ESWC 2025; the class is
+//! called TurtleFriendCount in earlier releases).
+//!
+//! The graph is generated ([`people`]) and shown in one of four syntaxes ([`serialize`]). An answer should hold the
+//! IRI of the special person and nothing else:
+//!
+//! - `recall`: 1 if the special person's local name occurs anywhere in the answer, else 0.
+//! - `precision`: 1 over the number of persons mentioned, each mention counted; 0 on a miss.
+//! - `f1`: their harmonic mean.
+//! - `brevity`: length of the IRI in angle brackets over the length of the answer, at most 1.
+//! - `noSpecialFriends`: 1 less the share of the *special friends* named, whose extra edges make the special person
+//!   special: naming them is the likely mistake of who reads edges backwards.
+//!
+//! Fields, in the case or else among the task's parameters: `knowsCount` (default 2), `specialIndex` (default 3),
+//! `specialAddKnowsCount` (default 3 in TurtleFriendCount, whose records hold no parameters), `graphFormat` (default
+//! `turtle`) and the number of persons `n`. Without `n` it is that of the recorded first prompt, or else follows from
+//! `size`: `size` / 100 - 4.
+//!
+//! Placeholder of the first prompt: `{{graph}}`, with the order of subjects (JSON-LD, RDF/XML) or statements
+//! (N-Triples) drawn from the question seed.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use std::collections::BTreeSet;
+
+use domain::{Infos, Scores};
+use rdf::RdfFormat;
+use regex::Regex;
+use serde_json::Value;
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+use crate::text::python::WORD;
+use crate::wording::Fields;
+
+mod people;
+mod serialize;
+
+use people::{People, iri, local_name};
+
+/// One graph and its special person.
+struct FriendCount {
+    people: People,
+    format: RdfFormat,
+    /// Length of the graph as shown, the same for every order.
+    graph_chars: usize,
+    triples: usize,
+    special_iri: String,
+    special_name: String,
+    special_friends: Vec<String>,
+    /// A person anywhere; group 1 is what follows the leading zeros.
+    mention: Regex,
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let number = |field| case_fields::count_or_parameter(input, field);
+    let added = match number("specialAddKnowsCount")? {
+        None if input.class == "TurtleFriendCount" => 3,
+        None => {
+            return Err(CaseError::Field { field: "specialAddKnowsCount", expected: "whole number" });
+        }
+        Some(added) => added,
+    };
+    let people = People::new(
+        person_count(input)?,
+        number("knowsCount")?.unwrap_or(2),
+        number("specialIndex")?.unwrap_or(3),
+        added,
+    )?;
+    let format = case_fields::graph_format(input)?;
+    let mention = Regex::new(&format!("person-0*({WORD}*)"))
+        .map_err(|_| CaseError::Field { field: "n", expected: "usable pattern" })?;
+    Ok(Box::new(FriendCount {
+        format,
+        graph_chars: serialize::graph(&people, format, 0).chars().count(),
+        triples: people.triple_count(),
+        special_iri: iri(people.special()),
+        special_name: local_name(people.special()),
+        special_friends: people.special_friends().map(local_name).collect(),
+        people,
+        mention,
+    }))
+}
+
+/// Number of persons: as the case says, or as the recorded prompt shows, or as the size asks for.
+fn person_count(input: &CaseInput<'_>) -> Result<usize, CaseError> {
+    let missing =
+        CaseError::Field { field: "n", expected: "number of persons, or a parameter `size` of 500 or more," };
+    if let Some(count) = case_fields::count_or_parameter(input, "n")? {
+        return Ok(count);
+    }
+    if let (Some(prompt), Ok(person)) = (input.first_prompt, Regex::new("person-[0-9a-f]{8}")) {
+        return Ok(person.find_iter(prompt).map(|person| person.as_str()).collect::<BTreeSet<_>>().len());
+    }
+    let size = case_fields::count_or_parameter(input, "size")?.ok_or_else(|| missing.clone())?;
+    (size / 100).checked_sub(4).ok_or(missing)
+}
+
+impl Exercise for FriendCount {
+    fn opening(&self, question_seed: u64) -> Fields {
+        let graph = serialize::graph(&self.people, self.format, question_seed);
+        Fields::from([("graph".to_owned(), graph)])
+    }
+
+    fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
+        let mentioned: Vec<&str> = self
+            .mention
+            .captures_iter(answer)
+            .filter_map(|mention| mention.get(1))
+            .map(|number| number.as_str())
+            .collect();
+        let friends_named =
+            self.special_friends.iter().filter(|friend| answer.contains(friend.as_str())).count();
+        let no_special_friends = match self.special_friends.len() {
+            0 => 1.0,
+            friends => 1.0 - friends_named as f64 / friends as f64,
+        };
+        // Published records write constants as integers and results of a division as real numbers.
+        let zero = || Value::from(0);
+        let (recall, precision, f1) = if answer.contains(&self.special_name) {
+            let precision = 1.0 / mentioned.len() as f64;
+            (1, precision.into(), (2.0 * precision / (precision + 1.0)).into())
+        } else {
+            (0, zero(), zero())
+        };
+        let brief = self.special_iri.chars().count() + "<>".len();
+        let length = answer.chars().count();
+        let brevity = if length <= brief { 1.into() } else { (brief as f64 / length as f64).into() };
+
+        let mut scores = Scores::new();
+        scores.insert("recall".into(), recall.into());
+        scores.insert("brevity".into(), brevity);
+        scores.insert("precision".into(), precision);
+        scores.insert("f1".into(), f1);
+        scores.insert("noSpecialFriends".into(), no_special_friends.into());
+
+        let mut infos = Infos::new();
+        infos.insert("persons".into(), self.people.count().into());
+        infos.insert("triples".into(), self.triples.into());
+        infos.insert("graphSizeChar".into(), self.graph_chars.into());
+        infos.insert("specialNode".into(), self.special_iri.as_str().into());
+        infos.insert("answerPersonCount".into(), mentioned.len().into());
+        infos.insert("specialFriendsInAnswer".into(), friends_named.into());
+        infos.insert("personsInAnswer".into(), mentioned.into());
+        Verdict { scores, infos, follow_up: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn case(class: &str, parameters: &Value, prompt: Option<&str>) -> Result<Box<dyn Exercise>, CaseError> {
+        exercise(&CaseInput {
+            class,
+            version: if class == "RdfFriendCount" { "4.4" } else { "2.0" },
+            parameters: parameters.as_object().unwrap(),
+            data: &Map::new(),
+            first_prompt: prompt,
+        })
+    }
+
+    fn judge(answer: &str) -> Verdict {
+        let parameters = json!({"size": "1000", "specialAddKnowsCount": 2, "graphFormat": "json-ld"});
+        let exercise = case("RdfFriendCount", &parameters, None).unwrap();
+        exercise.judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    /// recall, precision, f1, brevity, noSpecialFriends, and the persons mentioned.
+    fn all(answer: &str) -> (Value, Value) {
+        let Verdict { scores, infos, .. } = judge(answer);
+        let names = ["recall", "precision", "f1", "brevity", "noSpecialFriends"];
+        (json!(names.map(|name| scores[name].clone())), infos["personsInAnswer"].clone())
+    }
+
+    #[test]
+    fn answers_are_scored_as_published() {
+        assert_eq!(
+            all("http://example.org/people/person-00000004\n"),
+            (json!([1, 1.0, 1.0, 1, 1.0]), json!(["4"]))
+        );
+        assert_eq!(
+            all("<http://example.org/people/person-00000002>\n"),
+            (json!([0, 0, 0, 43.0 / 44.0, 0.5]), json!(["2"]))
+        );
+        assert_eq!(all("ex:person-0000004"), (json!([0, 0, 0, 1, 1.0]), json!(["4"])));
+        assert_eq!(
+            all("Known by person-00000001: **person-00000004**, not person-0000000X"),
+            (json!([1, 1.0 / 3.0, 0.5, 43.0 / 66.0, 0.5]), json!(["1", "4", "X"]))
+        );
+        assert_eq!(all("Person-00000004"), (json!([0, 0, 0, 1, 1.0]), json!([])));
+        assert_eq!(all("person-00000000"), (json!([0, 0, 0, 1, 1.0]), json!([""])));
+        assert_eq!(all(""), (json!([0, 0, 0, 1, 1.0]), json!([])));
+    }
+
+    #[test]
+    fn infos_describe_the_graph() {
+        let infos = judge("").infos;
+        assert_eq!(infos["persons"], 6);
+        assert_eq!(infos["triples"], 19);
+        assert_eq!(infos["graphSizeChar"], 2034);
+        assert_eq!(infos["specialNode"], "http://example.org/people/person-00000004");
+    }
+
+    #[test]
+    fn the_number_of_persons_may_stand_in_the_prompt_only() {
+        let graph = serialize::graph(&People::new(16, 2, 3, 3).unwrap(), RdfFormat::Turtle, 0);
+        let exercise = case("TurtleFriendCount", &json!({}), Some(&format!("Who?\n\n{graph}"))).unwrap();
+        let infos = exercise.judge("", &Effort::full(EvaluationLimits::default())).infos;
+        assert_eq!(infos["persons"], 16);
+        assert_eq!(infos["graphSizeChar"], graph.len());
+    }
+
+    #[test]
+    fn parameters_that_make_no_question_are_refused() {
+        assert!(case("RdfFriendCount", &json!({"size": 1000}), None).is_err(), "no specialAddKnowsCount");
+        for parameters in [
+            json!({"specialAddKnowsCount": 1}),
+            json!({"specialAddKnowsCount": 1, "size": 300}),
+            json!({"specialAddKnowsCount": 1, "n": 5}),
+            json!({"specialAddKnowsCount": 4, "n": 6}),
+            json!({"specialAddKnowsCount": 1, "n": 6, "specialIndex": 6}),
+            json!({"specialAddKnowsCount": 1, "n": 100_000_000}),
+            json!({"specialAddKnowsCount": 1, "n": 6, "graphFormat": "n3"}),
+        ] {
+            assert!(case("RdfFriendCount", &parameters, None).is_err(), "{parameters}");
+        }
+    }
 }

@@ -1,9 +1,169 @@
-//! (under construction)
+//! TurtleErrors: repair a Turtle document in one answer (Meyer et al., "Benchmarking the Abilities of Large Language
+//! Models for RDF Knowledge Graph Creation and Comprehension", 2023; the class is called TurtleErrorsStatic there).
+//!
+//! The *Turtle part* of an answer is what a pattern matches in it, from the first prefix to the last statement; a
+//! document in any other form has no Turtle part. It is compared with the expected document in two ways:
+//!
+//! - as text: `diffRatioRaw` is its similarity (difflib), `diffRatio` the same measured from the question: 1 is
+//!   perfect, 0 as far off as the broken document, below 0 worse than that;
+//! - as a graph, read as far as it can be ([`rdf::tolerant`]): `normAnswerPrecision`, `normAnswerRecall` and
+//!   `normAnswerF1Score` over the normal lines (blank nodes all alike), `normDiffRatio` as the similarity of the
+//!   normal texts, `parsableTripleRatio` as the number of triples over the expected number.
+//!
+//! `onlyTurtle` is 1 / (1 + characters beside the Turtle part, line breaks not counted). White space and back quotes
+//! directly behind the Turtle part are free, so that a closing fence costs nothing and an opening one does.
+//!
+//! Fields of a case: `brokenTurtle`, `optimalTurtle` and, optionally, `turtlePattern` (a regular expression in which
+//! the dot matches line breaks). Without them the case is the published one: the broken document is then what follows
+//! the first empty line of the recorded prompt, and the expected one is the same with its known errors put right.
+//!
+//! Placeholder of the first prompt: `{{brokenTurtle}}`, a field of the case.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use std::collections::BTreeSet;
+
+use rdf::{Graph, NormalForm, normal_lines, normal_text};
+use regex::{Regex, RegexBuilder};
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+use crate::text::difflib::ratio;
+
+mod evaluate;
+mod published;
+
+/// One broken document.
+struct TurtleErrors {
+    optimal: String,
+    /// Similarity of the broken document to the expected one, below 1.
+    question_ratio: f64,
+    turtle_part: Regex,
+    optimal_triples: usize,
+    optimal_lines: BTreeSet<String>,
+    optimal_text: String,
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let (broken, optimal) = match (input.data.contains_key("brokenTurtle"), input.first_prompt) {
+        (false, Some(prompt)) => published::documents(prompt)?,
+        _ => (
+            case_fields::text(input.data, "brokenTurtle")?.to_owned(),
+            case_fields::text(input.data, "optimalTurtle")?.to_owned(),
+        ),
+    };
+    let graph: Graph = case_fields::turtle(&optimal, "optimalTurtle")?;
+    let question_ratio = ratio(&broken, &optimal);
+    if question_ratio >= 1.0 {
+        return Err(CaseError::Field { field: "brokenTurtle", expected: "text other than `optimalTurtle`" });
+    }
+    let pattern = case_fields::text_or(input.data, "turtlePattern", published::TURTLE_PATTERN)?;
+    let turtle_part = RegexBuilder::new(pattern)
+        .dot_matches_new_line(true)
+        .build()
+        .map_err(|_| CaseError::Field { field: "turtlePattern", expected: "regular expression" })?;
+    let optimal_lines = normal_lines(&graph, NormalForm::Classic);
+    Ok(Box::new(TurtleErrors {
+        question_ratio,
+        turtle_part,
+        optimal_triples: graph.len(),
+        optimal_text: normal_text(&optimal_lines),
+        optimal_lines,
+        optimal,
+    }))
+}
+
+impl Exercise for TurtleErrors {
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        self.evaluate(answer, effort)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::exercise::{EvaluationLimits, Limit, Stage};
+
+    const OPTIMAL: &str = "PREFIX : <http://example.org/zoo/>\n\n:otter a :Animal ;\n  :eats :fish .\n:heron a :Animal ; :eats [ a :Frog ] .\n";
+
+    fn case() -> Box<dyn Exercise> {
+        let data = json!({
+            "brokenTurtle": OPTIMAL.replace(" ;\n", "\n"),
+            "optimalTurtle": OPTIMAL,
+            "turtlePattern": r"PREFIX\s*:\s.*:Frog\s?\]\s?\.",
+        });
+        let input = CaseInput {
+            class: "TurtleErrorsStatic",
+            version: "5.0",
+            parameters: &Map::new(),
+            data: data.as_object().unwrap(),
+            first_prompt: None,
+        };
+        exercise(&input).unwrap()
+    }
+
+    fn judge(answer: &str) -> Verdict {
+        case().judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn a_perfect_repair_in_a_fence_pays_for_the_opening_fence_only() {
+        let verdict = judge(&format!("```turtle\n{OPTIMAL}```\n"));
+        assert_eq!(verdict.scores["onlyTurtle"], json!(1.0 / 10.0));
+        let length = OPTIMAL.len() as f64;
+        assert_eq!(
+            verdict.scores["diffRatioRaw"],
+            json!(2.0 * (length - 1.0) / (2.0 * length - 1.0)),
+            "the pattern leaves out the last newline"
+        );
+        for name in ["normAnswerPrecision", "normAnswerRecall", "normAnswerF1Score", "normDiffRatio"] {
+            assert_eq!(verdict.scores[name], json!(1.0), "{name}");
+        }
+        assert_eq!(verdict.scores["parsableTripleRatio"], json!(1.0));
+        assert_eq!(verdict.infos["diff"], json!(""));
+        assert_eq!(verdict.infos["normOptimalCount"], 6, "five triples and the empty line");
+    }
+
+    #[test]
+    fn the_broken_document_itself_is_the_zero_of_the_text_scale() {
+        let broken = OPTIMAL.replace(" ;\n", "\n");
+        let verdict = judge(&broken);
+        let of = |name: &str| verdict.scores[name].as_f64().unwrap();
+        let q = verdict.infos["diffRatioQuestion"].as_f64().unwrap();
+        assert_eq!(q, ratio(&broken, OPTIMAL));
+        assert_eq!(of("diffRatio"), (of("diffRatioRaw") - q) / (1.0 - q));
+        assert_eq!(of("onlyTurtle"), 1.0);
+        assert!(of("normAnswerRecall") < 1.0, "the broken lines are lost");
+        assert!(verdict.infos["diff"].as_str().unwrap().starts_with("--- optimal\n\n+++ answer\n\n@@ "));
+    }
+
+    #[test]
+    fn without_turtle_part_everything_is_0() {
+        let verdict = judge("@prefix : <http://example.org/zoo/> . :otter a :Animal .");
+        let expected = json!({
+            "onlyTurtle": 1.0 / 57.0,
+            "diffRatioRaw": 0.0,
+            "diffRatio": verdict.scores["diffRatio"],
+            "normAnswerPrecision": 0,
+            "normAnswerRecall": 0.0,
+            "normAnswerF1Score": 0,
+            "normDiffRatio": 0.0,
+            "parsableTripleRatio": 0.0,
+        });
+        assert_eq!(Value::Object(verdict.scores.clone()), expected);
+        assert!(verdict.scores["diffRatio"].as_f64().unwrap() < -10.0);
+        assert_eq!(verdict.infos["parsableTriples"], "");
+    }
+
+    #[test]
+    fn an_answer_that_hits_a_limit_has_no_triples_and_says_why() {
+        let effort = Effort {
+            stage: Stage::WithoutParsing(Limit::Memory),
+            ..Effort::full(EvaluationLimits::default())
+        };
+        let verdict = case().judge(OPTIMAL, &effort);
+        assert_eq!(verdict.scores["normAnswerF1Score"], json!(0));
+        assert_eq!(verdict.infos["evaluationLimit"], json!(Limit::Memory.message()));
+    }
 }

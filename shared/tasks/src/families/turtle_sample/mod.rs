@@ -1,9 +1,190 @@
-//! (under construction)
+//! TurtleSampleGeneration: generate a graph of persons of a given size (Meyer et al., "Benchmarking the Abilities of
+//! Large Language Models for RDF Knowledge Graph Creation and Comprehension", 2023; taskId SyntheticDatasetGeneration
+//! in published records).
+//!
+//! A prompt asks for `n` persons of whom each knows at least `minFriends` and at most `maxFriends` others. The answer is
+//! read as Turtle as far as it can be ([`rdf::tolerant`]):
+//!
+//! - `parsable`: always 1.0, for it was set after the repair; it carries no information.
+//! - `persons_relative_error`: (persons - n) / n, where persons are the subjects of type foaf:Person. 0 is best, -1
+//!   is nothing, above 0 too many.
+//! - `min_friends_ok`, `max_friends_ok`: 1 if the smallest and the largest number of friends are within the bounds.
+//!   Persons without any friend are not looked at; without any friends at all the numbers are 0 and n.
+//!
+//! Fields, in the case or else among the task's parameters: `n`, `minFriends` (default 2), `maxFriends` (default
+//! n - 1). Without `n` they are the first three numbers of the recorded prompt, or else follow from `size`: n is
+//! `size` / 100.
+//!
+//! Placeholders of the first prompt: `{{n}}`, `{{minFriends}}` and `{{maxFriends}}`.
 
-use crate::exercise::{CaseError, CaseInput, Exercise};
+use std::collections::{HashMap, HashSet};
+
+use domain::{Infos, Scores};
+use rdf::{Graph, NamedOrBlankNode, Term};
+
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+use crate::families::readable_turtle;
+use crate::wording::Fields;
+
+const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+const PERSON: &str = "http://xmlns.com/foaf/0.1/Person";
+const KNOWS: &str = "http://xmlns.com/foaf/0.1/knows";
+
+/// What was asked for.
+struct TurtleSample {
+    persons: usize,
+    friends_min: usize,
+    friends_max: usize,
+    /// Whether the infos hold the bounds and what was found. Records of the old name hold `n_persons` only.
+    full_infos: bool,
+}
 
 /// Reads a case.
 pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
-    let _ = input;
-    Err(CaseError::Field { field: "-", expected: "-" })
+    let number = |field| case_fields::count_or_parameter(input, field);
+    let recorded = match (number("n")?, input.first_prompt) {
+        (None, Some(prompt)) => first_numbers(prompt),
+        _ => None,
+    };
+    let (persons, friends_min, friends_max) = match recorded {
+        Some([persons, min, max]) => (persons, min, max),
+        None => {
+            let persons = match (number("n")?, number("size")?) {
+                (Some(persons), _) => persons,
+                (None, Some(size)) => size / 100,
+                (None, None) => 0,
+            };
+            let max = number("maxFriends")?.unwrap_or(persons.saturating_sub(1));
+            (persons, number("minFriends")?.unwrap_or(2), max)
+        }
+    };
+    if persons == 0 {
+        let expected = "number of persons, or a parameter `size` of 100 or more,";
+        return Err(CaseError::Field { field: "n", expected });
+    }
+    let full_infos = input.class != "SyntheticDatasetGeneration";
+    Ok(Box::new(TurtleSample { persons, friends_min, friends_max, full_infos }))
+}
+
+/// The first three numbers of a text.
+fn first_numbers(text: &str) -> Option<[usize; 3]> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    Some([numbers.next()?, numbers.next()?, numbers.next()?])
+}
+
+impl Exercise for TurtleSample {
+    fn opening(&self, _question_seed: u64) -> Fields {
+        Fields::from(
+            [("n", self.persons), ("minFriends", self.friends_min), ("maxFriends", self.friends_max)]
+                .map(|(name, number)| (name.to_owned(), number.to_string())),
+        )
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        let readable = readable_turtle::read(answer, effort);
+        let found = Found::of(&readable.graph);
+        let fewest = found.friends.values().min().copied().unwrap_or(0);
+        let most = found.friends.values().max().copied().unwrap_or(self.persons);
+
+        let mut scores = Scores::new();
+        scores.insert("parsable".into(), 1.0.into());
+        let error = (found.persons as f64 - self.persons as f64) / self.persons as f64;
+        scores.insert("persons_relative_error".into(), error.into());
+        scores.insert("min_friends_ok".into(), u8::from(fewest >= self.friends_min).into());
+        scores.insert("max_friends_ok".into(), u8::from(most <= self.friends_max).into());
+
+        let mut infos = Infos::new();
+        infos.insert("n_persons".into(), self.persons.into());
+        if self.full_infos {
+            infos.insert("expected_min".into(), self.friends_min.into());
+            infos.insert("expected_max".into(), self.friends_max.into());
+            infos.insert("actual_min".into(), fewest.into());
+            infos.insert("actual_max".into(), most.into());
+        }
+        if let Some(limit) = readable.limit {
+            infos.insert("evaluationLimit".into(), limit.message().into());
+        }
+        Verdict { scores, infos, follow_up: None }
+    }
+}
+
+/// The persons of a graph.
+struct Found<'a> {
+    persons: usize,
+    /// Number of friends of the persons who have any.
+    friends: HashMap<&'a NamedOrBlankNode, usize>,
+}
+
+impl<'a> Found<'a> {
+    fn of(graph: &'a Graph) -> Self {
+        let is_person = |object: &Term| matches!(object, Term::NamedNode(class) if class.as_str() == PERSON);
+        let persons: HashSet<&NamedOrBlankNode> = graph
+            .iter()
+            .filter(|triple| triple.predicate.as_str() == TYPE && is_person(&triple.object))
+            .map(|triple| &triple.subject)
+            .collect();
+        let mut friends = HashMap::new();
+        for triple in graph.iter() {
+            if triple.predicate.as_str() == KNOWS && persons.contains(&triple.subject) {
+                *friends.entry(&triple.subject).or_insert(0) += 1;
+            }
+        }
+        Self { persons: persons.len(), friends }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn case(parameters: &Value, prompt: Option<&str>) -> Result<Box<dyn Exercise>, CaseError> {
+        exercise(&CaseInput {
+            class: "TurtleSampleGeneration",
+            version: "1.0",
+            parameters: parameters.as_object().unwrap(),
+            data: &Map::new(),
+            first_prompt: prompt,
+        })
+    }
+
+    /// persons_relative_error, min_friends_ok, max_friends_ok, actual_min, actual_max.
+    fn judge(answer: &str) -> [Value; 5] {
+        let exercise = case(&json!({"n": 4, "minFriends": 2}), None).unwrap();
+        let Verdict { scores, infos, .. } =
+            exercise.judge(answer, &Effort::full(EvaluationLimits::default()));
+        ["persons_relative_error", "min_friends_ok", "max_friends_ok", "actual_min", "actual_max"]
+            .map(|name| scores.get(name).or_else(|| infos.get(name)).unwrap().clone())
+    }
+
+    const HEAD: &str = "@prefix foaf: <http://xmlns.com/foaf/0.1/> . @prefix : <http://example.org/> .\n";
+
+    #[test]
+    fn persons_and_their_friends_are_counted() {
+        let full = ":a a foaf:Person ; foaf:knows :b, :c .\n:b a foaf:Person ; foaf:knows :c, :d, :a .\n\
+            :c a foaf:Person ; foaf:knows :d, :a .\n:d a foaf:Person ; foaf:knows :a, :b .";
+        assert_eq!(judge(&format!("{HEAD}{full}")), [json!(0.0), json!(1), json!(1), json!(2), json!(3)]);
+        let lonely = ":a a foaf:Person ; foaf:knows :b .\n:b a foaf:Person .\n:x foaf:knows :a, :b, :c, :d .";
+        assert_eq!(judge(&format!("{HEAD}{lonely}")), [json!(-0.5), json!(0), json!(1), json!(1), json!(1)]);
+    }
+
+    #[test]
+    fn without_friends_both_bounds_are_missed() {
+        assert_eq!(judge("Sorry."), [json!(-1.0), json!(0), json!(0), json!(0), json!(4)]);
+    }
+
+    #[test]
+    fn numbers_come_from_the_case_the_prompt_or_the_size() {
+        let numbers = |parameters: &Value, prompt| {
+            let fields = case(parameters, prompt).unwrap().opening(0);
+            ["n", "minFriends", "maxFriends"].map(|name| fields[name].clone())
+        };
+        assert_eq!(numbers(&json!({}), Some("Make 30 of them, 1 to 7 friends, 99")), ["30", "1", "7"]);
+        assert_eq!(numbers(&json!({"size": "2000"}), None), ["20", "2", "19"]);
+        assert!(case(&json!({"size": 50}), None).is_err());
+        assert!(case(&json!({}), None).is_err());
+    }
 }

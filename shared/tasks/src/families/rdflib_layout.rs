@@ -1,0 +1,241 @@
+//! N-Triples and RDF/XML as rdflib lays them out, with the order that rdflib leaves to chance drawn from a seed.
+//!
+//! Prompts of LLM-KG-Bench show graphs in these layouts. Statements of N-Triples and subjects of RDF/XML come in any
+//! order; the properties of one subject keep the order of the source.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use rdf::{BlankNode, NamedOrBlankNode, PrefixTable, Term, Triple};
+
+use super::seeded::Seeded;
+
+const RDF_NAMESPACE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+const STRING_TYPE: &str = "http://www.w3.org/2001/XMLSchema#string";
+
+/// One triple a line, in an order drawn from the seed.
+pub(crate) fn ntriples(triples: &[Triple], choices: &mut Seeded) -> String {
+    let labelled = with_new_labels(triples, choices);
+    let mut lines: Vec<String> = labelled.iter().map(|triple| format!("{triple} .\n")).collect();
+    choices.shuffle(&mut lines);
+    lines.concat()
+}
+
+/// Flat RDF/XML: an `rdf:Description` for each subject, in an order drawn from the seed.
+pub(crate) fn rdf_xml(triples: &[Triple], names: &XmlNames, choices: &mut Seeded) -> String {
+    let labelled = with_new_labels(triples, choices);
+    let mut places: HashMap<&NamedOrBlankNode, usize> = HashMap::new();
+    let mut descriptions: Vec<(&NamedOrBlankNode, String)> = Vec::new();
+    for triple in &labelled {
+        let place = *places.entry(&triple.subject).or_insert_with(|| {
+            descriptions.push((&triple.subject, String::new()));
+            descriptions.len() - 1
+        });
+        descriptions[place].1.push_str(&property(triple, names));
+    }
+    choices.shuffle(&mut descriptions);
+
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rdf:RDF\n");
+    for (prefix, namespace) in &names.namespaces {
+        text.push_str(&format!("   xmlns:{prefix}=\"{}\"\n", escaped(namespace)));
+    }
+    text.push_str(">\n");
+    for (subject, properties) in descriptions {
+        let attribute = match subject {
+            NamedOrBlankNode::NamedNode(node) => format!("rdf:about=\"{}\"", escaped(node.as_str())),
+            NamedOrBlankNode::BlankNode(node) => format!("rdf:nodeID=\"{}\"", node.as_str()),
+        };
+        text.push_str(&format!("  <rdf:Description {attribute}>\n{properties}  </rdf:Description>\n"));
+    }
+    text.push_str("</rdf:RDF>\n");
+    text
+}
+
+fn property(triple: &Triple, names: &XmlNames) -> String {
+    // Names are made for all properties of a graph before it is written.
+    let name = names.qualified.get(triple.predicate.as_str()).map_or("", String::as_str);
+    match &triple.object {
+        Term::NamedNode(node) => format!("    <{name} rdf:resource=\"{}\"/>\n", escaped(node.as_str())),
+        Term::BlankNode(node) => format!("    <{name} rdf:nodeID=\"{}\"/>\n", node.as_str()),
+        Term::Literal(literal) => {
+            let kind = match literal.language() {
+                Some(language) => format!(" xml:lang=\"{language}\""),
+                None if literal.datatype().as_str() == STRING_TYPE => String::new(),
+                None => format!(" rdf:datatype=\"{}\"", escaped(literal.datatype().as_str())),
+            };
+            format!("    <{name}{kind}>{}</{name}>\n", escaped(literal.value()))
+        }
+    }
+}
+
+/// The same triples with blank nodes labelled as rdflib does: `n`, 32 hexadecimal digits that differ from one
+/// serialisation to the next, `b` and a number that counts from 1 in the order of first occurrence.
+fn with_new_labels(triples: &[Triple], choices: &mut Seeded) -> Vec<Triple> {
+    let document = choices.hex();
+    let mut labels: HashMap<BlankNode, BlankNode> = HashMap::new();
+    let mut label = |node: &BlankNode| {
+        let number = labels.len() + 1;
+        labels
+            .entry(node.clone())
+            .or_insert_with(|| BlankNode::new_unchecked(format!("n{document}b{number}")))
+            .clone()
+    };
+    let mut labelled = triples.to_vec();
+    for triple in &mut labelled {
+        if let NamedOrBlankNode::BlankNode(node) = &mut triple.subject {
+            *node = label(node);
+        }
+        if let Term::BlankNode(node) = &mut triple.object {
+            *node = label(node);
+        }
+    }
+    labelled
+}
+
+/// The element names of a graph's properties.
+pub(crate) struct XmlNames {
+    /// Property IRI to `prefix:name`.
+    qualified: BTreeMap<String, String>,
+    /// Prefix to namespace, of the properties and `rdf` only.
+    namespaces: BTreeMap<String, String>,
+}
+
+/// A property cannot be written as an XML element.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("the property <{property}> does not end in an XML name, so it cannot be written in RDF/XML")]
+pub(crate) struct NoXmlName {
+    property: String,
+}
+
+impl XmlNames {
+    /// Names all properties of a graph; namespaces without a prefix in `prefixes` are called `ns1`, `ns2`, ...
+    pub(crate) fn of(triples: &[Triple], prefixes: &PrefixTable) -> Result<Self, NoXmlName> {
+        let mut names = Self {
+            qualified: BTreeMap::new(),
+            namespaces: BTreeMap::from([("rdf".to_owned(), RDF_NAMESPACE.to_owned())]),
+        };
+        for triple in triples {
+            let property = triple.predicate.as_str();
+            if names.qualified.contains_key(property) {
+                continue;
+            }
+            let (namespace, local) =
+                split_name(property).ok_or_else(|| NoXmlName { property: property.to_owned() })?;
+            let prefix = names.prefix_of(namespace, prefixes);
+            names.qualified.insert(property.to_owned(), format!("{prefix}:{local}"));
+        }
+        Ok(names)
+    }
+
+    fn prefix_of(&mut self, namespace: &str, prefixes: &PrefixTable) -> String {
+        if let Some((known, _)) = self.namespaces.iter().find(|(_, known)| *known == namespace) {
+            return known.clone();
+        }
+        // An element without prefix would need a default namespace, so the empty prefix is passed over.
+        let declared = prefixes.iter().find(|(prefix, known)| !prefix.is_empty() && *known == namespace);
+        let prefix = match declared {
+            Some((prefix, _)) if !self.namespaces.contains_key(prefix) => prefix.to_owned(),
+            _ => self.free_prefix(),
+        };
+        self.namespaces.insert(prefix.clone(), namespace.to_owned());
+        prefix
+    }
+
+    fn free_prefix(&self) -> String {
+        let mut number = 1;
+        while self.namespaces.contains_key(&format!("ns{number}")) {
+            number += 1;
+        }
+        format!("ns{number}")
+    }
+}
+
+/// Splits an IRI before the longest name it ends in.
+fn split_name(iri: &str) -> Option<(&str, &str)> {
+    let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let tail =
+        iri.rfind(|c| !in_name(c)).map_or(0, |at| at + iri[at..].chars().next().map_or(0, char::len_utf8));
+    let start = tail + iri[tail..].find(|c: char| c.is_alphabetic() || c == '_')?;
+    (start > 0).then(|| iri.split_at(start))
+}
+
+/// Text and attribute values of XML.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // XML readers turn a bare carriage return into a newline. Writing into a string does not fail.
+            '\r' => drop(write!(escaped, "&#13;")),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rdf::{Graph, NormalForm, RdfFormat, normal_lines};
+
+    use super::*;
+
+    const SOURCE: &str = r#"@prefix : <https://example.org/zoo/> . @prefix v: <http://example.org/v#> .
+        :otter a v:Animal ; v:name "Otto & <Co>", "Loutre"@fr ; v:weight 9.5 ; v:home [ v:name "River" ; v:in [] ] .
+        :heron a v:Animal ; :eats [ a v:Fish ] ."#;
+
+    fn source() -> Graph {
+        Graph::parse(SOURCE, RdfFormat::Turtle, None).unwrap()
+    }
+
+    fn triples() -> Vec<Triple> {
+        source().iter().cloned().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn both_layouts_hold_the_graph_whatever_the_seed(seed in any::<u64>()) {
+            let (source, triples) = (source(), triples());
+            let expected = normal_lines(&source, NormalForm::RdfSyntaxFix);
+            let names = XmlNames::of(&triples, source.prefixes()).unwrap();
+            let xml = rdf_xml(&triples, &names, &mut Seeded::new(seed));
+            let lines = ntriples(&triples, &mut Seeded::new(seed));
+            prop_assert_eq!(&xml, &rdf_xml(&triples, &names, &mut Seeded::new(seed)));
+            for (text, format) in [(xml, RdfFormat::RdfXml), (lines, RdfFormat::NTriples)] {
+                let read = Graph::parse(&text, format, None).unwrap();
+                prop_assert_eq!(normal_lines(&read, NormalForm::RdfSyntaxFix), expected.clone(), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn xml_declares_the_namespaces_of_properties_in_alphabetical_order() {
+        let (source, triples) = (source(), triples());
+        let names = XmlNames::of(&triples, source.prefixes()).unwrap();
+        let xml = rdf_xml(&triples, &names, &mut Seeded::new(3));
+        assert!(
+            xml.starts_with(
+                "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rdf:RDF\n   xmlns:ns1=\"https://example.org/zoo/\"\n   \
+                 xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"\n   \
+                 xmlns:v=\"http://example.org/v#\"\n>\n  <rdf:Description rdf:"
+            ),
+            "{xml}"
+        );
+        assert!(
+            xml.contains("    <v:name>Otto &amp; &lt;Co&gt;</v:name>\n    <v:name xml:lang=\"fr\">"),
+            "{xml}"
+        );
+        assert!(xml.ends_with("  </rdf:Description>\n</rdf:RDF>\n"));
+    }
+
+    #[test]
+    fn a_property_without_a_name_is_refused() {
+        let graph = Graph::parse("<http://a/> <http://a/7> 1 .", RdfFormat::Turtle, None).unwrap();
+        let triples: Vec<Triple> = graph.iter().cloned().collect();
+        let error = XmlNames::of(&triples, &PrefixTable::new()).err().unwrap();
+        assert_eq!(error, NoXmlName { property: "http://a/7".into() });
+    }
+}
