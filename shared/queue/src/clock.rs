@@ -1,0 +1,51 @@
+//! The store's own clock. Leases are measured by it alone, so skew between machines does not matter. Redis
+//! brings its own (`TIME`); the stores in this process take one of these.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the Unix epoch, never falling.
+pub trait Clock: Send + Sync + 'static {
+    /// Now.
+    fn now_ms(&self) -> u64;
+}
+
+/// The machine's clock. It stands still where the machine's jumps back: a lease then lasts longer, but
+/// nothing that has expired comes back to life.
+#[derive(Debug, Default)]
+pub struct SystemClock {
+    latest_ms: AtomicU64,
+}
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        // A machine whose clock stands before 1970 gets leases counted from 1970: still in order.
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+        self.latest_ms.fetch_max(wall_ms, Ordering::Relaxed).max(wall_ms)
+    }
+}
+
+/// A clock that moves only when told to, for tests.
+#[derive(Debug)]
+pub struct ManualClock {
+    now_ms: AtomicU64,
+}
+
+impl ManualClock {
+    /// A clock that stands at `now_ms`.
+    pub fn at(now_ms: u64) -> Self {
+        Self { now_ms: AtomicU64::new(now_ms) }
+    }
+
+    /// Moves it forward.
+    pub fn advance_ms(&self, by: u64) {
+        self.now_ms.fetch_add(by, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,42 @@
+//! Who works on what: the queue that coordinators share.
+//!
+//! [`QueueStore`] says what a queue promises. Three stores keep the promise: memory ([`MemoryQueue`], the
+//! reference model), embedded (SQLite, one file) and Redis Streams. One conformance suite runs on all of
+//! them, and random operation sequences on the latter two are compared with the memory model.
+//!
+//! The queue is never the truth about results: that is the record log. A queue that is lost whole is built
+//! again from the run's manifest and its log, under a higher generation.
+//!
+//! Reading order: [`unit`] and [`run`] are the nouns, [`commit`] decides which record of a dialogue wins,
+//! [`store`] is the trait, `memory` shows what it means.
+
+pub mod clock;
+pub mod commit;
+#[cfg(feature = "test-support")]
+pub mod conformance;
+#[cfg(feature = "test-support")]
+pub mod differential;
+pub mod error;
+pub mod invariants;
+pub mod limits;
+mod local;
+mod memory;
+pub mod run;
+pub mod store;
+#[cfg(feature = "test-support")]
+pub mod testing;
+pub mod unit;
+pub mod worker;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use commit::{Commit, Committed, Verdict};
+pub use error::{Error, Result};
+pub use local::LocalStore;
+pub use memory::MemoryQueue;
+pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+pub use store::{QueueStore, Reply};
+pub use unit::{
+    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
+    Transition, UnitId,
+};
+pub use worker::{Orders, Rate, RateReply, WorkerEntry};

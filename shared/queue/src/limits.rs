@@ -1,0 +1,218 @@
+//! Every bound of the queue, named with its unit, and the checks that refuse what exceeds it before a
+//! backend sees it. All backends refuse the same input with the same words because they all ask here.
+
+use std::time::Duration;
+
+use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+
+use crate::commit::Commit;
+use crate::error::{Error, Result};
+use crate::run::RunSpec;
+use crate::unit::{LeaseRequest, NewUnit};
+use crate::worker::Rate;
+
+/// Bytes of a run's, model's or worker's name, or of a rate bucket's.
+pub const MAX_NAME_BYTES: usize = 256;
+/// Bytes of one unit's payload. Payloads name dialogues, they do not hold prompts.
+pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
+/// Dialogues of one unit.
+pub const MAX_DIALOGUES_PER_UNIT: u32 = 1_000;
+/// Units of one `add_units` call: about 1 MB of Redis traffic at usual payloads.
+pub const MAX_UNITS_PER_ADD: usize = 1_000;
+/// Units of one `lease` call.
+pub const MAX_UNITS_PER_LEASE: u32 = 256;
+/// Models named in one call.
+pub const MAX_MODELS_PER_CALL: usize = 256;
+/// Fences, or unit ids, of one call.
+pub const MAX_FENCES_PER_CALL: usize = 4_096;
+/// Records of one `commit`, keys of one `committed`, tickets of one `tickets` call.
+pub const MAX_COMMITS_PER_CALL: usize = 1_000;
+/// Leases taken over per model in one `reap` call, so that no call holds the server for long.
+pub const MAX_REAPED_PER_MODEL: usize = 256;
+/// Dead letters of one page.
+pub const MAX_DEAD_LETTERS_PER_PAGE: u32 = 256;
+/// Strikes that a run may allow a unit.
+pub const MAX_STRIKES: u32 = 100;
+/// Bytes kept of the cause of a strike or the reason of a parking; the rest is cut.
+pub const MAX_CAUSE_BYTES: usize = 1_024;
+/// Workers registered at a time.
+pub const MAX_WORKERS: usize = 10_000;
+/// Bytes of what a worker says about itself.
+pub const MAX_WORKER_INFO_BYTES: usize = 4 * 1024;
+/// Rate buckets in use at a time in the memory and embedded stores; in Redis each expires by itself.
+pub const MAX_RATE_BUCKETS: usize = 1_024;
+/// Calls per minute of one rate bucket.
+pub const MAX_RATE_PER_MINUTE: u32 = 6_000_000;
+/// Shortest lease. Below it the round trips of renewing take longer than the lease.
+pub const MIN_LEASE: Duration = Duration::from_millis(50);
+/// Longest lease, parking and time to live of a worker's registration.
+pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Refuses `got` above `limit`.
+pub(crate) fn at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
+    if got > limit {
+        return Err(Error::Invalid { what, why: format!("at most {limit} are allowed, {got} were given") });
+    }
+    Ok(())
+}
+
+fn within(what: &'static str, low: Duration, high: Duration, got: Duration) -> Result<()> {
+    if got < low || got > high {
+        return Err(Error::Invalid { what, why: format!("{low:?} to {high:?} is allowed, not {got:?}") });
+    }
+    Ok(())
+}
+
+/// A name that may stand in a key: not empty, bounded, without control characters.
+pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+        let why = format!(
+            "`{}` is not 1 to {MAX_NAME_BYTES} bytes without control characters",
+            name.escape_debug()
+        );
+        return Err(Error::Invalid { what, why });
+    }
+    Ok(())
+}
+
+/// A run's name is the hash tag of its Redis keys, so it may hold no brace: `{` or `}` would end the tag early
+/// and spread the run over several cluster nodes, where no script is atomic.
+pub(crate) fn check_run(run: &RunId) -> Result<()> {
+    check_name("run id", run.as_str())?;
+    if run.as_str().contains(['{', '}']) {
+        return Err(Error::Invalid { what: "run id", why: format!("`{run}` holds a brace") });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_worker(worker: &WorkerId) -> Result<()> {
+    check_name("worker id", worker.as_str())
+}
+
+pub(crate) fn check_model(model: &ModelLabel) -> Result<()> {
+    check_name("model label", model.as_str())
+}
+
+pub(crate) fn check_models(models: &[ModelLabel]) -> Result<()> {
+    at_most("models of a call", MAX_MODELS_PER_CALL, models.len())?;
+    models.iter().try_for_each(check_model)
+}
+
+pub(crate) fn check_spec(spec: &RunSpec) -> Result<()> {
+    check_run(&spec.run)?;
+    check_name("plan hash", &spec.plan_hash)?;
+    within("lease duration", MIN_LEASE, MAX_DURATION, spec.lease_for)?;
+    if spec.max_strikes == 0 || spec.max_strikes > MAX_STRIKES {
+        let why = format!("1 to {MAX_STRIKES} is allowed, not {}", spec.max_strikes);
+        return Err(Error::Invalid { what: "strikes", why });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_units(units: &[NewUnit]) -> Result<()> {
+    at_most("units of a call", MAX_UNITS_PER_ADD, units.len())?;
+    for unit in units {
+        check_model(&unit.model)?;
+        at_most("bytes of a payload", MAX_PAYLOAD_BYTES, unit.payload.len())?;
+        at_most("dialogues of a unit", MAX_DIALOGUES_PER_UNIT as usize, unit.dialogues as usize)?;
+        if unit.dialogues == 0 {
+            return Err(Error::Invalid {
+                what: "dialogues of a unit",
+                why: "a unit holds at least one".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn check_lease(ask: &LeaseRequest) -> Result<()> {
+    check_worker(&ask.worker)?;
+    check_models(&ask.models)?;
+    at_most("units of a lease call", MAX_UNITS_PER_LEASE as usize, ask.max_units as usize)
+}
+
+pub(crate) fn check_fences(count: usize) -> Result<()> {
+    at_most("fences of a call", MAX_FENCES_PER_CALL, count)
+}
+
+pub(crate) fn check_tickets(count: u32) -> Result<()> {
+    if count == 0 {
+        return Err(Error::Invalid {
+            what: "tickets of a call",
+            why: "at least one must be asked for".into(),
+        });
+    }
+    at_most("tickets of a call", MAX_COMMITS_PER_CALL, count as usize)
+}
+
+pub(crate) fn check_keys(keys: &[DialogueKey]) -> Result<()> {
+    at_most("keys of a call", MAX_COMMITS_PER_CALL, keys.len())?;
+    keys.iter().try_for_each(check_key)
+}
+
+fn check_key(key: &DialogueKey) -> Result<()> {
+    check_model(&key.model)?;
+    check_name("task label", key.task.as_str())
+}
+
+pub(crate) fn check_page(limit: u32) -> Result<()> {
+    at_most("dead letters of a page", MAX_DEAD_LETTERS_PER_PAGE as usize, limit as usize)
+}
+
+pub(crate) fn check_commits(commits: &[Commit]) -> Result<()> {
+    at_most("records of a commit", MAX_COMMITS_PER_CALL, commits.len())?;
+    commits.iter().try_for_each(|commit| check_key(&commit.key))
+}
+
+pub(crate) fn check_parking(model: &ModelLabel, parked_for: Duration) -> Result<()> {
+    check_model(model)?;
+    within("parking", Duration::from_millis(1), MAX_DURATION, parked_for)
+}
+
+pub(crate) fn check_heartbeat(worker: &WorkerId, info: &[u8], ttl: Duration) -> Result<()> {
+    check_worker(worker)?;
+    at_most("bytes of a worker's info", MAX_WORKER_INFO_BYTES, info.len())?;
+    within("time to live of a registration", MIN_LEASE, MAX_DURATION, ttl)
+}
+
+pub(crate) fn check_rate(bucket: &str, rate: Rate, permits: u32) -> Result<()> {
+    check_name("rate bucket", bucket)?;
+    if rate.per_minute == 0 || rate.per_minute > MAX_RATE_PER_MINUTE {
+        let why = format!("1 to {MAX_RATE_PER_MINUTE} is allowed, not {}", rate.per_minute);
+        return Err(Error::Invalid { what: "calls per minute", why });
+    }
+    if permits == 0 || permits > rate.burst {
+        let why = format!("1 to the burst of {} can ever be granted, not {permits}", rate.burst);
+        return Err(Error::Invalid { what: "permits of a call", why });
+    }
+    Ok(())
+}
+
+/// The text, cut at a character boundary to [`MAX_CAUSE_BYTES`].
+pub(crate) fn shorten(text: &str) -> &str {
+    let mut end = text.len().min(MAX_CAUSE_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_cut_between_characters() {
+        let long = "é".repeat(MAX_CAUSE_BYTES);
+        assert_eq!(shorten(&long).len(), MAX_CAUSE_BYTES);
+        assert_eq!(shorten("short"), "short");
+        assert_eq!(shorten(&format!("x{long}")).len(), MAX_CAUSE_BYTES - 1);
+    }
+
+    #[test]
+    fn a_brace_in_a_run_id_is_refused_with_its_reason() {
+        let refused = check_run(&RunId::new("a}b")).unwrap_err().to_string();
+        assert!(refused.contains("run id") && refused.contains("brace"), "{refused}");
+        check_run(&RunId::new("2026-11-21-quick")).unwrap();
+    }
+}

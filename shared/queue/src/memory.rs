@@ -1,0 +1,487 @@
+//! The reference model: what every operation means, in ordinary collections. It takes `now_ms` and does nothing
+//! else with the world, so tests own its time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::time::Duration;
+
+use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+
+use crate::commit::{Commit, Committed, Verdict};
+use crate::error::{Error, Result};
+use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most};
+use crate::local::{LocalQueue, millis};
+use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+use crate::unit::{
+    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
+    Transition, UnitId,
+};
+use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+
+/// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
+#[derive(Clone, Debug, Default)]
+pub struct MemoryQueue {
+    pub(crate) runs: BTreeMap<RunId, Run>,
+    pub(crate) workers: BTreeMap<WorkerId, Registration>,
+    /// When each bucket will be full again, in microseconds since the Unix epoch.
+    pub(crate) rates: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) status: RunStatus,
+    pub(crate) last_ticket: u64,
+    pub(crate) models: BTreeMap<ModelLabel, Model>,
+    /// Every unit that is not done.
+    pub(crate) units: BTreeMap<UnitId, Unit>,
+    pub(crate) committed: HashMap<DialogueKey, Committed>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) added: u64,
+    pub(crate) pending: BTreeSet<UnitId>,
+    pub(crate) leased: BTreeSet<UnitId>,
+    pub(crate) dead: BTreeSet<UnitId>,
+    pub(crate) scored: u64,
+    pub(crate) failed: u64,
+    pub(crate) parked: Option<Parked>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    pub(crate) content: NewUnit,
+    /// Times leased so far.
+    pub(crate) attempt: u32,
+    pub(crate) strikes: Vec<Strike>,
+    pub(crate) place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Pending,
+    Leased { worker: WorkerId, deadline_ms: u64 },
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Registration {
+    pub(crate) info: Vec<u8>,
+    pub(crate) seen_ms: u64,
+    pub(crate) expires_ms: u64,
+    pub(crate) draining: bool,
+}
+
+impl MemoryQueue {
+    /// The run, if the caller's view of it is the present one.
+    fn at(&mut self, at: &RunRef) -> Result<&mut Run> {
+        let run = self.runs.get_mut(&at.run).ok_or_else(|| Error::RunGone { run: at.run.clone() })?;
+        let current = run.status.at.generation;
+        if current != at.generation {
+            return Err(Error::StaleGeneration { run: at.run.clone(), given: at.generation, current });
+        }
+        Ok(run)
+    }
+
+    fn drop_expired_workers(&mut self, now_ms: u64) {
+        self.workers.retain(|_, entry| entry.expires_ms > now_ms);
+    }
+}
+
+impl Run {
+    fn model(&mut self, label: &ModelLabel) -> &mut Model {
+        self.models.entry(label.clone()).or_default()
+    }
+
+    fn model_leased(&self, label: &ModelLabel) -> BTreeSet<UnitId> {
+        self.models.get(label).map(|model| model.leased.clone()).unwrap_or_default()
+    }
+
+    /// Whether the fence is the proof of a lease in force.
+    fn holds(&self, fence: &Fence) -> bool {
+        fence.generation == self.status.at.generation
+            && self.units.get(&fence.unit).is_some_and(|unit| {
+                unit.content.model == fence.model
+                    && unit.attempt == fence.attempt
+                    && matches!(unit.place, Place::Leased { .. })
+            })
+    }
+
+    fn lease_of(&self, id: UnitId, unit: &Unit, deadline_ms: u64) -> Lease {
+        Lease {
+            fence: Fence {
+                generation: self.status.at.generation,
+                model: unit.content.model.clone(),
+                unit: id,
+                attempt: unit.attempt,
+            },
+            dialogues: unit.content.dialogues,
+            payload: unit.content.payload.clone(),
+            deadline_ms,
+        }
+    }
+
+    /// Puts a unit where it belongs now and keeps the model's sets in step.
+    fn place(&mut self, id: UnitId, place: Place) {
+        let Some(unit) = self.units.get_mut(&id) else { return };
+        let model = self.models.entry(unit.content.model.clone()).or_default();
+        let was = set_of(model, &unit.place).remove(&id);
+        debug_assert!(was, "unit {id} was not in the set of its place");
+        set_of(model, &place).insert(id);
+        unit.place = place;
+    }
+
+    /// Takes a unit out for good.
+    fn remove(&mut self, id: UnitId) {
+        if let Some(unit) = self.units.remove(&id) {
+            set_of(self.model(&unit.content.model), &unit.place).remove(&id);
+        }
+    }
+
+    /// Ends the lease with a strike; true if the unit is dead now.
+    fn strike(&mut self, now_ms: u64, id: UnitId, cause: &str) -> bool {
+        let Some(unit) = self.units.get_mut(&id) else { return false };
+        let Place::Leased { worker, .. } = &unit.place else { return false };
+        let (worker, cause) = (worker.clone(), cause.to_owned());
+        unit.strikes.push(Strike { worker, attempt: unit.attempt, cause, at_ms: now_ms });
+        let dead = unit.strikes.len() >= self.status.max_strikes as usize;
+        self.place(id, if dead { Place::Dead } else { Place::Pending });
+        dead
+    }
+
+    fn dead_letter(&self, id: UnitId) -> Option<DeadLetter> {
+        let unit = self.units.get(&id).filter(|unit| unit.place == Place::Dead)?;
+        Some(DeadLetter {
+            unit: id,
+            model: unit.content.model.clone(),
+            dialogues: unit.content.dialogues,
+            payload: unit.content.payload.clone(),
+            strikes: unit.strikes.clone(),
+        })
+    }
+}
+
+fn set_of<'m>(model: &'m mut Model, place: &Place) -> &'m mut BTreeSet<UnitId> {
+    match place {
+        Place::Pending => &mut model.pending,
+        Place::Leased { .. } => &mut model.leased,
+        Place::Dead => &mut model.dead,
+    }
+}
+
+impl LocalQueue for MemoryQueue {
+    fn create_run(&mut self, now_ms: u64, spec: &RunSpec) -> Result<RunStatus> {
+        if let Some(run) = self.runs.get(&spec.run) {
+            spec.check_joins(&run.status.plan_hash)?;
+            return Ok(run.status.clone());
+        }
+        let status = RunStatus {
+            at: RunRef { run: spec.run.clone(), generation: now_ms.max(spec.generation_floor + 1) },
+            plan_hash: spec.plan_hash.clone(),
+            state: RunState::Active,
+            next_unit: UnitId(0),
+            lease_for: spec.lease_for,
+            max_strikes: spec.max_strikes,
+        };
+        let run = Run {
+            status: status.clone(),
+            last_ticket: spec.ticket_floor,
+            models: BTreeMap::new(),
+            units: BTreeMap::new(),
+            committed: HashMap::new(),
+        };
+        self.runs.insert(spec.run.clone(), run);
+        Ok(status)
+    }
+
+    fn run(&mut self, run: &RunId) -> Result<Option<RunStatus>> {
+        Ok(self.runs.get(run).map(|run| run.status.clone()))
+    }
+
+    fn runs(&mut self) -> Result<Vec<RunStatus>> {
+        Ok(self.runs.values().map(|run| run.status.clone()).collect())
+    }
+
+    fn set_state(&mut self, at: &RunRef, to: RunState) -> Result<RunState> {
+        let run = self.at(at)?;
+        let from = run.status.state;
+        if !from.may_become(to) {
+            return Err(Error::IllegalState { run: at.run.clone(), from, to });
+        }
+        run.status.state = to;
+        Ok(from)
+    }
+
+    fn forget_run(&mut self, run: &RunId) -> Result<bool> {
+        Ok(self.runs.remove(run).is_some())
+    }
+
+    fn add_units(&mut self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
+        let run = self.at(at)?;
+        let applied = first == run.status.next_unit;
+        if applied {
+            for content in units {
+                let id = run.status.next_unit;
+                run.status.next_unit.0 += 1;
+                let model = run.model(&content.model);
+                model.added += 1;
+                model.pending.insert(id);
+                let unit =
+                    Unit { content: content.clone(), attempt: 0, strikes: Vec::new(), place: Place::Pending };
+                run.units.insert(id, unit);
+            }
+        }
+        Ok(Added { applied, next: run.status.next_unit })
+    }
+
+    fn lease(&mut self, now_ms: u64, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
+        let run = self.at(at)?;
+        let deadline_ms = now_ms + millis(run.status.lease_for);
+        let mut leases = Vec::new();
+        if run.status.state != RunState::Active {
+            return Ok(leases);
+        }
+        for label in &ask.models {
+            let Some(model) = run.models.get(label) else { continue };
+            if model.parked.as_ref().is_some_and(|parked| parked.until_ms > now_ms) {
+                continue;
+            }
+            let room = (ask.max_units as usize).saturating_sub(leases.len());
+            let ids: Vec<_> = model.pending.iter().take(room).copied().collect();
+            for id in ids {
+                run.place(id, Place::Leased { worker: ask.worker.clone(), deadline_ms });
+                if let Some(unit) = run.units.get_mut(&id) {
+                    unit.attempt += 1;
+                }
+                leases.extend(run.units.get(&id).map(|unit| run.lease_of(id, unit, deadline_ms)));
+            }
+        }
+        Ok(leases)
+    }
+
+    fn renew(
+        &mut self,
+        now_ms: u64,
+        at: &RunRef,
+        worker: &WorkerId,
+        models: &[ModelLabel],
+        held: &[Fence],
+    ) -> Result<Renewal> {
+        let run = self.at(at)?;
+        let deadline_ms = now_ms + millis(run.status.lease_for);
+        let labels: BTreeSet<_> = models.iter().chain(held.iter().map(|fence| &fence.model)).collect();
+        let reported: BTreeSet<_> = held.iter().filter(|fence| run.holds(fence)).cloned().collect();
+        let mut renewed = BTreeSet::new();
+        let mut unreported = Vec::new();
+        for label in labels {
+            let ids = run.model_leased(label);
+            for id in ids {
+                let Some(unit) = run.units.get_mut(&id) else { continue };
+                match &mut unit.place {
+                    Place::Leased { worker: holder, deadline_ms: deadline } if holder == worker => {
+                        *deadline = deadline_ms;
+                    }
+                    _ => continue,
+                }
+                let Some(unit) = run.units.get(&id) else { continue };
+                let lease = run.lease_of(id, unit, deadline_ms);
+                renewed.insert(lease.fence.clone());
+                if !reported.contains(&lease.fence) {
+                    unreported.push(lease);
+                }
+            }
+        }
+        let lost = held.iter().filter(|fence| !renewed.contains(fence)).cloned().collect();
+        Ok(Renewal { state: run.status.state, lost, unreported, deadline_ms })
+    }
+
+    fn release(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+        let run = self.at(at)?;
+        let release = |fence: &Fence| {
+            if !run.holds(fence) {
+                return Transition::Stale;
+            }
+            run.place(fence.unit, Place::Pending);
+            Transition::Applied
+        };
+        Ok(fences.iter().map(release).collect())
+    }
+
+    fn strike(&mut self, now_ms: u64, at: &RunRef, fence: &Fence, cause: &str) -> Result<Struck> {
+        let run = self.at(at)?;
+        if !run.holds(fence) {
+            return Ok(Struck::Stale);
+        }
+        Ok(if run.strike(now_ms, fence.unit, cause) { Struck::Dead } else { Struck::Requeued })
+    }
+
+    fn finish(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+        let run = self.at(at)?;
+        let finish = |fence: &Fence| {
+            if !run.holds(fence) {
+                return Transition::Stale;
+            }
+            run.remove(fence.unit);
+            Transition::Applied
+        };
+        Ok(fences.iter().map(finish).collect())
+    }
+
+    fn reap(&mut self, now_ms: u64, at: &RunRef, whose: &Reap) -> Result<Reaped> {
+        let run = self.at(at)?;
+        let mut reaped = Reaped::default();
+        let labels: Vec<_> = run.models.keys().cloned().collect();
+        for label in labels {
+            let due = |id: &&UnitId| match (run.units.get(id).map(|unit| &unit.place), whose) {
+                (Some(Place::Leased { deadline_ms, .. }), Reap::Expired) => *deadline_ms <= now_ms,
+                (Some(Place::Leased { worker, .. }), Reap::Worker(dead)) => worker == dead,
+                _ => false,
+            };
+            let mut ids: Vec<_> = run.model_leased(&label).iter().filter(due).copied().collect();
+            reaped.more |= ids.len() > MAX_REAPED_PER_MODEL;
+            ids.truncate(MAX_REAPED_PER_MODEL);
+            for id in ids {
+                let dead = run.strike(now_ms, id, whose.cause());
+                if dead { reaped.dead.push(id) } else { reaped.requeued.push(id) }
+            }
+        }
+        Ok(reaped)
+    }
+
+    fn tickets(&mut self, now_ms: u64, at: &RunRef, count: u32) -> Result<Range<u64>> {
+        let run = self.at(at)?;
+        let first = (run.last_ticket + 1).max(now_ms * 1_000);
+        let end = first + u64::from(count);
+        run.last_ticket = end - 1;
+        Ok(first..end)
+    }
+
+    fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
+        let run = self.at(at)?;
+        let commit = |Commit { key, record }: &Commit| {
+            let verdict = Verdict::over(run.committed.get(key).copied(), *record);
+            let model = run.models.entry(key.model.clone()).or_default();
+            if let Verdict::Supersedes(loser) = verdict {
+                *if loser.scored { &mut model.scored } else { &mut model.failed } -= 1;
+            }
+            if verdict.counts() {
+                *if record.scored { &mut model.scored } else { &mut model.failed } += 1;
+                run.committed.insert(key.clone(), *record);
+            }
+            verdict
+        };
+        Ok(commits.iter().map(commit).collect())
+    }
+
+    fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
+        let run = self.at(at)?;
+        Ok(keys.iter().map(|key| run.committed.get(key).copied()).collect())
+    }
+
+    fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
+        let run = self.at(at)?;
+        let dialogues = |ids: &BTreeSet<UnitId>| -> u64 {
+            ids.iter().filter_map(|id| run.units.get(id)).map(|unit| u64::from(unit.content.dialogues)).sum()
+        };
+        let count = |(label, model): (&ModelLabel, &Model)| {
+            let [pending, leased, dead] =
+                [&model.pending, &model.leased, &model.dead].map(|ids| ids.len() as u64);
+            ModelCounts {
+                model: label.clone(),
+                added: model.added,
+                pending,
+                leased,
+                dead,
+                done: model.added - pending - leased - dead,
+                backlog_dialogues: dialogues(&model.pending) + dialogues(&model.leased),
+                scored: model.scored,
+                failed: model.failed,
+                parked: model.parked.clone().filter(|parked| parked.until_ms > now_ms),
+            }
+        };
+        Ok(run.models.iter().map(count).collect())
+    }
+
+    fn dead_letters(&mut self, at: &RunRef, after: Option<UnitId>, limit: u32) -> Result<Vec<DeadLetter>> {
+        let run = self.at(at)?;
+        let ids: BTreeSet<_> = run.models.values().flat_map(|model| model.dead.iter().copied()).collect();
+        let ids = ids.into_iter().filter(|id| after.is_none_or(|after| *id > after));
+        Ok(ids.take(limit as usize).filter_map(|id| run.dead_letter(id)).collect())
+    }
+
+    fn dead_letter(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<DeadLetter>> {
+        Ok(self.at(at)?.dead_letter(unit))
+    }
+
+    fn requeue(&mut self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
+        let run = self.at(at)?;
+        let mut requeued = 0;
+        for id in units {
+            let Some(unit) = run.units.get_mut(id).filter(|unit| unit.place == Place::Dead) else { continue };
+            unit.strikes.clear();
+            run.place(*id, Place::Pending);
+            requeued += 1;
+        }
+        Ok(requeued)
+    }
+
+    fn park(&mut self, at: &RunRef, model: &ModelLabel, until_ms: u64, reason: &str) -> Result<()> {
+        self.at(at)?.model(model).parked = Some(Parked { reason: reason.to_owned(), until_ms });
+        Ok(())
+    }
+
+    fn unpark(&mut self, at: &RunRef, model: &ModelLabel) -> Result<()> {
+        if let Some(model) = self.at(at)?.models.get_mut(model) {
+            model.parked = None;
+        }
+        Ok(())
+    }
+
+    fn heartbeat(&mut self, now_ms: u64, worker: &WorkerId, info: &[u8], ttl: Duration) -> Result<Orders> {
+        self.drop_expired_workers(now_ms);
+        let known = self.workers.get(worker);
+        if known.is_none() {
+            at_most("registered workers", MAX_WORKERS, self.workers.len() + 1)?;
+        }
+        let draining = known.is_some_and(|entry| entry.draining);
+        let expires_ms = now_ms + millis(ttl);
+        let entry = Registration { info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
+        self.workers.insert(worker.clone(), entry);
+        Ok(Orders { drain: draining })
+    }
+
+    fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
+        self.drop_expired_workers(now_ms);
+        let entry = |(worker, entry): (&WorkerId, &Registration)| WorkerEntry {
+            worker: worker.clone(),
+            info: entry.info.clone(),
+            seen_ms: entry.seen_ms,
+            draining: entry.draining,
+        };
+        Ok(self.workers.iter().map(entry).collect())
+    }
+
+    fn drain_worker(&mut self, now_ms: u64, worker: &WorkerId) -> Result<bool> {
+        self.drop_expired_workers(now_ms);
+        let Some(entry) = self.workers.get_mut(worker) else { return Ok(false) };
+        entry.draining = true;
+        Ok(true)
+    }
+
+    fn deregister(&mut self, worker: &WorkerId) -> Result<()> {
+        self.workers.remove(worker);
+        Ok(())
+    }
+
+    fn take_rate(&mut self, now_ms: u64, bucket: &str, rate: Rate, permits: u32) -> Result<RateReply> {
+        let now_us = now_ms * 1_000;
+        // A full bucket is the same as one that was never used.
+        self.rates.retain(|_, full_at_us| *full_at_us > now_us);
+        if !self.rates.contains_key(bucket) {
+            at_most("rate buckets in use", MAX_RATE_BUCKETS, self.rates.len() + 1)?;
+        }
+        let (reply, full_at_us) = rate.take(self.rates.get(bucket).copied().unwrap_or(0), now_us, permits);
+        self.rates.insert(bucket.to_owned(), full_at_us);
+        Ok(reply)
+    }
+}

@@ -1,0 +1,172 @@
+//! Runs as the queue knows them: a name, a plan hash, a generation, a state, and counts.
+
+use std::fmt;
+use std::time::Duration;
+
+use domain::{ModelLabel, RunId};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::unit::UnitId;
+
+/// A run as its caller last saw it. Every operation on a run carries one; it fails with
+/// [`Error::StaleGeneration`] once the queue was rebuilt.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RunRef {
+    /// The run.
+    pub run: RunId,
+    /// Which building of its queue: it rises whenever the queue is rebuilt.
+    pub generation: u64,
+}
+
+/// What `create_run` needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSpec {
+    /// The run.
+    pub run: RunId,
+    /// Hash of its plan: two coordinators that create the same run must agree on it.
+    pub plan_hash: String,
+    /// How long a lease lasts without renewal. It belongs to the run, not to the lease, because the idle time
+    /// of a Redis pending entry is compared with one number for the whole stream.
+    pub lease_for: Duration,
+    /// Strikes after which a unit is set aside, from 1.
+    pub max_strikes: u32,
+    /// The highest generation seen in the run's records, 0 for a new run.
+    pub generation_floor: u64,
+    /// The highest commit ticket seen in the run's records, 0 for a new run.
+    pub ticket_floor: u64,
+}
+
+impl RunSpec {
+    /// Whether this spec means the run that exists with the plan `existing`.
+    pub(crate) fn check_joins(&self, existing: &str) -> Result<(), Error> {
+        if existing == self.plan_hash {
+            return Ok(());
+        }
+        let (run, given) = (self.run.clone(), self.plan_hash.clone());
+        Err(Error::PlanMismatch { run, existing: existing.to_owned(), given })
+    }
+}
+
+/// The state of a run in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// Units are leased out.
+    Active,
+    /// No unit is leased out; leases in force go on and their records are taken.
+    Paused,
+    /// Stopped by hand; workers drop what they hold. Records that still arrive are taken.
+    Cancelled,
+    /// Complete.
+    Finished,
+}
+
+impl RunState {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Active, Self::Paused, Self::Cancelled, Self::Finished];
+
+    /// The name used in stores and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Cancelled => "cancelled",
+            Self::Finished => "finished",
+        }
+    }
+
+    /// Whether a run may go from this state to `to`. Any state may become active again: resuming a cancelled
+    /// run and retrying the failures of a finished one are ordinary. Staying is always allowed, so that a
+    /// repeated call succeeds.
+    pub fn may_become(self, to: Self) -> bool {
+        self == to
+            || match to {
+                Self::Active => true,
+                Self::Paused => self == Self::Active,
+                Self::Cancelled | Self::Finished => matches!(self, Self::Active | Self::Paused),
+            }
+    }
+
+    /// The state of this name, as a store wrote it.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| Error::Corrupt { message: format!("`{text}` is no run state") })
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What the queue knows of a run as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunStatus {
+    /// The run and its present generation.
+    pub at: RunRef,
+    /// Hash of its plan.
+    pub plan_hash: String,
+    /// Its state.
+    pub state: RunState,
+    /// The id that the next added unit gets, which is the number of units ever added.
+    pub next_unit: UnitId,
+    /// How long a lease lasts without renewal.
+    pub lease_for: Duration,
+    /// Strikes after which a unit is set aside.
+    pub max_strikes: u32,
+}
+
+/// Where the units and dialogues of one model of a run stand.
+/// `added = pending + leased + dead + done` at all times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelCounts {
+    /// The model.
+    pub model: ModelLabel,
+    /// Units ever added.
+    pub added: u64,
+    /// Units that wait for a worker.
+    pub pending: u64,
+    /// Units that a worker holds.
+    pub leased: u64,
+    /// Units set aside.
+    pub dead: u64,
+    /// Units finished.
+    pub done: u64,
+    /// Dialogues of the pending and leased units: what autoscaling looks at.
+    pub backlog_dialogues: u64,
+    /// Dialogues whose winning record is scored.
+    pub scored: u64,
+    /// Dialogues whose winning record is a failure.
+    pub failed: u64,
+    /// Set while no unit of the model is leased out.
+    pub parked: Option<Parked>,
+}
+
+/// Why a model gets no work, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    /// For people: which quota is used up.
+    pub reason: String,
+    /// When it ends by itself, milliseconds since the Unix epoch by the store's clock.
+    pub until_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_read_back_and_every_state_leads_back_to_active() {
+        for state in RunState::ALL {
+            assert_eq!(RunState::parse(state.as_str()).unwrap(), state);
+            assert!(state.may_become(RunState::Active) && state.may_become(state));
+        }
+        assert!(RunState::parse("gone").is_err());
+        assert!(!RunState::Finished.may_become(RunState::Paused));
+        assert!(!RunState::Cancelled.may_become(RunState::Finished));
+    }
+}

@@ -1,0 +1,51 @@
+//! What tests of any store need: a store with its time in the test's hand.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, ready};
+
+use crate::clock::ManualClock;
+use crate::local::LocalStore;
+use crate::store::QueueStore;
+
+/// Time that a test moves.
+pub trait Time: Send + Sync {
+    /// Lets the store believe that this much more time has passed.
+    fn advance(&self, by: Duration) -> BoxFuture<'_, ()>;
+}
+
+impl Time for ManualClock {
+    fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
+        self.advance_ms(crate::local::millis(by));
+        Box::pin(ready(()))
+    }
+}
+
+/// A fresh store on the bench.
+pub struct Bench {
+    /// The store.
+    pub store: Arc<dyn QueueStore>,
+    /// Its time.
+    pub time: Arc<dyn Time>,
+    /// What must live as long as the store: a server, a folder.
+    pub guard: Box<dyn Any + Send>,
+}
+
+impl Bench {
+    /// The memory model, with its invariants checked after every operation.
+    pub fn memory() -> Self {
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let store = LocalStore::checked_memory(clock.clone()).expect("a thread for the memory store");
+        Self { store: Arc::new(store), time: clock, guard: Box::new(()) }
+    }
+}
+
+/// Where manual clocks start: some day in 2026, so that times have the size that real ones have.
+const START_MS: u64 = 1_780_000_000_000;
+
+/// Runs a test to its end on a runtime of its own.
+pub fn block_on<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test)
+}

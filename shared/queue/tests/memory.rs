@@ -1,0 +1,14 @@
+//! The memory model under the conformance suite, its invariants checked after every operation.
+
+use queue::testing::Bench;
+
+async fn open() -> Option<Bench> {
+    Some(Bench::memory())
+}
+
+queue::conformance_suite!(open);
+
+#[test]
+fn random_sequences_keep_the_invariants() {
+    queue::differential::compare_with_the_model(200, Bench::memory);
+}
