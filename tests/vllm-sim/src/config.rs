@@ -1,0 +1,281 @@
+//! What can be set about the simulator. These types are the reference manual; field names follow vLLM's options.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answers::AnswerConfig;
+use crate::faults::FaultPlan;
+use crate::latency::{BLOCK_TOKENS, Profile};
+
+/// One simulated server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimConfig {
+    /// The models it serves, at least one, names unique. Each behaves like a vLLM of its own behind one address.
+    pub models: Vec<ModelConfig>,
+    /// When set, requests to `/v1/...` need the header `Authorization: Bearer KEY` (vLLM's `--api-key`); the other
+    /// paths stay open, as in vLLM. None by default.
+    #[serde(default)]
+    pub api_key: Option<String>,
+    /// What goes wrong. Nothing by default.
+    #[serde(default)]
+    pub faults: FaultPlan,
+}
+
+/// One served model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelConfig {
+    /// The name that requests use (`--served-model-name`). Not empty.
+    pub name: String,
+    /// What it says. A middling skilled model by default.
+    #[serde(default)]
+    pub answers: AnswerConfig,
+    /// How long it takes. No time at all by default.
+    #[serde(default)]
+    pub profile: Profile,
+    /// Tokens of prompt and answer together (`--max-model-len`), 64 to 16 777 216; 32 768 by default.
+    #[serde(default = "default_max_model_len")]
+    pub max_model_len: u32,
+    /// Requests decoded at once (`--max-num-seqs`), 1 to 1 048 576; the profile's by default. Not with profile `zero`, which never has
+    /// two requests at once.
+    #[serde(default)]
+    pub max_num_seqs: Option<u32>,
+    /// KV-cache blocks of 16 tokens (`--num-gpu-blocks-override`), enough for one request of `max_model_len`; the
+    /// profile's by default. Not with profile `zero`.
+    #[serde(default)]
+    pub num_gpu_blocks: Option<u32>,
+    /// Requests that may wait (`--max-num-queued-reqs`); more are refused with 503. Unlimited by default, as in vLLM. Not
+    /// with profile `zero`.
+    #[serde(default)]
+    pub max_num_queued_reqs: Option<u32>,
+    /// Which roles and orders of messages it takes. All by default.
+    #[serde(default)]
+    pub chat_template: ChatTemplate,
+    /// Report cached prompt tokens in `usage` (`--enable-prompt-tokens-details`). Off by default, as in vLLM.
+    #[serde(default)]
+    pub enable_prompt_tokens_details: bool,
+}
+
+/// What a model's chat template refuses, with vLLM's status 400.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatTemplate {
+    /// Takes any sequence of roles.
+    #[default]
+    Any,
+    /// Takes an optional system message, then user and assistant in turns (Llama 2, Mistral).
+    Alternating,
+    /// As `alternating`, and knows no system role (Gemma).
+    NoSystem,
+}
+
+fn default_max_model_len() -> u32 {
+    32_768
+}
+
+impl ModelConfig {
+    /// Bounds of `max_model_len` in tokens. The upper one keeps one request's block list within some megabytes.
+    const MODEL_LEN: (u32, u32) = (64, 1 << 24);
+    /// Most requests decoded at once; beyond any real engine.
+    const NUM_SEQS_MAX: u32 = 1 << 20;
+
+    /// A model with every default.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            answers: AnswerConfig::default(),
+            profile: Profile::default(),
+            max_model_len: default_max_model_len(),
+            max_num_seqs: None,
+            num_gpu_blocks: None,
+            max_num_queued_reqs: None,
+            chat_template: ChatTemplate::default(),
+            enable_prompt_tokens_details: false,
+        }
+    }
+
+    fn validate(&self, key: &str) -> Result<(), ConfigError> {
+        if self.name.is_empty() {
+            return Err(ConfigError::new(format!("{key}.name"), "must not be empty"));
+        }
+        self.answers.validate(&format!("{key}.answers"))?;
+        self.profile.validate(&format!("{key}.profile"))?;
+        let (low, high) = Self::MODEL_LEN;
+        ConfigError::in_range(format!("{key}.max_model_len"), self.max_model_len, low, high)?;
+        let Some(engine) = self.profile.engine() else {
+            let limits = [
+                ("max_num_seqs", self.max_num_seqs),
+                ("num_gpu_blocks", self.num_gpu_blocks),
+                ("max_num_queued_reqs", self.max_num_queued_reqs),
+            ];
+            return match limits.into_iter().find(|(_, limit)| limit.is_some()) {
+                Some((name, _)) => Err(ConfigError::new(
+                    format!("{key}.{name}"),
+                    "has no effect with profile \"zero\": leave it out",
+                )),
+                None => Ok(()),
+            };
+        };
+        let seqs = self.max_num_seqs.unwrap_or(engine.max_num_seqs);
+        ConfigError::in_range(format!("{key}.max_num_seqs"), seqs, 1, Self::NUM_SEQS_MAX)?;
+        // Otherwise a long request would wait for blocks for ever.
+        let blocks = self.num_gpu_blocks.unwrap_or(engine.num_gpu_blocks);
+        ConfigError::in_range(
+            format!("{key}.num_gpu_blocks"),
+            blocks,
+            self.max_model_len.div_ceil(BLOCK_TOKENS),
+            u32::MAX,
+        )
+    }
+}
+
+impl SimConfig {
+    /// A server of these models without key and faults.
+    pub fn new(models: Vec<ModelConfig>) -> Self {
+        Self { models, api_key: None, faults: FaultPlan::default() }
+    }
+
+    /// Checks every bound.
+    ///
+    /// # Errors
+    /// The first field out of bounds, by its key and bound.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.models.is_empty() {
+            return Err(ConfigError::new("models", "must hold at least one model"));
+        }
+        if self.api_key.as_deref() == Some("") {
+            return Err(ConfigError::new("api_key", "must not be empty; leave it out to need none"));
+        }
+        let mut names = HashSet::new();
+        for (index, model) in self.models.iter().enumerate() {
+            let key = format!("models[{index}]");
+            model.validate(&key)?;
+            if !names.insert(&model.name) {
+                return Err(ConfigError::new(format!("{key}.name"), format!("repeats \"{}\"", model.name)));
+            }
+        }
+        self.faults.validate("faults")
+    }
+}
+
+/// A configuration value out of its bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ConfigError {
+    /// The value's path, such as `models[0].max_model_len`.
+    pub key: String,
+    /// The bound that it breaks.
+    pub problem: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+
+    /// Fails unless `low <= value <= high`; NaN is out of every range.
+    pub(crate) fn in_range<T: PartialOrd + Copy + fmt::Display>(
+        key: impl Into<String>,
+        value: T,
+        low: T,
+        high: T,
+    ) -> Result<(), Self> {
+        if value >= low && value <= high {
+            return Ok(());
+        }
+        Err(Self::new(key, format!("must be between {low} and {high}, not {value}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<SimConfig, String> {
+        let config: SimConfig = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.validate().map_err(|error| error.to_string())?;
+        Ok(config)
+    }
+
+    #[test]
+    fn a_full_configuration_reads_as_written() {
+        let config = parse(
+            r#"
+            api_key = "secret"
+            [[models]]
+            name = "clever"
+            profile = "h100-8b"
+            max_num_seqs = 64
+            max_num_queued_reqs = 10
+            chat_template = "no_system"
+            answers = { kind = "skilled", overall = { right = 0.9, wrong = 0.1, malformed = 0, rambling = 0, fix = 0.5 } }
+            [[models]]
+            name = "steady"
+            profile = { fixed = { round_ms = 2000 } }
+            answers = { kind = "garbage", tokens = 50 }
+            [[models]]
+            name = "own"
+            answers = { kind = "scripted", answers = [{ text = "yes" }] }
+            [models.profile.custom]
+            prefill_overhead_ms = 1
+            prefill_per_token_ms = 0.5
+            decode_per_token_ms = 10
+            decode_load_factor = 2
+            max_num_seqs = 8
+            num_gpu_blocks = 4096
+            [[faults.rules]]
+            when = { probability = 0.25 }
+            fault = { status = { code = 429, retry_after_s = 1 } }
+            "#,
+        );
+        let config = config.unwrap();
+        assert_eq!(config.models.len(), 3);
+        assert_eq!(config.models[0].profile, Profile::H1008b);
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<SimConfig>(&json).unwrap(), config);
+    }
+
+    #[test]
+    fn errors_name_key_and_bound() {
+        let bad = [
+            ("models = []", "models: must hold at least one"),
+            ("models = [{ name = '' }]", "models[0].name: must not be empty"),
+            ("models = [{ name = 'a' }, { name = 'a' }]", "models[1].name: repeats \"a\""),
+            (
+                "models = [{ name = 'a', max_model_len = 3 }]",
+                "models[0].max_model_len: must be between 64 and",
+            ),
+            ("models = [{ name = 'a', max_num_seqs = 3 }]", "models[0].max_num_seqs: has no effect"),
+            (
+                "models = [{ name = 'a', profile = 'l40s', max_num_seqs = 0 }]",
+                "max_num_seqs: must be between 1",
+            ),
+            (
+                "models = [{ name = 'a', profile = 'l40s', num_gpu_blocks = 9 }]",
+                "num_gpu_blocks: must be between 2048",
+            ),
+            (
+                "models = [{ name = 'a', profile = { fixed = { round_ms = -1 } } }]",
+                "profile.fixed.round_ms: must be",
+            ),
+            (
+                "models = [{ name = 'a', answers = { kind = 'garbage', tokens = 0 } }]",
+                "answers.tokens: must be",
+            ),
+            ("models = [{ name = 'a', colour = 1 }]", "unknown field `colour`"),
+            ("models = [{ name = 'a', answers = { kind = 'echo', loud = true } }]", "unknown field `loud`"),
+            ("api_key = ''\nmodels = [{ name = 'a' }]", "api_key: must not be empty"),
+            (
+                "models = [{ name = 'a' }]\n[[faults.rules]]\nwhen = { probability = 2 }\nfault = 'hang'",
+                "faults.rules[0].when.probability: must be between 0 and 1",
+            ),
+        ];
+        for (text, expected) in bad {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(expected), "{text}\n gave: {error}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The engine in real time: a task per engine that sleeps until its next event and wakes the requests concerned.
+//! Time is tokio's, so a paused runtime turns it into virtual time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::latency::{Engine, EngineSettings, Event, Finished, Job, JobId, Load, QueueFull};
+use crate::metrics::{EndReason, ModelMetrics};
+
+/// An engine that runs by itself.
+pub(crate) struct Pacer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    epoch: Instant,
+    state: Mutex<State>,
+    /// Rung when a request was submitted or cancelled, which may bring the next event forward.
+    changed: Notify,
+    metrics: Arc<ModelMetrics>,
+}
+
+struct State {
+    engine: Engine,
+    waiters: HashMap<JobId, mpsc::Sender<Progress>>,
+}
+
+/// What a request is told.
+#[derive(Clone, Copy, Debug)]
+enum Progress {
+    FirstToken,
+    Finished(Finished),
+}
+
+/// Messages to one request: one for the first token, one for the end.
+const PROGRESS_MESSAGES: usize = 2;
+
+/// Shortest sleep of a stream between two looks at the engine: tokio's timer has this resolution, and shorter ones would spin.
+const STREAM_TICK: Duration = Duration::from_millis(1);
+
+impl Pacer {
+    /// Starts the engine's task, which ends when `stop` is cancelled.
+    pub(crate) fn start(
+        settings: EngineSettings,
+        metrics: Arc<ModelMetrics>,
+        tasks: &TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        let state = State { engine: Engine::new(settings), waiters: HashMap::new() };
+        let shared = Arc::new(Shared {
+            epoch: Instant::now(),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            metrics,
+        });
+        let driver = shared.clone();
+        tasks.spawn(async move { stop.run_until_cancelled(driver.drive()).await });
+        Self { shared }
+    }
+
+    /// Hands a request to the engine.
+    pub(crate) fn submit(&self, job: Job) -> Result<Ticket, QueueFull> {
+        let shared = &self.shared;
+        let (sender, messages) = mpsc::channel(PROGRESS_MESSAGES);
+        let mut state = shared.state();
+        let now = shared.epoch.elapsed();
+        // Events that were due before must find the waiters as they were before.
+        state.advance(now, &shared.metrics);
+        let id = state.engine.submit(now, job)?;
+        state.waiters.insert(id, sender);
+        drop(state);
+        shared.changed.notify_one();
+        Ok(Ticket { id, shared: shared.clone(), messages, finished: None })
+    }
+
+    /// The engine's gauges as of now.
+    pub(crate) fn load(&self) -> Load {
+        let mut state = self.shared.state();
+        state.advance(self.shared.epoch.elapsed(), &self.shared.metrics);
+        state.engine.load()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves the engine in a state it can go on from, and tests want to see the first panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn drive(&self) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                state.advance(self.epoch.elapsed(), &self.metrics);
+                state.engine.next_event()
+            };
+            match next {
+                Some(at) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(self.epoch + at) => {}
+                        () = self.changed.notified() => {}
+                    }
+                }
+                None => self.changed.notified().await,
+            }
+        }
+    }
+}
+
+impl State {
+    fn advance(&mut self, now: Duration, metrics: &ModelMetrics) {
+        self.engine.advance(now);
+        for event in self.engine.take_events() {
+            // The channel holds all messages a request ever gets, so sending fails only when its client has gone.
+            match event {
+                Event::FirstToken(id) => {
+                    if let Some(waiter) = self.waiters.get(&id) {
+                        let _ = waiter.try_send(Progress::FirstToken);
+                    }
+                }
+                Event::Finished(id, finished) => {
+                    if let Some(waiter) = self.waiters.remove(&id) {
+                        let _ = waiter.try_send(Progress::Finished(finished));
+                    }
+                }
+                Event::Steps { steps, tokens } => metrics.steps(steps, tokens),
+            }
+        }
+    }
+}
+
+/// A request in the engine. Dropping it before the end cancels the request, as vLLM does when its client goes away.
+pub(crate) struct Ticket {
+    id: JobId,
+    shared: Arc<Shared>,
+    messages: mpsc::Receiver<Progress>,
+    finished: Option<Finished>,
+}
+
+impl Ticket {
+    /// Waits for the last token. `None` when the server shuts down.
+    pub(crate) async fn finished(&mut self) -> Option<Finished> {
+        while self.finished.is_none() {
+            self.hear().await?;
+        }
+        self.finished
+    }
+
+    /// Waits until the request has made more than `known` tokens and returns how many there are, or `u32::MAX` when
+    /// it has ended. `None` when the server shuts down.
+    pub(crate) async fn tokens_beyond(&mut self, known: u32) -> Option<u32> {
+        loop {
+            if self.finished.is_some() {
+                return Some(u32::MAX);
+            }
+            let progress = {
+                let mut state = self.shared.state();
+                let now = self.shared.epoch.elapsed();
+                state.advance(now, &self.shared.metrics);
+                state.engine.progress(self.id).map(|(tokens, next)| (tokens, next.max(now + STREAM_TICK)))
+            };
+            match progress {
+                Some((tokens, _)) if tokens > known => return Some(tokens),
+                Some((tokens, next)) if tokens > 0 => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(self.shared.epoch + next) => {}
+                        heard = self.hear() => heard?,
+                    }
+                }
+                // Waiting, in prefill, or finished a moment ago: a message comes.
+                _ => self.hear().await?,
+            }
+        }
+    }
+
+    async fn hear(&mut self) -> Option<()> {
+        if let Progress::Finished(finished) = self.messages.recv().await? {
+            self.finished = Some(finished);
+        }
+        Some(())
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        if state.waiters.remove(&self.id).is_some() {
+            let now = self.shared.epoch.elapsed();
+            state.engine.cancel(now, self.id);
+            drop(state);
+            self.shared.metrics.ended(EndReason::Abort);
+            self.shared.changed.notify_one();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! One served model: its settings, its answers, its engine and its counters.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::answer::Answer;
+use crate::answers::AnswerModel;
+use crate::config::ModelConfig;
+use crate::latency::{Finished, Job, Load, blocks::block_hashes};
+use crate::metrics::{EndReason, ModelMetrics, Served};
+use crate::pace::{Pacer, Ticket};
+use crate::tokenizer;
+use crate::wire::error::ApiError;
+use crate::wire::request::Generation;
+
+/// See the module.
+pub(super) struct ServedModel {
+    pub(super) config: ModelConfig,
+    pub(super) answers: Arc<dyn AnswerModel>,
+    pub(super) metrics: Arc<ModelMetrics>,
+    /// None when the model takes no time.
+    pacer: Option<Pacer>,
+}
+
+/// An answer on its way.
+pub(super) enum Run {
+    /// All of it is there already.
+    Instant,
+    /// The engine is at it.
+    Paced(Ticket),
+}
+
+impl ServedModel {
+    pub(super) fn start(
+        config: ModelConfig,
+        answers: Arc<dyn AnswerModel>,
+        tasks: &TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        let metrics = Arc::new(ModelMetrics::new());
+        let pacer = config.profile.engine().map(|mut settings| {
+            settings.max_num_seqs = config.max_num_seqs.unwrap_or(settings.max_num_seqs);
+            settings.num_gpu_blocks = config.num_gpu_blocks.unwrap_or(settings.num_gpu_blocks);
+            settings.max_num_queued_reqs = config.max_num_queued_reqs;
+            Pacer::start(settings, metrics.clone(), tasks, stop)
+        });
+        Self { config, answers, metrics, pacer }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// The gauges as of now.
+    pub(super) fn load(&self) -> Load {
+        self.metrics.load(self.pacer.as_ref().map(Pacer::load).unwrap_or_default())
+    }
+
+    /// Begins to answer, or refuses when the queue is full.
+    pub(super) fn run(
+        &self,
+        generation: &Generation,
+        prompt_tokens: u32,
+        answer: &Answer,
+    ) -> Result<Run, ApiError> {
+        let Some(pacer) = &self.pacer else {
+            // One prefill step, then one step per further token.
+            self.metrics.steps(1, u64::from(prompt_tokens));
+            self.metrics.steps(u64::from(answer.tokens() - 1), 1);
+            return Ok(Run::Instant);
+        };
+        let mut text = if generation.chat {
+            tokenizer::render(&generation.messages)
+        } else {
+            generation.messages.iter().map(|message| message.content.as_str()).collect()
+        };
+        let in_prompt = block_hashes(&text).len();
+        text.extend(answer.reasoning.as_deref());
+        text.push_str(&answer.text);
+        let mut prompt_blocks = block_hashes(&text);
+        let answer_blocks = prompt_blocks.split_off(in_prompt);
+        let job = Job { prompt_tokens, output_tokens: answer.tokens(), prompt_blocks, answer_blocks };
+        match pacer.submit(job) {
+            Ok(ticket) => Ok(Run::Paced(ticket)),
+            Err(_) => {
+                self.metrics.rejected_by_queue.fetch_add(1, Relaxed);
+                Err(ApiError::overloaded())
+            }
+        }
+    }
+
+    /// Counts an answer as given.
+    pub(super) fn served(
+        &self,
+        generation: &Generation,
+        prompt_tokens: u32,
+        answer: &Answer,
+        times: Finished,
+    ) {
+        self.metrics.served(Served {
+            prompt_tokens,
+            output_tokens: answer.tokens(),
+            max_tokens: generation.max_tokens.and_then(|tokens| u32::try_from(tokens).ok()),
+            reason: answer.reason,
+            times,
+        });
+    }
+
+    /// Never answers. The request counts as running until its client gives up.
+    pub(super) async fn hang<T>(&self) -> T {
+        let _running = Hanging::new(&self.metrics);
+        std::future::pending().await
+    }
+}
+
+/// A request that a fault keeps unanswered.
+struct Hanging<'a>(&'a ModelMetrics);
+
+impl<'a> Hanging<'a> {
+    fn new(metrics: &'a ModelMetrics) -> Self {
+        metrics.hanging.fetch_add(1, Relaxed);
+        Self(metrics)
+    }
+}
+
+impl Drop for Hanging<'_> {
+    fn drop(&mut self) {
+        self.0.hanging.fetch_sub(1, Relaxed);
+        self.0.ended(EndReason::Abort);
+    }
+}

@@ -1,0 +1,125 @@
+//! A streamed answer: one event per token, as the engine makes them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::Stream;
+
+use super::answer::Answer;
+use super::body::{BrokenOff, break_off};
+use super::generate::usage;
+use super::model::{Run, ServedModel};
+use crate::latency::Finished;
+use crate::wire::chunk::{DONE, End, Head};
+use crate::wire::request::Generation;
+
+/// How a stream ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ending {
+    /// With `[DONE]`.
+    Complete,
+    /// After the last token, without `[DONE]`.
+    WithoutDone,
+    /// It never does: silence.
+    Stall { after_tokens: u32 },
+    /// The connection breaks.
+    Cut { after_tokens: u32 },
+}
+
+/// See the module.
+pub(super) struct Streamer {
+    model: Arc<ServedModel>,
+    generation: Generation,
+    prompt_tokens: u32,
+    answer: Answer,
+    run: Run,
+    head: Head,
+    ending: Ending,
+    /// Tokens sent.
+    sent: u32,
+    over: bool,
+}
+
+/// Tokens of one piece of body. Answers that take no time would else be one huge piece.
+const PIECE_TOKENS: u32 = 256;
+/// Bytes of one event, roughly: for the size of buffers.
+const EVENT_BYTES: usize = 256;
+
+impl Streamer {
+    pub(super) fn new(
+        model: Arc<ServedModel>,
+        generation: Generation,
+        prompt_tokens: u32,
+        answer: Answer,
+        run: Run,
+        head: Head,
+        ending: Ending,
+    ) -> Self {
+        Self { model, generation, prompt_tokens, answer, run, head, ending, sent: 0, over: false }
+    }
+
+    pub(super) fn into_stream(self) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send {
+        futures::stream::unfold(self, |mut streamer| async move {
+            let piece = streamer.next().await?;
+            Some((piece, streamer))
+        })
+    }
+
+    /// The next events, all those whose time has come; `None` at the end.
+    async fn next(&mut self) -> Option<Result<Bytes, BrokenOff>> {
+        if self.over {
+            return None;
+        }
+        match self.ending {
+            Ending::Stall { after_tokens } if self.sent >= after_tokens => return self.model.hang().await,
+            Ending::Cut { after_tokens } if self.sent >= after_tokens => {
+                self.over = true;
+                return Some(break_off().await);
+            }
+            _ => {}
+        }
+        let ready = match &mut self.run {
+            Run::Instant => u32::MAX,
+            Run::Paced(ticket) => match ticket.tokens_beyond(self.sent).await {
+                Some(tokens) => tokens,
+                None => return Some(Err(BrokenOff)),
+            },
+        };
+        let total = self.answer.tokens();
+        let until = match self.ending {
+            Ending::Stall { after_tokens } | Ending::Cut { after_tokens } => after_tokens.min(total),
+            Ending::Complete | Ending::WithoutDone => total,
+        };
+        let until = ready.min(until).min(self.sent.saturating_add(PIECE_TOKENS));
+        let mut out = Vec::with_capacity((until - self.sent + 3) as usize * EVENT_BYTES);
+        if self.sent == 0 {
+            self.head.write_opening(&mut out);
+        }
+        let tokens = self.answer.tokens_from(self.sent);
+        for (number, token) in (self.sent + 1..=until).zip(tokens) {
+            let last =
+                End { finish_reason: &self.answer.finish, stop_reason: self.answer.stop_reason.as_deref() };
+            self.head.write_token(&mut out, token, (number == total).then_some(last));
+        }
+        self.sent = until;
+        if self.sent == total && matches!(self.ending, Ending::Complete | Ending::WithoutDone) {
+            self.over = true;
+            let times = match &mut self.run {
+                Run::Instant => Finished::default(),
+                Run::Paced(ticket) => match ticket.finished().await {
+                    Some(times) => times,
+                    None => return Some(Err(BrokenOff)),
+                },
+            };
+            self.model.served(&self.generation, self.prompt_tokens, &self.answer, times);
+            if self.generation.include_usage {
+                let usage = usage(&self.model.config, self.prompt_tokens, &self.answer, times);
+                self.head.write_usage(&mut out, usage);
+            }
+            if matches!(self.ending, Ending::Complete) {
+                out.extend_from_slice(DONE);
+            }
+        }
+        Some(Ok(out.into()))
+    }
+}

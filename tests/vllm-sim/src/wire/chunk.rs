@@ -1,0 +1,168 @@
+//! Replies in many pieces: server-sent events, one per token.
+
+use serde::Serialize;
+
+use super::reply::{CachedTokens, Usage};
+use super::{NULL, Null, SYSTEM_FINGERPRINT};
+
+/// The end of a stream.
+pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// What the events of one stream have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) chat: bool,
+    pub(crate) id: String,
+    pub(crate) created: u64,
+    pub(crate) model: String,
+}
+
+/// How a stream's last token ended it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End<'a> {
+    pub(crate) finish_reason: &'a str,
+    pub(crate) stop_reason: Option<&'a str>,
+}
+
+/// The text of one token.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Token<'a> {
+    Content(&'a str),
+    Reasoning(&'a str),
+}
+
+#[derive(Serialize)]
+struct Event<'a, C> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: C,
+    #[serde(flatten)]
+    more: More,
+}
+
+/// Fields that only some events have, after the common ones.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum More {
+    None {},
+    First { prompt_token_ids: Null, prompt_text: Null },
+    Usage { usage: StreamUsage, system_fingerprint: &'static str },
+}
+
+/// As [`Usage`], without the fields that are null.
+#[derive(Serialize)]
+struct StreamUsage {
+    prompt_tokens: u32,
+    total_tokens: u32,
+    completion_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_tokens_details: Option<CachedTokens>,
+}
+
+#[derive(Serialize)]
+struct ChatChoice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    logprobs: Null,
+    finish_reason: Option<&'a str>,
+    /// Only with the last token, where it may be null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<Option<&'a str>>,
+    /// Null in all events but the first, which lacks it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_ids: Option<Null>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct CompletionChoice<'a> {
+    index: u32,
+    text: &'a str,
+    logprobs: Null,
+    finish_reason: Option<&'a str>,
+    stop_reason: Option<&'a str>,
+    token_ids: Null,
+}
+
+impl Head {
+    /// The event that opens a chat stream; completions have none.
+    pub(crate) fn write_opening(&self, out: &mut Vec<u8>) {
+        if !self.chat {
+            return;
+        }
+        let delta = Delta { role: Some("assistant"), content: Some(""), reasoning: None };
+        let choice = ChatChoice {
+            index: 0,
+            delta,
+            logprobs: NULL,
+            finish_reason: None,
+            stop_reason: None,
+            token_ids: None,
+        };
+        self.write(out, [choice], More::First { prompt_token_ids: NULL, prompt_text: NULL });
+    }
+
+    /// The event of one token; the last one carries the end.
+    pub(crate) fn write_token(&self, out: &mut Vec<u8>, token: Token<'_>, end: Option<End<'_>>) {
+        let finish_reason = end.map(|end| end.finish_reason);
+        let stop_reason = end.map(|end| end.stop_reason);
+        if self.chat {
+            let delta = match token {
+                Token::Content(text) => Delta { content: Some(text), ..Delta::default() },
+                Token::Reasoning(text) => Delta { reasoning: Some(text), ..Delta::default() },
+            };
+            let choice = ChatChoice {
+                index: 0,
+                delta,
+                logprobs: NULL,
+                finish_reason,
+                stop_reason,
+                token_ids: Some(NULL),
+            };
+            self.write(out, [choice], More::None {});
+        } else {
+            let (Token::Content(text) | Token::Reasoning(text)) = token;
+            let stop_reason = stop_reason.flatten();
+            let choice = CompletionChoice {
+                index: 0,
+                text,
+                logprobs: NULL,
+                finish_reason,
+                stop_reason,
+                token_ids: NULL,
+            };
+            self.write(out, [choice], More::None {});
+        }
+    }
+
+    /// The event with the usage, which has no choices.
+    pub(crate) fn write_usage(&self, out: &mut Vec<u8>, usage: Usage) {
+        let usage = StreamUsage {
+            prompt_tokens: usage.prompt_tokens,
+            total_tokens: usage.total_tokens,
+            completion_tokens: usage.completion_tokens,
+            prompt_tokens_details: usage.prompt_tokens_details,
+        };
+        self.write::<[(); 0]>(out, [], More::Usage { usage, system_fingerprint: SYSTEM_FINGERPRINT });
+    }
+
+    fn write<C: Serialize>(&self, out: &mut Vec<u8>, choices: C, more: More) {
+        let object = if self.chat { "chat.completion.chunk" } else { "text_completion" };
+        let event = Event { id: &self.id, object, created: self.created, model: &self.model, choices, more };
+        out.extend_from_slice(b"data: ");
+        // Text keys into memory: this cannot fail.
+        let _ = serde_json::to_writer(&mut *out, &event);
+        out.extend_from_slice(b"\n\n");
+    }
+}

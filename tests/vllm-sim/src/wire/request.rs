@@ -1,0 +1,207 @@
+//! Requests for text. Unknown fields are ignored, as vLLM ignores them.
+
+use domain::{Message, Role};
+use serde::Deserialize;
+
+use super::error::ApiError;
+
+/// What a client wants, whichever of the two paths it uses.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    /// Chat completions, rather than completions.
+    pub(crate) chat: bool,
+    /// The first served model when absent.
+    pub(crate) model: Option<String>,
+    /// The conversation; a completion's prompt is one message of the user.
+    pub(crate) messages: Vec<Message>,
+    pub(crate) stream: bool,
+    pub(crate) include_usage: bool,
+    pub(crate) max_tokens: Option<i64>,
+    pub(crate) seed: i64,
+    pub(crate) stop: Vec<String>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) n: i64,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    model: Option<String>,
+    messages: Option<Vec<WireMessage>>,
+    prompt: Option<OneOrMany>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    max_tokens: Option<i64>,
+    max_completion_tokens: Option<i64>,
+    seed: Option<i64>,
+    stop: Option<OneOrMany>,
+    temperature: Option<f64>,
+    n: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct WireMessage {
+    role: String,
+    content: Option<Content>,
+}
+
+/// A message's content: a text, or parts of which only those of type `text` can be simulated.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Deserialize)]
+struct Part {
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Generation {
+    /// Reads the body of a request to `/v1/chat/completions`.
+    pub(crate) fn chat(body: &[u8]) -> Result<Self, ApiError> {
+        let mut body: Body = parse(body)?;
+        let messages = body.messages.take().ok_or_else(|| missing("messages"))?;
+        let messages = messages.into_iter().map(WireMessage::read).collect::<Result<_, _>>()?;
+        Ok(body.generation(true, messages))
+    }
+
+    /// Reads the body of a request to `/v1/completions`. Lists of several prompts are refused.
+    pub(crate) fn completion(body: &[u8]) -> Result<Self, ApiError> {
+        let mut body: Body = parse(body)?;
+        let prompt = match body.prompt.take().ok_or_else(|| missing("prompt"))? {
+            OneOrMany::One(prompt) => prompt,
+            OneOrMany::Many(mut prompts) if prompts.len() == 1 => prompts.swap_remove(0),
+            OneOrMany::Many(prompts) => {
+                let count = prompts.len().to_string();
+                return Err(ApiError::parameter(
+                    "prompt",
+                    &count,
+                    "The simulator takes one prompt per request.",
+                ));
+            }
+        };
+        Ok(body.generation(false, vec![Message::user(prompt)]))
+    }
+}
+
+impl Body {
+    fn generation(self, chat: bool, messages: Vec<Message>) -> Generation {
+        Generation {
+            chat,
+            model: self.model,
+            messages,
+            stream: self.stream.unwrap_or(false),
+            include_usage: self.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
+            max_tokens: self.max_completion_tokens.or(self.max_tokens),
+            seed: self.seed.unwrap_or(0),
+            stop: match self.stop {
+                None => Vec::new(),
+                Some(OneOrMany::One(stop)) => vec![stop],
+                Some(OneOrMany::Many(stops)) => stops,
+            },
+            temperature: self.temperature,
+            n: self.n.unwrap_or(1),
+        }
+    }
+}
+
+impl WireMessage {
+    fn read(self) -> Result<Message, ApiError> {
+        let role = match self.role.as_str() {
+            "system" | "developer" => Role::System,
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            other => {
+                return Err(ApiError::parameter("role", other, "The simulator does not know this role."));
+            }
+        };
+        let content = match self.content {
+            Some(Content::Text(text)) => text,
+            Some(Content::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
+            None => String::new(),
+        };
+        Ok(Message { role, content })
+    }
+}
+
+/// A request to `/tokenize`: a prompt, or messages with the chat template applied.
+#[derive(Debug)]
+pub(crate) struct Tokenize {
+    pub(crate) model: Option<String>,
+    pub(crate) messages: Result<Vec<Message>, String>,
+}
+
+impl Tokenize {
+    pub(crate) fn read(body: &[u8]) -> Result<Self, ApiError> {
+        let body: Body = parse(body)?;
+        let messages = match (body.messages, body.prompt) {
+            (Some(messages), _) => {
+                Ok(messages.into_iter().map(WireMessage::read).collect::<Result<_, _>>()?)
+            }
+            (None, Some(OneOrMany::One(prompt))) => Err(prompt),
+            _ => return Err(missing("prompt")),
+        };
+        Ok(Self { model: body.model, messages })
+    }
+}
+
+fn missing(field: &str) -> ApiError {
+    ApiError::validation("missing", &format!("body.{field}"), "Field required", "<dict>")
+}
+
+fn parse(body: &[u8]) -> Result<Body, ApiError> {
+    serde_json::from_slice(body).map_err(|error| {
+        if error.is_data() {
+            let problem = error.to_string().replace('\'', "\"");
+            ApiError::validation("value_error", "body", &problem, "<dict>")
+        } else {
+            ApiError::not_json(offset(body, error.line(), error.column()))
+        }
+    })
+}
+
+/// The byte at a line and column as serde_json counts them: lines from 1, columns in bytes and past the culprit.
+fn offset(body: &[u8], line: usize, column: usize) -> usize {
+    let before: usize =
+        body.split_inclusive(|&byte| byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    before + column.saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_comes_as_text_parts_or_null() {
+        let body = br#"{"model":"m","unknown":1,"messages":[{"role":"developer","content":"s"},
+            {"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+            {"role":"assistant","content":null}],"stop":"x","max_tokens":9}"#;
+        let read = Generation::chat(body).unwrap();
+        let texts: Vec<_> =
+            read.messages.iter().map(|message| (message.role, message.content.as_str())).collect();
+        assert_eq!(texts, [(Role::System, "s"), (Role::User, "ab"), (Role::Assistant, "")]);
+        assert_eq!((read.stop, read.max_tokens, read.n, read.seed), (vec!["x".to_owned()], Some(9), 1, 0));
+    }
+
+    #[test]
+    fn broken_bodies_say_where() {
+        let param = |body: &[u8]| Generation::chat(body).unwrap_err().body["error"]["param"].clone();
+        assert_eq!(param(b"{\"model\":}"), "body.9");
+        assert_eq!(param(b"{\n\"model\":}"), "body.10");
+        assert_eq!(param(b"{\"model\":\"m\"}"), "body.messages");
+        assert_eq!(param(b"{\"messages\":7}"), "body");
+    }
+}
