@@ -1,0 +1,84 @@
+//! What a pack holds, as data for tables and for `show`.
+
+use domain::TaskLabel;
+use serde::Serialize;
+use tasks::{CaseData, TaskData, Wording};
+
+use crate::error::PackError;
+use crate::pack::Pack;
+
+/// One row of a pack's table of contents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskLine {
+    /// The task.
+    pub label: TaskLabel,
+    /// Its class.
+    pub class: String,
+    /// Version of the class.
+    pub version: String,
+    /// The group that lists it.
+    pub group: String,
+    /// Whether a run that names no tasks takes it.
+    pub default: bool,
+    /// The identifiers of its cases, in order.
+    pub cases: Vec<String>,
+}
+
+/// One case with what it shares with its task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseView<'p> {
+    /// The task.
+    pub label: &'p TaskLabel,
+    /// Its class.
+    pub class: &'p str,
+    /// Its parameters.
+    pub parameters: &'p serde_json::Map<String, serde_json::Value>,
+    /// Its templates.
+    pub wording: &'p Wording,
+    /// The case.
+    pub case: &'p CaseData,
+}
+
+impl Pack {
+    /// The table of contents, in the order of the tasks.
+    pub fn list(&self) -> Vec<TaskLine> {
+        let line = |task: &TaskData| TaskLine {
+            label: task.label.clone(),
+            class: task.class.clone(),
+            version: task.version.clone(),
+            group: self.group_of(&task.label).unwrap_or_default().to_owned(),
+            default: self.is_default(&task.label),
+            cases: task.cases.iter().map(|case| case.uid.clone()).collect(),
+        };
+        self.tasks().iter().map(line).collect()
+    }
+
+    /// The case that `wanted` names: `TASK/UID`, or `UID` alone where no two tasks share it.
+    ///
+    /// # Errors
+    /// No case is called so, or several are.
+    pub fn show(&self, wanted: &str) -> Result<CaseView<'_>, PackError> {
+        let all = || self.tasks().iter().flat_map(|task| task.cases.iter().map(move |case| (task, case)));
+        let full = |(task, case): &(&TaskData, &CaseData)| format!("{}/{}", task.label, case.uid);
+        let found: Vec<_> = all().filter(|pair| pair.1.uid == wanted || full(pair) == wanted).collect();
+        let hint = match found.as_slice() {
+            [(task, case)] => {
+                return Ok(CaseView {
+                    label: &task.label,
+                    class: &task.class,
+                    parameters: &task.parameters,
+                    wording: &task.wording,
+                    case,
+                });
+            }
+            [] => String::new(),
+            several => {
+                let names: Vec<_> = several.iter().map(full).collect();
+                format!(" of that name alone; there are {}", names.join(", "))
+            }
+        };
+        Err(PackError::UnknownCase { pack: self.name().to_owned(), wanted: wanted.to_owned(), hint })
+    }
+}

@@ -1,0 +1,228 @@
+//! An opened pack: its tasks with all texts in place, and the graphs they refer to.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::TaskLabel;
+use serde_json::Value;
+use tasks::graphs::GraphLibraryBuilder;
+use tasks::{GraphLibrary, Task, TaskData};
+
+use crate::bestiary;
+use crate::error::PackError;
+use crate::identity::Identity;
+use crate::include;
+use crate::manifest::{Generator, GraphSource, Header, Manifest, PackHash, sha256_hex};
+use crate::parts::{Parts, io};
+use crate::sealed;
+
+/// The project's own pack, sealed as it stands in the repository.
+const BUILTIN: &[u8] = include_bytes!("../../../task-data/kgfleet-core.kgpack");
+
+/// A set of tasks, cases, wording and graphs, decrypted in memory.
+#[derive(Clone, Debug)]
+pub struct Pack {
+    manifest: Manifest,
+    hash: PackHash,
+    parts: Parts,
+    tasks: Vec<TaskData>,
+}
+
+impl Pack {
+    /// Opens a sealed pack.
+    ///
+    /// # Errors
+    /// What is wrong with the file, naming it and the entry.
+    pub fn open(path: &Path, identity: &Identity) -> Result<Self, PackError> {
+        let sealed = std::fs::read(path).map_err(io(path))?;
+        Self::open_bytes(&path.display().to_string(), &sealed, identity)
+    }
+
+    /// Opens a sealed pack from memory; `name` stands in error messages.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, naming the entry.
+    pub fn open_bytes(name: &str, sealed: &[u8], identity: &Identity) -> Result<Self, PackError> {
+        let (manifest, parts) = sealed::open(name, sealed, identity)?;
+        Self::of(manifest, parts)
+    }
+
+    /// A pack from its files in the clear, as people edit them.
+    ///
+    /// # Errors
+    /// What is wrong with which file.
+    pub fn from_parts(parts: Parts) -> Result<Self, PackError> {
+        Self::of(Manifest::of(&parts)?, parts)
+    }
+
+    /// The project's own pack, which is part of the program.
+    ///
+    /// # Errors
+    /// None in a program that passed its tests.
+    pub fn builtin() -> Result<Self, PackError> {
+        let name = "built-in pack";
+        let identity = Identity::published().map_err(|error| PackError::Invalid {
+            pack: name.to_owned(),
+            entry: "identity.txt".to_owned(),
+            message: error.to_string(),
+        })?;
+        Self::open_bytes(name, BUILTIN, &identity)
+    }
+
+    /// [`Pack::builtin`], opened once per process.
+    ///
+    /// # Errors
+    /// As [`Pack::builtin`]; errors are not kept.
+    pub fn shared_builtin() -> Result<Arc<Self>, PackError> {
+        static SHARED: std::sync::OnceLock<Arc<Pack>> = std::sync::OnceLock::new();
+        if let Some(pack) = SHARED.get() {
+            return Ok(pack.clone());
+        }
+        let pack = Arc::new(Self::builtin()?);
+        Ok(SHARED.get_or_init(|| pack).clone())
+    }
+
+    fn of(manifest: Manifest, parts: Parts) -> Result<Self, PackError> {
+        let labels = manifest.header.groups.iter().flat_map(|group| &group.tasks);
+        let tasks = labels.map(|label| read_task(label, &parts)).collect::<Result<Vec<_>, _>>()?;
+        for (index, task) in tasks.iter().enumerate() {
+            if tasks[..index].iter().any(|earlier| earlier.label == task.label) {
+                return Err(parts.invalid(
+                    crate::manifest::HEADER_PATH,
+                    format_args!("the task `{}` is listed twice", task.label),
+                ));
+            }
+        }
+        Ok(Self { hash: manifest.hash(), manifest, parts, tasks })
+    }
+
+    /// What the pack declares, with the hashes of its entries.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What the author says about the pack.
+    pub fn header(&self) -> &Header {
+        &self.manifest.header
+    }
+
+    /// The name of exactly these exercises.
+    pub fn hash(&self) -> &PackHash {
+        &self.hash
+    }
+
+    /// All tasks, in the order of the groups, with included texts in place.
+    pub fn tasks(&self) -> &[TaskData] {
+        &self.tasks
+    }
+
+    /// Whether a run that names no tasks takes this one.
+    pub fn is_default(&self, label: &TaskLabel) -> bool {
+        self.header().groups.iter().any(|group| group.default && group.tasks.contains(label))
+    }
+
+    /// The group that lists a task.
+    pub fn group_of(&self, label: &TaskLabel) -> Option<&str> {
+        let group = self.header().groups.iter().find(|group| group.tasks.contains(label))?;
+        Some(&group.name)
+    }
+
+    /// The graphs of the pack. Add to the builder to replace one, build it to use them.
+    ///
+    /// # Errors
+    /// A graph's entry is missing, or its format unknown.
+    pub fn graphs(&self) -> Result<GraphLibraryBuilder, PackError> {
+        let mut builder = GraphLibrary::builder();
+        for graph in &self.header().graphs {
+            let format = graph
+                .source
+                .format()
+                .map_err(|message| self.parts.invalid(crate::manifest::HEADER_PATH, message))?;
+            builder = match graph.source.clone() {
+                GraphSource::Stored { file, .. } => {
+                    self.parts.text(&file)?;
+                    let parts = self.parts.clone();
+                    builder.with(&graph.name, format, move || {
+                        parts
+                            .get(&file)
+                            .map(|content| content.to_vec())
+                            .ok_or_else(|| format!("no entry `{file}`"))
+                    })
+                }
+                GraphSource::Generated { generator: Generator::Bestiary, seed, triples, sha256 } => {
+                    builder.with(&graph.name, format, move || generated_bestiary(seed, triples, &sha256))
+                }
+            };
+        }
+        Ok(builder)
+    }
+
+    /// The tasks that a run takes when it names none, ready to be run.
+    ///
+    /// # Errors
+    /// The first task or case that cannot be used.
+    pub fn build(&self) -> Result<Vec<Task>, PackError> {
+        self.build_selected(&self.graphs()?.build(), |task| self.is_default(&task.label))
+    }
+
+    /// The selected tasks, ready to be run with these graphs.
+    ///
+    /// # Errors
+    /// The first task or case that cannot be used.
+    pub fn build_selected(
+        &self,
+        graphs: &GraphLibrary,
+        select: impl Fn(&TaskData) -> bool,
+    ) -> Result<Vec<Task>, PackError> {
+        let selected = self.tasks.iter().filter(|task| select(task)).cloned();
+        selected
+            .map(|task| {
+                Task::build(task, graphs, self.header().compat).map_err(|source| PackError::Task {
+                    pack: self.parts.name().to_owned(),
+                    source: Box::new(source),
+                })
+            })
+            .collect()
+    }
+
+    /// The files of the pack, for editing; see [`Parts::write_dir`].
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// What error messages and reports call this pack.
+    pub fn name(&self) -> &str {
+        self.parts.name()
+    }
+}
+
+/// Reads the task of a label: TOML, which people write, or JSON, which programs write.
+fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
+    let (toml, json) = (format!("tasks/{label}.toml"), format!("tasks/{label}.json"));
+    let (path, mut value) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
+        let value: Value = serde_json::from_str(parts.text(&json)?).map_err(|e| parts.invalid(&json, e))?;
+        (json, value)
+    } else {
+        let value: Value = toml::from_str(parts.text(&toml)?).map_err(|e| parts.invalid(&toml, e))?;
+        (toml, value)
+    };
+    include::resolve(&mut value, parts)?;
+    let task: TaskData = serde_json::from_value(value).map_err(|e| parts.invalid(&path, e))?;
+    if task.label != *label {
+        return Err(parts.invalid(&path, format_args!("it holds the task `{}`", task.label)));
+    }
+    Ok(task)
+}
+
+/// Generates and checks: a generator that changed must not silently change the exercises.
+fn generated_bestiary(seed: u64, triples: usize, sha256: &str) -> Result<Vec<u8>, String> {
+    let bestiary = bestiary::generate(seed);
+    let found = sha256_hex(bestiary.turtle.as_bytes());
+    if bestiary.triples != triples || found != sha256 {
+        return Err(format!(
+            "the generator gives {} triples with SHA-256 {found}, the pack was made for {triples} with {sha256}",
+            bestiary.triples
+        ));
+    }
+    Ok(bestiary.turtle.into_bytes())
+}

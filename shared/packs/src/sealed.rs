@@ -1,0 +1,298 @@
+//! The container: `tar | zstd | age`.
+//!
+//! The tar archive holds the manifest first and then every entry, sorted, with fixed times and modes, so that equal
+//! parts give equal archives. Each layer is a common format: `age -d -i identity.txt PACK | zstd -d | tar t` works.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::PackError;
+use crate::identity::Identity;
+use crate::manifest::{MANIFEST_PATH, Manifest, sha256_hex};
+use crate::pack::Pack;
+use crate::parts::{Parts, io};
+
+/// Most bytes of an unpacked pack; a compressed bomb is refused beyond it.
+pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
+
+/// Packs are sealed rarely and downloaded often: a high level, still below the memory-hungry ones.
+const ZSTD_LEVEL: i32 = 19;
+
+/// How age files begin, binary and as text.
+const MAGIC: [&[u8]; 2] = [b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----"];
+
+/// Seals parts for `identity`. Two calls give different bytes (the encryption is randomised) with the same manifest.
+///
+/// # Errors
+/// The header is missing or not valid, or encryption fails.
+pub fn seal(parts: &Parts, identity: &Identity) -> Result<Vec<u8>, PackError> {
+    let manifest = Manifest::of(parts)?;
+    seal_archive(parts, &manifest.to_bytes(), identity)
+        .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
+}
+
+/// Seals parts into a file, and writes the manifest in the clear beside it ([`manifest_path`]): reviews of a change
+/// see which entries it touches, and the manifest holds no exercise. Every case is read first, so that a pack which
+/// cannot be opened is never written.
+///
+/// # Errors
+/// The parts are no valid pack, or a file cannot be written.
+pub fn seal_file(parts: &Parts, identity: &Identity, path: &Path) -> Result<Pack, PackError> {
+    let pack = Pack::from_parts(parts.clone())?;
+    write_whole(path, &seal(parts, identity)?)?;
+    write_whole(&manifest_path(path), &pack.manifest().to_bytes())?;
+    Ok(pack)
+}
+
+/// Where the manifest of a sealed file stands in the clear: `core.kgpack` has `core.manifest.json`.
+pub fn manifest_path(sealed: &Path) -> PathBuf {
+    sealed.with_extension("manifest.json")
+}
+
+/// Through a temporary name, so that an interrupted write leaves the old file as it was.
+fn write_whole(path: &Path, content: &[u8]) -> Result<(), PackError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let temporary = PathBuf::from(name);
+    std::fs::write(&temporary, content).map_err(io(&temporary))?;
+    std::fs::rename(&temporary, path).map_err(io(path))
+}
+
+fn seal_archive(parts: &Parts, manifest: &[u8], identity: &Identity) -> std::io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, content) in std::iter::once((MANIFEST_PATH, manifest)).chain(parts.iter()) {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        archive.append_data(&mut header, path, content)?;
+    }
+    // In one go rather than streamed: knowing the size, zstd takes tables that fit it.
+    let packed = zstd::bulk::compress(&archive.into_inner()?, ZSTD_LEVEL)?;
+    age::encrypt(&identity.key().to_public(), &packed).map_err(std::io::Error::other)
+}
+
+/// Opens a sealed pack in memory: every entry is checked against the manifest, and the manifest against the header.
+/// `name` stands in error messages.
+///
+/// # Errors
+/// What is wrong with the file, see [`PackError`].
+pub fn open(name: &str, sealed: &[u8], identity: &Identity) -> Result<(Manifest, Parts), PackError> {
+    let packed = decrypt(name, sealed, identity)?;
+    let archive = unpack(name, &packed)?;
+    let (manifest, parts) = read_archive(name, &archive)?;
+    check(&manifest, &parts)?;
+    Ok((manifest, parts))
+}
+
+fn decrypt(name: &str, sealed: &[u8], identity: &Identity) -> Result<Vec<u8>, PackError> {
+    use age::DecryptError;
+    let pack = name.to_owned();
+    if !MAGIC.iter().any(|magic| sealed.starts_with(magic)) {
+        return Err(PackError::NotSealed { pack });
+    }
+    age::decrypt(identity.key(), sealed).map_err(|error| match error {
+        DecryptError::NoMatchingKeys => PackError::WrongIdentity { pack },
+        DecryptError::InvalidHeader | DecryptError::UnknownFormat => PackError::NotSealed { pack },
+        other => PackError::Damaged { pack, message: other.to_string() },
+    })
+}
+
+fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, PackError> {
+    let damaged =
+        |error: std::io::Error| PackError::Damaged { pack: name.to_owned(), message: error.to_string() };
+    let decoder = zstd::Decoder::new(packed).map_err(damaged)?;
+    let mut archive = Vec::new();
+    // One byte more than allowed tells "exactly full" from "too large".
+    decoder.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut archive).map_err(damaged)?;
+    if archive.len() as u64 > UNPACKED_BYTES_MAX {
+        return Err(PackError::TooLarge { pack: name.to_owned(), limit_bytes: UNPACKED_BYTES_MAX });
+    }
+    Ok(archive)
+}
+
+fn read_archive(name: &str, archive: &[u8]) -> Result<(Manifest, Parts), PackError> {
+    let damaged =
+        |error: std::io::Error| PackError::Damaged { pack: name.to_owned(), message: error.to_string() };
+    let mut archive = tar::Archive::new(archive);
+    let mut manifest = None;
+    let mut parts = Parts::new(name);
+    for item in archive.entries().map_err(damaged)? {
+        let mut item = item.map_err(damaged)?;
+        let path = String::from_utf8_lossy(&item.path_bytes()).into_owned();
+        let mut content = Vec::new();
+        item.read_to_end(&mut content).map_err(damaged)?;
+        match &manifest {
+            // The manifest comes first, so that a newer version is recognised before anything else is judged.
+            None if path == MANIFEST_PATH => manifest = Some(Manifest::from_bytes(name, &content)?),
+            None => break,
+            Some(_) => parts.insert(&path, content)?,
+        }
+    }
+    let manifest = manifest
+        .ok_or_else(|| PackError::MissingEntry { pack: name.to_owned(), entry: MANIFEST_PATH.to_owned() })?;
+    Ok((manifest, parts))
+}
+
+/// Entry by entry, so that the error can name the one that does not fit; then the whole.
+fn check(manifest: &Manifest, parts: &Parts) -> Result<(), PackError> {
+    let pack = || parts.name().to_owned();
+    for entry in &manifest.entries {
+        let content = parts
+            .get(&entry.path)
+            .ok_or_else(|| PackError::MissingEntry { pack: pack(), entry: entry.path.clone() })?;
+        if content.len() as u64 != entry.bytes || sha256_hex(content) != entry.sha256 {
+            return Err(PackError::HashMismatch { pack: pack(), entry: entry.path.clone() });
+        }
+    }
+    for (path, _) in parts.iter() {
+        if !manifest.entries.iter().any(|entry| entry.path == path) {
+            return Err(PackError::UnlistedEntry { pack: pack(), entry: path.to_owned() });
+        }
+    }
+    if parts.header()? != manifest.header {
+        return Err(parts.invalid(MANIFEST_PATH, "it does not say what `pack.toml` says"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::manifest::{FORMAT_VERSION, HEADER_PATH};
+
+    const HEADER: &str = r#"
+        name = "test"
+        version = "1"
+        licence = "CC0-1.0"
+        description = "A pack for tests."
+        provenance = "Written for tests."
+        canary = "none"
+        groups = []
+    "#;
+
+    fn parts(files: &[(&str, &[u8])]) -> Parts {
+        let mut parts = Parts::new("test");
+        parts.insert(HEADER_PATH, HEADER.as_bytes()).unwrap();
+        for (path, content) in files {
+            parts.insert(path, *content).unwrap();
+        }
+        parts
+    }
+
+    fn edited(
+        manifest: impl FnOnce(&mut serde_json::Value),
+        sealed: &Parts,
+    ) -> Result<(Manifest, Parts), PackError> {
+        let identity = Identity::generate();
+        let mut value = serde_json::to_value(Manifest::of(sealed).unwrap()).unwrap();
+        manifest(&mut value);
+        let bytes = seal_archive(sealed, value.to_string().as_bytes(), &identity).unwrap();
+        open("test", &bytes, &identity)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn what_is_sealed_opens_with_the_same_manifest(
+            files in prop::collection::btree_map("[a-z]{1,12}(/[a-z0-9._-]{1,12})?x", prop::collection::vec(any::<u8>(), 0..2000), 0..8),
+        ) {
+            let mut original = parts(&[]);
+            for (path, content) in &files {
+                // A path of the strategy may be refused (`a/.x`); the rest is what is sealed.
+                let _ = original.insert(path, content.as_slice());
+            }
+            let identity = Identity::generate();
+            let (first, second) = (seal(&original, &identity).unwrap(), seal(&original, &identity).unwrap());
+            prop_assert_ne!(&first, &second, "the encryption is randomised");
+            let (manifest, opened) = open("test", &first, &identity).unwrap();
+            prop_assert_eq!(&opened, &original);
+            prop_assert_eq!(manifest.hash(), Manifest::of(&original).unwrap().hash());
+            prop_assert_eq!(manifest.hash(), open("test", &second, &identity).unwrap().0.hash());
+        }
+
+        #[test]
+        fn a_changed_byte_or_a_cut_is_noticed(position in any::<prop::sample::Index>(), flip in 1..=255u8) {
+            let identity = Identity::generate();
+            let sealed = seal(&parts(&[("a.txt", b"some content")]), &identity).unwrap();
+            let at = position.index(sealed.len());
+            let mut changed = sealed.clone();
+            changed[at] ^= flip;
+            for bytes in [&changed[..], &sealed[..at]] {
+                let error = open("test", bytes, &identity).unwrap_err();
+                prop_assert!(
+                    matches!(
+                        error,
+                        PackError::NotSealed { .. } | PackError::WrongIdentity { .. } | PackError::Damaged { .. }
+                    ),
+                    "{error:?}"
+                );
+                prop_assert!(error.to_string().starts_with("test: "));
+            }
+        }
+    }
+
+    #[test]
+    fn another_identity_does_not_open_a_pack() {
+        let sealed = seal(&parts(&[]), &Identity::generate()).unwrap();
+        let error = open("test", &sealed, &Identity::generate()).unwrap_err();
+        assert!(matches!(error, PackError::WrongIdentity { .. }), "{error}");
+        let error = open("test", b"PK\x03\x04 not an age file", &Identity::generate()).unwrap_err();
+        assert!(matches!(error, PackError::NotSealed { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_for_that_reason() {
+        let error = edited(
+            |manifest| {
+                manifest["formatVersion"] = (FORMAT_VERSION + 1).into();
+                manifest["header"] = "something that only the newer version knows".into();
+            },
+            &parts(&[]),
+        )
+        .unwrap_err();
+        assert!(matches!(error, PackError::Newer { found: 2, known: 1, .. }), "{error}");
+        assert!(error.to_string().contains("please update"), "{error}");
+    }
+
+    #[test]
+    fn a_manifest_that_does_not_fit_its_entries_names_the_entry() {
+        let two = parts(&[("a.txt", b"a"), ("b.txt", b"b")]);
+        let error = edited(|m| m["entries"][0]["sha256"] = "0".repeat(64).into(), &two).unwrap_err();
+        assert!(matches!(&error, PackError::HashMismatch { entry, .. } if entry == "a.txt"), "{error}");
+
+        let error = edited(|m| m["entries"].as_array_mut().unwrap().truncate(1), &two).unwrap_err();
+        assert!(matches!(&error, PackError::UnlistedEntry { entry, .. } if entry == "b.txt"), "{error}");
+
+        let error = edited(|m| m["entries"][1]["path"] = "c.txt".into(), &two).unwrap_err();
+        assert!(matches!(&error, PackError::MissingEntry { entry, .. } if entry == "c.txt"), "{error}");
+
+        let error = edited(|m| m["header"]["protected"] = true.into(), &two).unwrap_err();
+        assert!(matches!(&error, PackError::Invalid { entry, .. } if entry == MANIFEST_PATH), "{error}");
+    }
+
+    #[test]
+    fn a_sealed_file_has_its_manifest_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, identity) = (dir.path().join("own.kgpack"), Identity::generate());
+        let pack = seal_file(&parts(&[("a.txt", b"a")]), &identity, &path).unwrap();
+        let opened = Pack::open(&path, &identity).unwrap();
+        assert_eq!(opened.hash(), pack.hash());
+        assert_eq!(
+            std::fs::read(dir.path().join("own.manifest.json")).unwrap(),
+            opened.manifest().to_bytes()
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
+    }
+
+    #[test]
+    fn unknown_keys_of_the_header_are_errors() {
+        let mut parts = Parts::new("test");
+        parts.insert(HEADER_PATH, format!("protectd = true\n{HEADER}").into_bytes()).unwrap();
+        let error = seal(&parts, &Identity::generate()).unwrap_err().to_string();
+        assert!(error.contains("pack.toml") && error.contains("protectd"), "{error}");
+    }
+}

@@ -1,0 +1,299 @@
+//! Proof of a pack: every case is tried with answers whose worth is known.
+
+use std::fmt;
+
+use domain::{PromptKind, TaskLabel};
+use rdf::{Dialect, Graph, PrefixTable, RdfFormat};
+use serde::Serialize;
+use serde_json::Value;
+use tasks::{CaseData, Effort, GraphLibrary, Step, Task, TaskClass, TaskData};
+
+use crate::manifest::PackHash;
+use crate::pack::Pack;
+
+/// Sums of floating-point scores may miss 1 by rounding.
+const TOLERANCE: f64 = 1e-9;
+
+/// More answers than any dialogue takes.
+const ROUNDS_MAX: usize = 16;
+
+/// What [`verify`] found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The pack's file.
+    pub pack: String,
+    /// Its hash. Opening has compared all entries with the manifest already.
+    pub hash: PackHash,
+    /// Entries, all of them checked against their SHA-256.
+    pub entries: usize,
+    /// Tasks tried.
+    pub tasks: usize,
+    /// Cases tried.
+    pub cases: usize,
+    /// Single checks that passed.
+    pub passed: usize,
+    /// Cases of imported packs often come without answers of known worth; these were not tried.
+    pub answers_missing: usize,
+    /// What did not hold.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether everything held.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// Something that should hold of a case and does not.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The task.
+    pub task: TaskLabel,
+    /// The case; `None` for the whole task.
+    pub case: Option<String>,
+    /// What is wrong. It quotes scores and messages, never texts of the pack.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.task)?;
+        if let Some(case) = &self.case {
+            write!(f, "/{case}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Tries every case of a pack:
+///
+/// * it can be built, and its first prompt and the follow-ups that its answers provoke can be worded;
+/// * the reference answer scores full marks at once;
+/// * the wrong answer scores less;
+/// * the malformed answer is refused: as little as the task can give, and a follow-up about its form where the task
+///   has follow-ups;
+/// * a document or query to be repaired is really refused by the parser, and its repair is accepted.
+pub fn verify(pack: &Pack) -> Report {
+    let mut check = Check { task: TaskLabel::new(""), case: None, report: empty_report(pack) };
+    match pack.graphs() {
+        Ok(graphs) => {
+            let graphs = graphs.build();
+            for data in pack.tasks() {
+                check.task(pack, data, &graphs);
+            }
+        }
+        Err(error) => check.fail(error.to_string()),
+    }
+    check.report
+}
+
+fn empty_report(pack: &Pack) -> Report {
+    Report {
+        pack: pack.name().to_owned(),
+        hash: pack.hash().clone(),
+        entries: pack.manifest().entries.len(),
+        tasks: 0,
+        cases: 0,
+        passed: 0,
+        answers_missing: 0,
+        findings: Vec::new(),
+    }
+}
+
+/// The report being written and where it stands.
+struct Check {
+    task: TaskLabel,
+    case: Option<String>,
+    report: Report,
+}
+
+impl Check {
+    fn fail(&mut self, message: String) {
+        self.report.findings.push(Finding { task: self.task.clone(), case: self.case.clone(), message });
+    }
+
+    fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
+        if holds {
+            self.report.passed += 1;
+        } else {
+            self.fail(otherwise());
+        }
+    }
+
+    fn task(&mut self, pack: &Pack, data: &TaskData, graphs: &GraphLibrary) {
+        self.task = data.label.clone();
+        self.case = None;
+        self.report.tasks += 1;
+        let built = pack.build_selected(graphs, |task| task.label == data.label);
+        let task = match built.as_deref() {
+            Ok([task]) => task,
+            Ok(_) => return self.fail("the task cannot be found by its label".to_owned()),
+            Err(error) => return self.fail(error.to_string()),
+        };
+        let effort = Effort::full(pack.header().limits);
+        for (index, case) in data.cases.iter().enumerate() {
+            self.case = Some(case.uid.clone());
+            self.report.cases += 1;
+            let unique = data.cases[..index].iter().all(|earlier| earlier.uid != case.uid);
+            self.expect(unique, || "another case of the task has the same identifier".to_owned());
+            self.answers(task, index, case, &effort);
+            match task.class {
+                TaskClass::RdfSyntaxFix | TaskClass::TurtleErrors => self.broken_document(data, case),
+                TaskClass::SparqlSyntaxFixing => self.broken_query(case),
+                _ => {}
+            }
+        }
+    }
+
+    fn answers(&mut self, task: &Task, index: usize, case: &CaseData, effort: &Effort) {
+        let trial = Trial { task, iteration: u32::try_from(index).unwrap_or(u32::MAX), effort };
+        let prompt = task.first_prompt(trial.iteration, 0);
+        self.expect(prompt.as_ref().is_ok_and(|prompt| !prompt.text.trim().is_empty()), || match prompt {
+            Err(error) => format!("the first prompt cannot be worded: {error}"),
+            Ok(_) => "the first prompt is empty".to_owned(),
+        });
+        let (full, least) = marks(task.class);
+        if let Some(outcome) = self.try_answer(&trial, case.reference_answer.as_deref(), "reference") {
+            self.expect((outcome.headline - full).abs() <= TOLERANCE, || {
+                format!("the reference answer scores {} instead of {full}", outcome.headline)
+            });
+            self.expect(outcome.first_reply.is_none(), || {
+                "the reference answer provokes a follow-up".to_owned()
+            });
+        }
+        if let Some(outcome) = self.try_answer(&trial, case.wrong_answer.as_deref(), "wrong") {
+            self.expect((outcome.headline - full).abs() > TOLERANCE, || {
+                "the wrong answer scores full marks".to_owned()
+            });
+        }
+        if let Some(outcome) = self.try_answer(&trial, case.malformed_answer.as_deref(), "malformed") {
+            self.expect((outcome.headline - least).abs() <= TOLERANCE, || {
+                format!("the malformed answer scores {} instead of {least}", outcome.headline)
+            });
+            if outcome.has_follow_ups {
+                let about_form = [PromptKind::Syntax, PromptKind::Structure];
+                self.expect(outcome.first_reply.is_some_and(|kind| about_form.contains(&kind)), || {
+                    format!("the malformed answer is answered with {:?}", outcome.first_reply)
+                });
+            }
+        }
+    }
+
+    fn try_answer(&mut self, trial: &Trial<'_>, answer: Option<&str>, kind: &str) -> Option<TrialOutcome> {
+        let Some(answer) = answer else {
+            self.report.answers_missing += 1;
+            return None;
+        };
+        match trial.run(answer) {
+            Ok(outcome) => Some(outcome),
+            Err(message) => {
+                self.fail(format!("the {kind} answer: {message}"));
+                None
+            }
+        }
+    }
+
+    fn broken_document(&mut self, task: &TaskData, case: &CaseData) {
+        let format = task.parameters.get("graphFormat").and_then(Value::as_str).unwrap_or("turtle");
+        let Ok(format) = format.parse::<RdfFormat>() else {
+            return self.fail(format!("unknown graph format `{format}`"));
+        };
+        // Only what evaluation sees is asked for: classes that keep a document elsewhere are read by their exercise.
+        if let Some(document) = text(case, "task") {
+            self.expect(Graph::parse(document.trim(), format, None).is_err(), || {
+                "the document to be repaired has no syntax error".to_owned()
+            });
+        }
+        if let Some(document) = text(case, "optimal") {
+            let parsed = Graph::parse(document.trim(), format, None);
+            self.expect(parsed.is_ok(), || {
+                format!(
+                    "the repaired document is refused: {}",
+                    parsed.as_ref().err().map_or("", |error| &error.message)
+                )
+            });
+        }
+    }
+
+    fn broken_query(&mut self, case: &CaseData) {
+        let accepted = |query: &str| rdf::prepare(query, &wikidata_prefixes(), Dialect::Wikidata).is_ok();
+        if let Some(query) = text(case, "testSparql") {
+            self.expect(!accepted(query), || "the query to be repaired has no syntax error".to_owned());
+        }
+        if let Some(query) = text(case, "refSparql") {
+            self.expect(accepted(query), || "the repaired query is refused".to_owned());
+        }
+    }
+}
+
+fn text<'c>(case: &'c CaseData, field: &str) -> Option<&'c str> {
+    case.data.get(field).and_then(Value::as_str)
+}
+
+/// Wikidata's prefixes as far as queries to be repaired use them.
+fn wikidata_prefixes() -> PrefixTable {
+    let mut table = PrefixTable::rdflib_defaults();
+    for (prefix, path) in [
+        ("wd", "entity/"),
+        ("wdt", "prop/direct/"),
+        ("p", "prop/"),
+        ("ps", "prop/statement/"),
+        ("pq", "prop/qualifier/"),
+    ] {
+        table.insert(prefix, format!("http://www.wikidata.org/{path}"));
+    }
+    table
+}
+
+/// The headline score of a perfect and of an unreadable answer.
+fn marks(class: TaskClass) -> (f64, f64) {
+    match class {
+        // A relative error: 0 is best, -1 is "nothing found".
+        TaskClass::TurtleSampleGeneration => (0.0, -1.0),
+        _ => (1.0, 0.0),
+    }
+}
+
+/// A dialogue with a model that always gives the same answer.
+struct Trial<'t> {
+    task: &'t Task,
+    iteration: u32,
+    effort: &'t Effort,
+}
+
+struct TrialOutcome {
+    headline: f64,
+    first_reply: Option<PromptKind>,
+    has_follow_ups: bool,
+}
+
+impl Trial<'_> {
+    fn run(&self, answer: &str) -> Result<TrialOutcome, String> {
+        let mut first_reply = None;
+        for rounds in 1..=ROUNDS_MAX {
+            let answers = vec![answer; rounds];
+            let step = self.task.step(self.iteration, 0, &answers, self.effort);
+            match step.map_err(|error| format!("the reply to it cannot be worded: {error}"))? {
+                Step::Ask(prompt) => first_reply = first_reply.or(Some(prompt.kind)),
+                Step::Done(evaluation) => {
+                    let exercise = self.task.case(self.iteration).exercise();
+                    return Ok(TrialOutcome {
+                        headline: number(&evaluation.scores, self.task.class.headline())?,
+                        first_reply,
+                        has_follow_ups: exercise.shots() != tasks::Shots::Single,
+                    });
+                }
+            }
+        }
+        Err(format!("the dialogue does not end within {ROUNDS_MAX} answers"))
+    }
+}
+
+fn number(scores: &domain::Scores, path: &[&str]) -> Result<f64, String> {
+    let (first, rest) = path.split_first().ok_or("the class has no headline score")?;
+    let value = rest.iter().try_fold(scores.get(*first), |value, key| Some(value?.get(key))).flatten();
+    value.and_then(Value::as_f64).ok_or_else(|| format!("there is no score `{}`", path.join(".")))
+}
