@@ -29,8 +29,7 @@ impl RdfSyntaxFix {
         let document = reading.document;
         let syntax_error = reading.parsed.as_ref().and_then(|parsed| parsed.as_ref().err());
 
-        let raw = if reading.blocks == 0 { 0.0 } else { similarity::ratio_to(&self.expected.text, document) };
-        let str_similarity = similarity::rescaled(raw, self.expected.question_ratio);
+        let (raw, str_similarity) = if reading.blocks == 0 { (0.0, 0.0) } else { self.similarity(document) };
         let content =
             reading.parsed.as_ref().and_then(|parsed| parsed.as_ref().ok()).map(|graph| {
                 Overlap::of(&normal_lines(graph, NormalForm::RdfSyntaxFix), &self.expected.content)
@@ -101,6 +100,12 @@ impl RdfSyntaxFix {
             Some(ScanFinding::TooLarge { .. }) => Limit::Size.message().to_owned(),
             Some(_) => Limit::Nesting.message().to_owned(),
         })
+    }
+
+    /// The similarity with the expected document, plain and on the scale of the case.
+    fn similarity(&self, document: &str) -> (f64, f64) {
+        let raw = similarity::ratio_to(&self.expected.text, document);
+        (raw, similarity::rescaled(raw, self.expected.question_ratio))
     }
 
     /// The difference from the expected document, for readers of the record.

@@ -72,7 +72,7 @@ fn document(question: &Question<'_>, value: u64) -> String {
          @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n",
     );
     for age in 0..=OTHER_STATEMENTS {
-        let (year, value) = (year.saturating_sub(age), value + 1000 * u64::from(age));
+        let (year, value) = (year.saturating_sub(age), value.saturating_add(1000 * u64::from(age)));
         // Writing to a string cannot fail.
         let _ = writeln!(
             turtle,

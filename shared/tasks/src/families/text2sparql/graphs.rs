@@ -6,7 +6,6 @@ use crate::class::Text2SparqlSet;
 use crate::exercise::{CaseError, CaseInput};
 use crate::families::query::case_graph;
 use crate::graphs::{GraphLibrary, LoadedGraph};
-use crate::text::fences::fenced_blocks;
 
 /// Library name of the bestiary, of which prompts show parts only.
 const BEASTIARY: &str = "beastiary";
@@ -44,6 +43,9 @@ pub(super) fn graph(
     }
 }
 
+/// The body of the prompt's turtle block. Prompts also speak of fences within sentences, so this looks for the
+/// label rather than for the blocks one after another.
 fn turtle_of_prompt(prompt: &str) -> Option<&str> {
-    fenced_blocks(prompt).into_iter().find(|block| block.label.trim() == "turtle").map(|block| block.body)
+    let (_, block) = prompt.split_once("```turtle\n")?;
+    Some(block.split_once("```")?.0)
 }

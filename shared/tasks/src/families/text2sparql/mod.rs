@@ -275,7 +275,7 @@ mod tests {
         let mut case = birds();
         case.remove("graphTurtle");
         let parameters = Map::new();
-        let prompt = format!("Example:\n```sparql\nSELECT ...\n```\n\ngraph:\n```turtle\n{AVIARY}\n```");
+        let prompt = format!("End with ```.\n```sparql\nSELECT ...\n```\n\ngraph:\n```turtle\n{AVIARY}\n```");
         let input = |class: &'static str, first_prompt: Option<&'static str>| {
             let version = crate::TaskClass::version_of(class).unwrap();
             (class, version, first_prompt)
