@@ -11,6 +11,10 @@ use crate::text::python::{splitlines, strip};
 use crate::text::unified_diff::unified_diff;
 use crate::wording::Fields;
 
+/// How many times longer than the expected document a document may be to be compared after a limit was hit. What is
+/// longer shares less than an eighth with it, and comparing it may be what hit the limit.
+const COMPARED_FACTOR: usize = 16;
+
 /// What an answer holds.
 struct Reading<'a> {
     /// Number of fenced blocks.
@@ -29,7 +33,9 @@ impl RdfSyntaxFix {
         let document = reading.document;
         let syntax_error = reading.parsed.as_ref().and_then(|parsed| parsed.as_ref().err());
 
-        let (raw, str_similarity) = if reading.blocks == 0 { (0.0, 0.0) } else { self.similarity(document) };
+        let compared = self.is_compared(document, effort);
+        let (raw, str_similarity) =
+            if reading.blocks > 0 && compared { self.similarity(document) } else { (0.0, 0.0) };
         let content =
             reading.parsed.as_ref().and_then(|parsed| parsed.as_ref().ok()).map(|graph| {
                 Overlap::of(&normal_lines(graph, NormalForm::RdfSyntaxFix), &self.expected.content)
@@ -55,7 +61,8 @@ impl RdfSyntaxFix {
         infos.insert("codeBlockCount".into(), reading.blocks.into());
         infos.insert("rdfString".into(), document.into());
         infos.insert("rdfStringLenDiff".into(), difference(chars(document), self.expected.chars).into());
-        infos.insert("rdfStringDiff".into(), self.line_difference(document).into());
+        let line_difference = if compared { self.line_difference(document) } else { String::new() };
+        infos.insert("rdfStringDiff".into(), line_difference.into());
         infos.insert("brevityLenDiff".into(), difference(answer_len, block_len).into());
         infos.insert("diffRatioQuestion".into(), self.expected.question_ratio.into());
         infos.insert("diffRatioRaw".into(), raw.into());
@@ -100,6 +107,12 @@ impl RdfSyntaxFix {
             Some(ScanFinding::TooLarge { .. }) => Limit::Size.message().to_owned(),
             Some(_) => Limit::Nesting.message().to_owned(),
         })
+    }
+
+    /// Whether the text is compared. The last stage has to come to an end whatever the document is.
+    fn is_compared(&self, document: &str, effort: &Effort) -> bool {
+        !matches!(effort.stage, Stage::WithoutParsing(_))
+            || document.len() <= COMPARED_FACTOR * self.expected.text.len()
     }
 
     /// The similarity with the expected document, plain and on the scale of the case.

@@ -276,6 +276,10 @@ mod tests {
         let stage = Stage::WithoutParsing(Limit::Memory);
         let unparsed = exercise.judge(&answer, &Effort { limits: EvaluationLimits::default(), stage });
         assert_eq!(unparsed.scores["parsableSyntax"], 0);
+        assert_eq!(unparsed.scores["strSimilarity"], 1.0, "the text can still be compared");
+        let long = format!("```\n{}```", WHOLE.repeat(20));
+        let uncompared = exercise.judge(&long, &Effort { limits: EvaluationLimits::default(), stage });
+        assert_eq!(uncompared.scores["strSimilarity"], 0.0, "a long text may be what hit the limit");
         assert_eq!(unparsed.infos["syntaxError"], Limit::Memory.message());
         let small = EvaluationLimits { answer_bytes_max: 10, ..EvaluationLimits::default() };
         let large = exercise.judge(&answer, &Effort::full(small));
