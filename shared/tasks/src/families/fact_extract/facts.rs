@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rdf::literal::rdflib_lexical;
-use rdf::{Graph, Literal, NamedOrBlankNode, Term};
+use rdf::{Graph, NamedOrBlankNode, Term};
+
+use crate::families::readable_turtle::written;
 
 const NUMERIC_VALUE: &str = "http://qudt.org/schema/qudt/numericValue";
 const HAS_UNIT: &str = "http://qudt.org/schema/qudt/hasUnit";
@@ -64,14 +65,4 @@ fn through_nodes(graph: &Graph, property: &str) -> BTreeSet<(String, String)> {
         }
     }
     pairs
-}
-
-fn written(term: &Term) -> String {
-    match term {
-        Term::Literal(literal) if literal.language().is_none() => {
-            let lexical = rdflib_lexical(literal.value(), literal.datatype().as_str());
-            Literal::new_typed_literal(lexical, literal.datatype()).to_string()
-        }
-        _ => term.to_string(),
-    }
 }

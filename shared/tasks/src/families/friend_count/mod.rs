@@ -14,7 +14,7 @@
 //! Fields, in the case or else among the task's parameters: `knowsCount` (default 2), `specialIndex` (default 3),
 //! `specialAddKnowsCount` (default 3 in TurtleFriendCount, whose records hold no parameters), `graphFormat` (default
 //! `turtle`) and the number of persons `n`. Without `n` it is that of the recorded first prompt, or else follows from
-//! `size`: `size` / 100 - 4.
+//! `size`: `size` / 100 - 4. The case may name its `specialFriends` (local names) itself.
 //!
 //! Placeholder of the first prompt: `{{graph}}`, with the order of subjects (JSON-LD, RDF/XML) or statements
 //! (N-Triples) drawn from the question seed.
@@ -75,7 +75,7 @@ pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseE
         triples: people.triple_count(),
         special_iri: iri(people.special()),
         special_name: local_name(people.special()),
-        special_friends: people.special_friends().map(local_name).collect(),
+        special_friends: special_friend_names(input, &people)?,
         people,
         mention,
     }))
@@ -93,6 +93,17 @@ fn person_count(input: &CaseInput<'_>) -> Result<usize, CaseError> {
     }
     let size = case_fields::count_or_parameter(input, "size")?.ok_or_else(|| missing.clone())?;
     (size / 100).checked_sub(4).ok_or(missing)
+}
+
+/// Local names of the special friends. TurtleFriendCount looked for those who come after the last person by their
+/// number in a circle that never closes, and therefore in vain.
+fn special_friend_names(input: &CaseInput<'_>, people: &People) -> Result<Vec<String>, CaseError> {
+    if input.data.contains_key("specialFriends") {
+        return case_fields::texts(input.data, "specialFriends");
+    }
+    let closed = input.class != "TurtleFriendCount";
+    let place = |friend| if closed { friend % people.count() } else { friend };
+    Ok(people.special_friends().map(|friend| local_name(place(friend))).collect())
 }
 
 impl Exercise for FriendCount {
@@ -211,6 +222,26 @@ mod tests {
         let infos = exercise.judge("", &Effort::full(EvaluationLimits::default())).infos;
         assert_eq!(infos["persons"], 16);
         assert_eq!(infos["graphSizeChar"], graph.len());
+    }
+
+    #[test]
+    fn special_friends_follow_the_circle_or_the_case() {
+        let parameters = json!({"n": 6, "specialAddKnowsCount": 2});
+        let named = |class: &str, data: Value| {
+            let input = CaseInput {
+                class,
+                version: "",
+                parameters: parameters.as_object().unwrap(),
+                data: data.as_object().unwrap(),
+                first_prompt: None,
+            };
+            let answer = "person-00000001";
+            let full = Effort::full(EvaluationLimits::default());
+            exercise(&input).unwrap().judge(answer, &full).infos["specialFriendsInAnswer"].clone()
+        };
+        assert_eq!(named("RdfFriendCount", json!({})), 1);
+        assert_eq!(named("TurtleFriendCount", json!({})), 0, "they are persons 7 and 8 there, of 6");
+        assert_eq!(named("RdfFriendCount", json!({"specialFriends": ["person-00000005"]})), 0);
     }
 
     #[test]

@@ -70,16 +70,17 @@ impl People {
         self.special
     }
 
-    /// Those who know the special person in addition to whom they know anyway.
+    /// Places in the circle of those who know the special person in addition to whom they know anyway. A place
+    /// counts on beyond the last person: modulo [`People::count`] it is the person.
     pub(super) fn special_friends(&self) -> impl Iterator<Item = usize> + use<> {
-        let Self { count, knows_count, special, special_friends } = *self;
-        (0..special_friends).map(move |friend| (special + knows_count + 1 + friend) % count)
+        let first = self.special + self.knows_count + 1;
+        first..first + self.special_friends
     }
 
     /// Whom a person knows: first the special person, if that was added, then the next in the circle.
     pub(super) fn known_by(&self, person: usize) -> Vec<usize> {
         let mut known = Vec::with_capacity(self.knows_count + 1);
-        if self.special_friends().any(|friend| friend == person) {
+        if self.special_friends().any(|friend| friend % self.count == person) {
             known.push(self.special);
         }
         for step in 1..=self.knows_count {
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_circle_of_six_looks_as_published() {
-        for (added, friends) in [(1, vec![0]), (2, vec![0, 1])] {
+        for (added, friends) in [(1, vec![6]), (2, vec![6, 7])] {
             let people = People::new(6, 2, 3, added).unwrap();
             assert_eq!(people.special_friends().collect::<Vec<_>>(), friends);
             assert_eq!(people.in_degrees(), [2, 2, 2, 3, 2, 2]);
