@@ -1,0 +1,29 @@
+# `make demo` and `make test` need Rust and make; what else they need they install, and say so.
+
+CARGO ?= cargo
+
+.PHONY: help demo test lint fmt bench deny
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## Run all 26 tasks against the built-in simulator; needs no GPU, no Redis, no network model.
+	$(CARGO) build --quiet --bin kgfleet
+	target/debug/kgfleet run --data-dir target/demo
+
+test: ## Run all tests.
+	tests/setup
+	$(CARGO) test --workspace --quiet
+
+lint: ## Check formatting and lints.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+
+fmt: ## Format the code.
+	$(CARGO) fmt --all
+
+bench: ## Print the figures of docs/performance.md.
+	$(CARGO) bench --workspace
+
+deny: ## Check licences, bans and sources of all dependencies.
+	$(CARGO) deny --locked check licenses bans sources

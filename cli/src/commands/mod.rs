@@ -1,0 +1,3 @@
+//! One file per verb.
+
+pub mod reevaluate;

@@ -1,0 +1,195 @@
+//! `kgfleet reevaluate`.
+
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit_code::ExitCode;
+use crate::output::{Align, Table, percent, printable};
+use crate::reevaluate::{self, Counts, GraphArgument, Options, Summary};
+
+/// Problems that are printed one by one; the rest is counted.
+const PROBLEMS_PRINTED_MAX: u64 = 20;
+
+/// Judge recorded answers again and compare every value with the recorded one.
+///
+/// Reads LLM-KG-Bench result files: JSON files, folders of them, zip archives, password-protected ones too
+/// (decrypted in memory). Numbers count as equal within 1e-9. Values that cannot be compared by nature, such as the
+/// wording of another parser, are counted apart.
+///
+/// Exit codes: 0 done; 1 the agreement is below --require-agreement; 3 nothing could be read or written;
+/// 4 some files or records could not be used, the rest was evaluated.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Result files, folders or zip archives.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Password of encrypted archives.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
+    #[arg(long = "graph", value_name = "NAME=FILE")]
+    graphs: Vec<GraphArgument>,
+    /// Print one JSON object instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Write every difference as a JSON line: file, record, key, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    differences: Option<PathBuf>,
+    /// Fail unless at least this share of the score values (0 to 1) is equal.
+    #[arg(long, value_name = "X", value_parser = share)]
+    require_agreement: Option<f64>,
+    /// Write the re-evaluated result files into this folder; those of encrypted archives are encrypted again.
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write texts of encrypted archives in the clear, in --differences and --output.
+    #[arg(long)]
+    plaintext: bool,
+    /// Judging threads. Default: one per processor.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number between 0 and 1".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let threads = arguments.threads.or_else(|| std::thread::available_parallelism().ok());
+    let options = Options {
+        paths: arguments.paths,
+        password: arguments.password,
+        graphs: arguments.graphs,
+        differences: arguments.differences,
+        output: arguments.output,
+        plaintext: arguments.plaintext,
+        threads: threads.unwrap_or(NonZeroUsize::MIN),
+    };
+    let mut talk = Talk::new();
+    let summary = reevaluate::run(&options, &mut talk)?;
+    talk.finish();
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer(&mut out, &summary)?;
+        writeln!(out)?;
+    } else {
+        print(&summary, &mut out)?;
+    }
+    if summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0 {
+        return Ok(ExitCode::Infrastructure);
+    }
+    if arguments.require_agreement.is_some_and(|required| summary.score_agreement < required) {
+        eprintln!(
+            "score agreement {} is below the required {}",
+            percent(summary.score_agreement),
+            percent(arguments.require_agreement.unwrap_or_default())
+        );
+        return Ok(ExitCode::Unsatisfied);
+    }
+    if summary.file_errors + summary.record_errors > 0 {
+        return Ok(ExitCode::BadInput);
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Progress and problems on standard error.
+struct Talk {
+    progress: ProgressBar,
+    problems: u64,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let progress =
+            if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} dialogues, {per_sec}, {elapsed}") {
+            progress.set_style(style);
+        }
+        progress.enable_steady_tick(Duration::from_millis(100));
+        Self { progress, problems: 0 }
+    }
+
+    fn finish(&self) {
+        self.progress.finish_and_clear();
+        if self.problems > PROBLEMS_PRINTED_MAX {
+            eprintln!("… and {} more problems like these", self.problems - PROBLEMS_PRINTED_MAX);
+        }
+    }
+}
+
+impl reevaluate::Observer for Talk {
+    fn dialogue(&mut self) {
+        self.progress.inc(1);
+    }
+
+    fn problem(&mut self, message: &str) {
+        self.problems += 1;
+        if self.problems <= PROBLEMS_PRINTED_MAX {
+            let message = printable(message);
+            self.progress.suspend(|| eprintln!("{message}"));
+        }
+    }
+}
+
+fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(&[
+        ("task", Align::Left),
+        ("dialogues", Align::Right),
+        ("scores equal", Align::Right),
+        ("of", Align::Right),
+        ("agreement", Align::Right),
+        ("values equal", Align::Right),
+        ("of", Align::Right),
+        ("agreement", Align::Right),
+        ("steps equal", Align::Right),
+        ("of", Align::Right),
+    ]);
+    for task in &summary.tasks {
+        table.row(row(&task.task, &task.counts));
+    }
+    table.total(row("total", &summary.total));
+    table.write(out)?;
+    let total = &summary.total;
+    writeln!(out)?;
+    for (reason, count) in &total.not_comparable {
+        writeln!(out, "not comparable: {count} values ({reason})")?;
+    }
+    writeln!(
+        out,
+        "{} of {} dialogues have all scores equal; {:.2} s, {:.0} dialogues/s",
+        total.dialogues_score_equal, total.dialogues, summary.elapsed_seconds, summary.dialogues_per_second
+    )?;
+    if summary.file_errors + summary.record_errors > 0 {
+        writeln!(
+            out,
+            "could not be used: {} records, {} files (see above)",
+            summary.record_errors, summary.file_errors
+        )?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, counts: &Counts) -> Vec<String> {
+    let agreement = |equal: u64, all: u64| {
+        if all == 0 { "-".to_owned() } else { percent(equal as f64 / all as f64) }
+    };
+    vec![
+        name.to_owned(),
+        counts.dialogues.to_string(),
+        counts.score_equal.to_string(),
+        counts.score_values.to_string(),
+        agreement(counts.score_equal, counts.score_values),
+        counts.equal.to_string(),
+        counts.values.to_string(),
+        agreement(counts.equal, counts.values),
+        counts.steps_equal.to_string(),
+        counts.steps.to_string(),
+    ]
+}

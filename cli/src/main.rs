@@ -1,0 +1,5 @@
+//! The `kgfleet` binary.
+
+fn main() -> std::process::ExitCode {
+    cli::main().into()
+}

@@ -1,0 +1,119 @@
+//! What people read: tables on standard output, talk on standard error.
+
+use std::io::{self, Write};
+
+/// How a column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a header and columns as wide as they need.
+#[derive(Clone, Debug)]
+pub struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+    /// A rule is drawn above the last row.
+    total: bool,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
+        Self { columns, rows: Vec::new(), total: false }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Adds the last row, with a rule above it.
+    pub fn total(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+        self.total = true;
+    }
+
+    /// Writes the table.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.chain([&self.columns[column].0]).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let line = |cells: &mut dyn Iterator<Item = &str>, out: &mut dyn Write| -> io::Result<()> {
+            let mut text = String::new();
+            for ((cell, (_, align)), width) in cells.zip(&self.columns).zip(&widths) {
+                match align {
+                    Align::Left => text.push_str(&format!("{cell:<width$}  ")),
+                    Align::Right => text.push_str(&format!("{cell:>width$}  ")),
+                }
+            }
+            writeln!(out, "{}", text.trim_end())
+        };
+        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
+        line(&mut self.columns.iter().map(|(name, _)| name.as_str()), out)?;
+        writeln!(out, "{rule}")?;
+        for (index, row) in self.rows.iter().enumerate() {
+            if self.total && index + 1 == self.rows.len() {
+                writeln!(out, "{rule}")?;
+            }
+            line(&mut row.iter().map(String::as_str), out)?;
+        }
+        Ok(())
+    }
+}
+
+/// A share as a percentage that is 100 only for everything: `99.99 %`, never a rounded `100.00 %`.
+pub fn percent(share: f64) -> String {
+    if share >= 1.0 {
+        return "100 %".to_owned();
+    }
+    let shown = (share * 10_000.0).floor() / 100.0;
+    format!("{shown:.2} %")
+}
+
+/// A text of the world without control characters, so that it cannot steer a terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// Standard output was closed by its reader, such as `head`: no failure.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_the_total_is_ruled_off() {
+        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right)]);
+        table.row(vec!["a".into(), "1".into()]);
+        table.total(vec!["total".into(), "10".into()]);
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        let expected = "task    n\n---------\na       1\n---------\ntotal  10\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn nearly_everything_is_not_everything() {
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.999_999), "99.99 %");
+        assert_eq!(percent(0.5), "50.00 %");
+    }
+
+    #[test]
+    fn terminals_cannot_be_steered() {
+        assert_eq!(printable("a\u{1b}[31mb\u{7}"), "a\u{fffd}[31mb\u{fffd}");
+    }
+}

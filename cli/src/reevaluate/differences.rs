@@ -1,0 +1,119 @@
+//! Differences as JSON lines.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::compare::Leaf;
+use super::replay::{RecordedStep, StepPair};
+
+/// Where a difference is.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Place<'a> {
+    pub(super) file: &'a str,
+    pub(super) record: usize,
+    pub(super) model: &'a str,
+    pub(super) task: &'a str,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    place: Place<'a>,
+    section: &'static str,
+    key: &'a str,
+    recorded: Value,
+    ours: Value,
+}
+
+/// Writes differences. Texts of protected files are given as their length only, unless plain text was asked for:
+/// they hold parts of answers and queries.
+pub(super) struct Differences<W> {
+    writer: W,
+    plaintext: bool,
+}
+
+impl<W: Write> Differences<W> {
+    pub(super) fn new(writer: W, plaintext: bool) -> Self {
+        Self { writer, plaintext }
+    }
+
+    /// A leaf that differs.
+    pub(super) fn leaf(&mut self, place: Place<'_>, protected: bool, leaf: &Leaf<'_>) -> io::Result<()> {
+        let hide = protected && !self.plaintext;
+        let show = |value: Option<&Value>| match value {
+            None => Value::Null,
+            Some(value) if hide => redacted(value),
+            Some(value) => value.clone(),
+        };
+        self.write(&Line {
+            place,
+            section: leaf.section.as_str(),
+            key: &leaf.path,
+            recorded: show(leaf.recorded),
+            ours: show(leaf.ours),
+        })
+    }
+
+    /// A step that was predicted otherwise.
+    pub(super) fn step(&mut self, place: Place<'_>, round: usize, step: StepPair) -> io::Result<()> {
+        let recorded = match step.recorded {
+            RecordedStep::Stopped => "stop",
+            RecordedStep::Asked(kind) => kind.as_str(),
+            RecordedStep::AskedUnknown => "unknown",
+        };
+        let ours = step.predicted.map_or("stop", domain::PromptKind::as_str);
+        let key = round.to_string();
+        self.write(&Line { place, section: "steps", key: &key, recorded: recorded.into(), ours: ours.into() })
+    }
+
+    fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
+        serde_json::to_writer(&mut self.writer, line)?;
+        self.writer.write_all(b"\n")
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// The value with every text replaced by its length in characters.
+fn redacted(value: &Value) -> Value {
+    match value {
+        Value::String(text) => json!({ "redacted_chars": text.chars().count() }),
+        Value::Array(items) => items.iter().map(redacted).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), redacted(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reevaluate::compare::{LeafVerdict, Section};
+
+    #[test]
+    fn texts_of_protected_files_do_not_leak() {
+        let (left, right) = (json!(["secret", 1]), json!(null));
+        let leaf = Leaf {
+            section: Section::Info,
+            path: "0.answerSet".into(),
+            recorded: Some(&left),
+            ours: Some(&right),
+            verdict: LeafVerdict::Different,
+        };
+        let place = Place { file: "f", record: 3, model: "m", task: "t" };
+        let text = |protected: bool, plaintext: bool| {
+            let mut out = Vec::new();
+            let mut differences = Differences::new(&mut out, plaintext);
+            differences.leaf(place, protected, &leaf).unwrap();
+            differences.finish().unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(!text(true, false).contains("secret"));
+        assert!(text(true, false).contains("\"redacted_chars\":6"));
+        assert!(text(true, true).contains("secret"));
+        assert!(text(false, false).contains("secret"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Exercises of recorded cases: built once per case, shared by all threads.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use results::llmkgbench::ResultRecord;
+use tasks::{CaseError, CaseInput, Compat, Exercise, GraphLibrary, TaskClass, families};
+
+use super::compare::EMPTY_MAP;
+
+/// Exercises kept. Published runs have about 130 cases, times a few prompts each; beyond this, exercises are
+/// built anew for each record, which is only slower.
+const EXERCISES_MAX: usize = 4096;
+
+/// A case ready to be judged.
+pub(super) struct Known {
+    pub(super) class: TaskClass,
+    pub(super) exercise: Box<dyn Exercise>,
+}
+
+/// Builds and keeps exercises.
+pub(super) struct Exercises {
+    graphs: GraphLibrary,
+    known: RwLock<HashMap<String, Arc<Known>>>,
+}
+
+impl Exercises {
+    pub(super) fn new(graphs: GraphLibrary) -> Self {
+        Self { graphs, known: RwLock::default() }
+    }
+
+    /// The exercise of a record's case.
+    pub(super) fn of(&self, record: &ResultRecord) -> Result<Arc<Known>, CaseError> {
+        let input = CaseInput {
+            class: record.task_id(),
+            version: record.task_version(),
+            parameters: record.task_parameter().unwrap_or(&EMPTY_MAP),
+            data: record.task_data().unwrap_or(&EMPTY_MAP),
+            first_prompt: record.prompts().next(),
+        };
+        let key = key(&input);
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let built = Arc::new(Known {
+            class: TaskClass::resolve(input.class, input.version)?,
+            exercise: families::exercise(&input, &self.graphs, Compat::PUBLISHED)?,
+        });
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < EXERCISES_MAX {
+            // Two threads may have built the same case; one of them stays.
+            return Ok(Arc::clone(known.entry(key).or_insert(built)));
+        }
+        Ok(built)
+    }
+}
+
+/// Everything that an exercise is a function of, as text.
+fn key(input: &CaseInput<'_>) -> String {
+    let parts = (input.class, input.version, input.parameters, input.data, input.first_prompt);
+    serde_json::to_string(&parts).unwrap_or_default()
+}

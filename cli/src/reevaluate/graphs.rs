@@ -1,0 +1,58 @@
+//! `--graph NAME=FILE`: graphs that recorded cases refer to and do not hold.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use rdf::RdfFormat;
+use results::llmkgbench::source::read_single;
+use tasks::GraphLibrary;
+
+/// A graph by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphArgument {
+    /// The name that cases use.
+    pub name: String,
+    /// A document, or a zip archive with one document in it.
+    pub file: PathBuf,
+}
+
+impl FromStr for GraphArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+                Ok(Self { name: name.to_owned(), file: file.into() })
+            }
+            _ => Err("expected NAME=FILE, such as beastiary=graph.rdf".to_owned()),
+        }
+    }
+}
+
+/// A library of these graphs. Files are read now, so that a wrong path is told at once; they are parsed when a case
+/// first needs them.
+pub fn library(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<GraphLibrary> {
+    let mut builder = GraphLibrary::builder();
+    for GraphArgument { name, file } in arguments {
+        let (document_name, document) =
+            read_single(file, password).with_context(|| format!("cannot read the graph `{name}`"))?;
+        let Some(format) = format_of(&document_name) else {
+            bail!(
+                "the graph `{name}`: `{document_name}` has none of the extensions .ttl .nt .jsonld .rdf .owl .xml"
+            );
+        };
+        builder = builder.with(name, format, move || Ok(document.clone()));
+    }
+    Ok(builder.build())
+}
+
+fn format_of(name: &str) -> Option<RdfFormat> {
+    match Path::new(name).extension()?.to_str()? {
+        "ttl" => Some(RdfFormat::Turtle),
+        "nt" => Some(RdfFormat::NTriples),
+        "jsonld" | "json" => Some(RdfFormat::JsonLd),
+        "rdf" | "owl" | "xml" => Some(RdfFormat::RdfXml),
+        _ => None,
+    }
+}

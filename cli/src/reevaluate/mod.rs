@@ -1,0 +1,212 @@
+//! Re-evaluation: recorded answers judged again, every value compared with the recorded one.
+//!
+//! This is what proves the evaluation: on published dialogues it must give the published scores.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use jiff::tz::TimeZone;
+use results::llmkgbench::{Document, discover, python_time, writer};
+use tasks::{Effort, EvaluationLimits};
+
+mod compare;
+mod differences;
+mod exercises;
+mod follow_up;
+mod graphs;
+mod pipeline;
+mod replay;
+mod tally;
+
+pub use graphs::GraphArgument;
+pub use graphs::library as graph_library;
+pub use tally::{Counts, Summary, TaskCounts};
+
+use compare::{LeafVerdict, Side, compare};
+use differences::{Differences, Place};
+use exercises::Exercises;
+use pipeline::Event;
+use tally::Tally;
+
+/// What to re-evaluate, and what to write.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Result files, folders, archives.
+    pub paths: Vec<PathBuf>,
+    /// Password of encrypted archives.
+    pub password: Option<String>,
+    /// Graphs that cases refer to.
+    pub graphs: Vec<GraphArgument>,
+    /// Where differences go, as JSON lines.
+    pub differences: Option<PathBuf>,
+    /// Folder for re-evaluated result files.
+    pub output: Option<PathBuf>,
+    /// Whether texts of protected files may be written in the clear.
+    pub plaintext: bool,
+    /// Judging threads.
+    pub threads: NonZeroUsize,
+}
+
+/// Told while it goes on.
+pub trait Observer {
+    /// One more dialogue is done.
+    fn dialogue(&mut self);
+    /// Something could not be used.
+    fn problem(&mut self, message: &str);
+}
+
+/// Re-evaluates.
+///
+/// # Errors
+/// When nothing can be read or written; what is wrong with single files and records is told to the observer and
+/// counted.
+pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Summary> {
+    let started = Instant::now();
+    let exercises = Exercises::new(graph_library(&options.graphs, options.password.as_deref())?);
+    let mut session = Session {
+        options,
+        observer,
+        tally: Tally::default(),
+        differences: match &options.differences {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+                Some(Differences::new(BufWriter::new(file), options.plaintext))
+            }
+        },
+    };
+    let mut documents = Vec::new();
+    for found in discover(&options.paths, options.password.as_deref()) {
+        match found {
+            Ok(document) => documents.push(document),
+            Err(error) => session.file_problem(&error.to_string()),
+        }
+    }
+    match &options.output {
+        None => session.judge(&documents, &exercises, |_| Ok(()))?,
+        Some(folder) => {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            for document in &documents {
+                session.judge_into(document, &exercises, folder)?;
+            }
+        }
+    }
+    if let Some(differences) = session.differences.take() {
+        differences.finish().context("cannot write the differences")?;
+    }
+    Ok(session.tally.finish(started.elapsed()))
+}
+
+struct Session<'a> {
+    options: &'a Options,
+    observer: &'a mut dyn Observer,
+    tally: Tally,
+    differences: Option<Differences<BufWriter<File>>>,
+}
+
+impl Session<'_> {
+    /// Judges documents; `keep` gets every readable record, with its new verdict where there is one.
+    fn judge(
+        &mut self,
+        documents: &[Document],
+        exercises: &Exercises,
+        mut keep: impl FnMut(&results::llmkgbench::ResultRecord) -> std::io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let names: Vec<String> = documents.iter().map(Document::name).collect();
+        let protected: Vec<bool> = documents.iter().map(Document::is_protected).collect();
+        let effort = Effort::full(EvaluationLimits::compat());
+        let keeps = self.options.output.is_some();
+        pipeline::run(documents, exercises, &effort, self.options.threads, |event| {
+            match event {
+                Event::File(error) => self.file_problem(&error.to_string()),
+                Event::Unreadable(error) => self.record_problem(&error.to_string()),
+                Event::Unusable { document, read, error } => {
+                    self.record_problem(&format!("{}: record {}: {error}", names[document], read.index));
+                    keep(&read.record).context("cannot write a re-evaluated record")?;
+                }
+                Event::Judged { document, mut read, class, replayed } => {
+                    for repair in &read.repairs {
+                        self.observer
+                            .problem(&format!("{}: record {}: {repair}", names[document], read.index));
+                    }
+                    let place = Place {
+                        file: &names[document],
+                        record: read.index,
+                        model: read.record.model_id(),
+                        task: read.record.task_label(),
+                    };
+                    let recorded = Side { scores: read.record.scores(), infos: read.record.infos() };
+                    let ours =
+                        Side { scores: &replayed.evaluation.scores, infos: &replayed.evaluation.infos };
+                    let leaves = compare(class, recorded, ours);
+                    self.tally.of(place.task).add(&replayed, &leaves);
+                    if let Some(differences) = &mut self.differences {
+                        for leaf in leaves.iter().filter(|leaf| leaf.verdict == LeafVerdict::Different) {
+                            differences.leaf(place, protected[document], leaf)?;
+                        }
+                        for (round, step) in replayed.steps.iter().enumerate() {
+                            if !step.is_equal() {
+                                differences.step(place, round, *step)?;
+                            }
+                        }
+                    }
+                    self.observer.dialogue();
+                    if keeps {
+                        let evaluation = replayed.evaluation;
+                        let now = python_time::local_time(jiff::Timestamp::now(), &TimeZone::system());
+                        read.record.reevaluate(evaluation.scores, evaluation.infos, now);
+                        keep(&read.record).context("cannot write a re-evaluated record")?;
+                    }
+                }
+            }
+            anyhow::Ok(())
+        })
+    }
+
+    /// Judges a document into a file of the same name; into an encrypted archive where the document is protected.
+    fn judge_into(
+        &mut self,
+        document: &Document,
+        exercises: &Exercises,
+        folder: &std::path::Path,
+    ) -> anyhow::Result<()> {
+        let member = document.file_name();
+        let password =
+            self.options.password.clone().filter(|_| document.is_protected() && !self.options.plaintext);
+        let documents = std::slice::from_ref(document);
+        let mut failed = None;
+        let mut fill = |list: &mut writer::ResultWriter<&mut dyn std::io::Write>| {
+            let judged = self.judge(documents, exercises, |record| list.write(record));
+            judged.map_err(|error| {
+                let message = format!("{error:#}");
+                failed = Some(error);
+                std::io::Error::other(message)
+            })
+        };
+        let written = match password {
+            Some(password) => {
+                let path = folder.join(&member).with_extension("zip");
+                writer::write_encrypted(&path, &member, &password, &mut fill)
+            }
+            None => writer::write_file(&folder.join(&member), &mut fill),
+        };
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(written?),
+        }
+    }
+
+    fn file_problem(&mut self, message: &str) {
+        self.tally.file_errors += 1;
+        self.observer.problem(message);
+    }
+
+    fn record_problem(&mut self, message: &str) {
+        self.tally.record_errors += 1;
+        self.observer.problem(message);
+    }
+}
