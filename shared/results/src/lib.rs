@@ -1,5 +1,17 @@
 //! What a benchmark leaves behind: reading and writing of dialogues that were held.
 //!
-//! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench, whoever made them.
+//! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench, whoever made them. [`log`] is the durable
+//! memory of a run, [`manifest`] says what was planned, [`run_dir`] where both lie. [`export`] turns the
+//! winning records into files for people and tools.
 
+pub mod export;
+pub mod files;
 pub mod llmkgbench;
+pub mod log;
+pub mod manifest;
+pub mod run_dir;
+#[cfg(test)]
+mod testing;
+
+pub use manifest::RunManifest;
+pub use run_dir::RunDir;

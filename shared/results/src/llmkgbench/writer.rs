@@ -1,6 +1,6 @@
 //! Writes result files, record by record: memory does not grow with their number.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use zip::{AesMode, ZipWriter};
 
 use super::python_json;
 use super::record::ResultRecord;
+use crate::files;
 
 /// A result file that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -94,16 +95,5 @@ fn fill_list(
 }
 
 fn replace(path: &Path, write: impl FnOnce(File) -> io::Result<File>) -> Result<(), WriteError> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let written = File::create(&part)
-        .and_then(write)
-        .and_then(|file| file.sync_all())
-        .and_then(|()| fs::rename(&part, path));
-    written.map_err(|source| {
-        // The unfinished file is worthless; that it may already be gone is no second error.
-        let _ = fs::remove_file(&part);
-        WriteError { file: path.to_owned(), source }
-    })
+    files::replace(path, write).map_err(|source| WriteError { file: path.to_owned(), source })
 }

@@ -1,0 +1,80 @@
+//! Whole records, one JSON object per line: `{"run": …, "ticket": …, "record": {…}}`.
+
+use std::io::Write;
+
+use domain::{Outcome, Record, RunId};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ExportError, ExportSummary};
+use crate::log::{LogEntry, LogError};
+
+/// What becomes of prompts, answers and whatever quotes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    /// Written as they are.
+    Keep,
+    /// Replaced by their length: for runs on protected packs.
+    Redact,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    run: &'a RunId,
+    ticket: u64,
+    record: &'a Record,
+}
+
+/// Writes one line per dialogue. Wrap files in a `BufWriter`.
+pub fn write(
+    mut writer: impl Write,
+    run: &RunId,
+    texts: Texts,
+    entries: impl Iterator<Item = Result<LogEntry, LogError>>,
+) -> Result<ExportSummary, ExportError> {
+    let mut summary = ExportSummary::default();
+    for entry in entries {
+        let LogEntry { ticket, mut record } = entry?;
+        if texts == Texts::Redact {
+            redact(&mut record);
+        }
+        serde_json::to_writer(&mut writer, &Line { run, ticket, record: &record })
+            .map_err(std::io::Error::from)?;
+        writer.write_all(b"\n")?;
+        summary.dialogues += 1;
+        summary.rows += 1;
+    }
+    writer.flush()?;
+    Ok(summary)
+}
+
+/// Replaces every text that comes from an exercise or a model by its length in code points.
+pub fn redact(record: &mut Record) {
+    for round in &mut record.rounds {
+        redact_text(&mut round.prompt.text);
+        redact_text(&mut round.answer.text);
+        if let Some(reasoning) = &mut round.answer.reasoning {
+            redact_text(reasoning);
+        }
+        round.failed_calls.iter_mut().for_each(|call| redact_text(&mut call.message));
+    }
+    record.failed_calls.iter_mut().for_each(|call| redact_text(&mut call.message));
+    match &mut record.outcome {
+        // Infos quote answers, queries and reference results.
+        Outcome::Scored { infos, .. } => infos.values_mut().for_each(redact_value),
+        Outcome::Failed { message, .. } => redact_text(message),
+    }
+}
+
+fn redact_text(text: &mut String) {
+    *text = format!("[{} characters]", text.chars().count());
+}
+
+fn redact_value(value: &mut Value) {
+    match value {
+        Value::String(text) => redact_text(text),
+        Value::Array(items) => items.iter_mut().for_each(redact_value),
+        Value::Object(fields) => fields.values_mut().for_each(redact_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

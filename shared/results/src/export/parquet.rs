@@ -1,0 +1,147 @@
+//! The [`table`](super::table) as Apache Parquet, zstd-compressed. Texts repeat a lot and become dictionaries,
+//! so a million rows take a few megabytes.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use domain::RunId;
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+
+use super::table::{self, COLUMNS, Cell, Kind};
+use super::{ExportError, ExportSummary};
+use crate::log::{LogEntry, LogError};
+
+/// Rows held before they are written as a row group: some tens of megabytes.
+pub const GROUP_ROWS: usize = 32_768;
+
+/// Writes the table; every column may be null. Times are microseconds, UTC.
+pub fn write(
+    writer: impl Write + Send,
+    run: &RunId,
+    entries: impl Iterator<Item = Result<LogEntry, LogError>>,
+) -> Result<ExportSummary, ExportError> {
+    let mut file = open(writer)?;
+    let mut columns = COLUMNS.map(|(_, kind, _)| Column::new(kind));
+    let mut summary = ExportSummary::default();
+    for entry in entries {
+        let entry = entry?;
+        summary.dialogues += 1;
+        summary.rows += table::rows(run, &entry, |row| {
+            columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+            Ok::<(), ExportError>(())
+        })?;
+        if columns[0].levels.len() >= GROUP_ROWS {
+            write_group(file.next_row_group()?, &mut columns)?;
+        }
+    }
+    if !columns[0].levels.is_empty() {
+        write_group(file.next_row_group()?, &mut columns)?;
+    }
+    file.close()?;
+    Ok(summary)
+}
+
+impl From<ParquetError> for ExportError {
+    fn from(error: ParquetError) -> Self {
+        Self::Format { format: "Parquet", message: error.to_string() }
+    }
+}
+
+fn open<W: Write + Send>(writer: W) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let fields = COLUMNS
+        .iter()
+        .map(|(name, kind, _)| {
+            let (physical, logical) = match kind {
+                Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+                Kind::Integer => (Physical::INT64, None),
+                Kind::Number => (Physical::DOUBLE, None),
+                Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
+            };
+            let field = Type::primitive_type_builder(name, physical)
+                .with_repetition(Repetition::OPTIONAL)
+                .with_logical_type(logical)
+                .build()?;
+            Ok(Arc::new(field))
+        })
+        .collect::<Result<Vec<_>, ParquetError>>()?;
+    let schema = Type::group_type_builder("scores").with_fields(fields).build()?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by(format!("kgfleet {}", env!("CARGO_PKG_VERSION")))
+        .build();
+    SerializedFileWriter::new(writer, Arc::new(schema), Arc::new(properties))
+}
+
+fn write_group<W: Write + Send>(
+    mut group: SerializedRowGroupWriter<'_, W>,
+    columns: &mut [Column],
+) -> Result<(), ParquetError> {
+    for column in columns {
+        let Some(writer) = group.next_column()? else { break };
+        column.write(writer)?;
+    }
+    group.close().map(|_| ())
+}
+
+/// The cells of a column that wait for their row group.
+struct Column {
+    values: Values,
+    /// 1 for a value, 0 for null, as Parquet's definition levels have it.
+    levels: Vec<i16>,
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    /// Whole numbers, and times as microseconds since 1970.
+    Integer(Vec<i64>),
+    Number(Vec<f64>),
+}
+
+impl Column {
+    fn new(kind: Kind) -> Self {
+        let values = match kind {
+            Kind::Text => Values::Text(Vec::new()),
+            Kind::Integer | Kind::Time => Values::Integer(Vec::new()),
+            Kind::Number => Values::Number(Vec::new()),
+        };
+        Self { values, levels: Vec::new() }
+    }
+
+    fn push(&mut self, cell: &Cell<'_>) {
+        let mut level = 1;
+        match (&mut self.values, cell) {
+            (Values::Text(values), Cell::Text(text)) => values.push(ByteArray::from(*text)),
+            (Values::Integer(values), Cell::Integer(number)) => values.push(*number),
+            (Values::Integer(values), Cell::Time(time)) => values.push(time.as_microsecond()),
+            (Values::Number(values), Cell::Number(number)) => values.push(*number),
+            // An empty cell; a cell of another kind than its column's cannot come from `table::rows`.
+            _ => level = 0,
+        }
+        self.levels.push(level);
+    }
+
+    fn write(&mut self, mut writer: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let levels = Some(self.levels.as_slice());
+        match &mut self.values {
+            Values::Text(values) => {
+                writer.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Integer(values) => {
+                writer.typed::<Int64Type>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Number(values) => {
+                writer.typed::<DoubleType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+        }
+        self.levels.clear();
+        writer.close()
+    }
+}

@@ -1,0 +1,167 @@
+//! The table that analysis starts from: one row per dialogue and score.
+//!
+//! A dialogue without scores has one row with an empty `score`, so that counting dialogues never misses one.
+
+use domain::{Outcome, RunId};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::log::LogEntry;
+
+/// What the cells of a column hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// A moment.
+    Time,
+}
+
+/// The columns in order: name, content, and what it means.
+pub const COLUMNS: [(&str, Kind, &str); 28] = [
+    ("run", Kind::Text, "the run"),
+    ("model", Kind::Text, "label of the model"),
+    ("task", Kind::Text, "label of the task"),
+    ("iteration", Kind::Integer, "repetition, from 0"),
+    ("state", Kind::Text, "scored or failed"),
+    ("failure", Kind::Text, "why it failed"),
+    ("group", Kind::Text, "round from 0, or mean, max, meanExt, last; empty for single-shot tasks"),
+    ("score", Kind::Text, "name of the score; empty where there are none"),
+    ("value", Kind::Number, "the score"),
+    ("task_class", Kind::Text, "task class"),
+    ("task_version", Kind::Text, "version of the task class"),
+    ("case", Kind::Text, "case of the task"),
+    ("pack", Kind::Text, "task pack"),
+    ("pack_hash", Kind::Text, "hash of the pack's manifest, SHA-256"),
+    ("scorer", Kind::Text, "version of the scoring rules"),
+    ("connector", Kind::Text, "connector to the model"),
+    ("model_requested", Kind::Text, "model asked for"),
+    ("model_reported", Kind::Text, "model that the server named"),
+    ("seed", Kind::Integer, "sampling seed"),
+    ("rounds", Kind::Integer, "prompts with an answer"),
+    ("prompt_tokens", Kind::Integer, "tokens of all prompts; empty where a server did not say"),
+    ("completion_tokens", Kind::Integer, "tokens of all answers; empty where a server did not say"),
+    ("started_at", Kind::Time, "begin of the dialogue, UTC"),
+    ("seconds", Kind::Number, "length of the dialogue"),
+    ("worker", Kind::Text, "worker"),
+    ("attempt", Kind::Integer, "attempt, from 1"),
+    ("kgfleet", Kind::Text, "version of kgfleet"),
+    ("record", Kind::Text, "id of the record"),
+];
+
+/// Number of columns.
+pub const WIDTH: usize = COLUMNS.len();
+
+/// One cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing known.
+    Empty,
+    /// Text, of a [`Kind::Text`] column.
+    Text(&'a str),
+    /// A whole number, of a [`Kind::Integer`] column.
+    Integer(i64),
+    /// A number, of a [`Kind::Number`] column.
+    Number(f64),
+    /// A moment, of a [`Kind::Time`] column.
+    Time(Timestamp),
+}
+
+/// A row, its cells in the order of [`COLUMNS`].
+pub type Row<'a> = [Cell<'a>; WIDTH];
+
+/// Hands the rows of a dialogue to `each`, in the order of its scores. Returns their number.
+pub fn rows<E>(
+    run: &RunId,
+    entry: &LogEntry,
+    mut each: impl FnMut(&Row<'_>) -> Result<(), E>,
+) -> Result<u64, E> {
+    let mut rows = 0;
+    for (group, score, value) in scores(&entry.record.outcome) {
+        each(&row(run, entry, group, score, value))?;
+        rows += 1;
+    }
+    if rows == 0 {
+        each(&row(run, entry, Cell::Empty, Cell::Empty, Cell::Empty))?;
+        rows = 1;
+    }
+    Ok(rows)
+}
+
+/// Group, name and value of every score.
+fn scores(outcome: &Outcome) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'_>)> {
+    let scores = match outcome {
+        Outcome::Scored { scores, .. } => Some(scores),
+        Outcome::Failed { .. } => None,
+    };
+    scores.into_iter().flatten().flat_map(|(name, value)| -> Vec<(Cell<'_>, Cell<'_>, Cell<'_>)> {
+        match value {
+            Value::Object(group) => group
+                .iter()
+                .filter_map(|(score, value)| {
+                    Some((Cell::Text(name), Cell::Text(score), Cell::Number(value.as_f64()?)))
+                })
+                .collect(),
+            _ => value
+                .as_f64()
+                .map(|value| (Cell::Empty, Cell::Text(name), Cell::Number(value)))
+                .into_iter()
+                .collect(),
+        }
+    })
+}
+
+fn row<'a>(
+    run: &'a RunId,
+    entry: &'a LogEntry,
+    group: Cell<'a>,
+    score: Cell<'a>,
+    value: Cell<'a>,
+) -> Row<'a> {
+    let record = &entry.record;
+    let (task, model) = (&record.provenance.task, &record.provenance.model);
+    let (state, failure) = match &record.outcome {
+        Outcome::Scored { .. } => ("scored", Cell::Empty),
+        Outcome::Failed { cause, .. } => ("failed", Cell::Text(cause.as_str())),
+    };
+    let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);
+    // A sum with a round that the server did not count would look like a small sum.
+    let tokens = |count: fn(&domain::Usage) -> Option<u64>| {
+        let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
+        sum.filter(|_| !record.rounds.is_empty()).map_or(Cell::Empty, integer)
+    };
+    [
+        Cell::Text(run.as_str()),
+        Cell::Text(record.key.model.as_str()),
+        Cell::Text(record.key.task.as_str()),
+        Cell::Integer(record.key.iteration.into()),
+        Cell::Text(state),
+        failure,
+        group,
+        score,
+        value,
+        Cell::Text(&task.class),
+        Cell::Text(&task.version),
+        Cell::Text(&task.case),
+        Cell::Text(&task.pack),
+        Cell::Text(&task.pack_hash),
+        Cell::Text(&task.scorer),
+        Cell::Text(&model.connector),
+        Cell::Text(&model.requested),
+        model.reported.as_deref().map_or(Cell::Empty, Cell::Text),
+        integer(record.provenance.seed),
+        integer(record.rounds.len() as u64),
+        tokens(|usage| usage.prompt_tokens),
+        tokens(|usage| usage.completion_tokens),
+        Cell::Time(record.started_at),
+        Cell::Number(record.ended_at.duration_since(record.started_at).as_secs_f64()),
+        Cell::Text(record.attempt.worker.as_str()),
+        Cell::Integer(record.attempt.number.into()),
+        Cell::Text(&record.provenance.kgfleet),
+        Cell::Text(record.attempt.id.as_str()),
+    ]
+}

@@ -1,0 +1,70 @@
+//! What can go wrong with a log as a whole. Damage inside it is data, see [`Damage`](super::reader::Damage).
+
+use std::io;
+use std::path::PathBuf;
+
+/// A log that cannot be read or written (further).
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The operating system refuses.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried, such as `read`.
+        doing: &'static str,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// No space is left, or the quota is used up. Nothing of the group was acknowledged, the log is as it was
+    /// before the group, and the same entries may be appended again once there is space.
+    #[error("{}: the disk is full", path.display())]
+    DiskFull {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// A sync failed, now or earlier. What of the last group is on disk is unknown; open the log anew.
+    #[error("{}: the log stopped after a failed sync: {message}", path.display())]
+    Stopped {
+        /// The segment.
+        path: PathBuf,
+        /// What the operating system said.
+        message: String,
+    },
+    /// An entry longer than a frame may be.
+    #[error("the record of {key} is {bytes} bytes long, the limit is {limit}")]
+    EntryTooLong {
+        /// The dialogue.
+        key: String,
+        /// Length of its JSON.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A record that cannot be put into JSON.
+    #[error("the record of {key} cannot be written as JSON: {source}")]
+    Encode {
+        /// The dialogue.
+        key: String,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Written by a later kgfleet.
+    #[error("{}: format version {found} is newer than {supported}, the newest this kgfleet reads", path.display())]
+    Newer {
+        /// The segment.
+        path: PathBuf,
+        /// Version found.
+        found: u32,
+        /// Newest version known here.
+        supported: u32,
+    },
+}
+
+impl LogError {
+    pub(super) fn io(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
+        Self::Io { path: path.into(), doing, source }
+    }
+}

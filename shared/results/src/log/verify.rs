@@ -1,0 +1,98 @@
+//! Checks a whole log: what `kgfleet verify RUN` reports.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use domain::{FailureCause, Outcome};
+use serde::Serialize;
+
+use super::error::LogError;
+use super::reader::{Damage, LogItem, LogReader};
+use super::segment;
+use super::winner::WinnerIndex;
+
+/// Most damages that are listed one by one; more are only counted.
+pub const MAX_LISTED_DAMAGES: usize = 100;
+
+/// What a log holds, counted in one pass over all of it.
+#[derive(Debug, Default, Serialize)]
+pub struct VerifyReport {
+    /// Segment files.
+    pub segments: usize,
+    /// Their length in bytes.
+    pub bytes: u64,
+    /// Entries read.
+    pub entries: u64,
+    /// Dialogues with a record: winners.
+    pub dialogues: u64,
+    /// Winners with scores.
+    pub scored: u64,
+    /// Winners without, by cause.
+    pub failed: BTreeMap<String, u64>,
+    /// Entries that another record of the same dialogue supersedes.
+    pub superseded: u64,
+    /// Dialogues the manifest plans, where one was given.
+    pub planned: Option<u64>,
+    /// Damaged places, as text, the first [`MAX_LISTED_DAMAGES`].
+    pub damages: Vec<String>,
+    /// Damaged places where acknowledged records may be lost.
+    pub losses: u64,
+    /// Bytes behind the last intact frame: a writer died, or is writing now. No record was lost.
+    pub torn_bytes: u64,
+}
+
+impl VerifyReport {
+    /// Whether every acknowledged record can be read.
+    pub fn is_sound(&self) -> bool {
+        self.losses == 0
+    }
+
+    /// Planned dialogues without any record, where the plan is known.
+    pub fn missing(&self) -> Option<u64> {
+        self.planned.map(|planned| planned.saturating_sub(self.dialogues))
+    }
+
+    fn note(&mut self, damage: &Damage) {
+        match damage.kind {
+            super::reader::DamageKind::TornTail { bytes } => self.torn_bytes += bytes,
+            _ => self.losses += 1,
+        }
+        if self.damages.len() < MAX_LISTED_DAMAGES {
+            self.damages.push(damage.to_string());
+        }
+    }
+}
+
+/// Reads and checks the log in `folder`. Damage is no error but part of the report.
+pub fn verify(folder: &Path, planned: Option<u64>) -> Result<VerifyReport, LogError> {
+    let mut report = VerifyReport { planned, ..VerifyReport::default() };
+    for number in segment::list(folder)? {
+        let path = segment::path(folder, number);
+        report.segments += 1;
+        report.bytes += std::fs::metadata(&path).map_err(|error| LogError::io(&path, "read", error))?.len();
+    }
+    let mut index = WinnerIndex::default();
+    // A winner's cause is known only when all entries are; a failed record that was superseded leaves again.
+    let mut causes: BTreeMap<super::reader::Location, FailureCause> = BTreeMap::new();
+    for item in LogReader::open(folder)? {
+        match item? {
+            LogItem::Damage(damage) => report.note(&damage),
+            LogItem::Entry { location, entry } => {
+                report.entries += 1;
+                index.add(entry.ticket, &entry.record, location);
+                if let Outcome::Failed { cause, .. } = entry.record.outcome {
+                    causes.insert(location, cause);
+                }
+            }
+        }
+    }
+    report.dialogues = index.len() as u64;
+    report.scored = index.scored() as u64;
+    report.superseded = index.superseded();
+    for (_, rank) in index.iter() {
+        if let Some(cause) = causes.get(&rank.location()) {
+            *report.failed.entry(cause.to_string()).or_default() += 1;
+        }
+    }
+    Ok(report)
+}

@@ -1,0 +1,225 @@
+//! Which record of a key counts.
+//!
+//! Delivery is at least once, so a key may have several records: the first scored one in ticket order wins,
+//! else the first failed one. A scored record thus supersedes a failed one, never the other way, and a later
+//! scored record changes nothing. Entries of equal ticket (one entry delivered twice) are told apart by their
+//! place in the log. As this is a function of the log alone, all readers agree.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use domain::{DialogueKey, Iteration, Record};
+
+use super::envelope::LogEntry;
+use super::error::LogError;
+use super::reader::{Damage, Location, LogItem, LogReader};
+
+/// The order in which records of one key count: the smallest wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    failed: bool,
+    ticket: u64,
+    location: Location,
+}
+
+impl Rank {
+    /// The rank of an entry.
+    pub fn new(ticket: u64, record: &Record, location: Location) -> Self {
+        Self { failed: !record.outcome.is_scored(), ticket, location }
+    }
+
+    /// Whether the record has scores.
+    pub fn is_scored(&self) -> bool {
+        !self.failed
+    }
+
+    /// Where the record lies.
+    pub fn location(&self) -> Location {
+        self.location
+    }
+}
+
+/// The winner of every key, by its place in the log: about 60 bytes per dialogue, texts not included.
+#[derive(Debug, Default)]
+pub struct WinnerIndex {
+    labels: Labels,
+    winners: HashMap<(u32, u32, Iteration), Rank>,
+    entries: u64,
+}
+
+impl WinnerIndex {
+    /// Reads a whole log. Damage is handed to `damaged`.
+    pub fn build(folder: &Path, mut damaged: impl FnMut(Damage)) -> Result<Self, LogError> {
+        let mut index = Self::default();
+        for item in LogReader::open(folder)? {
+            match item? {
+                LogItem::Entry { location, entry } => index.add(entry.ticket, &entry.record, location),
+                LogItem::Damage(damage) => damaged(damage),
+            }
+        }
+        Ok(index)
+    }
+
+    /// Takes one more entry into account, in any order.
+    pub fn add(&mut self, ticket: u64, record: &Record, location: Location) {
+        self.entries += 1;
+        let rank = Rank::new(ticket, record, location);
+        let key = self.labels.intern(&record.key);
+        self.winners.entry(key).and_modify(|winner| *winner = rank.min(*winner)).or_insert(rank);
+    }
+
+    /// The winner of a key.
+    pub fn get(&self, key: &DialogueKey) -> Option<Rank> {
+        self.winners.get(&self.labels.find(key)?).copied()
+    }
+
+    /// Keys with a record.
+    pub fn len(&self) -> usize {
+        self.winners.len()
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.winners.is_empty()
+    }
+
+    /// Keys whose winner has scores.
+    pub fn scored(&self) -> usize {
+        self.winners.values().filter(|rank| rank.is_scored()).count()
+    }
+
+    /// Entries that did not win.
+    pub fn superseded(&self) -> u64 {
+        self.entries - self.winners.len() as u64
+    }
+
+    /// The keys with their winners, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (DialogueKey, Rank)> + '_ {
+        self.winners.iter().map(|(&key, &rank)| (self.labels.key(key), rank))
+    }
+
+    /// Streams the winning entries of the log this index was built from, in log order. Entries that were
+    /// appended since are left out, damage is skipped: [`build`](Self::build) told of it.
+    pub fn records(&self, folder: &Path) -> Result<WinningRecords<'_>, LogError> {
+        Ok(WinningRecords { index: self, reader: LogReader::open(folder)? })
+    }
+
+    /// Reads the winner of one key.
+    pub fn read(&self, folder: &Path, key: &DialogueKey) -> Result<Option<LogEntry>, LogError> {
+        match self.get(key) {
+            Some(rank) => LogReader::entry_at(folder, rank.location),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The winning entries of a log, see [`WinnerIndex::records`].
+pub struct WinningRecords<'a> {
+    index: &'a WinnerIndex,
+    reader: LogReader,
+}
+
+impl Iterator for WinningRecords<'_> {
+    type Item = Result<LogEntry, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.reader.next()? {
+                Err(error) => return Some(Err(error)),
+                Ok(LogItem::Damage(_)) => {}
+                Ok(LogItem::Entry { location, entry }) => {
+                    if self.index.get(&entry.record.key).is_some_and(|rank| rank.location == location) {
+                        return Some(Ok(*entry));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Model and task labels by number: a million keys share a few dozen of them.
+#[derive(Debug, Default)]
+struct Labels {
+    numbers: HashMap<String, u32>,
+    texts: Vec<String>,
+}
+
+impl Labels {
+    fn intern(&mut self, key: &DialogueKey) -> (u32, u32, Iteration) {
+        (self.number(key.model.as_str()), self.number(key.task.as_str()), key.iteration)
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = self.texts.len() as u32;
+        self.numbers.insert(text.to_owned(), number);
+        self.texts.push(text.to_owned());
+        number
+    }
+
+    fn find(&self, key: &DialogueKey) -> Option<(u32, u32, Iteration)> {
+        Some((*self.numbers.get(key.model.as_str())?, *self.numbers.get(key.task.as_str())?, key.iteration))
+    }
+
+    fn key(&self, (model, task, iteration): (u32, u32, Iteration)) -> DialogueKey {
+        DialogueKey {
+            model: self.texts[model as usize].as_str().into(),
+            task: self.texts[task as usize].as_str().into(),
+            iteration,
+        }
+    }
+}
+
+/// The winner among entries of one key that are at hand, in any order; for callers without a log.
+pub fn winner<'a>(entries: impl IntoIterator<Item = &'a LogEntry>) -> Option<&'a LogEntry> {
+    entries.into_iter().min_by_key(|entry| {
+        (!entry.record.outcome.is_scored(), entry.ticket, entry.record.attempt.id.as_str().to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing;
+
+    fn place(line: u32) -> Location {
+        Location { segment: 1, offset: 0, line }
+    }
+
+    proptest! {
+        #[test]
+        fn the_winner_does_not_depend_on_the_order_of_reading(
+            entries in prop::collection::vec((0..6_u64, 0..3_u32, any::<bool>()), 0..30),
+            rotation in 0..30_usize,
+        ) {
+            let entries: Vec<(LogEntry, Location)> = entries
+                .iter()
+                .enumerate()
+                .map(|(at, &(ticket, iteration, scored))| (testing::entry(ticket, "m", iteration, scored), place(at as u32)))
+                .collect();
+            let mut index = WinnerIndex::default();
+            let turn = rotation % entries.len().max(1);
+            for (entry, location) in entries[turn..].iter().chain(&entries[..turn]).rev() {
+                index.add(entry.ticket, &entry.record, *location);
+            }
+            for iteration in 0..3 {
+                let key = testing::key("m", iteration);
+                let of_key = || entries.iter().filter(|(entry, _)| entry.record.key == key);
+                // The rule in words, independent of `Rank`.
+                let scored = of_key().filter(|(entry, _)| entry.record.outcome.is_scored()).min_by_key(|(entry, at)| (entry.ticket, *at));
+                let failed = of_key().min_by_key(|(entry, at)| (entry.ticket, *at));
+                let expected = scored.or(failed).map(|(_, location)| *location);
+                prop_assert_eq!(index.get(&key).map(|rank| rank.location()), expected);
+                let simple = winner(of_key().map(|(entry, _)| entry)).map(|entry| (entry.ticket, entry.record.outcome.is_scored()));
+                let expected = scored.or(failed).map(|(entry, _)| (entry.ticket, entry.record.outcome.is_scored()));
+                prop_assert_eq!(simple, expected);
+            }
+            prop_assert_eq!(index.superseded() + index.len() as u64, entries.len() as u64);
+            prop_assert_eq!(index.iter().filter(|(key, rank)| index.get(key) == Some(*rank)).count(), index.len());
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Where a run lies on disk.
+//!
+//! ```text
+//! DATA/runs/RUN/manifest.json    what was planned
+//! DATA/runs/RUN/lock             held by the one process that writes the run
+//! DATA/runs/RUN/log/*.kglog      the record log
+//! DATA/runs/RUN/exports/         what was exported without a place being named
+//! ```
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use domain::RunId;
+
+use crate::files;
+use crate::manifest::{ManifestError, RunManifest};
+
+/// The folder of a run.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// A run found in a data folder.
+#[derive(Debug)]
+pub struct FoundRun {
+    /// Where it lies.
+    pub dir: RunDir,
+    /// Its manifest, or why it cannot be used.
+    pub manifest: Result<RunManifest, ManifestError>,
+}
+
+/// The right to write a run, held until dropped; also given up when the process dies, however it dies.
+#[derive(Debug)]
+pub struct RunLock(#[expect(dead_code, reason = "the lock lives as long as the open file")] File);
+
+/// A run folder that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// The operating system refuses.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// There is a run of this name already.
+    #[error("{}: the run exists already", path.display())]
+    Exists {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// Another process writes the run.
+    #[error("{}: another process is writing this run", path.display())]
+    Busy {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A run name must be one plain part of a path.
+    #[error("`{0}` is no run name: letters, digits, `-`, `_` and `.` are allowed, not `.` first")]
+    Name(String),
+    /// The manifest cannot be used.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+}
+
+impl RunDir {
+    /// Makes the folder of a new run and writes its manifest. The manifest comes last: a folder without one is
+    /// a run that never began.
+    pub fn create(data: &Path, manifest: &RunManifest) -> Result<Self, RunDirError> {
+        let dir = Self::of(data, &manifest.run)?;
+        if dir.manifest_path().exists() {
+            return Err(RunDirError::Exists { path: dir.path });
+        }
+        let make =
+            |path: PathBuf| fs::create_dir_all(&path).map_err(|source| io_error(path, "create", source));
+        make(dir.log())?;
+        make(dir.exports())?;
+        manifest.write(&dir.manifest_path())?;
+        for folder in [data.join("runs"), data.to_owned()] {
+            files::sync_folder(&folder).map_err(|source| io_error(folder, "sync", source))?;
+        }
+        Ok(dir)
+    }
+
+    /// The folder of a run that exists.
+    pub fn open(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
+        let dir = Self::of(data, run)?;
+        let manifest = dir.manifest()?;
+        Ok((dir, manifest))
+    }
+
+    /// A run by the path of its folder.
+    pub fn at(path: impl Into<PathBuf>) -> Result<(Self, RunManifest), RunDirError> {
+        let dir = Self { path: path.into() };
+        let manifest = dir.manifest()?;
+        Ok((dir, manifest))
+    }
+
+    /// The runs in a data folder, by name; run ids that begin with their time thus come in order of time.
+    /// Folders without a manifest are left out. No data folder means no runs.
+    pub fn list(data: &Path) -> Result<Vec<FoundRun>, RunDirError> {
+        let runs = data.join("runs");
+        let entries = match fs::read_dir(&runs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries
+                .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>())
+                .map_err(|source| io_error(runs, "list", source))?,
+        };
+        let mut dirs: Vec<Self> = entries
+            .into_iter()
+            .map(|path| Self { path })
+            .filter(|dir| dir.manifest_path().is_file())
+            .collect();
+        dirs.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(dirs
+            .into_iter()
+            .map(|dir| FoundRun { manifest: RunManifest::read(&dir.manifest_path()), dir })
+            .collect())
+    }
+
+    /// Takes the right to write the run. Readers need none.
+    pub fn lock(&self) -> Result<RunLock, RunDirError> {
+        let path = self.path.join("lock");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(|source| io_error(path.clone(), "open", source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(RunLock(file)),
+            Err(TryLockError::WouldBlock) => Err(RunDirError::Busy { path: self.path.clone() }),
+            Err(TryLockError::Error(source)) => Err(io_error(path, "lock", source)),
+        }
+    }
+
+    /// Removes the run and everything in it. Refused while another process writes it.
+    pub fn remove(self) -> Result<(), RunDirError> {
+        let _lock = self.lock()?;
+        // The manifest first: from then on it is no run any more, whatever stops the rest.
+        let manifest = self.manifest_path();
+        fs::remove_file(&manifest).map_err(|source| io_error(manifest, "remove", source))?;
+        fs::remove_dir_all(&self.path).map_err(|source| io_error(self.path.clone(), "remove", source))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of the record log.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+
+    /// The folder of exports.
+    pub fn exports(&self) -> PathBuf {
+        self.path.join("exports")
+    }
+
+    /// The manifest's file.
+    pub fn manifest_path(&self) -> PathBuf {
+        self.path.join("manifest.json")
+    }
+
+    /// Reads the manifest.
+    pub fn manifest(&self) -> Result<RunManifest, RunDirError> {
+        Ok(RunManifest::read(&self.manifest_path())?)
+    }
+
+    fn of(data: &Path, run: &RunId) -> Result<Self, RunDirError> {
+        let name = run.as_str();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err(RunDirError::Name(name.to_owned()));
+        }
+        Ok(Self { path: data.join("runs").join(name) })
+    }
+}
+
+fn io_error(path: PathBuf, doing: &'static str, source: io::Error) -> RunDirError {
+    RunDirError::Io { path, doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_run_is_found_again_and_has_one_writer() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(RunDir::list(data.path()).unwrap().is_empty());
+        let dir = RunDir::create(data.path(), &testing::manifest("b")).unwrap();
+        RunDir::create(data.path(), &testing::manifest("a")).unwrap();
+        assert!(matches!(
+            RunDir::create(data.path(), &testing::manifest("a")),
+            Err(RunDirError::Exists { .. })
+        ));
+        fs::create_dir(data.path().join("runs/half-made")).unwrap();
+        let found: Vec<String> = RunDir::list(data.path())
+            .unwrap()
+            .into_iter()
+            .map(|found| found.manifest.unwrap().run.to_string())
+            .collect();
+        assert_eq!(found, ["a", "b"]);
+
+        let lock = dir.lock().unwrap();
+        assert!(matches!(dir.lock(), Err(RunDirError::Busy { .. })));
+        assert!(matches!(dir.clone().remove(), Err(RunDirError::Busy { .. })));
+        drop(lock);
+        dir.remove().unwrap();
+        assert_eq!(RunDir::list(data.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn run_names_cannot_leave_the_data_folder() {
+        let data = tempfile::tempdir().unwrap();
+        for name in ["", "..", "a/b", ".hidden", "ü"] {
+            assert!(
+                matches!(RunDir::open(data.path(), &RunId::new(name)), Err(RunDirError::Name(_))),
+                "{name}"
+            );
+        }
+    }
+}
