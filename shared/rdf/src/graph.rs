@@ -55,10 +55,7 @@ impl Graph {
     /// The first syntax error of the document, or the limit it exceeds.
     pub fn parse(text: &str, format: RdfFormat, base: Option<&str>) -> Result<Self, SyntaxError> {
         if text.len() > DOCUMENT_BYTES_MAX {
-            return Err(SyntaxError::from_limit(ScanFinding::TooLarge {
-                bytes: text.len(),
-                max: DOCUMENT_BYTES_MAX,
-            }));
+            return Err(SyntaxError::from_limit(ScanFinding::TooLarge { max: DOCUMENT_BYTES_MAX }));
         }
         let base = base.unwrap_or(BASE_IRI);
         match format {

@@ -16,7 +16,7 @@ pub mod rdfxml;
 pub mod scan;
 pub mod tolerant;
 
-pub use cache::{GraphCache, LoadedGraph};
+pub use cache::{ContentHash, GraphCache, LoadedGraph};
 pub use format::RdfFormat;
 pub use graph::{BASE_IRI, Graph, SyntaxError};
 pub use normal::{NormalForm, normal_lines, normal_text};

@@ -120,10 +120,8 @@ pub(super) fn spelling(tokens: &Tokens<'_>) -> Option<String> {
     for index in 0..tokens.len() {
         let text = tokens.text(index);
         match tokens.kind(index) {
-            Some(TokenKind::Word) if ["true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word)) => {
-                if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                    edits.replace(tokens, index, text.to_ascii_lowercase());
-                }
+            Some(TokenKind::Word) if ["True", "TRUE", "False", "FALSE"].contains(&text) => {
+                edits.replace(tokens, index, text.to_ascii_lowercase());
             }
             Some(TokenKind::Iri) if !resolves(inside(text)) => {
                 edits.replace(tokens, index, format!("<{BASE_IRI}invalid/{index}>"));
@@ -158,16 +156,16 @@ pub(super) fn rename_bind(tokens: &Tokens<'_>, serial: usize) -> Option<Rewritte
         }
         let group_end = outline.partners[open].unwrap_or(tokens.len());
         let fresh = fresh_name(tokens, name, serial);
-        let mut scope: Vec<Range<usize>> = vec![target..group_end];
+        let mut scope: Vec<usize> = (target..group_end).collect();
         let around = outline.selects.iter().rev().find(|select| select.group.contains(&open));
         if let Some(select) = around {
-            scope.push(select.projection.clone());
+            scope.extend(select.projection.clone());
             if select.group.start == open {
-                scope.push(select.modifiers.clone());
+                scope.extend(select.modifiers.clone());
             }
         }
         let mut edits = Edits::default();
-        for index in scope.into_iter().flatten().filter(|index| outline.variable(*index) == name) {
+        for index in scope.into_iter().filter(|index| outline.variable(*index) == name) {
             edits.replace(tokens, index, format!("?{fresh}"));
         }
         let renamed = vec![(fresh, name.to_owned())];
@@ -264,7 +262,7 @@ pub(super) fn skeleton(tokens: &Tokens<'_>) -> String {
         for item in outline.items(select).into_iter().flatten() {
             match item {
                 Item::Star(at) => {
-                    edits.replace(tokens, at, format!("(1 AS ?{})", fresh_name(tokens, "k", at)))
+                    edits.replace(tokens, at, format!("(1 AS ?{})", fresh_name(tokens, "k", at)));
                 }
                 Item::Variable(at) => {
                     let fresh = fresh_name(tokens, "k", at);

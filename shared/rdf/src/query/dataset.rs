@@ -4,18 +4,18 @@
 //! object-subject-predicate), so that each of the eight patterns is one range of one order. An index entry takes 12
 //! bytes: three orders of 100 000 triples are 3.6 MB.
 
+use super::clock::tick;
 use crate::graph::Graph;
 use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, Term};
 use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// An immutable, indexed graph. Cloning shares it.
 #[derive(Clone, Default)]
@@ -77,9 +77,9 @@ impl QueryGraph {
         self.inner.by_subject.is_empty()
     }
 
-    /// The graph as a dataset for one evaluation that ends at a deadline.
-    pub(super) fn dataset<'a>(&'a self, clock: &Rc<Clock>) -> TimedDataset<'a> {
-        TimedDataset { index: &self.inner, clock: Rc::clone(clock) }
+    /// The graph as a dataset for the evaluator.
+    pub(super) fn dataset(&self) -> IndexedDataset<'_> {
+        IndexedDataset { index: &self.inner }
     }
 }
 
@@ -115,60 +115,27 @@ fn normal(term: Term) -> Term {
     }
 }
 
-/// The time that one evaluation may take, looked at while it reads the graph.
-///
-/// Every read of the graph and every new term counts as a tick, and the clock is read once in [`TICKS_PER_LOOK`]
-/// ticks. So no query needs a watchdog thread.
-#[derive(Debug)]
-pub(super) struct Clock {
-    deadline: Option<Instant>,
-    ticks: Cell<u32>,
-    expired: Cell<bool>,
-}
-
-/// Ticks between two looks at the clock. A tick takes well below a microsecond.
-const TICKS_PER_LOOK: u32 = 256;
-
-impl Clock {
-    pub(super) fn new(deadline: Option<Instant>) -> Self {
-        Self { deadline, ticks: Cell::new(0), expired: Cell::new(false) }
-    }
-
-    /// Counts a tick.
-    ///
-    /// # Errors
-    /// When the deadline has passed.
-    pub(super) fn tick(&self) -> Result<(), OutOfTime> {
-        let ticks = self.ticks.get().wrapping_add(1);
-        self.ticks.set(ticks);
-        if ticks % TICKS_PER_LOOK == 0 && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            self.expired.set(true);
-        }
-        if self.expired.get() { Err(OutOfTime) } else { Ok(()) }
-    }
-
-    /// Whether a tick failed. The evaluator drops errors inside expressions, so the result must be checked too.
-    pub(super) fn is_expired(&self) -> bool {
-        self.expired.get()
-    }
-}
-
-/// The deadline has passed.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("A time out occurred")]
-pub(super) struct OutOfTime;
-
 /// A term during evaluation: one of the graph, or one that the query made.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub(super) enum QueryTerm {
     Known(u32),
     Made(Rc<Term>),
 }
 
-/// A graph with the clock of one evaluation.
-pub(super) struct TimedDataset<'a> {
+impl Clone for QueryTerm {
+    /// Every join, product and sort copies terms, so this is where a query without end is noticed.
+    fn clone(&self) -> Self {
+        tick();
+        match self {
+            Self::Known(number) => Self::Known(*number),
+            Self::Made(term) => Self::Made(Rc::clone(term)),
+        }
+    }
+}
+
+/// A graph as the evaluator sees it.
+pub(super) struct IndexedDataset<'a> {
     index: &'a Index,
-    clock: Rc<Clock>,
 }
 
 /// An order of the triples, as the places of its columns in (subject, predicate, object).
@@ -194,9 +161,9 @@ impl Index {
     }
 }
 
-impl<'a> QueryableDataset<'a> for TimedDataset<'a> {
+impl<'a> QueryableDataset<'a> for IndexedDataset<'a> {
     type InternalTerm = QueryTerm;
-    type Error = OutOfTime;
+    type Error = Infallible;
 
     fn internal_quads_for_pattern(
         &self,
@@ -204,7 +171,7 @@ impl<'a> QueryableDataset<'a> for TimedDataset<'a> {
         predicate: Option<&QueryTerm>,
         object: Option<&QueryTerm>,
         graph_name: Option<Option<&QueryTerm>>,
-    ) -> impl Iterator<Item = Result<InternalQuad<QueryTerm>, OutOfTime>> + use<'a> {
+    ) -> impl Iterator<Item = Result<InternalQuad<QueryTerm>, Infallible>> + use<'a> {
         let mut foreign = false;
         let mut known = |term: Option<&QueryTerm>| match term {
             Some(QueryTerm::Known(number)) => Some(*number),
@@ -221,22 +188,21 @@ impl<'a> QueryableDataset<'a> for TimedDataset<'a> {
         } else {
             self.index.lookup(s, p, o)
         };
-        let clock = Rc::clone(&self.clock);
         // A tick for the lookup itself: a join may make millions of them that find nothing.
-        let start = clock.tick().err().map(Err);
-        start.into_iter().chain(rows.iter().map(move |row| {
-            clock.tick()?;
+        tick();
+        rows.iter().map(move |row| {
+            tick();
             let mut triple = [0; 3];
             for (place, number) in columns.iter().zip(row) {
                 triple[*place] = *number;
             }
             let [subject, predicate, object] = triple.map(QueryTerm::Known);
             Ok(InternalQuad { subject, predicate, object, graph_name: None })
-        }))
+        })
     }
 
-    fn internalize_term(&self, term: Term) -> Result<QueryTerm, OutOfTime> {
-        self.clock.tick()?;
+    fn internalize_term(&self, term: Term) -> Result<QueryTerm, Infallible> {
+        tick();
         let term = normal(term);
         Ok(match self.index.numbers.get(&term) {
             Some(number) => QueryTerm::Known(*number),
@@ -244,15 +210,15 @@ impl<'a> QueryableDataset<'a> for TimedDataset<'a> {
         })
     }
 
-    fn externalize_term(&self, term: QueryTerm) -> Result<Term, OutOfTime> {
+    fn externalize_term(&self, term: QueryTerm) -> Result<Term, Infallible> {
         Ok(match term {
             QueryTerm::Known(number) => self.index.terms[number as usize].clone(),
             QueryTerm::Made(term) => Rc::unwrap_or_clone(term),
         })
     }
 
-    fn externalize_expression_term(&self, term: QueryTerm) -> Result<ExpressionTerm, OutOfTime> {
-        self.clock.tick()?;
+    fn externalize_expression_term(&self, term: QueryTerm) -> Result<ExpressionTerm, Infallible> {
+        tick();
         Ok(match term {
             QueryTerm::Known(number) => self.index.values[number as usize].clone(),
             QueryTerm::Made(term) => Rc::unwrap_or_clone(term).into(),
@@ -268,9 +234,8 @@ mod tests {
 
     fn term(graph: &QueryGraph, number: Option<u32>) -> Option<QueryTerm> {
         number.map(|number| {
-            let clock = Rc::new(Clock::new(None));
             let name = oxrdf::NamedNode::new_unchecked(format!("http://e/{number}"));
-            graph.dataset(&clock).internalize_term(name.into()).unwrap()
+            graph.dataset().internalize_term(name.into()).unwrap()
         })
     }
 
@@ -287,8 +252,7 @@ mod tests {
             let text: String =
                 triples.iter().map(|(s, p, o)| format!("<http://e/{s}> <http://e/{p}> <http://e/{o}> .\n")).collect();
             let graph = QueryGraph::from_graph(&Graph::parse(&text, RdfFormat::NTriples, None).unwrap());
-            let clock = Rc::new(Clock::new(None));
-            let dataset = graph.dataset(&clock);
+            let dataset = graph.dataset();
             let wanted = [term(&graph, s), term(&graph, p), term(&graph, o)];
             let found = dataset
                 .internal_quads_for_pattern(wanted[0].as_ref(), wanted[1].as_ref(), wanted[2].as_ref(), Some(None))
@@ -306,13 +270,5 @@ mod tests {
         let text = "<http://s> <http://p> 01, 1, 'x', 1.0e0 .";
         let graph = QueryGraph::from_graph(&Graph::parse(text, RdfFormat::Turtle, None).unwrap());
         assert_eq!(graph.len(), 3);
-    }
-
-    #[test]
-    fn an_expired_clock_stays_expired() {
-        let clock = Clock::new(Some(Instant::now()));
-        let failures = (0..2 * TICKS_PER_LOOK).filter(|_| clock.tick().is_err()).count();
-        assert_eq!(failures, usize::try_from(TICKS_PER_LOOK).unwrap() + 1);
-        assert!(clock.is_expired());
     }
 }

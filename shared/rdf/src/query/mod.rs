@@ -1,6 +1,7 @@
 //! SPARQL: reading what models write, and running it.
 
 mod bridge;
+mod clock;
 mod dataset;
 pub mod execute;
 pub mod iris;

@@ -94,7 +94,7 @@ pub fn prepare(
             },
             Refused::Grammar => {
                 // The position must be one of the text that the caller knows.
-                let error = names.parse(text).err().map_or_else(|| error.clone(), |error| error);
+                let error = names.parse(text).err().unwrap_or(error);
                 syntax_error(&tokens, &error)
             }
         }),
@@ -251,10 +251,17 @@ fn syntax_error(tokens: &Tokens<'_>, message: &str) -> QuerySyntaxError {
         .char_indices()
         .nth(column.saturating_sub(1))
         .map_or(source.len(), |(at, _)| line_start + at);
+    // The parser may stop inside a token; rdflib names the first word or character of what it cannot read.
     let token = tokens.list.iter().find(|token| token.range.end > byte);
-    let unexpected = token.map_or("", |token| &source[token.range.start.max(byte)..token.range.end]);
+    let byte = token.map_or(source.len(), |token| token.range.start);
+    let rest = &source[byte..];
+    let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let unexpected = &rest[..word.max(rest.chars().next().map_or(0, char::len_utf8))];
     let found = if unexpected.is_empty() { "end of text".to_owned() } else { format!("'{unexpected}'") };
-    let at = source[..byte].chars().count();
+    let before = &source[..byte];
+    let at = before.chars().count();
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     QuerySyntaxError {
         message: format!("Expected SelectQuery, found {found}  (at char {at}), (line:{line}, col:{column})"),
         unexpected: unexpected.to_owned(),
