@@ -48,7 +48,7 @@ impl SseParser {
                 rest = &rest[1..];
             }
         }
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
             let (head, tail) = rest.split_at(end);
             rest = match tail {
                 [b'\r', b'\n', after @ ..] => after,
