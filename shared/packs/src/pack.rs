@@ -196,17 +196,17 @@ impl Pack {
     }
 }
 
-/// Reads the task of a label: TOML, which people write, or JSON, which programs write.
+/// Reads the task of a label: TOML, which people write and which may refer to files, or JSON, which programs write.
 fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
     let (toml, json) = (format!("tasks/{label}.toml"), format!("tasks/{label}.json"));
-    let (path, mut value) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
+    let (path, value) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
         let value: Value = serde_json::from_str(parts.text(&json)?).map_err(|e| parts.invalid(&json, e))?;
         (json, value)
     } else {
-        let value: Value = toml::from_str(parts.text(&toml)?).map_err(|e| parts.invalid(&toml, e))?;
+        let mut value: Value = toml::from_str(parts.text(&toml)?).map_err(|e| parts.invalid(&toml, e))?;
+        include::resolve(&mut value, parts)?;
         (toml, value)
     };
-    include::resolve(&mut value, parts)?;
     let task: TaskData = serde_json::from_value(value).map_err(|e| parts.invalid(&path, e))?;
     if task.label != *label {
         return Err(parts.invalid(&path, format_args!("it holds the task `{}`", task.label)));

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use tasks::TaskData;
+
 use crate::error::PackError;
 use crate::manifest::{HEADER_PATH, Header, MANIFEST_PATH};
 
@@ -71,6 +73,26 @@ impl Parts {
     /// `pack.toml` is missing or not valid.
     pub fn header(&self) -> Result<Header, PackError> {
         toml::from_str(self.text(HEADER_PATH)?).map_err(|error| self.invalid(HEADER_PATH, error))
+    }
+
+    /// Adds `pack.toml`, for programs that put packs together.
+    ///
+    /// # Errors
+    /// There is one already.
+    pub fn insert_header(&mut self, header: &Header) -> Result<(), PackError> {
+        let text = toml::to_string(header).map_err(|error| self.invalid(HEADER_PATH, error))?;
+        self.insert(HEADER_PATH, text.into_bytes())
+    }
+
+    /// Adds a task as `tasks/LABEL.json`, for programs that put packs together. Its texts are taken as they are:
+    /// only tasks in TOML may refer to files.
+    ///
+    /// # Errors
+    /// The label is unacceptable as a path, or taken.
+    pub fn insert_task(&mut self, task: &TaskData) -> Result<(), PackError> {
+        let path = format!("tasks/{}.json", task.label);
+        let json = serde_json::to_vec_pretty(task).map_err(|error| self.invalid(&path, error))?;
+        self.insert(&path, json)
     }
 
     /// Reads all files below a directory. Hidden files and editors' backups (`*~`) are left out.
