@@ -31,4 +31,4 @@ pub use answers::{AnswerKey, AnswerModel, Ask, KnownCase, SimAnswer};
 pub use config::{ConfigError, ModelConfig, SimConfig};
 pub use faults::{FaultKind, FaultPlan, FaultRule, FaultWhen};
 pub use latency::Profile;
-pub use server::{SimHandle, SimStats, Simulator};
+pub use server::{SimHandle, SimStats, Simulator, StartError};

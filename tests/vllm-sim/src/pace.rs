@@ -16,6 +16,7 @@ use crate::metrics::{EndReason, ModelMetrics};
 /// An engine that runs by itself.
 pub(crate) struct Pacer {
     shared: Arc<Shared>,
+    caches_prefixes: bool,
 }
 
 struct Shared {
@@ -61,7 +62,12 @@ impl Pacer {
         });
         let driver = shared.clone();
         tasks.spawn(async move { stop.run_until_cancelled(driver.drive()).await });
-        Self { shared }
+        Self { shared, caches_prefixes: settings.caches_prefixes() }
+    }
+
+    /// See [`EngineSettings::caches_prefixes`].
+    pub(crate) fn caches_prefixes(&self) -> bool {
+        self.caches_prefixes
     }
 
     /// Hands a request to the engine.

@@ -260,7 +260,10 @@ async fn a_full_queue_refuses_as_vllm_does() {
 
 #[tokio::test]
 async fn cached_tokens_are_reported_when_asked_for() {
-    let model = ModelConfig { enable_prompt_tokens_details: true, profile: fixed(0.0), ..echo_model() };
+    let Profile::Custom(profile) = slow_model().profile else { panic!() };
+    let profile =
+        Profile::Custom(CustomProfile { prefill_per_token_ms: 0.01, decode_per_token_ms: 0.0, ..profile });
+    let model = ModelConfig { enable_prompt_tokens_details: true, profile, ..echo_model() };
     let sim = Sim::start(SimConfig::new(vec![model])).await;
     let prompt = "a long shared prefix ".repeat(20);
     let mut cached = Vec::new();

@@ -12,12 +12,14 @@ use crate::tokenizer::BYTES_PER_TOKEN;
 /// Tokens of one block, vLLM's default on GPUs.
 pub const BLOCK_TOKENS: u32 = 16;
 
+/// Bytes of text in one block.
+pub const BLOCK_BYTES: usize = BLOCK_TOKENS as usize * BYTES_PER_TOKEN;
+
 /// The hashes of a text's full blocks. Each covers all text before it, so equal hashes mean equal prefixes.
 pub fn block_hashes(text: &str) -> Vec<u64> {
-    let block = BLOCK_TOKENS as usize * BYTES_PER_TOKEN;
     let mut chain = DefaultHasher::new();
     text.as_bytes()
-        .chunks_exact(block)
+        .chunks_exact(BLOCK_BYTES)
         .map(|bytes| {
             chain.write(bytes);
             chain.finish()

@@ -23,6 +23,14 @@ pub struct EngineSettings {
     pub max_num_queued_reqs: Option<u32>,
 }
 
+impl EngineSettings {
+    /// Whether the prefix cache can save any time. Otherwise callers may leave the blocks' hashes out: the cache then
+    /// stays empty instead of filling up for nothing.
+    pub fn caches_prefixes(&self) -> bool {
+        self.law.prefill_per_token_ns > 0
+    }
+}
+
 /// Names a request within its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId(u64);

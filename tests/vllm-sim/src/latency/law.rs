@@ -39,7 +39,7 @@ impl Law {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// Answers at once and never queues: for measuring clients. The engine is left out altogether.
+    /// Answers at once and never queues: for measuring clients. The engine is left out altogether, its prefix cache too.
     #[default]
     Zero,
     /// An 8B model on one H100.
@@ -50,7 +50,7 @@ pub enum Profile {
     H10070bTp8,
     /// A small model on one L40S.
     L40s,
-    /// Every round takes the same time, whatever its length and the load.
+    /// Every round takes the same time, whatever its length and the load. Without prefix cache, as it would save nothing.
     Fixed {
         /// Time of one round in milliseconds, 0 to 3 600 000. A stream gets all its tokens at the end of it.
         round_ms: f64,

@@ -9,7 +9,8 @@ use tokio_util::task::TaskTracker;
 use super::answer::Answer;
 use crate::answers::AnswerModel;
 use crate::config::ModelConfig;
-use crate::latency::{Finished, Job, Load, blocks::block_hashes};
+use crate::latency::blocks::{BLOCK_BYTES, block_hashes};
+use crate::latency::{Finished, Job, Load};
 use crate::metrics::{EndReason, ModelMetrics, Served};
 use crate::pace::{Pacer, Ticket};
 use crate::tokenizer;
@@ -72,17 +73,10 @@ impl ServedModel {
             self.metrics.steps(u64::from(answer.tokens() - 1), 1);
             return Ok(Run::Instant);
         };
-        let mut text = if generation.chat {
-            tokenizer::render(&generation.messages)
-        } else {
-            generation.messages.iter().map(|message| message.content.as_str()).collect()
-        };
-        let in_prompt = block_hashes(&text).len();
-        text.extend(answer.reasoning.as_deref());
-        text.push_str(&answer.text);
-        let mut prompt_blocks = block_hashes(&text);
-        let answer_blocks = prompt_blocks.split_off(in_prompt);
-        let job = Job { prompt_tokens, output_tokens: answer.tokens(), prompt_blocks, answer_blocks };
+        let mut job = Job { prompt_tokens, output_tokens: answer.tokens(), ..Job::default() };
+        if pacer.caches_prefixes() {
+            (job.prompt_blocks, job.answer_blocks) = blocks(generation, answer);
+        }
         match pacer.submit(job) {
             Ok(ticket) => Ok(Run::Paced(ticket)),
             Err(_) => {
@@ -114,6 +108,21 @@ impl ServedModel {
         let _running = Hanging::new(&self.metrics);
         std::future::pending().await
     }
+}
+
+/// The hashes of the full blocks of the prompt, and of those that the answer fills.
+fn blocks(generation: &Generation, answer: &Answer) -> (Vec<u64>, Vec<u64>) {
+    let mut text = if generation.chat {
+        tokenizer::render(&generation.messages)
+    } else {
+        generation.messages.iter().map(|message| message.content.as_str()).collect()
+    };
+    let in_prompt = text.len() / BLOCK_BYTES;
+    text.extend(answer.reasoning.as_deref());
+    text.push_str(&answer.text);
+    let mut prompt = block_hashes(&text);
+    let answer = prompt.split_off(in_prompt);
+    (prompt, answer)
 }
 
 /// A request that a fault keeps unanswered.

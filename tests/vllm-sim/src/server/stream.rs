@@ -10,7 +10,7 @@ use super::body::{BrokenOff, break_off};
 use super::generate::usage;
 use super::model::{Run, ServedModel};
 use crate::latency::Finished;
-use crate::wire::chunk::{DONE, End, Head};
+use crate::wire::chunk::{DONE, End, Head, Template, Token};
 use crate::wire::request::Generation;
 
 /// How a stream ends.
@@ -34,6 +34,7 @@ pub(super) struct Streamer {
     answer: Answer,
     run: Run,
     head: Head,
+    template: Template,
     ending: Ending,
     /// Tokens sent.
     sent: u32,
@@ -55,7 +56,8 @@ impl Streamer {
         head: Head,
         ending: Ending,
     ) -> Self {
-        Self { model, generation, prompt_tokens, answer, run, head, ending, sent: 0, over: false }
+        let template = head.template();
+        Self { model, generation, prompt_tokens, answer, run, head, template, ending, sent: 0, over: false }
     }
 
     pub(super) fn into_stream(self) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send {
@@ -97,9 +99,14 @@ impl Streamer {
         }
         let tokens = self.answer.tokens_from(self.sent);
         for (number, token) in (self.sent + 1..=until).zip(tokens) {
-            let last =
-                End { finish_reason: &self.answer.finish, stop_reason: self.answer.stop_reason.as_deref() };
-            self.head.write_token(&mut out, token, (number == total).then_some(last));
+            match token {
+                Token::Content(text) if number < total => self.template.write_content(&mut out, text),
+                _ => {
+                    let stop_reason = self.answer.stop_reason.as_deref();
+                    let end = End { finish_reason: &self.answer.finish, stop_reason };
+                    self.head.write_token(&mut out, token, (number == total).then_some(end));
+                }
+            }
         }
         self.sent = until;
         if self.sent == total && matches!(self.ending, Ending::Complete | Ending::WithoutDone) {

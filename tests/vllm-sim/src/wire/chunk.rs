@@ -8,13 +8,21 @@ use super::{NULL, Null, SYSTEM_FINGERPRINT};
 /// The end of a stream.
 pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
 
-/// What the events of one stream have in common.
+/// What the events of one stream have in common, and replies in one piece too.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub(crate) chat: bool,
     pub(crate) id: String,
     pub(crate) created: u64,
     pub(crate) model: String,
+}
+
+/// The event of a content token before and after its text. All but the last of a stream differ in nothing else, and
+/// serialising each from scratch would be most of what a stream costs.
+#[derive(Debug)]
+pub(crate) struct Template {
+    before: Vec<u8>,
+    after: Vec<u8>,
 }
 
 /// How a stream's last token ended it.
@@ -95,6 +103,16 @@ struct CompletionChoice<'a> {
     token_ids: Null,
 }
 
+impl Template {
+    /// The same as [`Head::write_token`] writes for a content token that is not the last.
+    pub(crate) fn write_content(&self, out: &mut Vec<u8>, text: &str) {
+        out.extend_from_slice(&self.before);
+        // A string into memory: this cannot fail.
+        let _ = serde_json::to_writer(&mut *out, text);
+        out.extend_from_slice(&self.after);
+    }
+}
+
 impl Head {
     /// The event that opens a chat stream; completions have none.
     pub(crate) fn write_opening(&self, out: &mut Vec<u8>) {
@@ -111,6 +129,18 @@ impl Head {
             token_ids: None,
         };
         self.write(out, [choice], More::First { prompt_token_ids: NULL, prompt_text: NULL });
+    }
+
+    /// The mould of this stream's events.
+    pub(crate) fn template(&self) -> Template {
+        // Inside a JSON string quotes are escaped, so this can only be the field itself.
+        let field: &[u8] = if self.chat { b"\"content\":\"\"" } else { b"\"text\":\"\"" };
+        let mut before = Vec::new();
+        self.write_token(&mut before, Token::Content(""), None);
+        let at = before.windows(field.len()).position(|window| window == field).unwrap_or_default();
+        let after = before.split_off(at + field.len());
+        before.truncate(before.len() - 2);
+        Template { before, after }
     }
 
     /// The event of one token; the last one carries the end.
@@ -164,5 +194,25 @@ impl Head {
         // Text keys into memory: this cannot fail.
         let _ = serde_json::to_writer(&mut *out, &event);
         out.extend_from_slice(b"\n\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mould_gives_the_same_events() {
+        for chat in [true, false] {
+            let model = r#"a "content":"" "text":"" b"#.to_owned();
+            let head = Head { chat, id: "i".into(), created: 1, model };
+            let template = head.template();
+            for text in ["abcd", "\"\n\\", ""] {
+                let (mut slow, mut fast) = (Vec::new(), Vec::new());
+                head.write_token(&mut slow, Token::Content(text), None);
+                template.write_content(&mut fast, text);
+                assert_eq!(String::from_utf8(fast).unwrap(), String::from_utf8(slow).unwrap());
+            }
+        }
     }
 }
