@@ -3,6 +3,8 @@
 //! Every test gets a fresh [`Bench`]. Leases last an hour of the store's time, which the test moves in steps of
 //! forty minutes, so that the milliseconds which a real server's clock adds never decide an outcome.
 
+#![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -695,6 +697,20 @@ mod suite {
             store.add_units(&at, UnitId(1), &many).await.err(),
             store.lease(&at, &ask("w", &["m"], limits::MAX_UNITS_PER_LEASE + 1)).await.err(),
             store.lease(&at, &ask("", &["m"], 1)).await.err(),
+            store
+                .finish(
+                    &at,
+                    &[Fence {
+                        generation: at.generation,
+                        model: "m".into(),
+                        unit: UnitId(u64::MAX),
+                        attempt: 1,
+                    }],
+                )
+                .await
+                .err(),
+            store.requeue(&at, &[UnitId(u64::MAX)]).await.err(),
+            store.create_run(&RunSpec { ticket_floor: u64::MAX, ..spec("s") }).await.err(),
             store.tickets(&at, 0).await.err(),
             store.tickets(&at, limits::MAX_COMMITS_PER_CALL as u32 + 1).await.err(),
             store.dead_letters(&at, None, limits::MAX_DEAD_LETTERS_PER_PAGE + 1).await.err(),

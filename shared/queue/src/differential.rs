@@ -3,6 +3,8 @@
 //! Two stores never agree on generations, tickets and times, so these are compared by the order in which they
 //! were seen. Everything else must be equal, down to the order of lists.
 
+#![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
+
 use std::fmt::Write as _;
 use std::time::Duration;
 

@@ -16,11 +16,13 @@ pub mod commit;
 pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod differential;
+mod embedded;
 pub mod error;
 pub mod invariants;
 pub mod limits;
 mod local;
 mod memory;
+mod redis;
 pub mod run;
 pub mod store;
 #[cfg(feature = "test-support")]
@@ -33,6 +35,7 @@ pub use commit::{Commit, Committed, Verdict};
 pub use error::{Error, Result};
 pub use local::LocalStore;
 pub use memory::MemoryQueue;
+pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 pub use store::{QueueStore, Reply};
 pub use unit::{

@@ -8,13 +8,15 @@ use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
 use crate::commit::Commit;
 use crate::error::{Error, Result};
 use crate::run::RunSpec;
-use crate::unit::{LeaseRequest, NewUnit};
+use crate::unit::{Fence, LeaseRequest, NewUnit, UnitId};
 use crate::worker::Rate;
 
 /// Bytes of a run's, model's or worker's name, or of a rate bucket's.
 pub const MAX_NAME_BYTES: usize = 256;
 /// Bytes of one unit's payload. Payloads name dialogues, they do not hold prompts.
 pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
+/// Highest unit id, ticket and generation: the largest number that is exact in Lua, whose numbers are doubles.
+pub const MAX_NUMBER: u64 = (1 << 53) - 1;
 /// Dialogues of one unit.
 pub const MAX_DIALOGUES_PER_UNIT: u32 = 1_000;
 /// Units of one `add_units` call: about 1 MB of Redis traffic at usual payloads.
@@ -101,6 +103,8 @@ pub(crate) fn check_models(models: &[ModelLabel]) -> Result<()> {
 pub(crate) fn check_spec(spec: &RunSpec) -> Result<()> {
     check_run(&spec.run)?;
     check_name("plan hash", &spec.plan_hash)?;
+    check_number("generation floor", spec.generation_floor)?;
+    check_number("ticket floor", spec.ticket_floor)?;
     within("lease duration", MIN_LEASE, MAX_DURATION, spec.lease_for)?;
     if spec.max_strikes == 0 || spec.max_strikes > MAX_STRIKES {
         let why = format!("1 to {MAX_STRIKES} is allowed, not {}", spec.max_strikes);
@@ -131,8 +135,24 @@ pub(crate) fn check_lease(ask: &LeaseRequest) -> Result<()> {
     at_most("units of a lease call", MAX_UNITS_PER_LEASE as usize, ask.max_units as usize)
 }
 
-pub(crate) fn check_fences(count: usize) -> Result<()> {
-    at_most("fences of a call", MAX_FENCES_PER_CALL, count)
+pub(crate) fn check_fences(fences: &[Fence]) -> Result<()> {
+    at_most("fences of a call", MAX_FENCES_PER_CALL, fences.len())?;
+    fences.iter().try_for_each(|fence| {
+        check_model(&fence.model)?;
+        check_number("unit id", fence.unit.0)
+    })
+}
+
+pub(crate) fn check_unit_ids(units: &[UnitId]) -> Result<()> {
+    at_most("units of a call", MAX_FENCES_PER_CALL, units.len())?;
+    units.iter().try_for_each(|unit| check_number("unit id", unit.0))
+}
+
+fn check_number(what: &'static str, number: u64) -> Result<()> {
+    if number > MAX_NUMBER {
+        return Err(Error::Invalid { what, why: format!("at most {MAX_NUMBER} is allowed, not {number}") });
+    }
+    Ok(())
 }
 
 pub(crate) fn check_tickets(count: u32) -> Result<()> {
@@ -161,7 +181,10 @@ pub(crate) fn check_page(limit: u32) -> Result<()> {
 
 pub(crate) fn check_commits(commits: &[Commit]) -> Result<()> {
     at_most("records of a commit", MAX_COMMITS_PER_CALL, commits.len())?;
-    commits.iter().try_for_each(|commit| check_key(&commit.key))
+    commits.iter().try_for_each(|commit| {
+        check_key(&commit.key)?;
+        check_number("ticket", commit.record.ticket)
+    })
 }
 
 pub(crate) fn check_parking(model: &ModelLabel, parked_for: Duration) -> Result<()> {

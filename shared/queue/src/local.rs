@@ -4,6 +4,7 @@
 //! The memory model does not need that, and is run the same way so that there is one way.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
 use crate::commit::{Commit, Committed, Verdict};
+use crate::embedded::SqliteQueue;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::MemoryQueue;
@@ -96,6 +98,15 @@ impl LocalStore {
             }
             before = now.clone();
         })
+    }
+
+    /// A store in one SQLite file, created where there is none. Every operation is on disk before it returns.
+    /// Other processes may work with the same file.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened, is no queue, or was written by a version that this one does not know.
+    pub fn open(file: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::on_thread(SqliteQueue::open(file)?, clock, |_| {})
     }
 
     fn on_thread<Q: LocalQueue>(
@@ -183,24 +194,25 @@ impl QueueStore for LocalStore {
     ) -> Reply<'a, Renewal> {
         let input = limits::check_worker(worker)
             .and_then(|()| limits::check_models(models))
-            .and_then(|()| limits::check_fences(held.len()));
+            .and_then(|()| limits::check_fences(held));
         let (at, worker, models, held) = (at.clone(), worker.clone(), models.to_vec(), held.to_vec());
         self.call(input, move |queue, now| queue.renew(now, &at, &worker, &models, &held))
     }
 
     fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
         let (at, fences_) = (at.clone(), fences.to_vec());
-        self.call(limits::check_fences(fences.len()), move |queue, _| queue.release(&at, &fences_))
+        self.call(limits::check_fences(fences), move |queue, _| queue.release(&at, &fences_))
     }
 
     fn strike<'a>(&'a self, at: &'a RunRef, fence: &'a Fence, cause: &'a str) -> Reply<'a, Struck> {
+        let input = limits::check_fences(std::slice::from_ref(fence));
         let (at, fence, cause) = (at.clone(), fence.clone(), limits::shorten(cause).to_owned());
-        self.call(Ok(()), move |queue, now| queue.strike(now, &at, &fence, &cause))
+        self.call(input, move |queue, now| queue.strike(now, &at, &fence, &cause))
     }
 
     fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
         let (at, fences_) = (at.clone(), fences.to_vec());
-        self.call(limits::check_fences(fences.len()), move |queue, _| queue.finish(&at, &fences_))
+        self.call(limits::check_fences(fences), move |queue, _| queue.finish(&at, &fences_))
     }
 
     fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped> {
@@ -240,12 +252,12 @@ impl QueueStore for LocalStore {
 
     fn dead_letter<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<DeadLetter>> {
         let at = at.clone();
-        self.call(Ok(()), move |queue, _| queue.dead_letter(&at, unit))
+        self.call(limits::check_unit_ids(&[unit]), move |queue, _| queue.dead_letter(&at, unit))
     }
 
     fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64> {
         let (at, units_) = (at.clone(), units.to_vec());
-        self.call(limits::check_fences(units.len()), move |queue, _| queue.requeue(&at, &units_))
+        self.call(limits::check_unit_ids(units), move |queue, _| queue.requeue(&at, &units_))
     }
 
     fn park<'a>(
@@ -273,7 +285,7 @@ impl QueueStore for LocalStore {
     }
 
     fn workers(&self) -> Reply<'_, Vec<WorkerEntry>> {
-        self.call(Ok(()), |queue, now| queue.workers(now))
+        self.call(Ok(()), LocalQueue::workers)
     }
 
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool> {

@@ -44,10 +44,15 @@ pub enum RateReply {
 }
 
 impl Rate {
+    /// Microseconds in which one permit comes back.
+    pub(crate) fn interval_us(self) -> u64 {
+        60_000_000 / u64::from(self.per_minute)
+    }
+
     /// The bucket as one number (the generic cell rate algorithm, ITU-T I.371): `full_at_us` is when the bucket
     /// will be full again, in microseconds. Returns the reply and the new number.
     pub(crate) fn take(self, full_at_us: u64, now_us: u64, permits: u32) -> (RateReply, u64) {
-        let interval_us = 60_000_000 / u64::from(self.per_minute);
+        let interval_us = self.interval_us();
         let after_us = full_at_us.max(now_us) + u64::from(permits) * interval_us;
         let latest_us = now_us + u64::from(self.burst) * interval_us;
         if after_us <= latest_us {

@@ -1,5 +1,7 @@
 //! What tests of any store need: a store with its time in the test's hand.
 
+mod redis;
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use futures::future::{BoxFuture, ready};
 use crate::clock::ManualClock;
 use crate::local::LocalStore;
 use crate::store::QueueStore;
+
+pub use redis::{RedisServer, free_port, wait_until};
 
 /// Time that a test moves.
 pub trait Time: Send + Sync {
@@ -39,6 +43,15 @@ impl Bench {
         let clock = Arc::new(ManualClock::at(START_MS));
         let store = LocalStore::checked_memory(clock.clone()).expect("a thread for the memory store");
         Self { store: Arc::new(store), time: clock, guard: Box::new(()) }
+    }
+
+    /// A SQLite file in a folder that goes with the bench.
+    pub fn embedded() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let store =
+            LocalStore::open(&folder.path().join("queue.sqlite"), clock.clone()).expect("a new store");
+        Self { store: Arc::new(store), time: clock, guard: Box::new(folder) }
     }
 }
 

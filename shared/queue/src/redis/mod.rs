@@ -1,0 +1,600 @@
+//! The queue in Redis: streams with consumer groups, one stream per run and model, every operation one Lua script.
+//!
+//! Why scripts: an operation touches a stream, its pending-entries list and a few hashes, and must be seen as a whole
+//! by the coordinators beside this one. Why never a blocking read: it would hold a connection, and a read given up by
+//! the client still hands its unit to a consumer that does not know of it. Coordinators poll.
+
+mod keys;
+mod link;
+mod scripts;
+mod server;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use ::redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind, Value};
+use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+
+use crate::commit::{Commit, Committed, Verdict};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::local::millis;
+use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+use crate::store::{QueueStore, Reply};
+use crate::unit::{
+    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
+    Transition, UnitId,
+};
+use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+
+use link::{Link, Refused};
+use scripts::Answer;
+
+pub use link::RedisOptions;
+
+/// A queue in Redis 7 or Valkey: one server, a primary behind Sentinel, or a cluster.
+pub struct RedisStore {
+    link: Link,
+}
+
+impl RedisStore {
+    /// A store at this address. Nothing is connected yet: [`QueueStore::check`] does that.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for an address that cannot be read.
+    pub fn new(options: &RedisOptions) -> Result<Self> {
+        Ok(Self { link: Link::new(options)? })
+    }
+
+    async fn invoke(
+        &self,
+        name: &'static str,
+        script: &ScriptInvocation<'_>,
+        at: Option<&RunRef>,
+    ) -> Result<Answer> {
+        match self.link.invoke(script).await {
+            Ok(values) => Ok(Answer::new(name, values)),
+            Err(refused) => Err(explain(refused, at)),
+        }
+    }
+
+    async fn status(&self, run: &RunId) -> Result<Option<RunStatus>> {
+        let mut command = ::redis::cmd("HMGET");
+        command.arg(keys::run(run)).arg(STATUS_FIELDS);
+        let values = self.link.send(&command).await.map_err(|refused| explain(refused, None))?;
+        let values: Vec<Value> = ::redis::from_redis_value(values).map_err(|e| corrupt(&e.to_string()))?;
+        if values.contains(&Value::Nil) {
+            return Ok(None);
+        }
+        read_status(run, &mut Answer::new("HMGET", values)).map(Some)
+    }
+}
+
+const STATUS_FIELDS: &[&str] = &["generation", "plan_hash", "state", "next_unit", "lease_ms", "max_strikes"];
+
+fn read_status(run: &RunId, answer: &mut Answer) -> Result<RunStatus> {
+    Ok(RunStatus {
+        at: RunRef { run: run.clone(), generation: answer.read()? },
+        plan_hash: answer.read()?,
+        state: RunState::parse(&answer.read::<String>()?)?,
+        next_unit: UnitId(answer.read()?),
+        lease_for: Duration::from_millis(answer.read()?),
+        max_strikes: answer.read()?,
+    })
+}
+
+/// A call of a script on a run, in the caller's generation.
+fn call<'s>(script: &'s Script, at: &RunRef) -> ScriptInvocation<'s> {
+    let mut call = script.key(keys::run(&at.run));
+    call.arg(at.generation);
+    call
+}
+
+/// Adds the fences of this generation; the others are stale whatever the server says, and get 0 for an answer.
+fn add_fences(call: &mut ScriptInvocation<'_>, at: &RunRef, fences: &[Fence]) {
+    for fence in fences.iter().filter(|fence| fence.generation == at.generation) {
+        call.arg(fence.model.as_str()).arg(fence.unit.0).arg(fence.attempt);
+    }
+}
+
+fn transitions(mut answer: Answer, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+    let transition = |fence: &Fence| {
+        let held = fence.generation == at.generation && answer.read::<u8>()? == 1;
+        Ok(if held { Transition::Applied } else { Transition::Stale })
+    };
+    fences.iter().map(transition).collect()
+}
+
+fn read_lease(answer: &mut Answer, at: &RunRef, deadline_ms: u64) -> Result<Lease> {
+    let fence = Fence {
+        generation: at.generation,
+        model: ModelLabel::new(answer.read::<String>()?),
+        unit: UnitId(answer.read()?),
+        attempt: answer.read()?,
+    };
+    Ok(Lease { fence, dialogues: answer.read()?, payload: answer.read()?, deadline_ms })
+}
+
+fn write_record(record: Committed) -> String {
+    format!("{}{}", if record.scored { 's' } else { 'f' }, record.ticket)
+}
+
+fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
+    let text: String = answer.read()?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let (kind, ticket) = text.split_at_checked(1).unwrap_or_default();
+    match (kind, ticket.parse()) {
+        ("s", Ok(ticket)) => Ok(Some(Committed { scored: true, ticket })),
+        ("f", Ok(ticket)) => Ok(Some(Committed { scored: false, ticket })),
+        _ => Err(answer.corrupt(&format!("holds `{text}`, which is no record"))),
+    }
+}
+
+fn read_dead_letter(answer: &mut Answer) -> Result<DeadLetter> {
+    let unit = UnitId(answer.read()?);
+    let model = ModelLabel::new(answer.read::<String>()?);
+    let (dialogues, payload) = (answer.read()?, answer.read()?);
+    let lines: String = answer.read()?;
+    let strike = |line| {
+        serde_json::from_str(line).map_err(|error| answer.corrupt(&format!("has a bad strike: {error}")))
+    };
+    let strikes = lines.lines().map(strike).collect::<Result<Vec<Strike>>>()?;
+    Ok(DeadLetter { unit, model, dialogues, payload, strikes })
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::Corrupt { message: format!("Redis answered what was not asked: {what}") }
+}
+
+/// What a refusal means to the caller.
+fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
+    let error = match refused {
+        Refused::Queue(error) => return error,
+        Refused::Redis(error) => error,
+    };
+    match (error.code(), at) {
+        (Some("RUNGONE"), Some(at)) => Error::RunGone { run: at.run.clone() },
+        (Some("STALEGEN"), Some(at)) => stale(&error, at),
+        (Some("WORKERSFULL"), _) => {
+            let why = format!("at most {} are allowed at a time", limits::MAX_WORKERS);
+            Error::Invalid { what: "registered workers", why }
+        }
+        (Some("OOM"), _) => {
+            let message = "Redis has reached its `maxmemory`: raise it, or forget runs that are done".into();
+            Error::Full { message }
+        }
+        (Some("NOAUTH" | "WRONGPASS" | "NOPERM"), _) => unfit(&error),
+        (Some("WRONGTYPE"), _) => {
+            Error::Corrupt { message: format!("a key of the queue was overwritten: {error}") }
+        }
+        _ => match error.kind() {
+            ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => unfit(&error),
+            ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::CrossSlot)
+            | ErrorKind::UnexpectedReturnType => corrupt(&error.to_string()),
+            // Loading, failing over, read-only after a failover, resharding, network: all of them pass.
+            _ => Error::Unavailable { message: error.to_string() },
+        },
+    }
+}
+
+fn unfit(error: &RedisError) -> Error {
+    Error::Unfit { message: format!("Redis refused the login or a command: {error}") }
+}
+
+fn stale(error: &RedisError, at: &RunRef) -> Error {
+    let current = error.detail().and_then(|detail| detail.split_whitespace().next()?.parse().ok());
+    match current {
+        Some(current) => Error::StaleGeneration { run: at.run.clone(), given: at.generation, current },
+        None => corrupt(&error.to_string()),
+    }
+}
+
+impl QueueStore for RedisStore {
+    fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
+        Box::pin(async move {
+            limits::check_spec(spec)?;
+            // Named first: a name without a run is skipped by `runs`, a run without a name would be hidden.
+            let mut name = ::redis::cmd("SADD");
+            name.arg(keys::RUNS).arg(spec.run.as_str());
+            self.link.send(&name).await.map_err(|refused| explain(refused, None))?;
+            let mut call = scripts::CREATE.key(keys::run(&spec.run));
+            call.arg(&spec.plan_hash).arg(millis(spec.lease_for)).arg(spec.max_strikes);
+            call.arg(spec.generation_floor).arg(spec.ticket_floor);
+            let status = read_status(&spec.run, &mut self.invoke("create", &call, None).await?)?;
+            spec.check_joins(&status.plan_hash)?;
+            Ok(status)
+        })
+    }
+
+    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>> {
+        Box::pin(async move {
+            limits::check_run(run)?;
+            self.status(run).await
+        })
+    }
+
+    fn runs(&self) -> Reply<'_, Vec<RunStatus>> {
+        Box::pin(async move {
+            let mut members = ::redis::cmd("SMEMBERS");
+            members.arg(keys::RUNS);
+            let names = self.link.send(&members).await.map_err(|refused| explain(refused, None))?;
+            let mut names: Vec<String> =
+                ::redis::from_redis_value(names).map_err(|e| corrupt(&e.to_string()))?;
+            names.sort_unstable();
+            let mut runs = Vec::new();
+            for name in names {
+                runs.extend(self.status(&RunId::new(name)).await?);
+            }
+            Ok(runs)
+        })
+    }
+
+    fn set_state<'a>(&'a self, at: &'a RunRef, to: RunState) -> Reply<'a, RunState> {
+        Box::pin(async move {
+            let mut call = call(&scripts::SET_STATE, at);
+            call.arg(to.as_str());
+            for from in RunState::ALL.into_iter().filter(|from| from.may_become(to)) {
+                call.arg(from.as_str());
+            }
+            let mut answer = self.invoke("set_state", &call, Some(at)).await?;
+            let from = RunState::parse(&answer.read::<String>()?)?;
+            match answer.read()? {
+                1 => Ok(from),
+                _ => Err(Error::IllegalState { run: at.run.clone(), from, to }),
+            }
+        })
+    }
+
+    fn forget_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, bool> {
+        Box::pin(async move {
+            limits::check_run(run)?;
+            let call = scripts::FORGET.key(keys::run(run));
+            let there = self.invoke("forget", &call, None).await?.read::<u8>()? == 1;
+            let mut name = ::redis::cmd("SREM");
+            name.arg(keys::RUNS).arg(run.as_str());
+            self.link.send(&name).await.map_err(|refused| explain(refused, None))?;
+            Ok(there)
+        })
+    }
+
+    fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added> {
+        Box::pin(async move {
+            limits::check_units(units)?;
+            let mut call = call(&scripts::ADD_UNITS, at);
+            call.arg(first.0);
+            for unit in units {
+                call.arg(unit.model.as_str()).arg(unit.dialogues).arg(&unit.payload);
+            }
+            let mut answer = self.invoke("add_units", &call, Some(at)).await?;
+            Ok(Added { applied: answer.read::<u8>()? == 1, next: UnitId(answer.read()?) })
+        })
+    }
+
+    fn lease<'a>(&'a self, at: &'a RunRef, ask: &'a LeaseRequest) -> Reply<'a, Vec<Lease>> {
+        Box::pin(async move {
+            limits::check_lease(ask)?;
+            let mut call = call(&scripts::LEASE, at);
+            call.arg(ask.worker.as_str()).arg(ask.max_units);
+            for model in &ask.models {
+                call.arg(model.as_str());
+            }
+            let mut answer = self.invoke("lease", &call, Some(at)).await?;
+            let deadline_ms = answer.read()?;
+            answer.read_all(|answer| read_lease(answer, at, deadline_ms))
+        })
+    }
+
+    fn renew<'a>(
+        &'a self,
+        at: &'a RunRef,
+        worker: &'a WorkerId,
+        models: &'a [ModelLabel],
+        held: &'a [Fence],
+    ) -> Reply<'a, Renewal> {
+        Box::pin(async move {
+            limits::check_worker(worker)?;
+            limits::check_models(models)?;
+            limits::check_fences(held)?;
+            let mut labels: Vec<_> = models.iter().chain(held.iter().map(|fence| &fence.model)).collect();
+            labels.sort_unstable();
+            labels.dedup();
+            let mut call = call(&scripts::RENEW, at);
+            call.arg(worker.as_str()).arg(labels.len());
+            for label in labels {
+                call.arg(label.as_str());
+            }
+            add_fences(&mut call, at, held);
+            let mut answer = self.invoke("renew", &call, Some(at)).await?;
+            let state = RunState::parse(&answer.read::<String>()?)?;
+            let deadline_ms = answer.read()?;
+            let renewed = answer.read_all(|answer| read_lease(answer, at, deadline_ms))?;
+            let lost =
+                held.iter().filter(|fence| !renewed.iter().any(|lease| lease.fence == **fence)).cloned();
+            let lost = lost.collect();
+            // A unit holds at least one dialogue, so none means that the worker reported the lease.
+            let unreported = renewed.into_iter().filter(|lease| lease.dialogues > 0).collect();
+            Ok(Renewal { state, lost, unreported, deadline_ms })
+        })
+    }
+
+    fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
+        Box::pin(async move {
+            limits::check_fences(fences)?;
+            let mut call = call(&scripts::RELEASE, at);
+            add_fences(&mut call, at, fences);
+            transitions(self.invoke("release", &call, Some(at)).await?, at, fences)
+        })
+    }
+
+    fn strike<'a>(&'a self, at: &'a RunRef, fence: &'a Fence, cause: &'a str) -> Reply<'a, Struck> {
+        Box::pin(async move {
+            limits::check_fences(std::slice::from_ref(fence))?;
+            // Another generation's fence is stale, but a run that is gone must say so all the same: the script is
+            // asked about attempt 0, which no lease ever has.
+            let attempt = if fence.generation == at.generation { fence.attempt } else { 0 };
+            let mut call = call(&scripts::STRIKE, at);
+            call.arg(fence.model.as_str()).arg(fence.unit.0).arg(attempt).arg(limits::shorten(cause));
+            let mut answer = self.invoke("strike", &call, Some(at)).await?;
+            match answer.read::<String>()?.as_str() {
+                "stale" => Ok(Struck::Stale),
+                "requeued" => Ok(Struck::Requeued),
+                "dead" => Ok(Struck::Dead),
+                other => Err(answer.corrupt(&format!("is `{other}`"))),
+            }
+        })
+    }
+
+    fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
+        Box::pin(async move {
+            limits::check_fences(fences)?;
+            let mut call = call(&scripts::FINISH, at);
+            add_fences(&mut call, at, fences);
+            transitions(self.invoke("finish", &call, Some(at)).await?, at, fences)
+        })
+    }
+
+    fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped> {
+        Box::pin(async move {
+            let worker = match whose {
+                Reap::Expired => "",
+                Reap::Worker(worker) => {
+                    limits::check_worker(worker)?;
+                    worker.as_str()
+                }
+            };
+            let mut call = call(&scripts::REAP, at);
+            call.arg(worker).arg(limits::MAX_REAPED_PER_MODEL).arg(whose.cause());
+            let mut answer = self.invoke("reap", &call, Some(at)).await?;
+            let more = answer.read::<u8>()? == 1;
+            let mut struck = answer.read_all(|answer| {
+                Ok((answer.read::<String>()?, UnitId(answer.read()?), answer.read::<u8>()? == 1))
+            })?;
+            // A set of models has no order of its own.
+            struck.sort_unstable();
+            let mut reaped = Reaped { more, ..Reaped::default() };
+            for (_, unit, dead) in struck {
+                if dead { reaped.dead.push(unit) } else { reaped.requeued.push(unit) }
+            }
+            Ok(reaped)
+        })
+    }
+
+    fn tickets<'a>(&'a self, at: &'a RunRef, count: u32) -> Reply<'a, Range<u64>> {
+        Box::pin(async move {
+            limits::check_tickets(count)?;
+            let mut call = call(&scripts::TICKETS, at);
+            call.arg(count);
+            let first: u64 = self.invoke("tickets", &call, Some(at)).await?.read()?;
+            Ok(first..first + u64::from(count))
+        })
+    }
+
+    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<Verdict>> {
+        Box::pin(async move {
+            limits::check_commits(commits)?;
+            let mut call = call(&scripts::COMMIT, at);
+            for Commit { key, record } in commits {
+                call.arg(key.model.as_str())
+                    .arg(keys::cell(key))
+                    .arg(key.iteration)
+                    .arg(write_record(*record));
+            }
+            self.invoke("commit", &call, Some(at)).await?.read_all(|answer| {
+                let verdict: String = answer.read()?;
+                match (verdict.as_str(), read_record(answer)?) {
+                    ("first", _) => Ok(Verdict::First),
+                    ("repeated", _) => Ok(Verdict::Repeated),
+                    ("supersedes", Some(other)) => Ok(Verdict::Supersedes(other)),
+                    ("loses", Some(other)) => Ok(Verdict::Loses(other)),
+                    _ => Err(answer.corrupt(&format!("is `{verdict}`"))),
+                }
+            })
+        })
+    }
+
+    fn committed<'a>(
+        &'a self,
+        at: &'a RunRef,
+        keys_: &'a [DialogueKey],
+    ) -> Reply<'a, Vec<Option<Committed>>> {
+        Box::pin(async move {
+            limits::check_keys(keys_)?;
+            let mut call = call(&scripts::COMMITTED, at);
+            for key in keys_ {
+                call.arg(keys::cell(key)).arg(key.iteration);
+            }
+            self.invoke("committed", &call, Some(at)).await?.read_all(read_record)
+        })
+    }
+
+    fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>> {
+        Box::pin(async move {
+            let call = call(&scripts::COUNTS, at);
+            let mut models = self.invoke("counts", &call, Some(at)).await?.read_all(|answer| {
+                let model = ModelLabel::new(answer.read::<String>()?);
+                let [added, pending, leased, dead, backlog_dialogues, scored, failed, until_ms] = {
+                    let mut numbers = [0_u64; 8];
+                    for number in &mut numbers {
+                        *number = answer.read()?;
+                    }
+                    numbers
+                };
+                let reason: String = answer.read()?;
+                let parked = (until_ms > 0).then_some(Parked { reason, until_ms });
+                let done = added - pending - leased - dead;
+                Ok(ModelCounts {
+                    model,
+                    added,
+                    pending,
+                    leased,
+                    dead,
+                    done,
+                    backlog_dialogues,
+                    scored,
+                    failed,
+                    parked,
+                })
+            })?;
+            models.sort_unstable_by(|a, b| a.model.cmp(&b.model));
+            Ok(models)
+        })
+    }
+
+    fn dead_letters<'a>(
+        &'a self,
+        at: &'a RunRef,
+        after: Option<UnitId>,
+        limit: u32,
+    ) -> Reply<'a, Vec<DeadLetter>> {
+        Box::pin(async move {
+            limits::check_page(limit)?;
+            let lowest = after.map_or_else(|| "-inf".to_owned(), |after| format!("({after}"));
+            let mut call = call(&scripts::DEAD_LETTERS, at);
+            call.arg(lowest).arg("+inf").arg(limit);
+            self.invoke("dead_letters", &call, Some(at)).await?.read_all(read_dead_letter)
+        })
+    }
+
+    fn dead_letter<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<DeadLetter>> {
+        Box::pin(async move {
+            limits::check_unit_ids(&[unit])?;
+            let mut call = call(&scripts::DEAD_LETTERS, at);
+            call.arg(unit.0).arg(unit.0).arg(1);
+            Ok(self.invoke("dead_letters", &call, Some(at)).await?.read_all(read_dead_letter)?.pop())
+        })
+    }
+
+    fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64> {
+        Box::pin(async move {
+            limits::check_unit_ids(units)?;
+            let mut call = call(&scripts::REQUEUE, at);
+            for unit in units {
+                call.arg(unit.0);
+            }
+            self.invoke("requeue", &call, Some(at)).await?.read()
+        })
+    }
+
+    fn park<'a>(
+        &'a self,
+        at: &'a RunRef,
+        model: &'a ModelLabel,
+        parked_for: Duration,
+        reason: &'a str,
+    ) -> Reply<'a, ()> {
+        Box::pin(async move {
+            limits::check_parking(model, parked_for)?;
+            let mut call = call(&scripts::PARK, at);
+            call.arg(model.as_str()).arg(millis(parked_for)).arg(limits::shorten(reason));
+            self.invoke("park", &call, Some(at)).await.map(|_| ())
+        })
+    }
+
+    fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()> {
+        Box::pin(async move {
+            limits::check_model(model)?;
+            let mut call = call(&scripts::UNPARK, at);
+            call.arg(model.as_str());
+            self.invoke("unpark", &call, Some(at)).await.map(|_| ())
+        })
+    }
+
+    fn heartbeat<'a>(&'a self, worker: &'a WorkerId, info: &'a [u8], ttl: Duration) -> Reply<'a, Orders> {
+        Box::pin(async move {
+            limits::check_heartbeat(worker, info, ttl)?;
+            let mut call = scripts::HEARTBEAT.key(&keys::WORKERS);
+            call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::MAX_WORKERS);
+            let drain = self.invoke("heartbeat", &call, None).await?.read::<u8>()? == 1;
+            Ok(Orders { drain })
+        })
+    }
+
+    fn workers(&self) -> Reply<'_, Vec<WorkerEntry>> {
+        Box::pin(async move {
+            let call = scripts::WORKERS.key(&keys::WORKERS);
+            let mut workers = self.invoke("workers", &call, None).await?.read_all(|answer| {
+                Ok(WorkerEntry {
+                    worker: WorkerId::new(answer.read::<String>()?),
+                    info: answer.read()?,
+                    seen_ms: answer.read()?,
+                    draining: answer.read::<u8>()? == 1,
+                })
+            })?;
+            workers.sort_unstable_by(|a, b| a.worker.cmp(&b.worker));
+            Ok(workers)
+        })
+    }
+
+    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool> {
+        Box::pin(async move {
+            limits::check_worker(worker)?;
+            let mut call = scripts::DRAIN_WORKER.key(&keys::WORKERS);
+            call.arg(worker.as_str());
+            Ok(self.invoke("drain_worker", &call, None).await?.read::<u8>()? == 1)
+        })
+    }
+
+    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        Box::pin(async move {
+            limits::check_worker(worker)?;
+            let mut call = scripts::DEREGISTER.key(&keys::WORKERS);
+            call.arg(worker.as_str());
+            self.invoke("deregister", &call, None).await.map(|_| ())
+        })
+    }
+
+    fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply> {
+        Box::pin(async move {
+            limits::check_rate(bucket, rate, permits)?;
+            let mut call = scripts::TAKE_RATE.key(keys::rate(bucket));
+            call.arg(rate.interval_us()).arg(rate.burst).arg(permits);
+            let wait_ms = self.invoke("take_rate", &call, None).await?.read()?;
+            Ok(if wait_ms == 0 { RateReply::Granted } else { RateReply::Wait { ms: wait_ms } })
+        })
+    }
+
+    fn check(&self) -> Reply<'_, Vec<String>> {
+        Box::pin(async move {
+            let info =
+                self.link.send(&::redis::cmd("INFO")).await.map_err(|refused| explain(refused, None))?;
+            let through_cluster = matches!(self.link, Link::Cluster(_));
+            let nodes: Vec<String> = match info {
+                // A cluster answers once per node: pairs of its address and its information.
+                Value::Map(nodes) => {
+                    let text =
+                        |(_, info)| ::redis::from_redis_value(info).map_err(|e| corrupt(&e.to_string()));
+                    nodes.into_iter().map(text).collect::<Result<_>>()?
+                }
+                one => vec![::redis::from_redis_value(one).map_err(|e| corrupt(&e.to_string()))?],
+            };
+            let mut warnings = Vec::new();
+            for node in nodes {
+                warnings.extend(server::judge(&node, through_cluster)?);
+            }
+            warnings.dedup();
+            Ok(warnings)
+        })
+    }
+}

@@ -1,0 +1,3 @@
+-- ARGV: worker.
+remove(ARGV[1])
+return {}

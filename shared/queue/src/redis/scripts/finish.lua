@@ -1,0 +1,15 @@
+-- ARGV: generation, then model, unit and attempt of each fence. Returns 1 for each that held.
+local reply = {}
+for i = 2, #ARGV, 3 do
+  local model, unit = ARGV[i], ARGV[i + 1]
+  local held = holder(model, unit, ARGV[i + 2])
+  if held then
+    add_backlog(model, unit, -1)
+    redis.call('XACK', work(model), 'w', entry(unit))
+    redis.call('XDEL', work(model), entry(unit))
+    redis.call('HDEL', prefix .. 'attempts', unit)
+    redis.call('HDEL', prefix .. 'strikes', unit)
+  end
+  reply[#reply + 1] = held and 1 or 0
+end
+return reply

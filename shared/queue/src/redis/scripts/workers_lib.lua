@@ -1,0 +1,18 @@
+-- The registered workers. KEYS: `kgf-workers:{all}:` followed by
+-- 1 expiry    sorted set: worker by the time at which its registration ends, in ms
+-- 2 info      hash: worker -> what it says about itself
+-- 3 seen      hash: worker -> when it last did, in ms
+-- 4 draining  set of the workers that were asked to drain
+local function digits(number) return string.format('%.0f', number) end
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local function remove(worker)
+  redis.call('ZREM', KEYS[1], worker)
+  redis.call('HDEL', KEYS[2], worker)
+  redis.call('HDEL', KEYS[3], worker)
+  redis.call('SREM', KEYS[4], worker)
+end
+
+for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', digits(now))) do remove(worker) end

@@ -1,0 +1,212 @@
+//! Real Redis servers for tests: started on a free port, stopped by their own process id when dropped.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::{BoxFuture, ready};
+use redis::{Cmd, FromRedisValue, Script};
+use tempfile::TempDir;
+
+use super::{Bench, Time};
+use crate::local::millis;
+use crate::redis::{RedisOptions, RedisStore};
+
+/// How long a server may take to answer its first ping, or a cluster to agree. Reached only where something is
+/// broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A `redis-server`, or a `valkey-server`, of the test's own.
+pub struct RedisServer {
+    program: PathBuf,
+    arguments: Vec<String>,
+    port: u16,
+    folder: TempDir,
+    process: Child,
+}
+
+impl RedisServer {
+    /// A server that keeps nothing on disk. `None`, said aloud, where this machine has no such program.
+    pub fn start() -> Option<Self> {
+        Self::start_with(&["--save", "", "--appendonly", "no"])
+    }
+
+    /// A server with these arguments beside its port and its folder.
+    pub fn start_with(arguments: &[&str]) -> Option<Self> {
+        let Some(program) = ["redis-server", "valkey-server"].into_iter().find_map(find_program) else {
+            eprintln!("SKIPPED: neither redis-server nor valkey-server is installed");
+            return None;
+        };
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
+        let mut folder = tempfile::tempdir().expect("a temporary folder");
+        // Another process may take the port between our letting go of it and the server's taking it. The server then
+        // ends at once, and the next port is tried.
+        for _ in 0..8 {
+            let port = free_port();
+            let process = spawn(&program, &arguments, port, &folder);
+            let mut server =
+                Self { program: program.clone(), arguments: arguments.clone(), port, folder, process };
+            if server.wait_until_ready() {
+                return Some(server);
+            }
+            folder = server.into_folder();
+        }
+        panic!("no redis-server came up on eight ports");
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.port)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Sends a command, blocking: tests have time.
+    pub fn send<T: FromRedisValue>(&self, command: &Cmd) -> T {
+        let mut connection = self.connection().expect("the server answers");
+        command.query(&mut connection).expect("the server takes the command")
+    }
+
+    /// Sends a command given in words.
+    pub fn say<T: FromRedisValue>(&self, words: &str) -> T {
+        let mut words = words.split_whitespace();
+        let mut command = redis::cmd(words.next().expect("a command"));
+        words.for_each(|word| {
+            command.arg(word);
+        });
+        self.send(&command)
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(&mut self) {
+        // It may have ended by itself; either way it is gone afterwards.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts it again on its port, with what it kept.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.process = spawn(&self.program, &self.arguments, self.port, &self.folder);
+        assert!(self.wait_until_ready(), "redis-server came up again");
+    }
+
+    fn connection(&self) -> redis::RedisResult<redis::Connection> {
+        redis::Client::open(self.url())?.get_connection_with_timeout(PATIENCE)
+    }
+
+    /// Whether it answers; false if it ended instead.
+    fn wait_until_ready(&mut self) -> bool {
+        wait_until("redis-server answers", || {
+            let ended = self.process.try_wait().expect("a child of ours").is_some();
+            ended || self.connection().is_ok_and(|mut c| redis::cmd("PING").query::<String>(&mut c).is_ok())
+        });
+        self.process.try_wait().expect("a child of ours").is_none()
+    }
+
+    fn into_folder(mut self) -> TempDir {
+        self.kill();
+        std::mem::replace(&mut self.folder, tempfile::tempdir().expect("a temporary folder"))
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(program: &PathBuf, arguments: &[String], port: u16, folder: &TempDir) -> Child {
+    Command::new(program)
+        .args(["--bind", "127.0.0.1", "--maxmemory-policy", "noeviction", "--port", &port.to_string()])
+        .args(arguments)
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("redis-server starts")
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A port that nobody listened on a moment ago.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+/// Waits for an event by looking again and again.
+///
+/// # Panics
+/// After thirty seconds: then it will not come.
+pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !happened() {
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The time of Redis servers: nothing waits, everything in them grows older.
+struct RedisTime {
+    urls: Vec<String>,
+}
+
+impl Time for RedisTime {
+    fn advance(&self, by: Duration) -> BoxFuture<'_, ()> {
+        let age = Script::new(include_str!("age.lua"));
+        for url in &self.urls {
+            let mut connection = redis::Client::open(url.as_str())
+                .and_then(|client| client.get_connection())
+                .expect("a connection");
+            let aged: redis::RedisResult<()> = age.arg(millis(by)).invoke(&mut connection);
+            aged.expect("everything grows older");
+        }
+        Box::pin(ready(()))
+    }
+}
+
+impl Bench {
+    /// A Redis server of its own, `None` where there is none to be had.
+    pub fn redis() -> Option<Self> {
+        let server = RedisServer::start()?;
+        let store = RedisStore::new(&RedisOptions::new(server.url())).expect("a fine address");
+        let time = RedisTime { urls: vec![server.url()] };
+        Some(Self { store: Arc::new(store), time: Arc::new(time), guard: Box::new(server) })
+    }
+
+    /// A Redis Cluster of two nodes, each with half of the slots. Call it within a runtime.
+    pub fn redis_cluster() -> Option<Self> {
+        let node = || {
+            // The usual bus port, port + 10000, may lie above the last port there is.
+            let bus = free_port().to_string();
+            RedisServer::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus])
+        };
+        let nodes = [node()?, node()?];
+        for (node, slots) in nodes.iter().zip(["0 8191", "8192 16383"]) {
+            node.say::<()>(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        }
+        nodes[1].say::<()>("CONFIG SET cluster-node-timeout 2000");
+        nodes[0].say::<()>("CLUSTER SET-CONFIG-EPOCH 1");
+        nodes[1].say::<()>("CLUSTER SET-CONFIG-EPOCH 2");
+        let bus: String = nodes[1].say::<Vec<String>>("CONFIG GET cluster-port").remove(1);
+        nodes[0].say::<()>(&format!("CLUSTER MEET 127.0.0.1 {} {bus}", nodes[1].port()));
+        for node in &nodes {
+            wait_until("the cluster agrees", || {
+                let info: String = node.say("CLUSTER INFO");
+                info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:2")
+            });
+        }
+        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
+        let store = RedisStore::new(&RedisOptions::new(url)).expect("a fine address");
+        let time = RedisTime { urls: nodes.iter().map(RedisServer::url).collect() };
+        Some(Self { store: Arc::new(store), time: Arc::new(time), guard: Box::new(nodes) })
+    }
+}

@@ -1,0 +1,239 @@
+//! Redis under the conformance suite, against the memory model, and through what only a server can go through.
+
+#![expect(clippy::unwrap_used, reason = "the helpers below are test code as well")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use queue::testing::{Bench, RedisServer, block_on, free_port, wait_until};
+use queue::{
+    Commit, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions, RedisStore, RunRef,
+    RunSpec, Transition, UnitId, Verdict,
+};
+
+async fn open() -> Option<Bench> {
+    Bench::redis()
+}
+
+queue::conformance_suite!(open);
+
+#[test]
+fn random_sequences_agree_with_the_memory_model() {
+    if Bench::redis().is_some() {
+        queue::differential::compare_with_the_model(60, || {
+            Bench::redis().expect("a server, as a moment ago")
+        });
+    }
+}
+
+fn store(url: impl Into<String>) -> RedisStore {
+    RedisStore::new(&RedisOptions::new(url)).unwrap()
+}
+
+fn spec(lease_for: Duration) -> RunSpec {
+    RunSpec {
+        run: "r".into(),
+        plan_hash: "plan".into(),
+        lease_for,
+        max_strikes: 3,
+        generation_floor: 0,
+        ticket_floor: 0,
+    }
+}
+
+async fn filled(store: &dyn QueueStore, lease_for: Duration, units: u8) -> RunRef {
+    let at = store.create_run(&spec(lease_for)).await.unwrap().at;
+    let unit = |i| NewUnit { model: "m".into(), dialogues: 10, payload: vec![i] };
+    let units: Vec<_> = (0..units).map(unit).collect();
+    store.add_units(&at, UnitId(0), &units).await.unwrap();
+    at
+}
+
+fn ask(worker: &str) -> LeaseRequest {
+    LeaseRequest { worker: worker.into(), models: vec!["m".into()], max_units: 1 }
+}
+
+const LONG: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn two_coordinators_share_one_queue() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        let stores: [Arc<dyn QueueStore>; 2] = [Arc::new(store(server.url())), Arc::new(store(server.url()))];
+        let at = filled(&*stores[0], LONG, 100).await;
+        assert_eq!(stores[1].create_run(&spec(LONG)).await.unwrap().at, at);
+        let work = |index: usize| {
+            let (store, at) = (stores[index % 2].clone(), at.clone());
+            async move {
+                let mut done = 0;
+                loop {
+                    let leases = store.lease(&at, &ask(&format!("w{index}"))).await.unwrap();
+                    let Some(lease) = leases.first() else { return done };
+                    let ticket = store.tickets(&at, 1).await.unwrap().start;
+                    let key = domain::DialogueKey {
+                        model: "m".into(),
+                        task: "t".into(),
+                        iteration: u32::try_from(lease.fence.unit.0).unwrap(),
+                    };
+                    let commit = Commit { key, record: Committed { scored: true, ticket } };
+                    assert_eq!(store.commit(&at, &[commit]).await.unwrap(), [Verdict::First]);
+                    let fence = std::slice::from_ref(&lease.fence);
+                    assert_eq!(store.finish(&at, fence).await.unwrap(), [Transition::Applied]);
+                    done += 1;
+                }
+            }
+        };
+        let done: Vec<u32> = futures::future::join_all((0..8).map(work)).await;
+        assert_eq!(done.iter().sum::<u32>(), 100);
+        let counts = stores[1].counts(&at).await.unwrap().remove(0);
+        assert_eq!((counts.done, counts.scored, counts.backlog_dialogues), (100, 100, 0));
+    });
+}
+
+#[test]
+fn a_lease_expires_by_the_servers_clock() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        let store = store(server.url());
+        let at = filled(&store, Duration::from_millis(50), 1).await;
+        let held = store.lease(&at, &ask("a")).await.unwrap();
+        // However long this takes: the lease does expire, and is taken over once.
+        let reaped = loop {
+            let reaped = store.reap(&at, &Reap::Expired).await.unwrap();
+            if !reaped.requeued.is_empty() {
+                break reaped;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        assert_eq!(reaped.requeued, [UnitId(0)]);
+        assert_eq!(store.finish(&at, &[held[0].fence.clone()]).await.unwrap(), [Transition::Stale]);
+        let again = store.lease(&at, &ask("b")).await.unwrap();
+        assert_eq!((again[0].fence.attempt, again[0].payload.as_slice()), (2, [0].as_slice()));
+    });
+}
+
+#[test]
+fn a_flushed_redis_is_noticed_and_leases_of_before_are_stale() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        let store = store(server.url());
+        let old = filled(&store, LONG, 1).await;
+        let held = store.lease(&old, &ask("a")).await.unwrap().remove(0).fence;
+        let ticket = store.tickets(&old, 5).await.unwrap().end;
+        server.say::<()>("FLUSHALL");
+        let record = Committed { scored: true, ticket };
+        let key = domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 };
+        let commit = [Commit { key, record }];
+        assert!(matches!(store.commit(&old, &commit).await, Err(Error::RunGone { .. })));
+        assert!(matches!(store.lease(&old, &ask("a")).await, Err(Error::RunGone { .. })));
+        assert_eq!(store.runs().await.unwrap(), []);
+        // Nothing was recorded, so nothing but the server's clock tells the generations apart.
+        let new = filled(&store, LONG, 1).await;
+        assert!(new.generation > old.generation);
+        assert!(store.tickets(&new, 1).await.unwrap().start >= ticket);
+        assert_eq!(store.lease(&new, &ask("b")).await.unwrap().len(), 1);
+        assert_eq!(store.finish(&new, &[held]).await.unwrap(), [Transition::Stale]);
+        assert_eq!(store.commit(&new, &commit).await.unwrap(), [Verdict::First]);
+    });
+}
+
+#[test]
+fn a_killed_redis_comes_back_with_what_it_kept() {
+    let arguments = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
+    let Some(mut server) = RedisServer::start_with(&arguments) else { return };
+    block_on(async {
+        let store = store(server.url());
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+        let at = filled(&store, LONG, 2).await;
+        let held = store.lease(&at, &ask("a")).await.unwrap();
+        server.kill();
+        let away = store.lease(&at, &ask("a")).await.unwrap_err();
+        assert!(matches!(away, Error::Unavailable { .. }), "{away}");
+        assert_eq!(away.retry(), domain::RetryAdvice::Transient);
+        server.restart();
+        let renewal = store.renew(&at, &"a".into(), &[], &[held[0].fence.clone()]).await.unwrap();
+        assert_eq!((renewal.lost, renewal.unreported), (vec![], vec![]));
+        let next = store.lease(&at, &ask("b")).await.unwrap();
+        assert_eq!(next[0].fence.unit, UnitId(1));
+    });
+}
+
+#[test]
+fn scripts_are_loaded_again_where_the_server_forgot_them() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        let store = store(server.url());
+        let at = filled(&store, LONG, 2).await;
+        assert_eq!(store.lease(&at, &ask("a")).await.unwrap().len(), 1);
+        server.say::<()>("SCRIPT FLUSH");
+        assert_eq!(store.lease(&at, &ask("a")).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn an_unfit_server_is_refused_with_what_to_do() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        let store = store(server.url());
+        let warnings = store.check().await.unwrap();
+        assert!(warnings.len() == 1 && warnings[0].contains("appendonly yes"), "{warnings:?}");
+        server.say::<()>("CONFIG SET maxmemory-policy allkeys-lru");
+        let refused = store.check().await.unwrap_err().to_string();
+        assert!(refused.contains("allkeys-lru") && refused.contains("noeviction"), "{refused}");
+        server.say::<()>("CONFIG SET maxmemory-policy noeviction");
+        let at = filled(&store, LONG, 1).await;
+        server.say::<()>("CONFIG SET maxmemory 1");
+        let unit = NewUnit { model: "m".into(), dialogues: 1, payload: vec![0; 1_000] };
+        let full = store.add_units(&at, UnitId(1), &[unit]).await.unwrap_err();
+        assert!(matches!(full, Error::Full { .. }), "{full}");
+        server.say::<()>("CONFIG SET maxmemory 0");
+        assert_eq!(store.run(&at.run).await.unwrap().unwrap().next_unit, UnitId(1));
+    });
+}
+
+#[test]
+fn a_user_with_few_rights_is_enough() {
+    let Some(server) = RedisServer::start() else { return };
+    block_on(async {
+        // The rule that docs/queue.md gives.
+        let rights = "on >s3cret ~kgf* -@all +@read +@write +@scripting +@connection +info +time +unwatch";
+        server.say::<()>(&format!("ACL SETUSER fleet {rights}"));
+        let login = |password: &str| format!("redis://fleet:{password}@127.0.0.1:{}", server.port());
+        let restricted = store(login("s3cret"));
+        restricted.check().await.unwrap();
+        let at = filled(&restricted, LONG, 1).await;
+        assert_eq!(restricted.lease(&at, &ask("a")).await.unwrap().len(), 1);
+        restricted.heartbeat(&"a".into(), b"", LONG).await.unwrap();
+        restricted.take_rate("key", queue::Rate { per_minute: 60, burst: 1 }, 1).await.unwrap();
+        assert!(restricted.forget_run(&at.run).await.unwrap());
+        let refused = store(login("wrong")).check().await.unwrap_err();
+        assert!(matches!(refused, Error::Unfit { .. }), "{refused}");
+    });
+}
+
+#[test]
+fn a_sentinel_leads_to_the_primary() {
+    let Some(server) = RedisServer::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sentinel.conf");
+    std::fs::write(&file, format!("sentinel monitor fleet 127.0.0.1 {} 1\n", server.port())).unwrap();
+    let port = free_port();
+    let mut sentinel = std::process::Command::new("redis-server")
+        .arg(&file)
+        .args(["--sentinel", "--bind", "127.0.0.1", "--port", &port.to_string()])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the sentinel listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    block_on(async {
+        let store = store(format!("redis+sentinel://127.0.0.1:{port}/fleet"));
+        store.check().await.unwrap();
+        let at = filled(&store, LONG, 1).await;
+        assert_eq!(store.lease(&at, &ask("a")).await.unwrap().len(), 1);
+        let unknown =
+            RedisStore::new(&RedisOptions::new(format!("redis+sentinel://127.0.0.1:{port}/other"))).unwrap();
+        assert!(unknown.check().await.is_err());
+    });
+    sentinel.kill().unwrap();
+    sentinel.wait().unwrap();
+}
