@@ -131,8 +131,8 @@ mod tests {
         for word in ['a', 'Z', '0', '_', 'é', '中', '²', '½', 'Ⅷ', '०'] {
             assert!(is_word(word), "{word:?} is a word character");
         }
-        for other in ['-', '\u{301}', '\u{93E}', '‿', '²'.to_ascii_lowercase(), ' ', 'ⓐ', '🅰'] {
-            assert_eq!(is_word(other), other == '²', "{other:?}");
+        for other in ['-', '\u{301}', '\u{93E}', '‿', ' ', 'ⓐ', '🅰'] {
+            assert!(!is_word(other), "{other:?} is no word character");
         }
     }
 

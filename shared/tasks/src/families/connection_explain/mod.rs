@@ -3,7 +3,7 @@
 //! TurtleConnectionExplainStatic in earlier releases).
 //!
 //! The order of the path is not looked at, only which of the reference IRIs an answer names, in four ways of reading
-//! it that are less and less strict ([`evaluate`]).
+//! it that are less and less strict (`evaluate`).
 //!
 //! Fields of a case, all optional; left out, they are those of the published instance:
 //!

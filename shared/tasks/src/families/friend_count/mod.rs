@@ -1,7 +1,7 @@
 //! RdfFriendCount: name the person whom most persons know (LLM-KG-Bench 3, Meyer et al., ESWC 2025; the class is
 //! called TurtleFriendCount in earlier releases).
 //!
-//! The graph is generated ([`people`]) and shown in one of four syntaxes ([`serialize`]). An answer should hold the
+//! The graph is generated (`people`) and shown in one of four syntaxes (`serialize`). An answer should hold the
 //! IRI of the special person and nothing else:
 //!
 //! - `recall`: 1 if the special person's local name occurs anywhere in the answer, else 0.

@@ -56,7 +56,8 @@ pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseE
     if question_ratio >= 1.0 {
         return Err(CaseError::Field { field: "brokenTurtle", expected: "text other than `optimalTurtle`" });
     }
-    let pattern = case_fields::text_or(input.data, "turtlePattern", published::TURTLE_PATTERN)?;
+    let published_pattern = published::turtle_pattern();
+    let pattern = case_fields::text_or(input.data, "turtlePattern", &published_pattern)?;
     let turtle_part = RegexBuilder::new(pattern)
         .dot_matches_new_line(true)
         .build()

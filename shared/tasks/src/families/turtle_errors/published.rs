@@ -1,12 +1,12 @@
 //! The published case, which stands in no data but in the recorded prompts only.
 
 use crate::exercise::CaseError;
+use crate::text::python::SPACE;
 
-/// From the declaration of the empty prefix to the last statement of the document. White space is Python's.
-pub(super) const TURTLE_PATTERN: &str = concat!(
-    r"PREFIX[\s\x1C-\x1F]*:[\s\x1C-\x1F].*",
-    r"org:role :marketingManager[\s\x1C-\x1F]?\][\s\x1C-\x1F]?\.",
-);
+/// From the declaration of the empty prefix to the last statement of the document.
+pub(super) fn turtle_pattern() -> String {
+    format!(r"PREFIX{SPACE}*:{SPACE}.*org:role :marketingManager{SPACE}?\]{SPACE}?\.")
+}
 
 /// The errors of the document and their repairs: a missing dot after an address, a missing semicolon, and in version
 /// 2.0 a wrong namespace.
