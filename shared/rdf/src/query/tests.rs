@@ -223,3 +223,13 @@ fn the_deepest_queries_let_through_do_not_overflow_the_stack() {
         }
     }
 }
+
+#[test]
+fn dates_compare_and_unicode_escapes_are_read() {
+    let date = "\"2020-01-01\"^^xsd:date";
+    assert_eq!(
+        values(&format!("SELECT ?n {{ :a :name ?n FILTER({date} < \"2020-02-01\"^^xsd:date) }}")),
+        ["Ann"]
+    );
+    assert_eq!(values("SELECT ?x { ?x :name '\\u0041nn' }"), ["http://e/a"]);
+}
