@@ -8,6 +8,7 @@ pub mod commands;
 pub mod exit_code;
 pub mod output;
 pub mod reevaluate;
+pub mod run;
 
 use exit_code::{ExitCode, code_of};
 
@@ -21,13 +22,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(commands::run::RunArguments),
+    Resume(commands::run::ResumeArguments),
+    Retry(commands::run::RetryArguments),
+    Plan(commands::plan::Arguments),
+    Runs(commands::runs::RunsArguments),
+    Show(commands::runs::ShowArguments),
+    Export(commands::runs::ExportArguments),
+    Verify(commands::runs::VerifyArguments),
+    Rm(commands::runs::RemoveArguments),
     Reevaluate(commands::reevaluate::Arguments),
+    /// An evaluation process; started by the other verbs, not by people.
+    #[command(name = run::EVALUATOR_COMMAND, hide = true)]
+    EvaluationProcess,
 }
 
 /// Runs the command line of this process to its exit code.
 pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Run(arguments) => commands::run::run(arguments),
+        Command::Resume(arguments) => commands::run::resume(arguments),
+        Command::Retry(arguments) => commands::run::retry(arguments),
+        Command::Plan(arguments) => commands::plan::run(arguments),
+        Command::Runs(arguments) => commands::runs::runs(arguments),
+        Command::Show(arguments) => commands::runs::show(arguments),
+        Command::Export(arguments) => commands::runs::export(arguments),
+        Command::Verify(arguments) => commands::runs::verify(arguments),
+        Command::Rm(arguments) => commands::runs::remove(arguments),
         Command::Reevaluate(arguments) => commands::reevaluate::run(arguments),
+        Command::EvaluationProcess => worker::evaluate::sandbox::child::serve(run::material::load)
+            .map(|()| ExitCode::Success)
+            .map_err(Into::into),
     };
     match outcome {
         Ok(code) => code,

@@ -1,3 +1,6 @@
-//! One file per verb.
+//! One file per verb, or per family of small ones.
 
+pub mod plan;
 pub mod reevaluate;
+pub mod run;
+pub mod runs;

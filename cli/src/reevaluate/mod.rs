@@ -16,7 +16,6 @@ use tasks::{Effort, EvaluationLimits};
 mod compare;
 mod differences;
 mod exercises;
-mod follow_up;
 mod graphs;
 mod pipeline;
 mod replay;
@@ -157,7 +156,7 @@ impl Session<'_> {
                     self.observer.dialogue();
                     if keeps {
                         let evaluation = replayed.evaluation;
-                        let now = python_time::local_time(jiff::Timestamp::now(), &TimeZone::system());
+                        let now = python_time::local_time(jiff::Timestamp::now(), &TimeZone::UTC);
                         read.record.reevaluate(evaluation.scores, evaluation.infos, now);
                         keep(&read.record).context("cannot write a re-evaluated record")?;
                     }

@@ -1,9 +1,8 @@
 //! One recorded dialogue judged again: the step function fed with recorded answers.
 
 use domain::PromptKind;
+use tasks::wording::recognise_follow_up;
 use tasks::{Dialogue, Effort, Evaluation, Exercise, Next};
-
-use super::follow_up;
 
 /// A recorded dialogue as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +59,7 @@ pub(super) fn replay(exercise: &dyn Exercise, transcript: &Transcript<'_>, effor
         let recorded = match followed_by {
             None => RecordedStep::Stopped,
             Some(prompt) => {
-                follow_up::recognise(prompt).map_or(RecordedStep::AskedUnknown, RecordedStep::Asked)
+                recognise_follow_up(prompt).map_or(RecordedStep::AskedUnknown, RecordedStep::Asked)
             }
         };
         steps.push(StepPair { recorded, predicted });

@@ -1,0 +1,78 @@
+//! `kgfleet plan`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use coordinator::configuration::Benchmark;
+use serde_json::json;
+
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::{Align, Table};
+use crate::run::session;
+
+/// Print what a configuration would run, without running it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Configuration file in TOML or YAML, or LLM-KG-Bench's configuration.yml.
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let benchmark = Benchmark::read(&arguments.config).map_err(Exit::usage)?;
+    let (pack, plan) = session::plan(&benchmark)?;
+    let units = plan.units(|_, _, _| false);
+    // Published means: 2 278 characters of a first prompt, 1 050 of an answer, 4 characters to a token.
+    let mean_seconds = 14.1;
+    let hours = plan.dialogues() as f64 * mean_seconds / 3600.0;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        let models: Vec<_> = plan
+            .models
+            .iter()
+            .map(|model| json!({"model": model.label, "iterations": model.iterations}))
+            .collect();
+        let plan_hash = plan.hash(benchmark.seed, pack.hash().as_str());
+        let value = json!({
+            "name": benchmark.name, "dialogues": plan.dialogues(), "units": units.len(), "models": models,
+            "tasks": plan.tasks.iter().map(|task| &task.label).collect::<Vec<_>>(),
+            "pack": {"name": pack.header().name, "hash": pack.hash().as_str()}, "plan_hash": plan_hash,
+            "sequential_hours_estimate": hours,
+        });
+        writeln!(out, "{value}")?;
+        return Ok(ExitCode::Success);
+    }
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("iterations", Align::Right),
+        ("tasks", Align::Right),
+        ("dialogues", Align::Right),
+        ("units", Align::Right),
+    ]);
+    for (index, model) in plan.models.iter().enumerate() {
+        table.row(vec![
+            model.label.to_string(),
+            model.iterations.to_string(),
+            plan.tasks.len().to_string(),
+            (u64::from(model.iterations) * plan.tasks.len() as u64).to_string(),
+            units.iter().filter(|unit| unit.model == index).count().to_string(),
+        ]);
+    }
+    table.total(vec![
+        format!("{} models", plan.models.len()),
+        String::new(),
+        plan.tasks.len().to_string(),
+        plan.dialogues().to_string(),
+        units.len().to_string(),
+    ]);
+    table.write(&mut out)?;
+    writeln!(out, "\npack {} {}, seed {}", pack.header().name, pack.hash().short(), benchmark.seed)?;
+    writeln!(
+        out,
+        "one after another, at the published mean of {mean_seconds} s per dialogue of hosted models: {hours:.1} hours"
+    )?;
+    Ok(ExitCode::Success)
+}

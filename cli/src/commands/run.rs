@@ -1,0 +1,251 @@
+//! `kgfleet run`, `kgfleet resume`, `kgfleet retry`.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
+use domain::{FailureCause, ModelLabel, RunId, Sampling};
+
+use crate::exit_code::{Exit, ExitCode};
+use crate::run::export::{self, Format, Source};
+use crate::run::session::{Options, Report, Session};
+
+/// The bundled configuration of a run without arguments.
+const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");
+
+/// Run a benchmark on this machine.
+///
+/// Without arguments: a quick configuration over all 26 tasks against the built-in simulator; no network, no GPU. With
+/// --endpoint and --model: a real server with OpenAI's API, such as vLLM. With CONFIG: a configuration in TOML or
+/// YAML, or LLM-KG-Bench's configuration.yml.
+///
+/// Every finished dialogue is durable. Interrupt once to finish what is in flight, twice to drop it; the same
+/// command again goes on where it stopped.
+///
+/// Exit codes: 0 done; 1 done, some dialogues failed; 2 command line or configuration; 3 server, disk or other
+/// trouble; 130 interrupted.
+#[derive(Debug, clap::Args)]
+pub struct RunArguments {
+    /// Configuration file.
+    #[arg(value_name = "CONFIG", conflicts_with_all = ["endpoint", "model"])]
+    config: Option<PathBuf>,
+    /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
+    #[arg(long, value_name = "URL", requires = "model")]
+    endpoint: Option<String>,
+    /// Name of the model to ask for.
+    #[arg(long, value_name = "NAME", requires = "endpoint")]
+    model: Option<String>,
+    /// Environment variable that holds the server's key.
+    #[arg(long, value_name = "VAR", requires = "endpoint")]
+    key_env: Option<String>,
+    /// Only tasks whose label fits; `*` stands for any text. May be given several times.
+    #[arg(long = "task", value_name = "GLOB")]
+    tasks: Vec<String>,
+    /// Repetitions of every task for every model.
+    #[arg(long, value_name = "N")]
+    iterations: Option<u32>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Go on with this run.
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// With --resume: add the models, tasks and iterations that the configuration has more.
+    #[arg(long, requires = "resume")]
+    extend: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of every verb that holds dialogues.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
+    data_dir: PathBuf,
+    /// Dialogues in flight per model: a number, or `auto` to adapt to the server.
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
+    concurrency: Concurrency,
+    /// Evaluation processes. Default: one per processor.
+    #[arg(long, value_name = "N")]
+    evaluators: Option<NonZeroUsize>,
+    /// Judge answers in this process: faster, and without protection from hostile answers.
+    #[arg(long)]
+    no_sandbox: bool,
+    /// Password of encrypted recordings, for replayed models.
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// Files written at the end, into the run's folder. Default: result-json and csv.
+    #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
+    exports: Option<Vec<Format>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Concurrency {
+    Auto,
+    Fixed(u32),
+}
+
+fn concurrency(text: &str) -> Result<Concurrency, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(Concurrency::Auto),
+        Ok(number @ 1..) => Ok(Concurrency::Fixed(number)),
+        _ => Err("expected `auto` or a number from 1".to_owned()),
+    }
+}
+
+/// Go on with an interrupted run.
+///
+/// Dialogues with a durable record are not asked again. Exit codes as for `kgfleet run`.
+#[derive(Debug, clap::Args)]
+pub struct ResumeArguments {
+    /// Name of the run, see `kgfleet runs`.
+    run: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Ask failed dialogues of a run again.
+///
+/// A scored record supersedes a failed one, never the other way. Exit codes as for `kgfleet run`.
+#[derive(Debug, clap::Args)]
+pub struct RetryArguments {
+    /// Name of the run.
+    run: String,
+    /// Only failures with this cause; may be given several times. Default: all.
+    #[arg(long = "cause", value_name = "CAUSE")]
+    causes: Vec<FailureCause>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// `kgfleet run`.
+pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
+    let benchmark = benchmark(&arguments)?;
+    let data_dir = &arguments.common.data_dir;
+    let session = match &arguments.resume {
+        Some(run) => Session::resume_with(&RunId::new(run), benchmark, arguments.extend, data_dir)?,
+        None => {
+            let (session, resumed) = Session::start_or_resume(benchmark, data_dir)?;
+            eprintln!("{} run {}", if resumed { "going on with" } else { "starting" }, session.run_id());
+            session
+        }
+    };
+    hold(session, arguments.common, Vec::new())
+}
+
+/// `kgfleet resume`.
+pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
+    let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
+    hold(session, arguments.common, Vec::new())
+}
+
+/// `kgfleet retry`.
+pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
+    let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
+    let all = || FailureCause::ALL.to_vec();
+    let causes = if arguments.causes.is_empty() { all() } else { arguments.causes };
+    hold(session, arguments.common, causes)
+}
+
+fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        data_dir: common.data_dir,
+        concurrency: match common.concurrency {
+            Concurrency::Auto => None,
+            Concurrency::Fixed(number) => Some(number),
+        },
+        no_sandbox: common.no_sandbox,
+        evaluators: common
+            .evaluators
+            .or_else(|| std::thread::available_parallelism().ok())
+            .unwrap_or(NonZeroUsize::MIN),
+        retry,
+        password: common.password,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let report = runtime.block_on(session.run(&options))?;
+    report.summary.write(&report.plan, &report.tasks, &mut io::stdout().lock())?;
+    tell(&report);
+    if report.complete {
+        write_exports(&report, common.exports)?;
+    }
+    Ok(report.exit_code())
+}
+
+fn tell(report: &Report) {
+    let run = &report.manifest.run;
+    eprintln!(
+        "run {run}: {} dialogues scored, {} failed; {:.1} s, {:.0} dialogues/s",
+        report.summary.scored(),
+        report.summary.failed(),
+        report.seconds,
+        report.rate
+    );
+    if !report.complete {
+        eprintln!("interrupted; `kgfleet resume {run}` goes on");
+    } else if report.summary.failed() > 0 {
+        eprintln!("`kgfleet retry {run}` asks the failed ones again");
+    }
+}
+
+fn write_exports(report: &Report, formats: Option<Vec<Format>>) -> anyhow::Result<()> {
+    let formats = formats.unwrap_or_else(|| match report.manifest.protected {
+        true => vec![Format::Csv],
+        false => vec![Format::ResultJson, Format::Csv],
+    });
+    let source = Source::open(report.dir.clone(), report.manifest.clone())?;
+    for format in formats {
+        let path = report.dir.exports().join(format.file_name(&report.manifest));
+        export::tell(&path, source.write(format, &path, false)?);
+    }
+    Ok(())
+}
+
+/// The configuration that the arguments describe.
+fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
+    let mut benchmark = match (&arguments.config, &arguments.endpoint, &arguments.model) {
+        (Some(path), ..) => Benchmark::read(path).map_err(Exit::usage)?,
+        (None, Some(endpoint), Some(model)) => of_server(endpoint, model, arguments.key_env.clone()),
+        (None, None, None) => Benchmark::parse(QUICK, "quick.toml").map_err(Exit::usage)?,
+        _ => return Err(Exit::usage(anyhow!("--endpoint and --model belong together"))),
+    };
+    if !arguments.tasks.is_empty() {
+        benchmark.tasks = arguments.tasks.iter().cloned().map(TaskChoice::Label).collect();
+    }
+    if let Some(iterations) = arguments.iterations {
+        benchmark.iterations = iterations;
+        benchmark.models.iter_mut().for_each(|model| model.iterations = None);
+    }
+    if let Some(seed) = arguments.seed {
+        benchmark.seed = seed;
+    }
+    benchmark.validate("command line").map_err(Exit::usage)?;
+    Ok(benchmark)
+}
+
+fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark {
+    Benchmark {
+        name: format!("{model} at {endpoint}"),
+        seed: 0,
+        pack: crate::run::material::CORE.to_owned(),
+        iterations: coordinator::configuration::ITERATIONS_DEFAULT,
+        tasks: Vec::new(),
+        models: vec![ModelSpec {
+            label: ModelLabel::new(model),
+            connector: Connector::OpenaiCompatible,
+            model: None,
+            endpoint: Some(endpoint.to_owned()),
+            key_env,
+            key_file: None,
+            iterations: None,
+            sampling: Sampling::default(),
+            concurrency: None,
+            stream: None,
+            skill: None,
+            recorded: Vec::new(),
+        }],
+    }
+}

@@ -1,0 +1,270 @@
+//! Verbs over stored runs: `runs`, `export`, `show`, `verify`, `rm`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use domain::{DialogueKey, Outcome, RunId};
+use results::RunDir;
+use results::log::{VerifyReport, verify as verify_log};
+use serde_json::json;
+
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::{Align, Table, printable};
+use crate::run::export::{self, Format, Source};
+use crate::run::session;
+
+/// Where runs are kept.
+#[derive(Debug, clap::Args)]
+pub struct DataDir {
+    /// Folder of runs.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
+    data_dir: PathBuf,
+}
+
+impl DataDir {
+    fn open(&self, run: &str) -> anyhow::Result<(RunDir, results::RunManifest)> {
+        RunDir::open(&self.data_dir, &RunId::new(run))
+            .with_context(|| format!("run {run} in {}", self.data_dir.display()))
+    }
+}
+
+/// List the runs of this machine.
+#[derive(Debug, clap::Args)]
+pub struct RunsArguments {
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet runs`.
+pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let mut table = Table::new(&[
+        ("run", Align::Left),
+        ("started", Align::Left),
+        ("name", Align::Left),
+        ("dialogues", Align::Right),
+        ("scored", Align::Right),
+        ("failed", Align::Right),
+        ("state", Align::Left),
+    ]);
+    for found in RunDir::list(&arguments.data.data_dir)? {
+        let manifest = match found.manifest {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                eprintln!("{}: {error}", found.dir.path().display());
+                continue;
+            }
+        };
+        let (index, _) = session::recorded(&found.dir)?;
+        let (scored, all) = (index.scored() as u64, index.len() as u64);
+        let state = if all >= manifest.planned_dialogues {
+            "finished"
+        } else if found.dir.lock().is_err() {
+            "running"
+        } else {
+            "interrupted"
+        };
+        let name = manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or("-");
+        if arguments.json {
+            let line = json!({
+                "run": manifest.run, "started": manifest.created_at, "name": name, "state": state,
+                "planned": manifest.planned_dialogues, "scored": scored, "failed": all - scored,
+            });
+            writeln!(out, "{line}")?;
+        } else {
+            table.row(vec![
+                manifest.run.to_string(),
+                manifest.created_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+                name.to_owned(),
+                manifest.planned_dialogues.to_string(),
+                scored.to_string(),
+                (all - scored).to_string(),
+                state.to_owned(),
+            ]);
+        }
+    }
+    if !arguments.json {
+        table.write(&mut out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Write a run's records as a file.
+#[derive(Debug, clap::Args)]
+pub struct ExportArguments {
+    /// Name of the run.
+    run: String,
+    /// File format.
+    #[arg(long, value_enum)]
+    format: Format,
+    /// The file. Default: in the run's folder, under `exports`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write texts of protected exercises in the clear.
+    #[arg(long)]
+    plaintext: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet export`.
+pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let path = arguments.out.unwrap_or_else(|| dir.exports().join(arguments.format.file_name(&manifest)));
+    let written = Source::open(dir, manifest)?.write(arguments.format, &path, arguments.plaintext)?;
+    export::tell(&path, written);
+    Ok(ExitCode::Success)
+}
+
+/// Read one dialogue of a run.
+#[derive(Debug, clap::Args)]
+pub struct ShowArguments {
+    /// Name of the run.
+    run: String,
+    /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
+    dialogue: String,
+    /// Print the whole record as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet show`.
+pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
+    let (dir, _) = arguments.data.open(&arguments.run)?;
+    let key = key(&arguments.dialogue)?;
+    let (index, _) = session::recorded(&dir)?;
+    let Some(entry) = index.read(&dir.log(), &key)? else {
+        bail!(Exit::usage(anyhow!("run {} has no record of dialogue {key}", arguments.run)));
+    };
+    let record = entry.record;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &record)?;
+        writeln!(out)?;
+        return Ok(ExitCode::Success);
+    }
+    let provenance = &record.provenance;
+    writeln!(
+        out,
+        "{key}: {} {} case {}, started {}",
+        provenance.task.class, provenance.task.version, provenance.task.case, record.started_at
+    )?;
+    for (number, round) in record.rounds.iter().enumerate() {
+        writeln!(
+            out,
+            "\n--- prompt {} ({}) ---\n{}",
+            number + 1,
+            round.prompt.kind,
+            printable(&round.prompt.text)
+        )?;
+        if let Some(reasoning) = &round.answer.reasoning {
+            writeln!(out, "\n--- reasoning {} ---\n{}", number + 1, printable(reasoning))?;
+        }
+        let seconds = round.answered_at.duration_since(round.prompted_at).as_secs_f64();
+        writeln!(out, "\n--- answer {} ({seconds:.2} s) ---\n{}", number + 1, printable(&round.answer.text))?;
+    }
+    match &record.outcome {
+        Outcome::Scored { scores, infos } => {
+            writeln!(out, "\n--- scores ---\n{}", printable(&serde_json::to_string_pretty(scores)?))?;
+            writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
+        }
+        Outcome::Failed { cause, message } => {
+            writeln!(out, "\n--- not scored: {cause} ---\n{}", printable(message))?;
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+/// A key from MODEL/TASK/ITERATION. Model labels may hold slashes, task labels do not.
+fn key(text: &str) -> anyhow::Result<DialogueKey> {
+    let parsed = text.rsplit_once('/').and_then(|(rest, iteration)| {
+        let (model, task) = rest.rsplit_once('/')?;
+        Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })
+    });
+    parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is no dialogue; expected MODEL/TASK/ITERATION")))
+}
+
+/// Check a run's record log: every frame, and whether every planned dialogue has its record.
+///
+/// Exit codes: 0 sound and complete; 1 damaged or incomplete.
+#[derive(Debug, clap::Args)]
+pub struct VerifyArguments {
+    /// Name of the run.
+    run: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet verify`.
+pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let report = verify_log(&dir.log(), Some(manifest.planned_dialogues))?;
+    let missing = report.missing().unwrap_or(0);
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        writeln!(
+            out,
+            "{}",
+            json!({ "run": manifest.run, "sound": report.is_sound(), "missing": missing, "report": report })
+        )?;
+    } else {
+        print_report(&report, missing, &mut out)?;
+    }
+    Ok(if report.is_sound() && missing == 0 { ExitCode::Success } else { ExitCode::Unsatisfied })
+}
+
+fn print_report(report: &VerifyReport, missing: u64, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{} records in {} segments, {} bytes", report.entries, report.segments, report.bytes)?;
+    let failed: u64 = report.failed.values().sum();
+    writeln!(
+        out,
+        "{} dialogues: {} scored, {failed} failed; {} records superseded",
+        report.dialogues, report.scored, report.superseded
+    )?;
+    for damage in &report.damages {
+        writeln!(out, "{damage}")?;
+    }
+    if missing > 0 {
+        writeln!(out, "{missing} planned dialogues have no record yet")?;
+    }
+    writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })
+}
+
+/// Remove a run and everything in it.
+#[derive(Debug, clap::Args)]
+pub struct RemoveArguments {
+    /// Name of the run.
+    run: String,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet rm`.
+pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
+    let (dir, _) = arguments.data.open(&arguments.run)?;
+    dir.remove()?;
+    eprintln!("removed run {}", arguments.run);
+    Ok(ExitCode::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_labels_may_hold_slashes() {
+        let key = key("org/model/RdfFriendCount-nt-1/7").unwrap();
+        assert_eq!((key.model.as_str(), key.iteration), ("org/model", 7));
+        assert!(super::key("RdfFriendCount").is_err());
+        assert!(super::key("m/t/x").is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! What differs between two configurations, in lines that people read.
+
+use coordinator::configuration::Benchmark;
+use serde_json::Value;
+
+/// One line per value that differs: `- old` and `+ new` with its path.
+pub fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
+    let value = |benchmark: &Benchmark| serde_json::to_value(benchmark).unwrap_or_default();
+    let mut lines = Vec::new();
+    compare("", Some(&value(old)), Some(&value(new)), &mut lines);
+    lines
+}
+
+fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, lines: &mut Vec<String>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match (old, new) {
+        (old, new) if old == new => {}
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+            let only_right = right.keys().filter(|key| !left.contains_key(*key));
+            for key in left.keys().chain(only_right) {
+                compare(&below(key), left.get(key), right.get(key), lines);
+            }
+        }
+        (Some(Value::Array(left)), Some(Value::Array(right))) => {
+            for index in 0..left.len().max(right.len()) {
+                compare(&below(&index.to_string()), left.get(index), right.get(index), lines);
+            }
+        }
+        (old, new) => {
+            lines.extend(old.map(|value| format!("  - {path} = {value}")));
+            lines.extend(new.map(|value| format!("  + {path} = {value}")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_named_by_their_path() {
+        let read = |text: &str| Benchmark::parse(text, "a.yaml").unwrap();
+        let old = read("name: a\niterations: 2\nmodels: [{label: m, connector: simulated}]\n");
+        let new = read("name: a\niterations: 3\nmodels: [{label: m, connector: simulated, skill: 0.5}]\n");
+        assert!(between(&old, &old).is_empty());
+        assert_eq!(
+            between(&old, &new),
+            ["  - iterations = 2", "  + iterations = 3", "  + models.0.skill = 0.5"]
+        );
+    }
+}

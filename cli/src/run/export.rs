@@ -1,0 +1,181 @@
+//! A run's winning records as files for people and tools.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use coordinator::plan::Plan;
+use domain::TaskLabel;
+use jiff::tz::TimeZone;
+use results::export::{csv, jsonl, parquet, xlsx};
+use results::llmkgbench::{TaskMeta, from_record, writer};
+use results::log::{LogEntry, LogError, WinnerIndex};
+use results::{RunDir, RunManifest};
+use tasks::{Task, TaskClass};
+
+use super::{material, session};
+use crate::exit_code::Exit;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// LLM-KG-Bench's `*_result.json`, key for key.
+    ResultJson,
+    /// One row per dialogue and score.
+    Csv,
+    /// The same as a spreadsheet.
+    Xlsx,
+    /// The same as Apache Parquet.
+    Parquet,
+    /// Whole records, one JSON object per line.
+    Jsonl,
+}
+
+impl Format {
+    /// The file's name for a run.
+    pub fn file_name(self, run: &RunManifest) -> String {
+        match self {
+            Self::ResultJson => format!("{}_result.json", run.run),
+            Self::Csv => format!("{}.csv", run.run),
+            Self::Xlsx => format!("{}.xlsx", run.run),
+            Self::Parquet => format!("{}.parquet", run.run),
+            Self::Jsonl => format!("{}.jsonl", run.run),
+        }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Dialogues in the file.
+    pub dialogues: u64,
+    /// Dialogues left out because the format has no place for one without scores.
+    pub left_out: u64,
+}
+
+/// A run to read from.
+pub struct Source {
+    dir: RunDir,
+    manifest: RunManifest,
+    index: WinnerIndex,
+}
+
+impl Source {
+    /// Reads which records count.
+    pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
+        let (index, _) = session::recorded(&dir)?;
+        Ok(Self { dir, manifest, index })
+    }
+
+    fn entries(&self) -> Result<impl Iterator<Item = Result<LogEntry, LogError>> + '_, LogError> {
+        self.index.records(&self.dir.log())
+    }
+
+    /// Writes the file. Texts of a protected run are written only with `plaintext`.
+    pub fn write(&self, format: Format, path: &Path, plaintext: bool) -> anyhow::Result<Written> {
+        let protected = self.manifest.protected && !plaintext;
+        let run = &self.manifest.run;
+        let create = || -> anyhow::Result<BufWriter<File>> {
+            Ok(BufWriter::new(
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
+            ))
+        };
+        let written = match format {
+            Format::ResultJson if protected => bail!(Exit::usage(anyhow::anyhow!(
+                "run {run} holds protected exercises, and result-json holds their texts; pass --plaintext to write \
+                 them in the clear"
+            ))),
+            Format::ResultJson => return self.result_json(path),
+            Format::Csv => csv::write(create()?, run, self.entries()?)?,
+            Format::Xlsx => xlsx::write(create()?, run, self.entries()?)?,
+            Format::Parquet => parquet::write(create()?, run, self.entries()?)?,
+            Format::Jsonl => {
+                let texts = if protected { jsonl::Texts::Redact } else { jsonl::Texts::Keep };
+                jsonl::write(create()?, run, texts, self.entries()?)?
+            }
+        };
+        Ok(Written { dialogues: written.dialogues, left_out: 0 })
+    }
+
+    fn result_json(&self, path: &Path) -> anyhow::Result<Written> {
+        let metas = Metas::of(&self.manifest)?;
+        let zone = TimeZone::UTC;
+        let mut written = Written { dialogues: 0, left_out: 0 };
+        let mut failed = None;
+        let outcome = writer::write_file(path, |list| {
+            let mut all = || -> anyhow::Result<()> {
+                for entry in self.entries()? {
+                    let record = entry?.record;
+                    match metas.of_record(&record).and_then(|meta| from_record(&record, &meta, &zone)) {
+                        Some(result) => {
+                            list.write(&result)?;
+                            written.dialogues += 1;
+                        }
+                        None => written.left_out += 1,
+                    }
+                }
+                Ok(())
+            };
+            all().map_err(|error| {
+                let message = io::Error::other(format!("{error:#}"));
+                failed = Some(error);
+                message
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => outcome.map(|()| written).map_err(Into::into),
+        }
+    }
+}
+
+/// What result files say about tasks and records do not hold.
+struct Metas(HashMap<TaskLabel, Arc<Task>>);
+
+impl Metas {
+    fn of(manifest: &RunManifest) -> anyhow::Result<Self> {
+        let benchmark = serde_json::from_value(manifest.configuration.clone())?;
+        let (pack, plan): (_, Plan) = session::plan(&benchmark)?;
+        let built = material::build(&pack, &plan)?;
+        Ok(Self(plan.tasks.into_iter().map(|task| task.label).zip(built.iter().cloned()).collect()))
+    }
+
+    fn of_record(&self, record: &domain::Record) -> Option<TaskMeta> {
+        let task = self.0.get(&record.key.task)?;
+        let data = &task.case(record.key.iteration).data.data;
+        Some(TaskMeta {
+            task_id: task.class_name.clone(),
+            task_label: record.key.task.to_string(),
+            version: task.version.clone(),
+            task_parameter: task.parameters.clone(),
+            git_commit: format!("kgfleet {}", record.provenance.kgfleet),
+            task_data: data.clone(),
+            target_size: None,
+            estimated_size: estimated_size(task.class),
+        })
+    }
+}
+
+/// The size that the published classes state beforehand, in characters.
+fn estimated_size(class: TaskClass) -> Option<u64> {
+    match class {
+        TaskClass::RdfConnectionExplain
+        | TaskClass::RdfSyntaxFix
+        | TaskClass::Text2Sparql(_)
+        | TaskClass::SparqlSyntaxFixing => Some(2000),
+        _ => None,
+    }
+}
+
+/// Tells on standard error what a file holds.
+pub fn tell(path: &Path, written: Written) {
+    let mut line = format!("wrote {} ({} dialogues", path.display(), written.dialogues);
+    if written.left_out > 0 {
+        line.push_str(&format!("; {} without scores left out", written.left_out));
+    }
+    let _ = writeln!(io::stderr(), "{line})");
+}

@@ -1,0 +1,157 @@
+//! Recorded answers for the `replay` connector: a published model held as if it were asked again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use domain::{Answer, DialogueKey, Iteration, ModelLabel, TaskLabel};
+use results::llmkgbench::{ResultRecord, discover};
+
+/// Models that an error lists.
+const MODELS_LISTED_MAX: usize = 10;
+
+/// The answers that LLM-KG-Bench result files hold of one model, by dialogue: the i-th record of the model on a task is
+/// iteration i, in the order of the files.
+///
+/// `model` is the label that the run gives to the model. `recorded_model_id` says which model of the files is meant: its
+/// whole `modelId`, the name asked for, or the name that the API reported; without it the files must hold one model only.
+///
+/// # Errors
+/// A file or record cannot be read: later records would be taken for other iterations. No model, or more than one, is
+/// meant.
+pub fn recorded_answers(
+    paths: &[PathBuf],
+    password: Option<&str>,
+    model: &ModelLabel,
+    recorded_model_id: Option<&str>,
+) -> anyhow::Result<HashMap<DialogueKey, Vec<Answer>>> {
+    let mut answers = HashMap::new();
+    let mut iterations: HashMap<String, Iteration> = HashMap::new();
+    let mut taken = BTreeSet::new();
+    let mut passed_over = BTreeSet::new();
+    for document in discover(paths, password) {
+        let document = document?;
+        let mut failed = None;
+        document.read(|read| {
+            let record = match read {
+                Ok(read) => read.record,
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            };
+            if recorded_model_id.is_some_and(|wanted| !is_called(&record, wanted)) {
+                passed_over.insert(record.model_id().to_owned());
+                return ControlFlow::Continue(());
+            }
+            taken.insert(record.model_id().to_owned());
+            let next = iterations.entry(record.task_label().to_owned()).or_default();
+            let key = DialogueKey {
+                model: model.clone(),
+                task: TaskLabel::new(record.task_label()),
+                iteration: *next,
+            };
+            *next += 1;
+            answers.insert(key, record.answers().map(Answer::text).collect());
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error).context("a file with an unreadable record cannot be replayed");
+        }
+    }
+    match (taken.len(), recorded_model_id) {
+        (1, _) => Ok(answers),
+        (0, Some(wanted)) => {
+            bail!("the recorded files hold no model `{wanted}`; they hold {}", list(&passed_over))
+        }
+        (0, None) => bail!("the recorded files hold no record"),
+        (_, Some(wanted)) => bail!("`{wanted}` may be any of these recorded models: {}", list(&taken)),
+        (_, None) => bail!("the recorded files hold several models, say which: {}", list(&taken)),
+    }
+}
+
+fn is_called(record: &ResultRecord, wanted: &str) -> bool {
+    let model = record.model();
+    [record.model_id(), model.requested, model.reported].contains(&wanted)
+}
+
+fn list(models: &BTreeSet<String>) -> String {
+    let mut shown: Vec<&str> = models.iter().take(MODELS_LISTED_MAX).map(String::as_str).collect();
+    if models.len() > shown.len() {
+        shown.push("…");
+    }
+    if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(model: &str, task: &str, answers: &[&str]) -> Value {
+        let interactions: Vec<Value> = answers
+            .iter()
+            .flat_map(|answer| [json!(["prompt", "t", "?"]), json!(["response", "t", answer])])
+            .collect();
+        json!({
+            "modelId": format!("Test--{model}--{model}-2024"),
+            "taskInfo": {"taskId": "RdfFriendCount", "taskLabel": task, "version": "4.4"},
+            "scores": {}, "info": {}, "interactions": interactions
+        })
+    }
+
+    fn write(folder: &Path, name: &str, records: &[Value]) {
+        let text = serde_json::to_vec(records).unwrap();
+        std::fs::write(folder.join(format!("{name}_result.json")), text).unwrap();
+    }
+
+    fn load(folder: &Path, wanted: Option<&str>) -> anyhow::Result<HashMap<DialogueKey, Vec<Answer>>> {
+        recorded_answers(&[folder.to_owned()], None, &ModelLabel::new("again"), wanted)
+    }
+
+    fn texts(answers: &HashMap<DialogueKey, Vec<Answer>>, task: &str, iteration: Iteration) -> Vec<String> {
+        let key = DialogueKey { model: "again".into(), task: task.into(), iteration };
+        answers[&key].iter().map(|answer| answer.text.clone()).collect()
+    }
+
+    #[test]
+    fn iterations_are_counted_per_task_across_files() {
+        let folder = tempfile::tempdir().unwrap();
+        write(
+            folder.path(),
+            "a",
+            &[record("m", "x", &["1"]), record("m", "y", &["2"]), record("m", "x", &["3", "4"])],
+        );
+        write(folder.path(), "b", &[record("m", "x", &["5"])]);
+        let answers = load(folder.path(), None).unwrap();
+        assert_eq!(answers.len(), 4);
+        assert_eq!(texts(&answers, "x", 1), ["3", "4"]);
+        assert_eq!(texts(&answers, "x", 2), ["5"]);
+        assert_eq!(texts(&answers, "y", 0), ["2"]);
+    }
+
+    #[test]
+    fn the_model_meant_is_found_by_any_of_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a", &[record("m", "x", &["1"]), record("n", "x", &["2"])]);
+        for name in ["n", "n-2024", "Test--n--n-2024"] {
+            let answers = load(folder.path(), Some(name)).unwrap();
+            assert_eq!((answers.len(), texts(&answers, "x", 0)), (1, vec!["2".to_owned()]), "{name}");
+        }
+        let message = |wanted| format!("{:#}", load(folder.path(), wanted).unwrap_err());
+        assert!(message(None).contains("Test--m--m-2024, Test--n--n-2024"), "{}", message(None));
+        assert!(message(Some("o")).contains("hold no model `o`"), "{}", message(Some("o")));
+    }
+
+    #[test]
+    fn an_unreadable_record_is_an_error_because_it_would_shift_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a", &[record("m", "x", &["1"]), json!("no record"), record("m", "x", &["2"])]);
+        let message = format!("{:#}", load(folder.path(), None).unwrap_err());
+        assert!(message.contains("a_result.json: record 1"), "{message}");
+    }
+}

@@ -1,0 +1,116 @@
+//! How many dialogues a model is given at once.
+//!
+//! A plain state machine: it grows fast until the server first refuses, then slowly; a refusal shrinks it. It grows
+//! only while its limit is actually used, so that it never promises what was not tried.
+
+/// Bounds of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimiterBounds {
+    /// Dialogues at the start.
+    pub start: u32,
+    /// Dialogues at least.
+    pub min: u32,
+    /// Dialogues at most.
+    pub max: u32,
+}
+
+impl LimiterBounds {
+    /// Always the same.
+    pub fn fixed(dialogues: u32) -> Self {
+        Self { start: dialogues, min: dialogues, max: dialogues }
+    }
+
+    /// A server of our own, such as vLLM: published sweeps put the best throughput of an 8B model on one H100 at 192
+    /// requests in flight.
+    pub fn own_server() -> Self {
+        Self { start: 32, min: 1, max: 256 }
+    }
+
+    /// A hosted provider with rate limits.
+    pub fn provider() -> Self {
+        Self { start: 4, min: 1, max: 64 }
+    }
+}
+
+/// Factor of a shrink.
+const SHRINK: f64 = 0.7;
+
+/// The limit of one model.
+#[derive(Clone, Debug)]
+pub struct Limiter {
+    bounds: LimiterBounds,
+    limit: f64,
+    /// Set by the first refusal: from then on growth is slow.
+    refused: bool,
+    /// Completions that still belong to the time before the last shrink and say nothing about the new limit.
+    cooling: u32,
+}
+
+impl Limiter {
+    /// A limit at its start.
+    pub fn new(bounds: LimiterBounds) -> Self {
+        Self { bounds, limit: f64::from(bounds.start), refused: false, cooling: 0 }
+    }
+
+    /// Dialogues allowed in flight.
+    pub fn limit(&self) -> usize {
+        self.limit as usize
+    }
+
+    /// A dialogue ended while `in_flight` others were running; `refused` when the server said that it was full or that
+    /// calls came too fast.
+    pub fn ended(&mut self, refused: bool, in_flight: usize) {
+        if self.cooling > 0 {
+            self.cooling -= 1;
+            return;
+        }
+        if refused {
+            self.refused = true;
+            self.limit = (self.limit * SHRINK).max(f64::from(self.bounds.min));
+            self.cooling = self.limit as u32;
+        } else if in_flight + 1 >= self.limit() {
+            self.limit += if self.refused { 1.0 / self.limit } else { 1.0 };
+            self.limit = self.limit.min(f64::from(self.bounds.max));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_grows_while_used_and_shrinks_once_per_refusal() {
+        let mut limiter = Limiter::new(LimiterBounds { start: 4, min: 2, max: 16 });
+        for _ in 0..20 {
+            limiter.ended(false, 0);
+        }
+        assert_eq!(limiter.limit(), 4, "an unused limit does not grow");
+        for _ in 0..20 {
+            let in_flight = limiter.limit() - 1;
+            limiter.ended(false, in_flight);
+        }
+        assert_eq!(limiter.limit(), 16);
+        for _ in 0..5 {
+            limiter.ended(true, 15);
+        }
+        assert_eq!(limiter.limit(), 11, "refusals of one burst count once");
+        for _ in 0..200 {
+            limiter.ended(true, 3);
+        }
+        assert_eq!(limiter.limit(), 2);
+        limiter.ended(false, 1);
+        assert_eq!(limiter.limit(), 2, "growth is slow after a refusal");
+    }
+
+    #[test]
+    fn a_fixed_limit_stays() {
+        let mut limiter = Limiter::new(LimiterBounds::fixed(8));
+        for refused in [true, false, true, false] {
+            for _ in 0..30 {
+                limiter.ended(refused, 7);
+            }
+        }
+        assert_eq!(limiter.limit(), 8);
+    }
+}
