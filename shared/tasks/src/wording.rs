@@ -86,6 +86,26 @@ impl Wording {
     }
 }
 
+/// Characters of a recorded prompt that are looked at: the request stands there, and parser messages and queries, which
+/// may hold any word, come later.
+const OPENING_CHARS_MAX: usize = 110;
+
+/// Words that only one kind uses, looked for in this order.
+const FOLLOW_UP_MARKS: &[(&str, PromptKind)] = &[
+    ("empty result", PromptKind::EmptyResult),
+    ("formatting was", PromptKind::Formatting),
+    ("not the expected", PromptKind::Content),
+    ("syntax error", PromptKind::Syntax),
+    ("code block", PromptKind::Structure),
+];
+
+/// Which kind of follow-up a recorded prompt is, told by its opening words: result files do not say. Nothing for a
+/// text that is none of the known follow-ups.
+pub fn recognise_follow_up(prompt: &str) -> Option<PromptKind> {
+    let opening: String = prompt.chars().take(OPENING_CHARS_MAX).collect::<String>().to_lowercase();
+    FOLLOW_UP_MARKS.iter().find(|(mark, _)| opening.contains(mark)).map(|(_, kind)| *kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +132,16 @@ mod tests {
         assert_eq!(fill("{{nope}}"), Err(TemplateError::NoValue { name: "nope".into() }));
         assert_eq!(fill("{{query"), Err(TemplateError::Unclosed));
         assert!(fill("{{nope}}").unwrap_err().to_string().contains("{{nope}}"));
+    }
+
+    #[test]
+    fn the_opening_decides_and_a_message_further_on_does_not() {
+        assert_eq!(
+            recognise_follow_up("There is a syntax error in it: found 'empty result'"),
+            Some(PromptKind::EmptyResult)
+        );
+        let late = format!("The formatting was altered. {} syntax error", "x".repeat(100));
+        assert_eq!(recognise_follow_up(&late), Some(PromptKind::Formatting));
+        assert_eq!(recognise_follow_up("What a lovely day"), None);
     }
 }
