@@ -10,6 +10,7 @@
 //! Reading order: [`unit`] and [`run`] are the nouns, [`commit`] decides which record of a dialogue wins,
 //! [`store`] is the trait, `memory` shows what it means.
 
+mod address;
 pub mod clock;
 pub mod commit;
 #[cfg(feature = "test-support")]
@@ -30,6 +31,7 @@ pub mod testing;
 pub mod unit;
 pub mod worker;
 
+pub use address::open;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, Committed, Verdict};
 pub use error::{Error, Result};

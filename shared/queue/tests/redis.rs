@@ -237,3 +237,44 @@ fn a_sentinel_leads_to_the_primary() {
     sentinel.kill().unwrap();
     sentinel.wait().unwrap();
 }
+
+#[test]
+fn a_private_authority_is_trusted_through_its_file() {
+    // Another test of this process may have done so already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (key, certificate) = (file("key.pem"), file("certificate.pem"));
+    let made = std::process::Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args(["-subj", "/CN=queue", "-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate])
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("SKIPPED: openssl cannot make a certificate here");
+        return;
+    }
+    let port = free_port().to_string();
+    let tls = ["--tls-port", &port, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let rest = ["--tls-auth-clients", "no", "--tls-ca-cert-file", &certificate, "--save", ""];
+    let Some(_server) = RedisServer::start_with(&[tls.as_slice(), &rest].concat()) else { return };
+    block_on(async {
+        let url = format!("rediss://127.0.0.1:{port}/0");
+        let options = RedisOptions { ca_file: Some(certificate.into()), ..RedisOptions::new(&url) };
+        let trusting = RedisStore::new(&options).unwrap();
+        trusting.check().await.unwrap();
+        assert_eq!(filled(&trusting, LONG, 1).await.run.as_str(), "r");
+        let refused = store(&url).check().await.unwrap_err();
+        assert!(refused.to_string().contains("certificate"), "{refused}");
+    });
+}

@@ -4,15 +4,18 @@
 //! by the coordinators beside this one. Why never a blocking read: it would hold a connection, and a read given up by
 //! the client still hands its unit to a consumer that does not know of it. Coordinators poll.
 
+mod explain;
 mod keys;
 mod link;
 mod scripts;
 mod server;
+mod wire;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use ::redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind, Value};
+use ::redis::{ScriptInvocation, Value};
 use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
 
 use crate::commit::{Commit, Committed, Verdict};
@@ -22,13 +25,17 @@ use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::store::{QueueStore, Reply};
 use crate::unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
-    Transition, UnitId,
+    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Struck, Transition, UnitId,
 };
 use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
 
-use link::{Link, Refused};
+use explain::{corrupt, explain};
+use link::Link;
 use scripts::Answer;
+use wire::{
+    STATUS_FIELDS, add_fences, call, read_dead_letter, read_lease, read_record, read_status, transitions,
+    write_record,
+};
 
 pub use link::RedisOptions;
 
@@ -67,127 +74,6 @@ impl RedisStore {
             return Ok(None);
         }
         read_status(run, &mut Answer::new("HMGET", values)).map(Some)
-    }
-}
-
-const STATUS_FIELDS: &[&str] = &["generation", "plan_hash", "state", "next_unit", "lease_ms", "max_strikes"];
-
-fn read_status(run: &RunId, answer: &mut Answer) -> Result<RunStatus> {
-    Ok(RunStatus {
-        at: RunRef { run: run.clone(), generation: answer.read()? },
-        plan_hash: answer.read()?,
-        state: RunState::parse(&answer.read::<String>()?)?,
-        next_unit: UnitId(answer.read()?),
-        lease_for: Duration::from_millis(answer.read()?),
-        max_strikes: answer.read()?,
-    })
-}
-
-/// A call of a script on a run, in the caller's generation.
-fn call<'s>(script: &'s Script, at: &RunRef) -> ScriptInvocation<'s> {
-    let mut call = script.key(keys::run(&at.run));
-    call.arg(at.generation);
-    call
-}
-
-/// Adds the fences of this generation; the others are stale whatever the server says, and get 0 for an answer.
-fn add_fences(call: &mut ScriptInvocation<'_>, at: &RunRef, fences: &[Fence]) {
-    for fence in fences.iter().filter(|fence| fence.generation == at.generation) {
-        call.arg(fence.model.as_str()).arg(fence.unit.0).arg(fence.attempt);
-    }
-}
-
-fn transitions(mut answer: Answer, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
-    let transition = |fence: &Fence| {
-        let held = fence.generation == at.generation && answer.read::<u8>()? == 1;
-        Ok(if held { Transition::Applied } else { Transition::Stale })
-    };
-    fences.iter().map(transition).collect()
-}
-
-fn read_lease(answer: &mut Answer, at: &RunRef, deadline_ms: u64) -> Result<Lease> {
-    let fence = Fence {
-        generation: at.generation,
-        model: ModelLabel::new(answer.read::<String>()?),
-        unit: UnitId(answer.read()?),
-        attempt: answer.read()?,
-    };
-    Ok(Lease { fence, dialogues: answer.read()?, payload: answer.read()?, deadline_ms })
-}
-
-fn write_record(record: Committed) -> String {
-    format!("{}{}", if record.scored { 's' } else { 'f' }, record.ticket)
-}
-
-fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
-    let text: String = answer.read()?;
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let (kind, ticket) = text.split_at_checked(1).unwrap_or_default();
-    match (kind, ticket.parse()) {
-        ("s", Ok(ticket)) => Ok(Some(Committed { scored: true, ticket })),
-        ("f", Ok(ticket)) => Ok(Some(Committed { scored: false, ticket })),
-        _ => Err(answer.corrupt(&format!("holds `{text}`, which is no record"))),
-    }
-}
-
-fn read_dead_letter(answer: &mut Answer) -> Result<DeadLetter> {
-    let unit = UnitId(answer.read()?);
-    let model = ModelLabel::new(answer.read::<String>()?);
-    let (dialogues, payload) = (answer.read()?, answer.read()?);
-    let lines: String = answer.read()?;
-    let strike = |line| {
-        serde_json::from_str(line).map_err(|error| answer.corrupt(&format!("has a bad strike: {error}")))
-    };
-    let strikes = lines.lines().map(strike).collect::<Result<Vec<Strike>>>()?;
-    Ok(DeadLetter { unit, model, dialogues, payload, strikes })
-}
-
-fn corrupt(what: &str) -> Error {
-    Error::Corrupt { message: format!("Redis answered what was not asked: {what}") }
-}
-
-/// What a refusal means to the caller.
-fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
-    let error = match refused {
-        Refused::Queue(error) => return error,
-        Refused::Redis(error) => error,
-    };
-    match (error.code(), at) {
-        (Some("RUNGONE"), Some(at)) => Error::RunGone { run: at.run.clone() },
-        (Some("STALEGEN"), Some(at)) => stale(&error, at),
-        (Some("WORKERSFULL"), _) => {
-            let why = format!("at most {} are allowed at a time", limits::MAX_WORKERS);
-            Error::Invalid { what: "registered workers", why }
-        }
-        (Some("OOM"), _) => {
-            let message = "Redis has reached its `maxmemory`: raise it, or forget runs that are done".into();
-            Error::Full { message }
-        }
-        (Some("NOAUTH" | "WRONGPASS" | "NOPERM"), _) => unfit(&error),
-        (Some("WRONGTYPE"), _) => {
-            Error::Corrupt { message: format!("a key of the queue was overwritten: {error}") }
-        }
-        _ => match error.kind() {
-            ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => unfit(&error),
-            ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::CrossSlot)
-            | ErrorKind::UnexpectedReturnType => corrupt(&error.to_string()),
-            // Loading, failing over, read-only after a failover, resharding, network: all of them pass.
-            _ => Error::Unavailable { message: error.to_string() },
-        },
-    }
-}
-
-fn unfit(error: &RedisError) -> Error {
-    Error::Unfit { message: format!("Redis refused the login or a command: {error}") }
-}
-
-fn stale(error: &RedisError, at: &RunRef) -> Error {
-    let current = error.detail().and_then(|detail| detail.split_whitespace().next()?.parse().ok());
-    match current {
-        Some(current) => Error::StaleGeneration { run: at.run.clone(), given: at.generation, current },
-        None => corrupt(&error.to_string()),
     }
 }
 
@@ -310,9 +196,8 @@ impl QueueStore for RedisStore {
             let state = RunState::parse(&answer.read::<String>()?)?;
             let deadline_ms = answer.read()?;
             let renewed = answer.read_all(|answer| read_lease(answer, at, deadline_ms))?;
-            let lost =
-                held.iter().filter(|fence| !renewed.iter().any(|lease| lease.fence == **fence)).cloned();
-            let lost = lost.collect();
+            let holding: BTreeSet<_> = renewed.iter().map(|lease| &lease.fence).collect();
+            let lost = held.iter().filter(|fence| !holding.contains(fence)).cloned().collect();
             // A unit holds at least one dialogue, so none means that the worker reported the lease.
             let unreported = renewed.into_iter().filter(|lease| lease.dialogues > 0).collect();
             Ok(Renewal { state, lost, unreported, deadline_ms })

@@ -1,0 +1,56 @@
+//! What a refusal of Redis means to a caller of the queue.
+
+use ::redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use super::link::Refused;
+use crate::error::Error;
+use crate::limits;
+use crate::run::RunRef;
+
+/// An answer that was not asked for.
+pub(super) fn corrupt(what: &str) -> Error {
+    Error::Corrupt { message: format!("Redis answered what was not asked: {what}") }
+}
+
+/// What a refusal means to the caller.
+pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
+    let error = match refused {
+        Refused::Queue(error) => return error,
+        Refused::Redis(error) => error,
+    };
+    match (error.code(), at) {
+        (Some("RUNGONE"), Some(at)) => Error::RunGone { run: at.run.clone() },
+        (Some("STALEGEN"), Some(at)) => stale(&error, at),
+        (Some("WORKERSFULL"), _) => {
+            let why = format!("at most {} are allowed at a time", limits::MAX_WORKERS);
+            Error::Invalid { what: "registered workers", why }
+        }
+        (Some("OOM"), _) => {
+            let message = "Redis has reached its `maxmemory`: raise it, or forget runs that are done".into();
+            Error::Full { message }
+        }
+        (Some("NOAUTH" | "WRONGPASS" | "NOPERM"), _) => unfit(&error),
+        (Some("WRONGTYPE"), _) => {
+            Error::Corrupt { message: format!("a key of the queue was overwritten: {error}") }
+        }
+        _ => match error.kind() {
+            ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => unfit(&error),
+            ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::CrossSlot)
+            | ErrorKind::UnexpectedReturnType => corrupt(&error.to_string()),
+            // Loading, failing over, read-only after a failover, resharding, network: all of them pass.
+            _ => Error::Unavailable { message: error.to_string() },
+        },
+    }
+}
+
+fn unfit(error: &RedisError) -> Error {
+    Error::Unfit { message: format!("Redis refused the login or a command: {error}") }
+}
+
+fn stale(error: &RedisError, at: &RunRef) -> Error {
+    let current = error.detail().and_then(|detail| detail.split_whitespace().next()?.parse().ok());
+    match current {
+        Some(current) => Error::StaleGeneration { run: at.run.clone(), given: at.generation, current },
+        None => corrupt(&error.to_string()),
+    }
+}

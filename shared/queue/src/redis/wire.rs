@@ -1,0 +1,88 @@
+//! What goes to a script and what comes back, in the nouns of the queue.
+
+use std::time::Duration;
+
+use ::redis::{Script, ScriptInvocation};
+use domain::{ModelLabel, RunId};
+
+use super::keys;
+use super::scripts::Answer;
+use crate::commit::Committed;
+use crate::error::Result;
+use crate::run::{RunRef, RunState, RunStatus};
+use crate::unit::{DeadLetter, Fence, Lease, Strike, Transition, UnitId};
+
+pub(super) const STATUS_FIELDS: &[&str] =
+    &["generation", "plan_hash", "state", "next_unit", "lease_ms", "max_strikes"];
+
+pub(super) fn read_status(run: &RunId, answer: &mut Answer) -> Result<RunStatus> {
+    Ok(RunStatus {
+        at: RunRef { run: run.clone(), generation: answer.read()? },
+        plan_hash: answer.read()?,
+        state: RunState::parse(&answer.read::<String>()?)?,
+        next_unit: UnitId(answer.read()?),
+        lease_for: Duration::from_millis(answer.read()?),
+        max_strikes: answer.read()?,
+    })
+}
+
+/// A call of a script on a run, in the caller's generation.
+pub(super) fn call<'s>(script: &'s Script, at: &RunRef) -> ScriptInvocation<'s> {
+    let mut call = script.key(keys::run(&at.run));
+    call.arg(at.generation);
+    call
+}
+
+/// Adds the fences of this generation; the others are stale whatever the server says, and get 0 for an answer.
+pub(super) fn add_fences(call: &mut ScriptInvocation<'_>, at: &RunRef, fences: &[Fence]) {
+    for fence in fences.iter().filter(|fence| fence.generation == at.generation) {
+        call.arg(fence.model.as_str()).arg(fence.unit.0).arg(fence.attempt);
+    }
+}
+
+pub(super) fn transitions(mut answer: Answer, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+    let transition = |fence: &Fence| {
+        let held = fence.generation == at.generation && answer.read::<u8>()? == 1;
+        Ok(if held { Transition::Applied } else { Transition::Stale })
+    };
+    fences.iter().map(transition).collect()
+}
+
+pub(super) fn read_lease(answer: &mut Answer, at: &RunRef, deadline_ms: u64) -> Result<Lease> {
+    let fence = Fence {
+        generation: at.generation,
+        model: ModelLabel::new(answer.read::<String>()?),
+        unit: UnitId(answer.read()?),
+        attempt: answer.read()?,
+    };
+    Ok(Lease { fence, dialogues: answer.read()?, payload: answer.read()?, deadline_ms })
+}
+
+pub(super) fn write_record(record: Committed) -> String {
+    format!("{}{}", if record.scored { 's' } else { 'f' }, record.ticket)
+}
+
+pub(super) fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
+    let text: String = answer.read()?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let (kind, ticket) = text.split_at_checked(1).unwrap_or_default();
+    match (kind, ticket.parse()) {
+        ("s", Ok(ticket)) => Ok(Some(Committed { scored: true, ticket })),
+        ("f", Ok(ticket)) => Ok(Some(Committed { scored: false, ticket })),
+        _ => Err(answer.corrupt(&format!("holds `{text}`, which is no record"))),
+    }
+}
+
+pub(super) fn read_dead_letter(answer: &mut Answer) -> Result<DeadLetter> {
+    let unit = UnitId(answer.read()?);
+    let model = ModelLabel::new(answer.read::<String>()?);
+    let (dialogues, payload) = (answer.read()?, answer.read()?);
+    let lines: String = answer.read()?;
+    let strike = |line| {
+        serde_json::from_str(line).map_err(|error| answer.corrupt(&format!("has a bad strike: {error}")))
+    };
+    let strikes = lines.lines().map(strike).collect::<Result<Vec<Strike>>>()?;
+    Ok(DeadLetter { unit, model, dialogues, payload, strikes })
+}
