@@ -125,6 +125,11 @@ impl Document {
         }
     }
 
+    /// The file on disk: itself, or the archive that holds it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The file name alone, without folders and archive: what a written counterpart is called.
     pub fn file_name(&self) -> String {
         let name = self.member.as_ref().map_or_else(|| self.path.to_string_lossy(), Into::into);

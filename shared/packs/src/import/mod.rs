@@ -1,0 +1,217 @@
+//! Import: a pack made from published LLM-KG-Bench result files, so that a new model can be asked exactly the published
+//! exercises and set beside the published models.
+//!
+//! Result files hold everything that a dialogue needs, though not as such: the case beside every record, the first
+//! prompt as it was sent, and follow-ups with the parser's message and the model's query already filled in. The import
+//! reads them twice:
+//!
+//! 1. [`cases`] gathers the tasks with their cases and first prompts, and keeps samples of the follow-ups, from which
+//!    [`follow_ups`] learns templates ([`own_wording`] stands in for kinds that were never sent);
+//! 2. [`check`] holds every record against the result: its case must come in turn, and its follow-ups must be what the
+//!    pack would have said.
+//!
+//! What does not fit is a [`Finding`] that names file and record. Findings never quote the texts of an exercise:
+//! imported packs are protected.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rdf::RdfFormat;
+use results::llmkgbench::{Document, ResultRecord, discover};
+use tasks::{Compat, EvaluationLimits, GraphLibrary, Task, TaskData};
+
+use crate::error::PackError;
+use crate::manifest::{GraphSource, GraphSpec, Group, Header};
+use crate::parts::Parts;
+
+mod cases;
+mod check;
+mod follow_ups;
+mod own_wording;
+mod provenance;
+mod report;
+
+pub use report::{FileLine, Finding, Findings, FollowUpLine, Origin, Problem, Report, TaskReport};
+
+use cases::Collector;
+
+/// Name of the one group of an imported pack.
+const GROUP: &str = "imported";
+
+/// What to import.
+#[derive(Clone, Debug)]
+pub struct Source<'s> {
+    /// Name of the pack.
+    pub name: &'s str,
+    /// Result files, folders or zip archives, as [`discover`] takes them. The first file comes first: its prompts are
+    /// the ones that are asked.
+    pub paths: &'s [PathBuf],
+    /// Password of encrypted archives.
+    pub password: Option<&'s str>,
+    /// Graphs that cases refer to by name.
+    pub graphs: &'s [GraphDocument],
+}
+
+/// A graph that cases refer to and result files do not hold.
+#[derive(Clone, Debug)]
+pub struct GraphDocument {
+    /// The name that cases use.
+    pub name: String,
+    /// Name of its file, for the pack's provenance.
+    pub file: String,
+    /// Its syntax.
+    pub format: RdfFormat,
+    /// The document.
+    pub content: Arc<[u8]>,
+}
+
+/// An imported pack, ready to be sealed.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The pack laid out as files.
+    pub parts: Parts,
+    /// What was imported and what did not fit.
+    pub report: Report,
+}
+
+/// Nothing can be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// No record could be used; the findings say why.
+    #[error("no task could be imported{}", .0.first().map(|finding| format!(": {finding}")).unwrap_or_default())]
+    Nothing(Box<Findings>),
+    /// The tasks do not make a pack, such as a label that is no acceptable file name.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+}
+
+/// Makes a pack from result files. Equal files give equal packs with equal hashes.
+///
+/// # Errors
+/// Nothing could be imported. Files, records and tasks that cannot be used are findings, the rest is imported.
+pub fn import(source: &Source<'_>) -> Result<Imported, ImportError> {
+    let mut findings = Findings::default();
+    let mut documents = Vec::new();
+    for found in discover(source.paths, source.password) {
+        match found {
+            Ok(document) => documents.push(document),
+            Err(error) => {
+                findings.file(&error.file, Problem::Unreadable { message: error.problem.to_string() })
+            }
+        }
+    }
+    let mut collector = Collector::default();
+    read(&documents, &mut findings, |record, findings| {
+        for problem in collector.add(record.record) {
+            findings.record(&record, problem);
+        }
+    });
+    let graphs = library(source.graphs);
+    collector.settle_wording();
+    collector.keep(|data| match Task::build(data.clone(), &graphs, Compat::PUBLISHED) {
+        Ok(_) => true,
+        Err(error) => {
+            let problem =
+                Problem::TaskLeftOut { message: format!("case `{}`: {}", error.case, error.source) };
+            findings.task(&error.task, problem);
+            false
+        }
+    });
+    if collector.tasks().is_empty() {
+        return Err(ImportError::Nothing(Box::new(findings)));
+    }
+    let mut checker = check::Checker::new(&collector);
+    // The first reading told what cannot be read.
+    read(&documents, &mut Findings::default(), |record, _| {
+        for problem in checker.check(record.record) {
+            findings.record(&record, problem);
+        }
+    });
+    let tasks = checker.finish();
+    let files = provenance::files(&documents, source.graphs, &mut findings);
+    let parts = lay_out(source, &collector, &files)?;
+    Ok(Imported { parts, report: Report { name: source.name.to_owned(), files, tasks, findings } })
+}
+
+/// A record with the place where it stands.
+#[derive(Clone, Copy)]
+struct Located<'r> {
+    file: &'r str,
+    index: usize,
+    record: &'r ResultRecord,
+}
+
+/// Hands every readable record to `each`, in order. What cannot be read is a finding in its place.
+fn read(documents: &[Document], findings: &mut Findings, mut each: impl FnMut(Located<'_>, &mut Findings)) {
+    for document in documents {
+        let file = document.name();
+        let outcome = document.read(|read| {
+            match read {
+                Ok(read) => each(Located { file: &file, index: read.index, record: &read.record }, findings),
+                Err(error) => findings.unreadable_record(&file, error.index, error.problem.to_string()),
+            }
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = outcome {
+            findings.file(&file, Problem::Unreadable { message: error.problem.to_string() });
+        }
+    }
+}
+
+fn library(graphs: &[GraphDocument]) -> GraphLibrary {
+    let mut builder = GraphLibrary::builder();
+    for graph in graphs {
+        let content = graph.content.clone();
+        builder = builder.with(&graph.name, graph.format, move || Ok(content.to_vec()));
+    }
+    builder.build()
+}
+
+/// The files of the pack.
+fn lay_out(source: &Source<'_>, collector: &Collector, files: &[FileLine]) -> Result<Parts, PackError> {
+    let mut parts = Parts::new(source.name);
+    let tasks: Vec<&TaskData> = collector.tasks().iter().map(|task| &task.data).collect();
+    for task in &tasks {
+        parts.insert_task(task)?;
+    }
+    let mut graphs = Vec::new();
+    for graph in source.graphs {
+        let file = format!("graphs/{}.{}", graph.name, extension(graph.format));
+        parts.insert(&file, graph.content.clone())?;
+        let stored = GraphSource::Stored { file, format: graph.format.to_string() };
+        graphs.push(GraphSpec { name: graph.name.clone(), source: stored });
+    }
+    let cases: usize = tasks.iter().map(|task| task.cases.len()).sum();
+    parts.insert_header(&Header {
+        name: source.name.to_owned(),
+        version: "1".to_owned(),
+        // Result files do not say under which licence they are published.
+        licence: "NOASSERTION".to_owned(),
+        description: format!(
+            "Published exercises of LLM-KG-Bench, imported from result files: {} tasks, {cases} cases.",
+            tasks.len()
+        ),
+        provenance: provenance::sentence(files),
+        canary: provenance::canary(files),
+        protected: true,
+        compat: Compat::PUBLISHED,
+        limits: EvaluationLimits::compat(),
+        groups: vec![Group {
+            name: GROUP.to_owned(),
+            default: true,
+            tasks: tasks.iter().map(|task| task.label.clone()).collect(),
+        }],
+        graphs,
+    })?;
+    Ok(parts)
+}
+
+fn extension(format: RdfFormat) -> &'static str {
+    match format {
+        RdfFormat::Turtle => "ttl",
+        RdfFormat::NTriples => "nt",
+        RdfFormat::JsonLd => "jsonld",
+        RdfFormat::RdfXml => "rdf",
+    }
+}

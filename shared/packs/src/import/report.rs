@@ -1,0 +1,245 @@
+//! What an import tells.
+
+use std::fmt;
+
+use domain::{PromptKind, TaskLabel};
+use serde::Serialize;
+
+use super::Located;
+
+/// Findings that are kept; further ones are counted.
+const FINDINGS_MAX: usize = 1_000;
+
+/// What was imported, and what did not fit.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Name of the pack.
+    pub name: String,
+    /// The files it comes from.
+    pub files: Vec<FileLine>,
+    /// The tasks imported, in order.
+    pub tasks: Vec<TaskReport>,
+    /// What did not fit.
+    pub findings: Findings,
+}
+
+/// A file that was imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileLine {
+    /// Its name, without folders.
+    pub name: String,
+    /// SHA-256 of its content as it is on disk, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// A task that was imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskReport {
+    /// Its label.
+    pub task: TaskLabel,
+    /// Its class.
+    pub class: String,
+    /// Version of the class.
+    pub version: String,
+    /// Cases found.
+    pub cases: usize,
+    /// Records that were compared with the task.
+    pub dialogues: usize,
+    /// Those whose first prompt is one that the pack asks. Fewer where formats were written anew for every run.
+    pub asked_alike: usize,
+    /// First prompts kept: one per case, or one per repetition where the case was written anew each time.
+    pub first_prompts: usize,
+    /// The follow-ups that the task can send.
+    pub follow_ups: Vec<FollowUpLine>,
+}
+
+/// The follow-ups of one kind of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FollowUpLine {
+    /// Which kind.
+    pub kind: PromptKind,
+    /// Where its template comes from.
+    pub origin: Origin,
+    /// Follow-ups of this kind in the records.
+    pub recorded: usize,
+    /// Those that the template gives back to the letter.
+    pub equal: usize,
+}
+
+/// Where a template comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "origin", rename_all = "kebab-case")]
+pub enum Origin {
+    /// Learnt from the task's own records.
+    Learnt,
+    /// Taken from a related task, because this one never sent this kind and all related ones say the same.
+    Borrowed {
+        /// The task it was learnt from.
+        from: TaskLabel,
+    },
+    /// Our own: no record shows it.
+    Own,
+}
+
+/// The findings of an import: the first ones in full, the number of all.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Findings {
+    kept: Vec<Finding>,
+    total: usize,
+    input: usize,
+}
+
+/// Something that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The file; nothing for a task as a whole.
+    pub file: Option<String>,
+    /// Position of the record in it, from 0; nothing for the file as a whole.
+    pub record: Option<usize>,
+    /// The task, as far as known.
+    pub task: Option<TaskLabel>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What does not fit. It names cases and kinds and never quotes their texts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "problem", rename_all = "kebab-case")]
+pub enum Problem {
+    /// The file or record cannot be read.
+    #[error("{message}")]
+    Unreadable {
+        /// Why.
+        message: String,
+    },
+    /// The record can be read and not be imported.
+    #[error("cannot be imported: {message}")]
+    Unusable {
+        /// Why.
+        message: String,
+    },
+    /// The task cannot be used as it was imported, and is not part of the pack.
+    #[error("the task is left out: {message}")]
+    TaskLeftOut {
+        /// Why.
+        message: String,
+    },
+    /// The label was met before with another class, version or parameters; the first one is imported.
+    #[error("has another class, version or parameters than the first record of this label; it is left out")]
+    OtherTask,
+    /// The case was met before with other data; the first one is imported.
+    #[error("the case `{case}` has other data than in the first record of it")]
+    CaseDiffers {
+        /// The case.
+        case: String,
+    },
+    /// The cases of a model do not go round. Replayed answers of this model would meet another case.
+    #[error(
+        "the case `{case}` comes out of turn, `{expected}` is next; this is told once for a model and task"
+    )]
+    OutOfTurn {
+        /// The case of the record.
+        case: String,
+        /// The one whose turn it is.
+        expected: String,
+    },
+    /// A prompt after the first that is none of the follow-ups that the task can send.
+    #[error("the prompt after answer {} is no known follow-up of this task", round + 1)]
+    UnknownFollowUp {
+        /// The round of the answer before, from 0.
+        round: usize,
+    },
+    /// The template does not give back what was sent.
+    #[error("the `{kind}` follow-up after answer {} is not what the pack says in its place", round + 1)]
+    FollowUpDiffers {
+        /// The round of the answer before, from 0.
+        round: usize,
+        /// Its kind.
+        kind: PromptKind,
+    },
+}
+
+impl Problem {
+    /// Whether something was not imported for it; all others leave doubts about what was.
+    fn is_input(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable { .. } | Self::Unusable { .. } | Self::TaskLeftOut { .. } | Self::OtherTask
+        )
+    }
+}
+
+impl Findings {
+    /// The first of them.
+    pub fn first(&self) -> Option<&Finding> {
+        self.kept.first()
+    }
+
+    /// Those that were kept, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.kept.iter()
+    }
+
+    /// How many there are, including those that were not kept.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Those for which something was not imported.
+    pub fn not_imported(&self) -> usize {
+        self.input
+    }
+
+    /// Those that leave doubts about what was imported.
+    pub fn doubts(&self) -> usize {
+        self.total - self.input
+    }
+
+    pub(super) fn file(&mut self, file: &str, problem: Problem) {
+        self.add(Finding { file: Some(file.to_owned()), record: None, task: None, problem });
+    }
+
+    pub(super) fn task(&mut self, task: &TaskLabel, problem: Problem) {
+        self.add(Finding { file: None, record: None, task: Some(task.clone()), problem });
+    }
+
+    pub(super) fn unreadable_record(&mut self, file: &str, index: usize, message: String) {
+        let problem = Problem::Unreadable { message };
+        self.add(Finding { file: Some(file.to_owned()), record: Some(index), task: None, problem });
+    }
+
+    pub(super) fn record(&mut self, located: &Located<'_>, problem: Problem) {
+        let task = TaskLabel::new(located.record.task_label());
+        let file = Some(located.file.to_owned());
+        self.add(Finding { file, record: Some(located.index), task: Some(task), problem });
+    }
+
+    fn add(&mut self, finding: Finding) {
+        self.total += 1;
+        self.input += usize::from(finding.problem.is_input());
+        if self.kept.len() < FINDINGS_MAX {
+            self.kept.push(finding);
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
+        if let Some(record) = self.record {
+            write!(f, "record {record}: ")?;
+        }
+        if let Some(task) = &self.task {
+            write!(f, "{task}: ")?;
+        }
+        write!(f, "{}", self.problem)
+    }
+}

@@ -1,0 +1,161 @@
+//! Published result files, where they are at hand, imported and replayed: set `KGFLEET_CONFORMANCE` to a folder with
+//! `v3/` and `graphs/`, and `KGFLEET_CONFORMANCE_PASSWORD`, unless a README beside the data names the password that the
+//! publishers print. Nothing of their content is in this repository, and failures name places, not texts.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use domain::Iteration;
+use packs::import::{GraphDocument, Source};
+use packs::{Identity, Pack, seal_file};
+use rdf::RdfFormat;
+use results::llmkgbench::source::read_single;
+use results::llmkgbench::{ResultRecord, discover};
+use tasks::wording::recognise_follow_up;
+use tasks::{CaseInput, Compat, Dialogue, Effort, Evaluation, Exercise, Next, Task, families};
+
+fn conformance() -> Option<PathBuf> {
+    let folder = std::env::var_os("KGFLEET_CONFORMANCE").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
+        PathBuf::from,
+    );
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("SKIPPED: no conformance data at {} (set KGFLEET_CONFORMANCE)", folder.display());
+    None
+}
+
+fn password(folder: &Path) -> Option<String> {
+    if let Ok(password) = std::env::var("KGFLEET_CONFORMANCE_PASSWORD") {
+        return Some(password);
+    }
+    let readme = std::fs::read_to_string(folder.join("README.md")).ok()?;
+    let pattern = regex::Regex::new(r"`([^`]+)`, the password").unwrap();
+    let found = pattern.captures(&readme).map(|captures| captures[1].to_owned());
+    if found.is_none() {
+        eprintln!("SKIPPED: no password for the published archives (set KGFLEET_CONFORMANCE_PASSWORD)");
+    }
+    found
+}
+
+/// The records of a file with their iterations, counted per task.
+fn dialogues(path: &Path, password: &str) -> Vec<(Iteration, ResultRecord)> {
+    let mut counts: HashMap<String, Iteration> = HashMap::new();
+    let mut records = Vec::new();
+    for document in discover(&[path.to_owned()], Some(password)) {
+        let reading = document.unwrap().read(|read| {
+            let record = read.unwrap().record;
+            let count = counts.entry(record.task_label().to_owned()).or_default();
+            records.push((*count, record));
+            *count += 1;
+            ControlFlow::Continue(())
+        });
+        reading.unwrap();
+    }
+    records
+}
+
+fn judge(exercise: &dyn Exercise, record: &ResultRecord, effort: &Effort) -> Evaluation {
+    let mut dialogue = Dialogue::new(exercise.shots());
+    for answer in record.answers() {
+        dialogue.take(exercise.judge(answer, effort));
+    }
+    dialogue.evaluation()
+}
+
+/// The prompts that the imported task sends, with the recorded answers, against those that were sent. Gives the number
+/// of follow-ups compared; those with a message in another parser's words are passed over.
+fn compare_prompts(
+    task: &Task,
+    iteration: Iteration,
+    record: &ResultRecord,
+    effort: &Effort,
+    place: &str,
+) -> usize {
+    let prompts: Vec<&str> = record.prompts().collect();
+    assert!(task.first_prompt(iteration, 0).unwrap().text == prompts[0], "{place}: another first prompt");
+    let exercise = task.case(iteration).exercise();
+    let mut dialogue = Dialogue::new(exercise.shots());
+    let mut compared = 0;
+    for (round, answer) in record.answers().enumerate() {
+        let Next::Ask(follow_up) = dialogue.take(exercise.judge(answer, effort)) else { break };
+        let Some(sent) = prompts.get(round + 1) else { break };
+        let infos = &record.infos()[&round.to_string()];
+        let recorded_message = infos.get("parseError").or_else(|| infos.get("syntaxError"));
+        let same_message = follow_up
+            .fields
+            .get("message")
+            .is_none_or(|message| recorded_message.is_some_and(|recorded| recorded == message.as_str()));
+        if recognise_follow_up(sent) == Some(follow_up.kind) && same_message {
+            let text = task.follow_up(&follow_up).unwrap().text;
+            assert!(text == *sent, "{place}: another {} follow-up after round {round}", follow_up.kind);
+            compared += 1;
+        }
+    }
+    compared
+}
+
+#[test]
+fn published_models_replay_through_an_imported_pack() {
+    let Some(folder) = conformance() else { return };
+    let Some(password) = password(&folder) else { return };
+    let (_, graph) = read_single(&folder.join("graphs/beastiary_kg.rdf.zip"), None).unwrap();
+    let graphs = [GraphDocument {
+        name: "beastiary".into(),
+        file: "beastiary_kg.rdf.zip".into(),
+        format: RdfFormat::RdfXml,
+        content: graph.into(),
+    }];
+    let paths = [folder.join("v3")];
+    let source = Source { name: "published", paths: &paths, password: Some(&password), graphs: &graphs };
+    let imported = packs::import(&source).unwrap();
+    let findings = &imported.report.findings;
+    assert_eq!(findings.total(), 0, "{:?}", findings.first().map(ToString::to_string));
+    assert_eq!(imported.report.tasks.len(), 26);
+    assert_eq!(imported.report.tasks.iter().map(|task| task.dialogues).sum::<usize>(), 3_120);
+    for task in &imported.report.tasks {
+        println!("{}: {} of {} dialogues asked alike", task.task, task.asked_alike, task.dialogues);
+        for line in &task.follow_ups {
+            println!("{} {} {:?}: {} of {}", task.task, line.kind, line.origin, line.equal, line.recorded);
+            assert_eq!(line.equal, line.recorded, "{}: {}", task.task, line.kind);
+        }
+    }
+
+    let out = tempfile::tempdir().unwrap();
+    let (sealed, identity) = (out.path().join("published.kgpack"), Identity::generate());
+    seal_file(&imported.parts, &identity, &sealed).unwrap();
+    let pack = Pack::open(&sealed, &identity).unwrap();
+    let graphs = pack.graphs().unwrap().build();
+    let tasks = pack.build_selected(&graphs, |_| true).unwrap();
+    assert_eq!(tasks.len(), 26);
+
+    // The first file's prompts are those of the pack, so it can be compared to the letter.
+    let first = discover(&paths, Some(&password)).swap_remove(0).unwrap();
+    let records = dialogues(first.path(), &password);
+    assert_eq!(records.len(), 520);
+    let effort = Effort::full(pack.header().limits);
+    let empty = serde_json::Map::new();
+    let mut compared = 0;
+    for (index, (iteration, record)) in records.iter().enumerate() {
+        let task = tasks.iter().find(|task| task.label.as_str() == record.task_label()).unwrap();
+        let input = CaseInput {
+            class: record.task_id(),
+            version: record.task_version(),
+            parameters: record.task_parameter().unwrap_or(&empty),
+            data: record.task_data().unwrap_or(&empty),
+            first_prompt: record.prompts().next(),
+        };
+        let of_record = families::exercise(&input, &graphs, Compat::PUBLISHED).unwrap();
+        let theirs = judge(&*of_record, record, &effort);
+        let ours = judge(&**task.case(*iteration).exercise(), record, &effort);
+        let place = format!("{}: record {index}", first.name());
+        assert!(ours == theirs, "{place}: another evaluation");
+        compared += compare_prompts(task, *iteration, record, &effort, &place);
+    }
+    println!("520 dialogues judged alike, {compared} follow-ups compared to the letter");
+    assert!(compared > 50, "the comparison of follow-ups has become empty: {compared}");
+}
