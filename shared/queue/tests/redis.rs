@@ -211,6 +211,16 @@ fn a_user_with_few_rights_is_enough() {
     });
 }
 
+/// Ends its process however the test ends.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_sentinel_leads_to_the_primary() {
     let Some(server) = RedisServer::start() else { return };
@@ -218,12 +228,13 @@ fn a_sentinel_leads_to_the_primary() {
     let file = folder.path().join("sentinel.conf");
     std::fs::write(&file, format!("sentinel monitor fleet 127.0.0.1 {} 1\n", server.port())).unwrap();
     let port = free_port();
-    let mut sentinel = std::process::Command::new("redis-server")
+    let sentinel = std::process::Command::new("redis-server")
         .arg(&file)
         .args(["--sentinel", "--bind", "127.0.0.1", "--port", &port.to_string()])
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
+    let _sentinel = Ended(sentinel);
     wait_until("the sentinel listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     block_on(async {
         let store = store(format!("redis+sentinel://127.0.0.1:{port}/fleet"));
@@ -234,8 +245,6 @@ fn a_sentinel_leads_to_the_primary() {
             RedisStore::new(&RedisOptions::new(format!("redis+sentinel://127.0.0.1:{port}/other"))).unwrap();
         assert!(unknown.check().await.is_err());
     });
-    sentinel.kill().unwrap();
-    sentinel.wait().unwrap();
 }
 
 #[test]
