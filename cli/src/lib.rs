@@ -31,7 +31,9 @@ enum Command {
     Export(commands::runs::ExportArguments),
     Verify(commands::runs::VerifyArguments),
     Rm(commands::runs::RemoveArguments),
+    Pack(commands::pack::Arguments),
     Reevaluate(commands::reevaluate::Arguments),
+    Simulate(commands::simulate::Arguments),
     /// An evaluation process; started by the other verbs, not by people.
     #[command(name = run::EVALUATOR_COMMAND, hide = true)]
     EvaluationProcess,
@@ -49,7 +51,9 @@ pub fn main() -> ExitCode {
         Command::Export(arguments) => commands::runs::export(arguments),
         Command::Verify(arguments) => commands::runs::verify(arguments),
         Command::Rm(arguments) => commands::runs::remove(arguments),
+        Command::Pack(arguments) => commands::pack::run(arguments),
         Command::Reevaluate(arguments) => commands::reevaluate::run(arguments),
+        Command::Simulate(arguments) => commands::simulate::run(arguments),
         Command::EvaluationProcess => worker::evaluate::sandbox::child::serve(run::material::load)
             .map(|()| ExitCode::Success)
             .map_err(Into::into),

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde_json::{Value, json};
+
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -80,6 +82,16 @@ pub fn percent(share: f64) -> String {
 /// A text of the world without control characters, so that it cannot steer a terminal.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// The value with every text replaced by its length in characters: what is shown of protected exercises.
+pub fn redacted(value: &Value) -> Value {
+    match value {
+        Value::String(text) => json!({ "redacted_chars": text.chars().count() }),
+        Value::Array(items) => items.iter().map(redacted).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), redacted(value))).collect(),
+        other => other.clone(),
+    }
 }
 
 /// Standard output was closed by its reader, such as `head`: no failure.

@@ -1,6 +1,8 @@
 //! One file per verb, or per family of small ones.
 
+pub mod pack;
 pub mod plan;
 pub mod reevaluate;
 pub mod run;
 pub mod runs;
+pub mod simulate;

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::compare::Leaf;
 use super::replay::{RecordedStep, StepPair};
+use crate::output::redacted;
 
 /// Where a difference is.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -78,18 +79,10 @@ impl<W: Write> Differences<W> {
     }
 }
 
-/// The value with every text replaced by its length in characters.
-fn redacted(value: &Value) -> Value {
-    match value {
-        Value::String(text) => json!({ "redacted_chars": text.chars().count() }),
-        Value::Array(items) => items.iter().map(redacted).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), redacted(value))).collect(),
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::reevaluate::compare::{LeafVerdict, Section};
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
+use packs::import::GraphDocument;
 use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
 use tasks::GraphLibrary;
@@ -30,19 +31,26 @@ impl FromStr for GraphArgument {
     }
 }
 
-/// A library of these graphs. Files are read now, so that a wrong path is told at once; they are parsed when a case
-/// first needs them.
-pub fn library(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<GraphLibrary> {
-    let mut builder = GraphLibrary::builder();
-    for GraphArgument { name, file } in arguments {
-        let (document_name, document) =
+/// The documents of these graphs, read now, so that a wrong path is told at once.
+pub fn documents(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<Vec<GraphDocument>> {
+    let read = |GraphArgument { name, file }: &GraphArgument| {
+        let (document_name, content) =
             read_single(file, password).with_context(|| format!("cannot read the graph `{name}`"))?;
         let Some(format) = format_of(&document_name) else {
             bail!(
                 "the graph `{name}`: `{document_name}` has none of the extensions .ttl .nt .jsonld .rdf .owl .xml"
             );
         };
-        builder = builder.with(name, format, move || Ok(document.clone()));
+        Ok(GraphDocument { name: name.clone(), file: document_name, format, content: content.into() })
+    };
+    arguments.iter().map(read).collect()
+}
+
+/// A library of these graphs. They are parsed when a case first needs them.
+pub fn library(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<GraphLibrary> {
+    let mut builder = GraphLibrary::builder();
+    for GraphDocument { name, format, content, .. } in documents(arguments, password)? {
+        builder = builder.with(name, format, move || Ok(content.to_vec()));
     }
     Ok(builder.build())
 }

@@ -22,6 +22,7 @@ mod replay;
 mod tally;
 
 pub use graphs::GraphArgument;
+pub use graphs::documents as graph_documents;
 pub use graphs::library as graph_library;
 pub use tally::{Counts, Summary, TaskCounts};
 

@@ -1,0 +1,62 @@
+//! `kgfleet pack list`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::OpeningIdentity;
+use crate::exit_code::ExitCode;
+use crate::output::{Align, Table, printable};
+
+/// List the tasks of a pack with their cases.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A sealed pack, the folder of an unsealed one, or `core` for the built-in one.
+    #[arg(default_value = crate::run::material::CORE)]
+    pack: PathBuf,
+    #[command(flatten)]
+    identity: OpeningIdentity,
+    /// Print one JSON object, with the identifiers of all cases.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let pack = arguments.identity.open(&arguments.pack)?;
+    let (header, tasks) = (pack.header(), pack.list());
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        let object = json!({
+            "name": header.name, "version": header.version, "hash": pack.hash(), "licence": header.licence,
+            "description": header.description, "provenance": header.provenance,
+            "protected": header.protected, "tasks": tasks,
+        });
+        writeln!(out, "{object}")?;
+        return Ok(ExitCode::Success);
+    }
+    let protected = if header.protected { ", protected" } else { "" };
+    writeln!(out, "{} {} ({}{protected})", header.name, header.version, pack.hash().short())?;
+    writeln!(out, "{}", printable(&header.description))?;
+    writeln!(out)?;
+    let mut table = Table::new(&[
+        ("task", Align::Left),
+        ("class", Align::Left),
+        ("version", Align::Left),
+        ("group", Align::Left),
+        ("by default", Align::Left),
+        ("cases", Align::Right),
+    ]);
+    for task in &tasks {
+        table.row(vec![
+            task.label.to_string(),
+            task.class.clone(),
+            task.version.clone(),
+            task.group.clone(),
+            if task.default { "yes" } else { "no" }.to_owned(),
+            task.cases.len().to_string(),
+        ]);
+    }
+    table.write(&mut out)?;
+    Ok(ExitCode::Success)
+}

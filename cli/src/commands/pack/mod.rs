@@ -1,0 +1,99 @@
+//! `kgfleet pack`: look into packs, prove them, seal and unseal them, import published exercises. One file per verb.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Subcommand;
+use packs::{Identity, Pack, PackError, Parts};
+
+use crate::exit_code::{Exit, ExitCode};
+use crate::run::material::CORE;
+
+mod import;
+mod list;
+mod seal;
+mod show;
+mod unseal;
+mod verify;
+
+/// Work with task packs: the exercises of the benchmark, sealed so that crawlers do not read them.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Verify(verify::Arguments),
+    List(list::Arguments),
+    Show(show::Arguments),
+    Seal(seal::Arguments),
+    Unseal(unseal::Arguments),
+    Import(import::Arguments),
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Verb::Verify(arguments) => verify::run(&arguments),
+        Verb::List(arguments) => list::run(&arguments),
+        Verb::Show(arguments) => show::run(&arguments),
+        Verb::Seal(arguments) => seal::run(&arguments),
+        Verb::Unseal(arguments) => unseal::run(&arguments),
+        Verb::Import(arguments) => import::run(arguments),
+    }
+}
+
+/// Which identity opens a pack.
+#[derive(Debug, clap::Args)]
+struct OpeningIdentity {
+    /// Identity file (as age-keygen writes it) that opens the pack. Default: the published one.
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+/// Which identity will open a pack.
+#[derive(Debug, clap::Args)]
+struct SealingIdentity {
+    /// Identity file (as age-keygen writes it) to seal the pack for. Default: the published one, which keeps crawlers
+    /// out and nobody else.
+    #[arg(long, value_name = "FILE")]
+    recipient_identity: Option<PathBuf>,
+}
+
+impl OpeningIdentity {
+    /// Opens `core`, a sealed file, or the folder of an unsealed pack.
+    fn open(&self, pack: &Path) -> anyhow::Result<Arc<Pack>> {
+        if pack == Path::new(CORE) {
+            return Ok(Pack::shared_builtin()?);
+        }
+        let opened = if pack.is_dir() {
+            Parts::read_dir(pack).and_then(Pack::from_parts)
+        } else {
+            Pack::open(pack, &identity(self.identity.as_deref())?)
+        };
+        Ok(Arc::new(opened.map_err(as_exit)?))
+    }
+}
+
+impl SealingIdentity {
+    fn get(&self) -> anyhow::Result<Identity> {
+        identity(self.recipient_identity.as_deref())
+    }
+}
+
+fn identity(file: Option<&Path>) -> anyhow::Result<Identity> {
+    match file {
+        Some(file) => Identity::from_file(file).map_err(as_exit),
+        None => Ok(Identity::published()?),
+    }
+}
+
+/// A file that cannot be read or written is the world's fault; a file that is no usable pack is a wrong argument.
+fn as_exit(error: PackError) -> anyhow::Error {
+    match error {
+        PackError::Io { .. } => error.into(),
+        error => Exit::usage(error),
+    }
+}

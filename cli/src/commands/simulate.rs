@@ -1,0 +1,93 @@
+//! `kgfleet simulate`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use domain::{Iteration, TaskLabel};
+use vllm_sim::answers::{AnswerConfig, Skill};
+use vllm_sim::{ModelConfig, SimConfig, Simulator};
+
+use crate::exit_code::{Exit, ExitCode};
+use crate::run::answer_key::PackKey;
+use crate::run::{connect, material};
+
+/// Iterations whose prompts the simulated models recognise to the letter. Beyond them they go by the first paragraph.
+const KNOWN_ITERATIONS: Iteration = 50;
+
+/// Serve simulated models over vLLM's HTTP interface.
+///
+/// For trying things out and for load tests: no GPU, no weights. The models know the answers of a task pack and give
+/// them with a skill; what they say is a function of model name, prompt, seed and round. Serves until interrupted and
+/// prints its address on standard output.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Configuration file (TOML or YAML) with models, answers, latency and faults. Without it: --model.
+    #[arg(value_name = "CONFIG", conflicts_with_all = ["models", "skill", "profile"])]
+    config: Option<PathBuf>,
+    /// Name of a served model; may be given several times.
+    #[arg(long = "model", value_name = "NAME", default_value = "sim")]
+    models: Vec<String>,
+    /// Skill of the models, 0 (knows nothing) to 1 (knows everything).
+    #[arg(long, value_name = "X", default_value_t = 0.6)]
+    skill: f64,
+    /// How long answers take: zero, h100-8b, h100-70b-tp8 or l40s.
+    #[arg(long, value_name = "PROFILE", default_value = "zero")]
+    profile: String,
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
+    listen: String,
+    /// Pack whose answers the models know: `core` or a file.
+    #[arg(long, value_name = "PACK", default_value = material::CORE)]
+    pack: String,
+    /// Seed of the run that will ask: graphs are serialised anew by it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let config = config(&arguments)?;
+    let pack = material::open_pack(&arguments.pack)?;
+    let mut key = PackKey::default();
+    for task in pack.build_selected(&pack.graphs()?.build(), |_| true)? {
+        let label = TaskLabel::new(task.label.as_str());
+        key.learn(&task, &label, arguments.seed, KNOWN_ITERATIONS);
+    }
+    let simulator = Simulator::new(config).map_err(Exit::usage)?.answer_key(Arc::new(key));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(&arguments.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", arguments.listen))?;
+        let handle = simulator.serve(listener)?;
+        writeln!(std::io::stdout(), "{}", handle.base_url())?;
+        tokio::signal::ctrl_c().await?;
+        handle.shutdown().await;
+        Ok(ExitCode::Success)
+    })
+}
+
+fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
+    let Some(path) = &arguments.config else {
+        if !(0.0..=1.0).contains(&arguments.skill) {
+            return Err(Exit::usage(anyhow!("--skill must be between 0 and 1")));
+        }
+        let profile = serde_json::from_value(arguments.profile.clone().into())
+            .map_err(|_| Exit::usage(anyhow!("unknown --profile `{}`", arguments.profile)))?;
+        let model = |name: &String| ModelConfig {
+            answers: AnswerConfig::Skilled(Skill::overall(connect::dial(arguments.skill))),
+            profile: Clone::clone(&profile),
+            ..ModelConfig::new(name)
+        };
+        return Ok(SimConfig::new(arguments.models.iter().map(model).collect()));
+    };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let parsed = if path.extension().is_some_and(|extension| extension == "toml") {
+        toml::from_str(&text).map_err(|error| error.to_string())
+    } else {
+        serde_saphyr::from_str(&text).map_err(|error| error.to_string())
+    };
+    parsed.map_err(|message| Exit::usage(anyhow!("{}: {message}", path.display())))
+}
