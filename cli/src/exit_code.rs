@@ -28,18 +28,18 @@ impl From<ExitCode> for std::process::ExitCode {
 /// An error with the exit code it leads to. Commands return `anyhow::Error`; where nothing else is said, a failure
 /// counts as [`ExitCode::Infrastructure`].
 #[derive(Debug, thiserror::Error)]
-#[error("{source:#}")]
+#[error("{}", crate::output::explain(error))]
 pub struct Exit {
     /// The code.
     pub code: ExitCode,
     /// What to tell.
-    pub source: anyhow::Error,
+    pub error: anyhow::Error,
 }
 
 impl Exit {
     /// A mistake on the command line or in a configuration.
     pub fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
-        Self { code: ExitCode::Usage, source: error.into() }.into()
+        Self { code: ExitCode::Usage, error: error.into() }.into()
     }
 }
 

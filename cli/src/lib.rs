@@ -62,7 +62,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::Success,
         Err(error) => {
-            eprintln!("kgfleet: {}", output::printable(&format!("{error:#}")));
+            eprintln!("kgfleet: {}", output::explain(&error));
             code_of(&error)
         }
     }

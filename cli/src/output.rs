@@ -94,6 +94,21 @@ pub fn redacted(value: &Value) -> Value {
     }
 }
 
+/// An error with its causes, outermost first. A cause that the text before it already tells is left out: some errors
+/// print their source, some leave it to the reader.
+pub fn explain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    printable(&text)
+}
+
 /// Standard output was closed by its reader, such as `head`: no failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
@@ -115,6 +130,15 @@ mod tests {
         table.write(&mut out).unwrap();
         let expected = "task    n\n---------\na       1\n---------\ntotal  10\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let inner = anyhow::anyhow!("no such file");
+        assert_eq!(
+            explain(&inner.context("a.toml: no such file").context("cannot plan")),
+            "cannot plan: a.toml: no such file"
+        );
     }
 
     #[test]

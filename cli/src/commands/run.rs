@@ -127,11 +127,7 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let data_dir = &arguments.common.data_dir;
     let session = match &arguments.resume {
         Some(run) => Session::resume_with(&RunId::new(run), benchmark, arguments.extend, data_dir)?,
-        None => {
-            let (session, resumed) = Session::start_or_resume(benchmark, data_dir)?;
-            eprintln!("{} run {}", if resumed { "going on with" } else { "starting" }, session.run_id());
-            session
-        }
+        None => Session::start_or_resume(benchmark, data_dir)?,
     };
     hold(session, arguments.common, Vec::new())
 }

@@ -7,13 +7,14 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, bail};
 use coordinator::configuration::{Benchmark, Connector, ModelSpec};
-use coordinator::plan::Plan;
+use coordinator::plan::{Plan, Unit};
 use domain::{FailureCause, RunId};
 use jiff::Timestamp;
 use models::{HttpClient, RetryPolicy, install_crypto};
 use packs::Pack;
 use results::log::{CommitQueue, LogItem, LogOptions, LogReader, LogWriter, WinnerIndex};
 use results::manifest::{MANIFEST_VERSION, PackUse, hash};
+use results::run_dir::RunLock;
 use results::{RunDir, RunManifest};
 use tasks::EvaluationLimits;
 use worker::{
@@ -48,7 +49,8 @@ pub struct Options {
 
 /// A run that can be gone on with.
 pub struct Session {
-    dir: RunDir,
+    /// Its folder; a new run gets one when its servers have been found to be there.
+    dir: Option<RunDir>,
     manifest: RunManifest,
     benchmark: Benchmark,
     pack: Arc<Pack>,
@@ -95,7 +97,7 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
 
 impl Session {
     /// The unfinished run of the same configuration, or a new run.
-    pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<(Self, bool)> {
+    pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<Self> {
         let (pack, plan) = plan(&benchmark)?;
         let manifest = new_manifest(&benchmark, &pack, &plan)?;
         for found in RunDir::list(data_dir)?.into_iter().rev() {
@@ -103,13 +105,10 @@ impl Session {
             let same =
                 old.configuration_hash == manifest.configuration_hash && old.plan_hash == manifest.plan_hash;
             if same && recorded(&found.dir)?.0.len() < usize::try_from(old.planned_dialogues)? {
-                let session = Self { dir: found.dir, manifest: old, benchmark, pack, plan };
-                return Ok((session, true));
+                return Ok(Self { dir: Some(found.dir), manifest: old, benchmark, pack, plan });
             }
         }
-        let dir = RunDir::create(data_dir, &manifest)
-            .with_context(|| format!("cannot start a run in {}", data_dir.display()))?;
-        Ok((Self { dir, manifest, benchmark, pack, plan }, false))
+        Ok(Self { dir: None, manifest, benchmark, pack, plan })
     }
 
     /// A run by its name, as it was configured.
@@ -126,7 +125,7 @@ impl Session {
                 pack.hash().short()
             )));
         }
-        Ok(Self { dir, manifest, benchmark, pack, plan })
+        Ok(Self { dir: Some(dir), manifest, benchmark, pack, plan })
     }
 
     /// A run by its name with another configuration. Without `extend` only an equal one is taken; with it, models, tasks
@@ -166,7 +165,9 @@ impl Session {
             planned_dialogues: fresh.planned_dialogues,
             ..session.manifest
         };
-        session.manifest.write(&session.dir.manifest_path())?;
+        if let Some(dir) = &session.dir {
+            session.manifest.write(&dir.manifest_path())?;
+        }
         Ok(Self { benchmark, pack, plan, ..session })
     }
 
@@ -178,32 +179,33 @@ impl Session {
     /// Holds every pending dialogue.
     pub async fn run(self, options: &Options) -> anyhow::Result<Report> {
         install_crypto();
-        let _lock = self.dir.lock()?;
         let tasks = material::build(&self.pack, &self.plan)?;
-        let (writer, recovery) = LogWriter::open(&self.dir.log(), LogOptions::default())?;
-        if recovery.torn_bytes > 0 {
-            eprintln!("cut {} bytes that a killed run had not finished writing", recovery.torn_bytes);
-        }
-        let (index, next_ticket) = recorded(&self.dir)?;
+        let lock = self.dir.as_ref().map(RunDir::lock).transpose()?;
+        let (index, next_ticket) = match &self.dir {
+            Some(dir) => recorded(dir)?,
+            None => (WinnerIndex::default(), 1),
+        };
         let mut summary = Summary::default();
         let retried = self.digest(&index, &tasks, &options.retry, &mut summary)?;
         let done = summary.scored() + summary.failed();
         let total = self.plan.dialogues();
 
-        let key = self.answer_key(&tasks);
-        let simulator = connect::simulator(&self.benchmark, Arc::new(key)).await?;
+        let mut units: Vec<Vec<Unit>> = vec![Vec::new(); self.plan.models.len()];
+        for unit in self.plan.units(|model, task, iteration| {
+            let key = self.key(model, task, iteration);
+            index.get(&key).is_some() && !retried.contains(&key)
+        }) {
+            units[unit.model].push(unit);
+        }
+        let pending = |model: usize| !units[model].is_empty();
+        let simulator = match self.answer_key(&tasks, pending) {
+            Some(key) => connect::simulator(&self.benchmark, Arc::new(key)).await?,
+            None => None,
+        };
         let evaluator = self.evaluator(&tasks, options)?;
         let http = HttpClient::new();
         let mut lanes = Vec::new();
-        for (model, spec) in self.benchmark.models.iter().enumerate() {
-            let units: Vec<_> = self
-                .plan
-                .units(|of, task, iteration| {
-                    let key = self.key(of, task, iteration);
-                    of != model || (index.get(&key).is_some() && !retried.contains(&key))
-                })
-                .into_iter()
-                .collect();
+        for (spec, units) in self.benchmark.models.iter().zip(units) {
             if units.is_empty() {
                 continue;
             }
@@ -214,6 +216,11 @@ impl Session {
                 bounds: bounds(spec, options),
                 units,
             });
+        }
+        let (dir, _lock) = self.begin(lock, &options.data_dir)?;
+        let (writer, recovery) = LogWriter::open(&dir.log(), LogOptions::default())?;
+        if recovery.torn_bytes > 0 {
+            eprintln!("cut {} bytes that a killed run had not finished writing", recovery.torn_bytes);
         }
         let (stopper, stop) = stop::channel();
         stop::on_signals(stopper.clone())?;
@@ -249,12 +256,26 @@ impl Session {
             complete,
             seconds: elapsed.as_secs_f64(),
             rate,
-            dir: self.dir,
+            dir,
             manifest: self.manifest,
             plan: self.plan,
             tasks,
             summary,
         })
+    }
+
+    /// The run's folder, made where it is new, and the right to write it.
+    fn begin(&self, lock: Option<RunLock>, data_dir: &Path) -> anyhow::Result<(RunDir, RunLock)> {
+        let run = self.run_id();
+        if let (Some(dir), Some(lock)) = (&self.dir, lock) {
+            eprintln!("going on with run {run}");
+            return Ok((dir.clone(), lock));
+        }
+        let dir = RunDir::create(data_dir, &self.manifest)
+            .with_context(|| format!("cannot start a run in {}", data_dir.display()))?;
+        eprintln!("starting run {run}");
+        let lock = dir.lock()?;
+        Ok((dir, lock))
     }
 
     fn key(&self, model: usize, task: usize, iteration: u32) -> domain::DialogueKey {
@@ -274,7 +295,8 @@ impl Session {
         summary: &mut Summary,
     ) -> anyhow::Result<std::collections::HashSet<domain::DialogueKey>> {
         let mut retried = std::collections::HashSet::new();
-        for entry in index.records(&self.dir.log())? {
+        let Some(dir) = &self.dir else { return Ok(retried) };
+        for entry in index.records(&dir.log())? {
             let record = entry?.record;
             let Some(task) = self.plan.tasks.iter().position(|task| task.label == record.key.task) else {
                 continue; // Of a task that is no longer planned.
@@ -293,17 +315,18 @@ impl Session {
         Ok(retried)
     }
 
-    /// What simulated models know; nothing where there are none.
-    fn answer_key(&self, tasks: &TaskList) -> PackKey {
+    /// What simulated models know; nothing where none of them has work.
+    fn answer_key(&self, tasks: &TaskList, pending: impl Fn(usize) -> bool) -> Option<PackKey> {
+        let simulated = self.benchmark.models.iter().zip(&self.plan.models).enumerate();
+        let iterations = simulated
+            .filter(|(model, (spec, _))| spec.connector == Connector::Simulated && pending(*model))
+            .map(|(_, (_, planned))| planned.iterations)
+            .max()?;
         let mut key = PackKey::default();
-        let simulated = self.benchmark.models.iter().zip(&self.plan.models);
-        let simulated = simulated.filter(|(spec, _)| spec.connector == Connector::Simulated);
-        if let Some(iterations) = simulated.map(|(_, planned)| planned.iterations).max() {
-            for (task, planned) in tasks.iter().zip(&self.plan.tasks) {
-                key.learn(task, &planned.label, self.benchmark.seed, iterations);
-            }
+        for (task, planned) in tasks.iter().zip(&self.plan.tasks) {
+            key.learn(task, &planned.label, self.benchmark.seed, iterations);
         }
-        key
+        Some(key)
     }
 
     fn limits(&self) -> EvaluationLimits {

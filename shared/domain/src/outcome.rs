@@ -115,7 +115,10 @@ impl std::str::FromStr for FailureCause {
     type Err = UnknownCause;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|cause| cause.as_str() == text).ok_or_else(|| UnknownCause(text.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|cause| cause.as_str() == text)
+            .ok_or_else(|| UnknownCause(text.to_owned()))
     }
 }
 

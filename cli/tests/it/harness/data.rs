@@ -1,0 +1,135 @@
+//! A data folder of a test's own, and what is in it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use domain::{DialogueKey, RunId};
+use results::log::{LogEntry, LogItem, LogReader};
+use results::{RunDir, RunManifest};
+use tempfile::TempDir;
+
+use super::process::{self, Finished, Running};
+
+/// Between two looks at a file that another process writes.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// A data folder, removed at the end.
+pub struct Data {
+    folder: TempDir,
+}
+
+impl Data {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `kgfleet` with these arguments in this folder.
+    pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
+        let mut command = process::kgfleet();
+        command.args(arguments).env("KGFLEET_DATA_DIR", self.path());
+        command
+    }
+
+    /// Runs `kgfleet` to its end.
+    pub fn kgfleet<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Finished {
+        process::finish(&mut self.command(arguments))
+    }
+
+    /// Starts `kgfleet`.
+    pub fn start<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Running {
+        Running::start(&mut self.command(arguments))
+    }
+
+    /// Writes a file beside the runs; its path.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The runs, oldest first.
+    pub fn runs(&self) -> Vec<RunOnDisk> {
+        let found = RunDir::list(self.path()).unwrap();
+        found.into_iter().map(|found| RunOnDisk { dir: found.dir, manifest: found.manifest.unwrap() }).collect()
+    }
+
+    /// The only run.
+    #[track_caller]
+    pub fn run(&self) -> RunOnDisk {
+        let mut runs = self.runs();
+        assert_eq!(runs.len(), 1, "runs in the folder");
+        runs.remove(0)
+    }
+
+    /// Waits until the only run has this many records. Fails when the process ends before.
+    #[track_caller]
+    pub fn until_recorded(&self, running: &mut Running, records: usize) {
+        loop {
+            let ended = running.has_ended();
+            if self.runs().first().is_some_and(|run| run.entries().len() >= records) {
+                return;
+            }
+            assert!(!ended, "the process ended before there were {records} records");
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// A run as it lies on the disk.
+pub struct RunOnDisk {
+    /// Its folder.
+    pub dir: RunDir,
+    /// Its manifest.
+    pub manifest: RunManifest,
+}
+
+impl RunOnDisk {
+    /// Its name.
+    pub fn id(&self) -> &RunId {
+        &self.manifest.run
+    }
+
+    /// Its name, for command lines.
+    pub fn name(&self) -> &str {
+        self.manifest.run.as_str()
+    }
+
+    /// Every entry of its log, superseded ones too. A tail that a writer left unfinished is passed over; any other damage
+    /// fails the test.
+    #[track_caller]
+    pub fn entries(&self) -> Vec<LogEntry> {
+        let mut entries = Vec::new();
+        for item in LogReader::open(&self.dir.log()).unwrap() {
+            match item.unwrap() {
+                LogItem::Entry { entry, .. } => entries.push(*entry),
+                LogItem::Damage(damage) => assert!(!damage.is_loss(), "{damage}"),
+            }
+        }
+        entries
+    }
+
+    /// The entries by dialogue. Fails when a dialogue has two.
+    #[track_caller]
+    pub fn records(&self) -> BTreeMap<DialogueKey, LogEntry> {
+        let mut records = BTreeMap::new();
+        for entry in self.entries() {
+            let key = entry.record.key.clone();
+            assert!(records.insert(key.clone(), entry).is_none(), "{key} has two records");
+        }
+        records
+    }
+
+    /// Length of its log in bytes, as far as it is written.
+    pub fn log_bytes(&self) -> u64 {
+        let Ok(files) = std::fs::read_dir(self.dir.log()) else { return 0 };
+        files.flatten().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
+    }
+}

@@ -1,0 +1,14 @@
+//! What the tests share: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), and a
+//! simulated server that tells what it was asked ([`server`]).
+
+pub mod data;
+pub mod process;
+pub mod server;
+
+pub use data::{Data, RunOnDisk};
+pub use process::{Finished, Running};
+pub use server::Server;
+
+/// Four tasks that are quick to load and cheap to judge.
+pub const CHEAP_TASKS: [&str; 4] =
+    ["RdfFriendCount-nt-1", "RdfFriendCount-nt-2", "RdfFriendCount-turtle-1", "RdfFriendCount-turtle-2"];

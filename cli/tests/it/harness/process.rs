@@ -1,0 +1,167 @@
+//! A `kgfleet` process: started, watched, signalled, ended.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The binary under test, with nothing of this process's environment that would change what it does.
+pub fn kgfleet() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kgfleet"));
+    shield(&mut command);
+    command
+}
+
+/// Takes away what would change the behaviour of a `kgfleet` below this command.
+pub fn shield(command: &mut Command) {
+    command.stdin(Stdio::null());
+    for name in ["KGFLEET_DATA_DIR", "KGFLEET_PASSWORD", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env_remove(name);
+    }
+}
+
+/// Runs a command to its end.
+pub fn finish(command: &mut Command) -> Finished {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    Finished {
+        command: format!("{command:?}"),
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// What a process left behind.
+#[derive(Debug)]
+pub struct Finished {
+    command: String,
+    status: ExitStatus,
+    /// Its data.
+    pub stdout: String,
+    /// Its talk.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Fails unless the process ended with this exit code.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "exit code of {self}");
+        self
+    }
+
+    /// Fails unless the talk holds all of these texts.
+    #[track_caller]
+    pub fn says(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stderr.contains(text), "`{text}` is missing in the talk of {self}");
+        }
+        self
+    }
+
+    /// Fails unless the data holds all of these texts.
+    #[track_caller]
+    pub fn prints(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stdout.contains(text), "`{text}` is missing in the output of {self}");
+        }
+        self
+    }
+
+    /// The data as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}) from {self}"))
+    }
+}
+
+impl std::fmt::Display for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { command, status, stdout, stderr } = self;
+        write!(f, "{command} ({status})\n--- stdout ---\n{stdout}\n--- stderr ---\n{stderr}\n---")
+    }
+}
+
+/// A process that runs. One that is dropped is killed, so that a failing test leaves nothing behind.
+pub struct Running {
+    command: String,
+    child: Child,
+    stdout: Option<JoinHandle<String>>,
+    stderr: BufReader<ChildStderr>,
+    talk: String,
+}
+
+impl Running {
+    /// Starts a command.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        Self {
+            command: format!("{command:?}"),
+            child,
+            stdout: Some(std::thread::spawn(move || read(stdout))),
+            stderr: BufReader::new(stderr),
+            talk: String::new(),
+        }
+    }
+
+    /// Waits until the process says something. Fails when it ends without having said it.
+    #[track_caller]
+    pub fn until_it_says(&mut self, text: &str) {
+        loop {
+            let mut line = String::new();
+            let length = self.stderr.read_line(&mut line).unwrap();
+            assert!(length > 0, "{} ended without saying `{text}`:\n{}", self.command, self.talk);
+            self.talk.push_str(&line);
+            if line.contains(text) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Finished {
+        self.stderr.read_to_string(&mut self.talk).unwrap();
+        let status = self.child.wait().unwrap();
+        Finished {
+            command: self.command.clone(),
+            status,
+            stdout: self.stdout.take().unwrap().join().unwrap(),
+            stderr: std::mem::take(&mut self.talk),
+        }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read(mut stdout: ChildStdout) -> String {
+    let mut bytes = Vec::new();
+    stdout.read_to_end(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

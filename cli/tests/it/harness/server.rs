@@ -1,0 +1,142 @@
+//! A simulated vLLM in the test's own process, so that the test knows what was asked and when it is answered.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use tokio::runtime::Runtime;
+use vllm_sim::answers::AnswerConfig;
+use vllm_sim::{Ask, FaultPlan, FaultRule, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator};
+
+/// The name of the served model.
+pub const MODEL: &str = "sim";
+
+/// Threads of the server. A closed gate holds one of them per question.
+const THREADS: usize = 8;
+
+/// A running server. It stops when dropped.
+pub struct Server {
+    handle: SimHandle,
+    gate: Arc<Gate>,
+    // Last: the server's tasks live on it.
+    _runtime: Runtime,
+}
+
+/// Counts questions and, while closed, holds them back.
+#[derive(Default)]
+pub struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    closed: bool,
+    held: usize,
+    /// Seeds of the conversations that were asked about, once per round.
+    asked: Vec<u64>,
+}
+
+impl Gate {
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap()
+    }
+
+    fn pass(&self, seed: u64) {
+        let mut state = self.state();
+        state.asked.push(seed);
+        state.held += 1;
+        self.changed.notify_all();
+        let mut state = self.changed.wait_while(state, |state| state.closed).unwrap();
+        state.held -= 1;
+    }
+
+    /// Answers no question from now on.
+    pub fn close(&self) {
+        self.state().closed = true;
+    }
+
+    /// Answers all questions, those that wait first.
+    pub fn open(&self) {
+        self.state().closed = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until so many questions wait for their answer.
+    pub fn until_held(&self, questions: usize) {
+        let state = self.changed.wait_while(self.state(), |state| state.held < questions).unwrap();
+        drop(state);
+    }
+
+    /// The sampling seeds of the conversations asked about since the last call, one per question. A seed is a function of
+    /// run seed and dialogue, so it tells which dialogue it was.
+    pub fn take_asked(&self) -> Vec<u64> {
+        std::mem::take(&mut self.state().asked)
+    }
+}
+
+impl Server {
+    /// A server of [`MODEL`] whose every answer is some text.
+    pub fn start() -> Self {
+        Self::with(SimConfig::new(vec![ModelConfig::new(MODEL)]))
+    }
+
+    /// The same with faults.
+    pub fn with_faults(rules: Vec<FaultRule>) -> Self {
+        let mut config = SimConfig::new(vec![ModelConfig::new(MODEL)]);
+        config.faults = FaultPlan { seed: 0, rules };
+        Self::with(config)
+    }
+
+    /// The same with a key.
+    pub fn with_key(key: &str) -> Self {
+        let mut config = SimConfig::new(vec![ModelConfig::new(MODEL)]);
+        config.api_key = Some(key.to_owned());
+        Self::with(config)
+    }
+
+    fn with(mut config: SimConfig) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .enable_all()
+            .build()
+            .unwrap();
+        let gate = Arc::new(Gate::default());
+        let passing = Arc::clone(&gate);
+        let answers = move |ask: &Ask<'_>| {
+            passing.pass(u64::try_from(ask.seed).unwrap());
+            SimAnswer::complete(format!("http://example.org/people/person-{:08}", ask.seed % 7))
+        };
+        // The names are served in this order; only the first is asked.
+        config.models.push(ModelConfig { answers: AnswerConfig::Echo {}, ..ModelConfig::new("sim-other") });
+        let handle = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            Simulator::new(config).unwrap().answer_model(MODEL, Arc::new(answers)).serve(listener).unwrap()
+        });
+        Self { handle, gate, _runtime: runtime }
+    }
+
+    /// Base URL for `--endpoint`.
+    pub fn url(&self) -> String {
+        self.handle.base_url()
+    }
+
+    /// Requests for text so far.
+    pub fn requests(&self) -> u64 {
+        self.handle.stats().requests
+    }
+
+    /// Where its questions pass.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// `run` against this server: these tasks, so many iterations, so many dialogues at once.
+    pub fn run_arguments(&self, tasks: &[&str], iterations: u32, concurrency: u32) -> Vec<String> {
+        let text = format!(
+            "run --endpoint {} --model {MODEL} --iterations {iterations} --concurrency {concurrency} --evaluators 1",
+            self.url()
+        );
+        let mut arguments: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        arguments.extend(tasks.iter().flat_map(|task| ["--task".to_owned(), (*task).to_owned()]));
+        arguments
+    }
+}

@@ -1,0 +1,20 @@
+//! The binary as its users meet it: real processes, real folders, real sockets of the loopback interface.
+//!
+//! One test binary for all of them, since linking it is what takes longest. A test here drives `kgfleet` and looks at
+//! what it leaves behind: exit code, output, files, and what a simulated server was asked. What a crate does inside is
+//! tested in that crate.
+
+mod harness;
+
+mod bad_input;
+mod conformance;
+mod determinism;
+mod disk_full;
+mod extending;
+mod interrupting;
+mod killing;
+mod quick_run;
+mod reevaluating;
+mod reference;
+mod resuming;
+mod retrying;
