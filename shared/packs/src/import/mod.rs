@@ -97,7 +97,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, ImportError> {
         match found {
             Ok(document) => documents.push(document),
             Err(error) => {
-                findings.file(&error.file, Problem::Unreadable { message: error.problem.to_string() })
+                findings.file(&error.file, Problem::Unreadable { message: error.problem.to_string() });
             }
         }
     }

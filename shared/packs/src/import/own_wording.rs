@@ -6,7 +6,8 @@ use tasks::{TaskClass, Template};
 
 const ONE_QUERY: &str = "Please answer with exactly one Markdown fenced code block that holds the whole SPARQL query, \
                          and nothing else.";
-const ONE_DOCUMENT: &str = "Please answer with exactly one Markdown fenced code block that holds the whole RDF document, and nothing else.";
+const ONE_DOCUMENT: &str = "Please answer with exactly one Markdown fenced code block that holds the whole RDF \
+                            document, and nothing else.";
 
 /// The template of a kind that [`asked_by`](super::follow_ups::asked_by) lists for the class.
 pub(super) fn template(class: TaskClass, kind: PromptKind) -> Template {
