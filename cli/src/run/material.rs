@@ -8,7 +8,7 @@ use coordinator::configuration::Benchmark;
 use coordinator::plan::{Plan, TaskOutline};
 use packs::{Identity, Pack};
 use serde::{Deserialize, Serialize};
-use tasks::{Task, TaskClass, TaskData};
+use tasks::{GraphLibrary, Task, TaskClass, TaskData};
 use worker::TaskList;
 
 use crate::exit_code::Exit;
@@ -63,14 +63,15 @@ fn weight(task: &TaskData) -> u64 {
     (case * rounds) as u64
 }
 
-/// The tasks of a plan, ready to be asked, by their index in the plan.
+/// The tasks of a plan, ready to be asked, by their index in the plan. Large graphs are left to those who judge: this
+/// process starts sooner and stays small.
 pub fn build(pack: &Pack, plan: &Plan) -> anyhow::Result<TaskList> {
     let labels: Vec<&str> = plan.tasks.iter().map(|task| pack.tasks()[task.index].label.as_str()).collect();
-    build_labels(pack, &labels)
+    build_labels(pack, &pack.graphs()?.build_deferred(), &labels)
 }
 
-fn build_labels(pack: &Pack, labels: &[&str]) -> anyhow::Result<TaskList> {
-    let built = pack.build_selected(&pack.graphs()?.build(), |task| labels.contains(&task.label.as_str()))?;
+fn build_labels(pack: &Pack, graphs: &GraphLibrary, labels: &[&str]) -> anyhow::Result<TaskList> {
+    let built = pack.build_selected(graphs, |task| labels.contains(&task.label.as_str()))?;
     let built: Vec<Arc<Task>> = built.into_iter().map(Arc::new).collect();
     let in_order = labels.iter().map(|label| {
         let task = built.iter().find(|task| task.label.as_str() == *label);
@@ -93,7 +94,8 @@ pub fn load(request: &serde_json::Value) -> Result<Vec<Arc<Task>>, String> {
     let load = || -> anyhow::Result<Vec<Arc<Task>>> {
         let request = MaterialRequest::deserialize(request)?;
         let labels: Vec<&str> = request.tasks.iter().map(String::as_str).collect();
-        Ok(build_labels(&*open_pack(&request.pack)?, &labels)?.to_vec())
+        let pack = open_pack(&request.pack)?;
+        Ok(build_labels(&pack, &pack.graphs()?.build(), &labels)?.to_vec())
     };
     load().map_err(|error| format!("{error:#}"))
 }

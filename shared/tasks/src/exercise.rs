@@ -23,6 +23,16 @@ pub trait Exercise: Send + Sync {
         Shots::Single
     }
 
+    /// Does what was put off until answers are judged, see
+    /// [`GraphLibraryBuilder::build_deferred`](crate::graphs::GraphLibraryBuilder::build_deferred). Who judges calls it
+    /// first, where it can still be told that a graph is broken: judging would panic.
+    ///
+    /// # Errors
+    /// What was put off cannot be done.
+    fn prepare(&self) -> Result<(), CaseError> {
+        Ok(())
+    }
+
     /// What one answer is worth and what the task would say to it. Judging looks at this answer alone; when to
     /// stop is [`crate::Dialogue`]'s business.
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict;

@@ -1,4 +1,4 @@
-//! Named graphs that cases refer to: read and indexed once per process, on first use, and shared.
+//! Named graphs that cases refer to: read and indexed once per process, and shared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,6 +30,7 @@ struct NamedGraph {
 #[derive(Clone, Default)]
 pub struct GraphLibrary {
     graphs: Arc<BTreeMap<String, NamedGraph>>,
+    deferred: bool,
 }
 
 impl fmt::Debug for GraphLibrary {
@@ -58,9 +59,15 @@ impl GraphLibraryBuilder {
         self
     }
 
-    /// The library.
+    /// The library. Cases that refer to a graph read it while they are built.
     pub fn build(self) -> GraphLibrary {
-        GraphLibrary { graphs: Arc::new(self.graphs) }
+        GraphLibrary { graphs: Arc::new(self.graphs), deferred: false }
+    }
+
+    /// A library for processes that ask questions and leave it to others to judge: cases find out while they are built
+    /// whether their graph is known, and read it when they are [prepared](crate::Exercise::prepare) or first judged.
+    pub fn build_deferred(self) -> GraphLibrary {
+        GraphLibrary { graphs: Arc::new(self.graphs), deferred: true }
     }
 }
 
@@ -72,8 +79,22 @@ impl GraphLibrary {
 
     /// The graph of that name. The first caller reads and indexes it, all others wait for that.
     pub fn get(&self, name: &str) -> Result<Arc<LoadedGraph>, CaseError> {
-        let named = self.graphs.get(name).ok_or_else(|| CaseError::MissingGraph { name: name.to_owned() })?;
+        let named = self.named(name)?;
         named.loaded.get_or_init(|| named.load(name)).clone()
+    }
+
+    /// Makes sure that there is a graph of that name, without reading it.
+    pub(crate) fn check(&self, name: &str) -> Result<(), CaseError> {
+        self.named(name).map(|_| ())
+    }
+
+    /// Whether cases put off reading their graph.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.deferred
+    }
+
+    fn named(&self, name: &str) -> Result<&NamedGraph, CaseError> {
+        self.graphs.get(name).ok_or_else(|| CaseError::MissingGraph { name: name.to_owned() })
     }
 }
 

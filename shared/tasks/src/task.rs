@@ -137,6 +137,20 @@ impl Task {
         })
     }
 
+    /// [Prepares](Exercise::prepare) every case for being judged.
+    ///
+    /// # Errors
+    /// The first case that cannot be judged.
+    pub fn prepare(&self) -> Result<(), TaskError> {
+        self.cases.iter().try_for_each(|case| {
+            case.exercise.prepare().map_err(|source| TaskError {
+                task: self.label.clone(),
+                case: case.data.uid.clone(),
+                source,
+            })
+        })
+    }
+
     /// The cases, in order.
     pub fn cases(&self) -> &[Case] {
         &self.cases

@@ -21,8 +21,12 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Starts the threads.
+    /// Prepares the tasks and starts the threads.
+    ///
+    /// # Errors
+    /// A graph cannot be read, or a thread cannot be started.
     pub fn start(tasks: &TaskList, effort: Effort, threads: NonZeroUsize) -> std::io::Result<Self> {
+        tasks.iter().try_for_each(|task| task.prepare()).map_err(std::io::Error::other)?;
         let (jobs, queue) = mpsc::channel::<Job>(threads.get() * WAITING_PER_THREAD);
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..threads.get() {

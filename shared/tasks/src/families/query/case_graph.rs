@@ -8,18 +8,50 @@ use serde_json::{Map, Value};
 use crate::exercise::CaseError;
 use crate::graphs::{GraphLibrary, LoadedGraph};
 
+/// The graph of a case, possibly not read yet.
+pub(crate) enum CaseGraph {
+    /// Ready.
+    Loaded(Arc<LoadedGraph>),
+    /// A known graph of a library that defers reading.
+    Deferred(GraphLibrary, String),
+}
+
+impl CaseGraph {
+    /// A graph of the library, read now unless the library defers it.
+    pub(crate) fn named(library: &GraphLibrary, name: &str) -> Result<Self, CaseError> {
+        if library.is_deferred() {
+            library.check(name)?;
+            return Ok(Self::Deferred(library.clone(), name.to_owned()));
+        }
+        library.get(name).map(Self::Loaded)
+    }
+
+    /// Whether it still has to be read.
+    pub(crate) fn is_deferred(&self) -> bool {
+        matches!(self, Self::Deferred(..))
+    }
+
+    /// The graph; reads it if that was put off.
+    pub(crate) fn load(self) -> Result<Arc<LoadedGraph>, CaseError> {
+        match self {
+            Self::Loaded(graph) => Ok(graph),
+            Self::Deferred(library, name) => library.get(&name),
+        }
+    }
+}
+
 /// The graph of the fields `graphTurtle` or `graph` (a Turtle document) or `graphName` (a graph of the library), in
 /// this order; `None` if the case has none of them.
 pub(crate) fn of_case(
     data: &Map<String, Value>,
     library: &GraphLibrary,
-) -> Result<Option<Arc<LoadedGraph>>, CaseError> {
+) -> Result<Option<CaseGraph>, CaseError> {
     for field in ["graphTurtle", "graph"] {
         if let Some(document) = data.get(field).and_then(Value::as_str) {
-            return parse(field, document).map(Some);
+            return parse(field, document).map(|graph| Some(CaseGraph::Loaded(graph)));
         }
     }
-    data.get("graphName").and_then(Value::as_str).map(|name| library.get(name)).transpose()
+    data.get("graphName").and_then(Value::as_str).map(|name| CaseGraph::named(library, name)).transpose()
 }
 
 /// Reads a Turtle document of the case; `field` names it in errors.

@@ -79,7 +79,8 @@ impl QueryCase {
             return Err(limit.into());
         }
         check_nesting(query, &effort.limits)?;
-        Ok(rdf::prepare(query, &self.setting.prefixes, self.setting.dialect)?)
+        let setting = &self.ground().setting;
+        Ok(rdf::prepare(query, &setting.prefixes, setting.dialect)?)
     }
 
     /// The difference from the reference query, for readers of the record.
@@ -112,7 +113,7 @@ impl QueryCase {
             Solutions::default()
         });
         infos.insert("answerResultLength".into(), solutions.rows.len().into());
-        let values = self.setting.value_texts.set(solutions);
+        let values = self.ground().setting.value_texts.set(solutions);
         infos.insert("answerSetSize".into(), values.len().into());
         infos.insert("answerSet".into(), Value::Array(result_set::shown(&values)));
 
@@ -133,14 +134,15 @@ impl QueryCase {
         }
         let limits =
             QueryLimits { deadline: Some(effort.limits.query_wall), rows_max: effort.limits.rows_max };
-        prepared.execute(&self.setting.graph, &limits).map_err(|error| error.to_string())
+        prepared.execute(&self.ground().setting.graph, &limits).map_err(|error| error.to_string())
     }
 
     fn insert_iri_infos(&self, infos: &mut Infos, query: &str) {
-        let iris = rdf::query_iris(query, &self.setting.prefixes);
-        insert_overlap(infos, "sparqlIris", Overlap::of(&iris, &self.reference.iris));
+        let ground = self.ground();
+        let iris = rdf::query_iris(query, &ground.setting.prefixes);
+        insert_overlap(infos, "sparqlIris", Overlap::of(&iris, &ground.reference_iris));
         let suffixes = suffixes(&iris);
-        insert_overlap(infos, "sparqlIrisSuffix", Overlap::of(&suffixes, &self.reference.iri_suffixes));
+        insert_overlap(infos, "sparqlIrisSuffix", Overlap::of(&suffixes, &ground.reference_suffixes));
     }
 }
 

@@ -17,12 +17,14 @@
 //! query), `empty-result` has `{{query}}`.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use rdf::{Dialect, PrefixTable, QueryGraph};
 use serde_json::{Map, Value};
 
 use crate::exercise::{CaseError, Shots};
 use crate::families::case_fields;
+use crate::graphs::LoadedGraph;
 use crate::text::python::splitlines;
 
 pub(crate) mod case_graph;
@@ -32,6 +34,7 @@ mod follow_up;
 mod result_set;
 pub(crate) mod wikidata;
 
+use case_graph::CaseGraph;
 pub(crate) use result_set::ValueTexts;
 
 /// Answers of a dialogue if the case does not say.
@@ -44,9 +47,20 @@ const AGGREGATED: &[&str] = &["answerParse", "f1measure", "combined"];
 pub(crate) struct QueryCase {
     uid: String,
     reference: Reference,
-    setting: QuerySetting,
+    ground: LazyLock<Result<Ground, CaseError>, Survey>,
     shots: Shots,
 }
+
+/// What depends on the graph of a case, which is read late in processes that only ask.
+struct Ground {
+    setting: QuerySetting,
+    /// The IRIs that the reference query mentions.
+    reference_iris: BTreeSet<String>,
+    /// Their last parts.
+    reference_suffixes: BTreeSet<String>,
+}
+
+type Survey = Box<dyn FnOnce() -> Result<Ground, CaseError> + Send>;
 
 /// Where the queries of a case run.
 pub(crate) struct QuerySetting {
@@ -64,38 +78,63 @@ pub(crate) struct QuerySetting {
 struct Reference {
     /// The lines of the reference query.
     lines: Vec<String>,
-    /// The IRIs that it mentions.
-    iris: BTreeSet<String>,
-    /// Their last parts.
-    iri_suffixes: BTreeSet<String>,
     /// The texts of the values to be found.
     result: BTreeSet<String>,
 }
 
 impl QueryCase {
     /// Reads the fields `uid`, `refSparql`, `refResultSet` and the optional limits `multishotLimit`,
-    /// `multishotSyntaxLimit` and `multishotResultLimit`.
-    pub(crate) fn read(data: &Map<String, Value>, setting: QuerySetting) -> Result<Self, CaseError> {
-        let query = case_fields::text(data, "refSparql")?;
-        let iris = rdf::query_iris(query, &setting.prefixes);
+    /// `multishotSyntaxLimit` and `multishotResultLimit`; `setting` is made of the graph as soon as that is read.
+    pub(crate) fn read(
+        data: &Map<String, Value>,
+        graph: CaseGraph,
+        setting: impl FnOnce(&LoadedGraph) -> QuerySetting + Send + 'static,
+    ) -> Result<Self, CaseError> {
+        let query = case_fields::text(data, "refSparql")?.to_owned();
         let reference = Reference {
-            lines: splitlines(query).into_iter().map(str::to_owned).collect(),
-            iri_suffixes: suffixes(&iris),
-            iris,
+            lines: splitlines(&query).into_iter().map(str::to_owned).collect(),
             result: case_fields::texts(data, "refResultSet")?.into_iter().collect(),
         };
         let answers_max = limit(data, "multishotLimit", ANSWERS_MAX)?;
-        Ok(Self {
+        let deferred = graph.is_deferred();
+        let survey: Survey = Box::new(move || {
+            let setting = setting(&*graph.load()?);
+            let reference_iris = rdf::query_iris(&query, &setting.prefixes);
+            let reference_suffixes = suffixes(&reference_iris);
+            Ok(Ground { setting, reference_iris, reference_suffixes })
+        });
+        let case = Self {
             uid: case_fields::text(data, "uid")?.to_owned(),
             reference,
-            setting,
+            ground: LazyLock::new(survey),
             shots: Shots::Multi {
                 answers_max,
                 syntax_max: limit(data, "multishotSyntaxLimit", answers_max)?,
                 result_max: limit(data, "multishotResultLimit", answers_max)?,
                 aggregated: AGGREGATED,
             },
-        })
+        };
+        if !deferred {
+            case.prepare()?;
+        }
+        Ok(case)
+    }
+
+    /// Reads the graph, unless that is done.
+    pub(crate) fn prepare(&self) -> Result<(), CaseError> {
+        self.ground.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
+    /// What depends on the graph.
+    ///
+    /// # Panics
+    /// The graph cannot be read: its reading was put off and [`QueryCase::prepare`] was not asked, see
+    /// [`crate::Exercise::prepare`].
+    fn ground(&self) -> &Ground {
+        match &*self.ground {
+            Ok(ground) => ground,
+            Err(error) => panic!("judged without being prepared: {error}"),
+        }
     }
 
     /// The rounds of a dialogue.
@@ -104,8 +143,13 @@ impl QueryCase {
     }
 
     /// The parser's message about a query that it refuses.
-    pub(crate) fn complaint(&self, query: &str) -> Option<String> {
-        rdf::prepare(query, &self.setting.prefixes, self.setting.dialect).err().map(|error| error.message)
+    ///
+    /// # Errors
+    /// The graph, whose prefixes count, cannot be read.
+    pub(crate) fn complaint(&self, query: &str) -> Result<Option<String>, CaseError> {
+        self.prepare()?;
+        let setting = &self.ground().setting;
+        Ok(rdf::prepare(query, &setting.prefixes, setting.dialect).err().map(|error| error.message))
     }
 }
 

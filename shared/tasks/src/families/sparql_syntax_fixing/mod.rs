@@ -14,10 +14,11 @@
 
 use rdf::{Dialect, PrefixTable};
 
-use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph, wikidata};
+use super::query::case_graph::{self, CaseGraph};
+use super::query::{QueryCase, QuerySetting, ValueTexts, wikidata};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
-use crate::graphs::GraphLibrary;
+use crate::graphs::{GraphLibrary, LoadedGraph};
 use crate::wording::Fields;
 
 mod extract;
@@ -33,19 +34,21 @@ pub(crate) fn exercise(
     input: &CaseInput<'_>,
     library: &GraphLibrary,
 ) -> Result<Box<dyn Exercise>, CaseError> {
-    let loaded = match case_graph::of_case(input.data, library)? {
-        Some(loaded) => loaded,
-        None => extract::from_reference(input.data)?,
+    let graph = match case_graph::of_case(input.data, library)? {
+        Some(graph) => graph,
+        None => CaseGraph::Loaded(extract::from_reference(input.data)?),
     };
     let of_case = case_graph::prefixes_of_case(input.data)?;
-    let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &wikidata::prefixes(), &of_case];
-    let setting = QuerySetting {
-        graph: loaded.graph.clone(),
-        prefixes: PrefixTable::layered(&layers),
-        dialect: Dialect::Wikidata,
-        value_texts: ValueTexts::Raw,
+    let setting = move |loaded: &LoadedGraph| {
+        let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &wikidata::prefixes(), &of_case];
+        QuerySetting {
+            graph: loaded.graph.clone(),
+            prefixes: PrefixTable::layered(&layers),
+            dialect: Dialect::Wikidata,
+            value_texts: ValueTexts::Raw,
+        }
     };
-    let case = QueryCase::read(input.data, setting)?;
+    let case = QueryCase::read(input.data, graph, setting)?;
     let opening = opening(input, &case)?;
     Ok(Box::new(SparqlSyntaxFixing { case, opening }))
 }
@@ -55,7 +58,11 @@ fn opening(input: &CaseInput<'_>, case: &QueryCase) -> Result<Fields, CaseError>
     let broken = case_fields::text(input.data, "testSparql")?;
     let mut fields = Fields::from([("testSparql".to_owned(), broken.to_owned())]);
     let given = case_fields::text(input.data, "errorMessage").map(str::to_owned);
-    match given.ok().or_else(|| case.complaint(broken)) {
+    let message = match given {
+        Ok(message) => Some(message),
+        Err(_) => case.complaint(broken)?,
+    };
+    match message {
         Some(message) => {
             fields.insert("errorMessage".into(), message);
         }
@@ -68,6 +75,10 @@ fn opening(input: &CaseInput<'_>, case: &QueryCase) -> Result<Fields, CaseError>
 }
 
 impl Exercise for SparqlSyntaxFixing {
+    fn prepare(&self) -> Result<(), CaseError> {
+        self.case.prepare()
+    }
+
     fn opening(&self, _question_seed: u64) -> Fields {
         self.opening.clone()
     }

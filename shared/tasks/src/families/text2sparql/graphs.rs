@@ -1,11 +1,9 @@
 //! Where the data sets have their graphs.
 
-use std::sync::Arc;
-
 use crate::class::Text2SparqlSet;
 use crate::exercise::{CaseError, CaseInput};
-use crate::families::query::case_graph;
-use crate::graphs::{GraphLibrary, LoadedGraph};
+use crate::families::query::case_graph::{self, CaseGraph};
+use crate::graphs::GraphLibrary;
 
 /// Library name of the bestiary, of which prompts show parts only.
 const BEASTIARY: &str = "beastiary";
@@ -18,20 +16,20 @@ pub(super) fn graph(
     input: &CaseInput<'_>,
     set: Text2SparqlSet,
     library: &GraphLibrary,
-) -> Result<Arc<LoadedGraph>, CaseError> {
+) -> Result<CaseGraph, CaseError> {
     if let Some(graph) = case_graph::of_case(input.data, library)? {
         return Ok(graph);
     }
     match set {
-        Text2SparqlSet::Beastiary => library.get(BEASTIARY),
-        Text2SparqlSet::LcQuad => library.get(WIKIDATA),
+        Text2SparqlSet::Beastiary => CaseGraph::named(library, BEASTIARY),
+        Text2SparqlSet::LcQuad => CaseGraph::named(library, WIKIDATA),
         // Published records of this set hold the graph in their first prompt and nowhere else.
         Text2SparqlSet::CoypuMini => {
             let document = input.first_prompt.and_then(turtle_of_prompt).ok_or(CaseError::Field {
                 field: "graphTurtle",
                 expected: "text, or a recorded first prompt with a turtle block",
             })?;
-            case_graph::parse("first prompt", document)
+            case_graph::parse("first prompt", document).map(CaseGraph::Loaded)
         }
         Text2SparqlSet::Organizational | Text2SparqlSet::OrgaNumerical => {
             Err(CaseError::Field { field: "graphTurtle", expected: "text" })

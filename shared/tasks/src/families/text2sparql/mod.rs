@@ -17,7 +17,7 @@ use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph};
 use crate::class::Text2SparqlSet;
 use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
-use crate::graphs::GraphLibrary;
+use crate::graphs::{GraphLibrary, LoadedGraph};
 
 mod graphs;
 mod prefixes;
@@ -35,10 +35,15 @@ pub(crate) fn exercise(
     compat: Compat,
 ) -> Result<Box<dyn Exercise>, CaseError> {
     case_fields::text(input.data, "question")?;
-    let loaded = graphs::graph(input, set, library)?;
+    let graph = graphs::graph(input, set, library)?;
     let of_case = case_graph::prefixes_of_case(input.data)?;
+    let setting = move |loaded: &LoadedGraph| setting(loaded, set, &of_case, compat);
+    Ok(Box::new(Text2Sparql { case: QueryCase::read(input.data, graph, setting)? }))
+}
+
+fn setting(loaded: &LoadedGraph, set: Text2SparqlSet, of_case: &PrefixTable, compat: Compat) -> QuerySetting {
     let of_set = prefixes::of_set(set);
-    let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &of_set, &of_case];
+    let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &of_set, of_case];
     let mut queries = PrefixTable::layered(&layers);
     if compat.prefix_defect {
         prefixes::spoil(&mut queries, set);
@@ -47,11 +52,14 @@ pub(crate) fn exercise(
         Text2SparqlSet::LcQuad => (Dialect::Wikidata, ValueTexts::Raw),
         _ => (Dialect::Plain, ValueTexts::Compact(case_graph::compact_table(&layers))),
     };
-    let setting = QuerySetting { graph: loaded.graph.clone(), prefixes: queries, dialect, value_texts };
-    Ok(Box::new(Text2Sparql { case: QueryCase::read(input.data, setting)? }))
+    QuerySetting { graph: loaded.graph.clone(), prefixes: queries, dialect, value_texts }
 }
 
 impl Exercise for Text2Sparql {
+    fn prepare(&self) -> Result<(), CaseError> {
+        self.case.prepare()
+    }
+
     fn shots(&self) -> Shots {
         self.case.shots()
     }
@@ -92,10 +100,19 @@ mod tests {
         data: &Map<String, Value>,
         compat: Compat,
     ) -> Result<Box<dyn Exercise>, CaseError> {
+        exercise_with(class, data, compat, &GraphLibrary::default())
+    }
+
+    fn exercise_with(
+        class: &str,
+        data: &Map<String, Value>,
+        compat: Compat,
+        library: &GraphLibrary,
+    ) -> Result<Box<dyn Exercise>, CaseError> {
         let version = crate::TaskClass::version_of(class).unwrap();
         let parameters = Map::new();
         let input = CaseInput { class, version, parameters: &parameters, data, first_prompt: None };
-        crate::families::exercise(&input, &GraphLibrary::default(), compat)
+        crate::families::exercise(&input, library, compat)
     }
 
     fn judge_with(data: &Map<String, Value>, answer: &str, effort: &Effort) -> Verdict {
@@ -296,7 +313,43 @@ mod tests {
         }
         let missing = exercise_of("Text2SparqlExecEvalListBeastiary", &case, Compat::default()).err();
         assert_eq!(missing, Some(CaseError::MissingGraph { name: "beastiary".into() }));
+        let deferred = GraphLibrary::builder().build_deferred();
+        let missing = exercise_with("Text2SparqlExecEvalListBeastiary", &case, Compat::default(), &deferred);
+        assert_eq!(missing.err(), Some(CaseError::MissingGraph { name: "beastiary".into() }));
         let missing = exercise_of("Text2SparqlExecEvalListCoypuMini", &case, Compat::default()).err();
         assert!(matches!(missing, Some(CaseError::Field { field: "graphTurtle", .. })), "{missing:?}");
+    }
+
+    #[test]
+    fn a_deferred_graph_is_read_when_it_is_needed_and_judges_the_same() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        const CLASS: &str = "Text2SparqlExecEvalListBeastiary";
+        let mut case = birds();
+        case.remove("graphTurtle");
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&reads);
+        let builder = GraphLibrary::builder().with("beastiary", rdf::RdfFormat::Turtle, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(AVIARY.as_bytes().to_vec())
+        });
+        let exercise = exercise_with(CLASS, &case, Compat::default(), &builder.build_deferred()).unwrap();
+        assert_eq!(
+            exercise.shots(),
+            exercise_of("Text2SparqlList", &birds(), Compat::default()).unwrap().shots()
+        );
+        assert_eq!(reads.load(Ordering::Relaxed), 0);
+        let answer = "```\nSELECT ?b WHERE { ?b a zoo:Bird }\n```";
+        let effort = Effort::full(EvaluationLimits::default());
+        assert_eq!(exercise.judge(answer, &effort), judge_with(&birds(), answer, &effort));
+        exercise.prepare().unwrap();
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
+
+        let broken = GraphLibrary::builder()
+            .with("beastiary", rdf::RdfFormat::Turtle, || Err("no such file".to_owned()))
+            .build_deferred();
+        let exercise = exercise_with(CLASS, &case, Compat::default(), &broken).unwrap();
+        assert!(matches!(exercise.prepare(), Err(CaseError::BadGraph { .. })));
     }
 }
