@@ -9,6 +9,8 @@ pub enum RetryAdvice {
     No,
     /// A passing fault: repeat after a back-off.
     Transient,
+    /// Nobody is there: repeat, patiently, until somebody is again. Nothing was sent, so nothing can have been the call's fault.
+    Unreachable,
     /// The server asks for less: repeat after its delay, or after a back-off where it names none.
     RateLimited {
         /// The delay the server asked for.

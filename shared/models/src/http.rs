@@ -234,7 +234,9 @@ fn transport_error(error: reqwest::Error) -> CallError {
     let error = error.without_url();
     let (cause, retry) = if error.is_builder() {
         (FailureCause::BadRequest, RetryAdvice::No)
-    } else if error.is_timeout() && !error.is_connect() {
+    } else if error.is_connect() {
+        (FailureCause::Connection, RetryAdvice::Unreachable)
+    } else if error.is_timeout() {
         (FailureCause::Timeout, RetryAdvice::Transient)
     } else {
         (FailureCause::Connection, RetryAdvice::Transient)

@@ -22,6 +22,9 @@ pub struct RetryPolicy {
     /// Most attempts that a server may turn away because it is full or limits the rate (503, 429), the first
     /// included. More than of the other kind: being full is no fault and passes when others finish.
     pub busy_attempts_max: u32,
+    /// Most attempts that may find nobody, the first included. As many as of a full server: one that restarts has a
+    /// model to load, which takes minutes, and a run must not burn its dialogues in the meantime.
+    pub absent_attempts_max: u32,
     /// Delay after the first failure; doubles with each further one.
     pub delay_first: Duration,
     /// The longest delay of the doubling.
@@ -38,6 +41,7 @@ impl Default for RetryPolicy {
         Self {
             attempts_max: 4,
             busy_attempts_max: 60,
+            absent_attempts_max: 60,
             delay_first: Duration::from_millis(500),
             delay_max: Duration::from_secs(30),
             retry_after_max: Duration::from_secs(120),
@@ -49,7 +53,7 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// One attempt, no more.
     pub fn none() -> Self {
-        Self { attempts_max: 1, busy_attempts_max: 1, ..Self::default() }
+        Self { attempts_max: 1, busy_attempts_max: 1, absent_attempts_max: 1, ..Self::default() }
     }
 }
 
@@ -60,12 +64,13 @@ pub struct Backoff<'a> {
     jitter_seed: u64,
     faults: u32,
     refusals: u32,
+    absences: u32,
 }
 
 impl<'a> Backoff<'a> {
     /// No attempt yet. Equal seeds give equal delays.
     pub fn new(policy: &'a RetryPolicy, jitter_seed: u64) -> Self {
-        Self { policy, jitter_seed, faults: 0, refusals: 0 }
+        Self { policy, jitter_seed, faults: 0, refusals: 0, absences: 0 }
     }
 
     /// An attempt failed, `elapsed` after the first one began: how long to wait before the next one, or none
@@ -74,6 +79,7 @@ impl<'a> Backoff<'a> {
         let (count, count_max, asked) = match retry {
             RetryAdvice::No => return None,
             RetryAdvice::Transient => (&mut self.faults, self.policy.attempts_max, None),
+            RetryAdvice::Unreachable => (&mut self.absences, self.policy.absent_attempts_max, None),
             RetryAdvice::RateLimited { after } => (&mut self.refusals, self.policy.busy_attempts_max, after),
         };
         *count += 1;
@@ -91,13 +97,18 @@ impl<'a> Backoff<'a> {
     /// The delay before jitter.
     fn doubled(&self) -> Duration {
         // 2^20 times any sensible first delay is beyond any sensible longest one.
-        let exponent = (self.faults + self.refusals - 1).min(20);
+        let exponent = (self.failures() - 1).min(20);
         self.policy.delay_first.saturating_mul(1 << exponent).min(self.policy.delay_max)
+    }
+
+    /// Attempts that failed so far.
+    fn failures(&self) -> u32 {
+        self.faults + self.refusals + self.absences
     }
 
     /// Between half of the delay and all of it.
     fn jittered(&self, delay: Duration) -> Duration {
-        let attempt = u64::from(self.faults + self.refusals);
+        let attempt = u64::from(self.failures());
         // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) spreads neighbouring attempts.
         let mut bits = self.jitter_seed.wrapping_add(attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -199,6 +210,18 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_takes_a_quarter_of_an_hour_to_return_is_waited_for() {
+        let policy = RetryPolicy::default();
+        let mut backoff = Backoff::new(&policy, 1);
+        // It dies with the call, which costs a fault of the few; then nobody listens.
+        let mut elapsed = backoff.after(RetryAdvice::Transient, Duration::ZERO).unwrap();
+        while elapsed < Duration::from_secs(15 * 60) {
+            elapsed += backoff.after(RetryAdvice::Unreachable, elapsed).unwrap();
+        }
+        assert!(backoff.after(RetryAdvice::Transient, elapsed).is_some());
+    }
+
+    #[test]
     fn the_server_decides_the_delay_within_bounds() {
         let policy = RetryPolicy::default();
         let mut backoff = Backoff::new(&policy, 1);
@@ -213,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_server_is_asked_more_often_than_a_faulty_one() {
+    fn a_full_or_absent_server_is_asked_more_often_than_a_faulty_one() {
         let policy = RetryPolicy { total_max: Duration::MAX, ..RetryPolicy::default() };
         let attempts = |retry| {
             let mut backoff = Backoff::new(&policy, 1);
@@ -221,13 +244,14 @@ mod tests {
         };
         assert_eq!(attempts(RetryAdvice::Transient), 4);
         assert_eq!(attempts(RetryAdvice::RateLimited { after: None }), 60);
+        assert_eq!(attempts(RetryAdvice::Unreachable), 60);
         assert_eq!(attempts(RetryAdvice::No), 1);
     }
 
     proptest! {
         #[test]
         fn delays_are_repeatable_bounded_and_never_pass_the_total(
-            seed: u64, failures in proptest::collection::vec((0_u8..3, 0_u64..5_000), 1..80)
+            seed: u64, failures in proptest::collection::vec((0_u8..4, 0_u64..5_000), 1..80)
         ) {
             let policy = RetryPolicy::default();
             let (mut one, mut two) = (Backoff::new(&policy, seed), Backoff::new(&policy, seed));
@@ -235,6 +259,7 @@ mod tests {
                 let retry = match kind {
                     0 => RetryAdvice::Transient,
                     1 => RetryAdvice::RateLimited { after: None },
+                    2 => RetryAdvice::Unreachable,
                     _ => RetryAdvice::RateLimited { after: Some(Duration::from_secs(elapsed)) },
                 };
                 let elapsed = Duration::from_secs(elapsed);

@@ -258,7 +258,7 @@ async fn an_unreachable_endpoint_is_a_broken_connection() {
     drop(listener);
     let model = OpenAiCompatible::new(OpenAiConfig::new(format!("http://{address}/v1"), "tiny")).unwrap();
     let error = model.complete(question("?")).await.unwrap_err();
-    assert_eq!((error.cause, error.retry), (FailureCause::Connection, RetryAdvice::Transient));
+    assert_eq!((error.cause, error.retry), (FailureCause::Connection, RetryAdvice::Unreachable));
     assert!(error.message.contains("refused"), "{error}");
     assert_eq!(model.health().await.unwrap_err().cause, FailureCause::Connection);
 }
