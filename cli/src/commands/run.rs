@@ -10,6 +10,7 @@ use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
 use crate::exit_code::{Exit, ExitCode};
 use crate::run::export::{self, Format, Source};
+use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Report, Session};
 
 /// The bundled configuration of a run without arguments.
@@ -74,10 +75,15 @@ pub struct Common {
     /// Judge answers in this process: faster, and without protection from hostile answers.
     #[arg(long)]
     no_sandbox: bool,
-    /// Password of encrypted recordings, for replayed models.
+    /// Password of encrypted recordings, for replayed models, and of the archive that result-json of a run on protected
+    /// exercises is written into.
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// Files written at the end, into the run's folder. Default: result-json and csv.
+    /// Write texts of protected exercises in the clear into the files at the end.
+    #[arg(long)]
+    plaintext: bool,
+    /// Files written at the end, into the run's folder. Default: result-json and csv; for protected exercises without
+    /// --password and --plaintext: csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
     exports: Option<Vec<Format>>,
 }
@@ -159,14 +165,19 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
             .or_else(|| std::thread::available_parallelism().ok())
             .unwrap_or(NonZeroUsize::MIN),
         retry,
-        password: common.password,
+        password: common.password.clone(),
     };
+    let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
+    // Now rather than after hours of work.
+    for format in common.exports.iter().flatten() {
+        export::check(*format, session.manifest(), &disclosure)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(session.run(&options))?;
     report.summary.write(&report.plan, &report.tasks, &mut io::stdout().lock())?;
     tell(&report);
     if report.complete {
-        write_exports(&report, common.exports)?;
+        write_exports(&report, common.exports, &disclosure)?;
     }
     Ok(report.exit_code())
 }
@@ -187,15 +198,19 @@ fn tell(report: &Report) {
     }
 }
 
-fn write_exports(report: &Report, formats: Option<Vec<Format>>) -> anyhow::Result<()> {
-    let formats = formats.unwrap_or_else(|| match report.manifest.protected {
-        true => vec![Format::Csv],
-        false => vec![Format::ResultJson, Format::Csv],
+fn write_exports(
+    report: &Report,
+    formats: Option<Vec<Format>>,
+    disclosure: &Disclosure,
+) -> anyhow::Result<()> {
+    let formats = formats.unwrap_or_else(|| match disclosure.form(&report.manifest) {
+        Form::Redacted => vec![Format::Csv],
+        Form::Clear | Form::Encrypted(_) => vec![Format::ResultJson, Format::Csv],
     });
     let source = Source::open(report.dir.clone(), report.manifest.clone())?;
     for format in formats {
-        let path = report.dir.exports().join(format.file_name(&report.manifest));
-        export::tell(&path, source.write(format, &path, false)?);
+        let path = report.dir.exports().join(format.file_name(&report.manifest, disclosure));
+        export::tell(&path, source.write(format, &path, disclosure)?);
     }
     Ok(())
 }

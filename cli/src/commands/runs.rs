@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use domain::{DialogueKey, Outcome, RunId};
 use results::RunDir;
+use results::export::jsonl::redact;
 use results::log::{VerifyReport, verify as verify_log};
 use serde_json::json;
 
 use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table, printable};
+use crate::output::{Align, Table, explain, printable};
 use crate::run::export::{self, Format, Source};
+use crate::run::protection::{self, Disclosure, Form};
 use crate::run::session;
 
 /// Where runs are kept.
@@ -59,7 +61,13 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
                 continue;
             }
         };
-        let (index, _) = session::recorded(&found.dir)?;
+        let (index, _) = match session::recorded(&found.dir, &manifest) {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                eprintln!("{}: {}", found.dir.path().display(), explain(&error));
+                continue;
+            }
+        };
         let (scored, all) = (index.scored() as u64, index.len() as u64);
         let state = if all >= manifest.planned_dialogues {
             "finished"
@@ -104,6 +112,9 @@ pub struct ExportArguments {
     /// The file. Default: in the run's folder, under `exports`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password (AES-256).
+    #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
     /// Write texts of protected exercises in the clear.
     #[arg(long)]
     plaintext: bool,
@@ -114,13 +125,17 @@ pub struct ExportArguments {
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    let path = arguments.out.unwrap_or_else(|| dir.exports().join(arguments.format.file_name(&manifest)));
-    let written = Source::open(dir, manifest)?.write(arguments.format, &path, arguments.plaintext)?;
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
+    let default = || dir.exports().join(arguments.format.file_name(&manifest, &disclosure));
+    let path = arguments.out.unwrap_or_else(default);
+    let written = Source::open(dir, manifest)?.write(arguments.format, &path, &disclosure)?;
     export::tell(&path, written);
     Ok(ExitCode::Success)
 }
 
 /// Read one dialogue of a run.
+///
+/// Texts of protected exercises are shown as their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
 pub struct ShowArguments {
     /// Name of the run.
@@ -130,19 +145,26 @@ pub struct ShowArguments {
     /// Print the whole record as JSON.
     #[arg(long)]
     json: bool,
+    /// Show texts of protected exercises in the clear.
+    #[arg(long)]
+    plaintext: bool,
     #[command(flatten)]
     data: DataDir,
 }
 
 /// `kgfleet show`.
 pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
-    let (dir, _) = arguments.data.open(&arguments.run)?;
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let key = key(&arguments.dialogue)?;
-    let (index, _) = session::recorded(&dir)?;
-    let Some(entry) = index.read(&dir.log(), &key)? else {
+    let (index, _) = session::recorded(&dir, &manifest)?;
+    let Some(entry) = index.read(&dir.log(), protection::cipher(&manifest)?.as_ref(), &key)? else {
         bail!(Exit::usage(anyhow!("run {} has no record of dialogue {key}", arguments.run)));
     };
-    let record = entry.record;
+    let mut record = entry.record;
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
+    if disclosure.form(&manifest) != Form::Clear {
+        redact(&mut record);
+    }
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &record)?;
@@ -207,8 +229,14 @@ pub struct VerifyArguments {
 /// `kgfleet verify`.
 pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    let report = verify_log(&dir.log(), Some(manifest.planned_dialogues))?;
-    let missing = report.missing().unwrap_or(0);
+    // A key that does not open takes nothing from what the checksums say.
+    let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
+        eprintln!("kgfleet: {}", explain(&error));
+        None
+    });
+    let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
+    let missing = report.missing();
+    let complete = missing == Some(0);
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(
@@ -217,12 +245,12 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
             json!({ "run": manifest.run, "sound": report.is_sound(), "missing": missing, "report": report })
         )?;
     } else {
-        print_report(&report, missing, &mut out)?;
+        print_report(&report, &mut out)?;
     }
-    Ok(if report.is_sound() && missing == 0 { ExitCode::Success } else { ExitCode::Unsatisfied })
+    Ok(if report.is_sound() && complete { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
-fn print_report(report: &VerifyReport, missing: u64, out: &mut dyn Write) -> io::Result<()> {
+fn print_report(report: &VerifyReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{} records in {} segments, {} bytes", report.entries, report.segments, report.bytes)?;
     let failed: u64 = report.failed.values().sum();
     writeln!(
@@ -233,7 +261,14 @@ fn print_report(report: &VerifyReport, missing: u64, out: &mut dyn Write) -> io:
     for damage in &report.damages {
         writeln!(out, "{damage}")?;
     }
-    if missing > 0 {
+    if report.unopened > 0 {
+        writeln!(
+            out,
+            "{} records are encrypted and intact; without their key no more is known",
+            report.unopened
+        )?;
+    }
+    if let Some(missing) = report.missing().filter(|missing| *missing > 0) {
         writeln!(out, "{missing} planned dialogues have no record yet")?;
     }
     writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })

@@ -13,10 +13,11 @@ use domain::TaskLabel;
 use jiff::tz::TimeZone;
 use results::export::{csv, jsonl, parquet, xlsx};
 use results::llmkgbench::{TaskMeta, from_record, writer};
-use results::log::{LogEntry, LogError, WinnerIndex};
+use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 use results::{RunDir, RunManifest};
 use tasks::{Task, TaskClass};
 
+use super::protection::{self, Disclosure, Form};
 use super::{material, session};
 use crate::exit_code::Exit;
 
@@ -37,8 +38,11 @@ pub enum Format {
 
 impl Format {
     /// The file's name for a run.
-    pub fn file_name(self, run: &RunManifest) -> String {
+    pub fn file_name(self, run: &RunManifest, disclosure: &Disclosure) -> String {
         match self {
+            Self::ResultJson if matches!(disclosure.form(run), Form::Encrypted(_)) => {
+                format!("{}_result.zip", run.run)
+            }
             Self::ResultJson => format!("{}_result.json", run.run),
             Self::Csv => format!("{}.csv", run.run),
             Self::Xlsx => format!("{}.xlsx", run.run),
@@ -46,6 +50,21 @@ impl Format {
             Self::Jsonl => format!("{}.jsonl", run.run),
         }
     }
+}
+
+/// Whether a format can be written of a run.
+///
+/// # Errors
+/// It is made of texts, and those may not be written in any form.
+pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyhow::Result<()> {
+    if format == Format::ResultJson && disclosure.form(run) == Form::Redacted {
+        bail!(Exit::usage(anyhow::anyhow!(
+            "run {} holds protected exercises, and result-json holds their texts; pass --password P to write an \
+             archive encrypted with it, or --plaintext to write the texts in the clear",
+            run.run
+        )));
+    }
+    Ok(())
 }
 
 /// What was written.
@@ -61,23 +80,27 @@ pub struct Written {
 pub struct Source {
     dir: RunDir,
     manifest: RunManifest,
+    cipher: Option<LogCipher>,
     index: WinnerIndex,
 }
 
 impl Source {
     /// Reads which records count.
     pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
-        let (index, _) = session::recorded(&dir)?;
-        Ok(Self { dir, manifest, index })
+        let (index, _) = session::recorded(&dir, &manifest)?;
+        let cipher = protection::cipher(&manifest)?;
+        Ok(Self { dir, manifest, cipher, index })
     }
 
     fn entries(&self) -> Result<impl Iterator<Item = Result<LogEntry, LogError>> + '_, LogError> {
-        self.index.records(&self.dir.log())
+        self.index.records(&self.dir.log(), self.cipher.as_ref())
     }
 
-    /// Writes the file. Texts of a protected run are written only with `plaintext`.
-    pub fn write(&self, format: Format, path: &Path, plaintext: bool) -> anyhow::Result<Written> {
-        let protected = self.manifest.protected && !plaintext;
+    /// Writes the file. The tables hold no texts; the other formats hold those of a protected run only in the form that
+    /// `disclosure` allows.
+    pub fn write(&self, format: Format, path: &Path, disclosure: &Disclosure) -> anyhow::Result<Written> {
+        check(format, &self.manifest, disclosure)?;
+        let form = disclosure.form(&self.manifest);
         let run = &self.manifest.run;
         let create = || -> anyhow::Result<BufWriter<File>> {
             Ok(BufWriter::new(
@@ -85,28 +108,26 @@ impl Source {
             ))
         };
         let written = match format {
-            Format::ResultJson if protected => bail!(Exit::usage(anyhow::anyhow!(
-                "run {run} holds protected exercises, and result-json holds their texts; pass --plaintext to write \
-                 them in the clear"
-            ))),
-            Format::ResultJson => return self.result_json(path),
+            Format::ResultJson => return self.result_json(path, form),
             Format::Csv => csv::write(create()?, run, self.entries()?)?,
             Format::Xlsx => xlsx::write(create()?, run, self.entries()?)?,
             Format::Parquet => parquet::write(create()?, run, self.entries()?)?,
             Format::Jsonl => {
-                let texts = if protected { jsonl::Texts::Redact } else { jsonl::Texts::Keep };
+                // Lines are for tools that stream them: there is no encrypted form of this format.
+                let texts = if form == Form::Clear { jsonl::Texts::Keep } else { jsonl::Texts::Redact };
                 jsonl::write(create()?, run, texts, self.entries()?)?
             }
         };
         Ok(Written { dialogues: written.dialogues, left_out: 0 })
     }
 
-    fn result_json(&self, path: &Path) -> anyhow::Result<Written> {
+    fn result_json(&self, path: &Path, form: Form<'_>) -> anyhow::Result<Written> {
+        let run = &self.manifest.run;
         let metas = Metas::of(&self.manifest)?;
         let zone = TimeZone::UTC;
         let mut written = Written { dialogues: 0, left_out: 0 };
         let mut failed = None;
-        let outcome = writer::write_file(path, |list| {
+        let fill = |list: &mut writer::ResultWriter<&mut dyn Write>| {
             let mut all = || -> anyhow::Result<()> {
                 for entry in self.entries()? {
                     let record = entry?.record;
@@ -125,7 +146,13 @@ impl Source {
                 failed = Some(error);
                 message
             })
-        });
+        };
+        let outcome = match form {
+            Form::Encrypted(password) => {
+                writer::write_encrypted(path, &format!("{run}_result.json"), password, fill)
+            }
+            Form::Clear | Form::Redacted => writer::write_file(path, fill),
+        };
         match failed {
             Some(error) => Err(error),
             None => outcome.map(|()| written).map_err(Into::into),

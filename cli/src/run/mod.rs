@@ -1,7 +1,8 @@
 //! `kgfleet run`: dialogues with models on this machine, durable and resumable.
 //!
 //! Reading order: [`session`] is a run from its configuration to its end, [`dispatch`] holds the dialogues,
-//! [`material`] and [`connect`] provide tasks and models, [`export`] writes files.
+//! [`material`] and [`connect`] provide tasks and models, [`export`] writes files, [`protection`] says what may stand in
+//! them.
 
 pub mod answer_key;
 mod changes;
@@ -10,6 +11,7 @@ mod dispatch;
 pub mod export;
 pub mod material;
 mod progress;
+pub mod protection;
 pub mod recorded;
 pub mod session;
 mod stop;

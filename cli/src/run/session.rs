@@ -27,7 +27,7 @@ use super::dispatch::{self, Committer, Lane};
 use super::progress::Progress;
 use super::stop::{self, Stop};
 use super::summary::{Digest, Summary};
-use super::{connect, material};
+use super::{connect, material, protection};
 use crate::exit_code::{Exit, ExitCode};
 
 /// What a user decides beside the configuration.
@@ -104,7 +104,7 @@ impl Session {
             let Ok(old) = found.manifest else { continue }; // Named by `kgfleet runs`; no reason not to run.
             let same =
                 old.configuration_hash == manifest.configuration_hash && old.plan_hash == manifest.plan_hash;
-            if same && recorded(&found.dir)?.0.len() < usize::try_from(old.planned_dialogues)? {
+            if same && recorded(&found.dir, &old)?.0.len() < usize::try_from(old.planned_dialogues)? {
                 return Ok(Self { dir: Some(found.dir), manifest: old, benchmark, pack, plan });
             }
         }
@@ -176,13 +176,18 @@ impl Session {
         &self.manifest.run
     }
 
+    /// What the run's folder says of it, or will say.
+    pub fn manifest(&self) -> &RunManifest {
+        &self.manifest
+    }
+
     /// Holds every pending dialogue.
     pub async fn run(self, options: &Options) -> anyhow::Result<Report> {
         install_crypto();
         let tasks = material::build(&self.pack, &self.plan)?;
         let lock = self.dir.as_ref().map(RunDir::lock).transpose()?;
         let (index, next_ticket) = match &self.dir {
-            Some(dir) => recorded(dir)?,
+            Some(dir) => recorded(dir, &self.manifest)?,
             None => (WinnerIndex::default(), 1),
         };
         let mut summary = Summary::default();
@@ -217,8 +222,9 @@ impl Session {
                 units,
             });
         }
+        let cipher = protection::writing_cipher(&self.manifest)?;
         let (dir, _lock) = self.begin(lock, &options.data_dir)?;
-        let (writer, recovery) = LogWriter::open(&dir.log(), LogOptions::default())?;
+        let (writer, recovery) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
         if recovery.torn_bytes > 0 {
             eprintln!("cut {} bytes that a killed run had not finished writing", recovery.torn_bytes);
         }
@@ -296,7 +302,8 @@ impl Session {
     ) -> anyhow::Result<std::collections::HashSet<domain::DialogueKey>> {
         let mut retried = std::collections::HashSet::new();
         let Some(dir) = &self.dir else { return Ok(retried) };
-        for entry in index.records(&dir.log())? {
+        let cipher = protection::cipher(&self.manifest)?;
+        for entry in index.records(&dir.log(), cipher.as_ref())? {
             let record = entry?.record;
             let Some(task) = self.plan.tasks.iter().position(|task| task.label == record.key.task) else {
                 continue; // Of a task that is no longer planned.
@@ -386,10 +393,11 @@ fn bounds(spec: &ModelSpec, options: &Options) -> LimiterBounds {
 }
 
 /// The winners of a run's log, and the first ticket that is free.
-pub fn recorded(dir: &RunDir) -> anyhow::Result<(WinnerIndex, u64)> {
+pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<(WinnerIndex, u64)> {
     let mut index = WinnerIndex::default();
     let mut next_ticket = 1;
-    for item in LogReader::open(&dir.log())? {
+    let cipher = protection::cipher(run)?;
+    for item in LogReader::open(&dir.log(), cipher.as_ref())? {
         match item? {
             LogItem::Entry { location, entry } => {
                 next_ticket = next_ticket.max(entry.ticket + 1);
@@ -422,6 +430,7 @@ fn new_manifest(benchmark: &Benchmark, pack: &Pack, plan: &Plan) -> anyhow::Resu
         packs: vec![PackUse { name: pack.header().name.clone(), hash: pack.hash().as_str().to_owned() }],
         planned_dialogues: plan.dialogues(),
         protected: pack.header().protected,
+        log_key: protection::new_log_key(pack.header().protected)?,
         other: serde_json::Map::new(),
     })
 }

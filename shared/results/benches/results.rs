@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use results::llmkgbench::discover;
-use results::log::{CommitQueue, LogEntry, LogOptions, LogReader, LogWriter};
+use results::log::{CommitQueue, LogCipher, LogEntry, LogOptions, LogReader, LogWriter};
 use serde_json::json;
 
 /// Entries of one measurement.
@@ -47,43 +47,52 @@ fn entry(ticket: u64) -> LogEntry {
     LogEntry { ticket, record: serde_json::from_value(record).unwrap() }
 }
 
+/// Commits all entries, [`CALLERS`] at a time.
+async fn commit_all(entries: &[LogEntry], queue: &CommitQueue) {
+    let callers = (0..CALLERS).map(|caller| {
+        let queue = queue.clone();
+        let mine: Vec<LogEntry> =
+            entries.iter().filter(|entry| entry.ticket % CALLERS == caller).cloned().collect();
+        tokio::spawn(async move {
+            for entry in mine {
+                queue.commit(entry).await.unwrap();
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        caller.await.unwrap();
+    }
+}
+
 fn commit(criterion: &mut Criterion) {
     let entries: Vec<LogEntry> = (0..ENTRIES).map(entry).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let mut group = criterion.benchmark_group("log");
     group.throughput(Throughput::Elements(ENTRIES)).sample_size(10);
-    group.bench_function("durable commits, 256 callers", |bencher| {
-        bencher.iter(|| {
-            let folder = tempfile::tempdir().unwrap();
-            let (writer, _) = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
-            let (queue, thread) = CommitQueue::start(writer).unwrap();
-            runtime.block_on(async {
-                let callers = (0..CALLERS).map(|caller| {
-                    let queue = queue.clone();
-                    let mine: Vec<LogEntry> =
-                        entries.iter().filter(|entry| entry.ticket % CALLERS == caller).cloned().collect();
-                    tokio::spawn(async move {
-                        for entry in mine {
-                            queue.commit(entry).await.unwrap();
-                        }
-                    })
-                });
-                for caller in callers.collect::<Vec<_>>() {
-                    caller.await.unwrap();
-                }
+    let kinds = [("", None), (", encrypted", Some(LogCipher::generate()))];
+    for (kind, cipher) in kinds {
+        let options = || LogOptions { cipher: cipher.clone(), ..LogOptions::default() };
+        group.bench_function(format!("durable commits, 256 callers{kind}"), |bencher| {
+            bencher.iter(|| {
+                let folder = tempfile::tempdir().unwrap();
+                let (writer, _) = LogWriter::open(folder.path(), options()).unwrap();
+                let (queue, thread) = CommitQueue::start(writer).unwrap();
+                runtime.block_on(commit_all(&entries, &queue));
+                drop(queue);
+                thread.join();
             });
-            drop(queue);
-            thread.join();
         });
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let (mut writer, _) = LogWriter::open(folder.path(), LogOptions::default()).unwrap();
-    entries.iter().for_each(|entry| writer.append(entry).unwrap());
-    writer.commit().unwrap();
-    group.bench_function("replay", |bencher| {
-        bencher
-            .iter(|| LogReader::open(folder.path()).unwrap().for_each(|item| drop(black_box(item.unwrap()))));
-    });
+        let folder = tempfile::tempdir().unwrap();
+        let (mut writer, _) = LogWriter::open(folder.path(), options()).unwrap();
+        entries.iter().for_each(|entry| writer.append(entry).unwrap());
+        writer.commit().unwrap();
+        group.bench_function(format!("replay{kind}"), |bencher| {
+            bencher.iter(|| {
+                let reader = LogReader::open(folder.path(), cipher.as_ref()).unwrap();
+                reader.for_each(|item| drop(black_box(item.unwrap())));
+            });
+        });
+    }
     group.finish();
 }
 

@@ -1,7 +1,8 @@
 //! What a benchmark leaves behind: reading and writing of dialogues that were held.
 //!
 //! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench, whoever made them. [`log`] is the durable
-//! memory of a run, [`manifest`] says what was planned, [`run_dir`] where both lie. [`export`] turns the
+//! memory of a run, [`manifest`] says what was planned, [`run_key`] opens the log of a protected run, [`run_dir`] says
+//! where all of it lies. [`export`] turns the
 //! winning records into files for people and tools.
 
 pub mod export;
@@ -10,6 +11,7 @@ pub mod llmkgbench;
 pub mod log;
 pub mod manifest;
 pub mod run_dir;
+pub mod run_key;
 #[cfg(test)]
 mod testing;
 

@@ -41,6 +41,9 @@ pub struct RunManifest {
     /// Whether texts of this run may be stored or exported only encrypted or redacted.
     #[serde(default)]
     pub protected: bool,
+    /// The key of the record log, [wrapped](crate::run_key); none where the log is not encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_key: Option<String>,
     /// Fields of other versions, kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,

@@ -58,6 +58,7 @@ pub(crate) fn manifest(run: &str) -> RunManifest {
         packs: vec![PackUse { name: "own".into(), hash: "ab".into() }],
         planned_dialogues: 3,
         protected: false,
+        log_key: None,
         other: Map::new(),
     }
 }

@@ -51,6 +51,12 @@ pub enum LogError {
         #[source]
         source: serde_json::Error,
     },
+    /// The log holds encrypted frames, and no key was given.
+    #[error("{}: the records are encrypted, as the run holds protected exercises; unwrap their key, `log_key` in the run's manifest.json, with the identity that is published with kgfleet", path.display())]
+    KeyNeeded {
+        /// The segment.
+        path: PathBuf,
+    },
     /// Written by a later kgfleet.
     #[error("{}: format version {found} is newer than {supported}, the newest this kgfleet reads", path.display())]
     Newer {

@@ -5,14 +5,18 @@
 //! | 0..8 | magic, for finding the next frame behind damage |
 //! | 8..12 | length of the payload |
 //! | 12..16 | length of the lines before compression |
-//! | 16..20 | number of lines |
+//! | 16..20 | number of lines; the highest bit says that the payload is encrypted |
 //! | 20..24 | CRC-32 of the payload |
 //! | 24..28 | CRC-32 of bytes 0..24 |
-//! | 28.. | payload: one zstd frame holding JSON lines |
+//! | 28.. | payload: one zstd frame holding JSON lines, or the same encrypted: nonce, text, authentication code |
 //!
-//! The header has a checksum of its own, so that a damaged length is never followed.
+//! The header has a checksum of its own, so that a damaged length is never followed. Checksums are of what lies on disk:
+//! whether a frame is intact can be told without the key. Encryption binds a frame to bytes 0..20 of its header, to its
+//! segment's number (32 bits) and to its offset (64 bits), in this order.
 
 use std::io::{self, Read};
+
+use super::cipher::{LogCipher, OVERHEAD_BYTES, Place};
 
 /// First bytes of every frame. Like PNG's, they show when a transfer changed line ends or lost the high bit.
 pub const MAGIC: [u8; 8] = *b"\x89KGF\r\n\x1a\n";
@@ -29,6 +33,12 @@ pub const MAX_FRAME_BYTES: usize = 2 * MAX_ENTRY_BYTES;
 /// zstd level: 3 is the library's default; higher ones cost several times the CPU for a few per cent.
 const ZSTD_LEVEL: i32 = 3;
 
+/// The bit of the number of lines that says that the payload is encrypted.
+const ENCRYPTED: u32 = 1 << 31;
+
+/// Bytes of the header that encryption authenticates: all but the checksums, which depend on its result.
+const AUTHENTICATED_BYTES: usize = 20;
+
 /// What a frame's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -38,6 +48,8 @@ pub struct Header {
     pub line_bytes: u32,
     /// Number of lines.
     pub lines: u32,
+    /// Whether the payload is encrypted.
+    pub encrypted: bool,
     payload_crc: u32,
 }
 
@@ -55,7 +67,8 @@ impl Header {
         let header = Self {
             payload_bytes: number(8),
             line_bytes: number(12),
-            lines: number(16),
+            lines: number(16) & !ENCRYPTED,
+            encrypted: number(16) & ENCRYPTED != 0,
             payload_crc: number(20),
         };
         (header.line_bytes as usize <= MAX_FRAME_BYTES).then_some(header)
@@ -66,7 +79,8 @@ impl Header {
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&self.payload_bytes.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.line_bytes.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.lines.to_le_bytes());
+        let flag = if self.encrypted { ENCRYPTED } else { 0 };
+        bytes[16..20].copy_from_slice(&(self.lines | flag).to_le_bytes());
         bytes[20..24].copy_from_slice(&self.payload_crc.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..24]);
         bytes[24..].copy_from_slice(&crc.to_le_bytes());
@@ -76,6 +90,16 @@ impl Header {
     /// Whether these are the payload's bytes as they were written.
     pub fn matches(&self, payload: &[u8]) -> bool {
         payload.len() == self.payload_bytes as usize && crc32fast::hash(payload) == self.payload_crc
+    }
+
+    /// What encryption binds the payload to.
+    fn associated(&self, place: Place) -> [u8; AUTHENTICATED_BYTES + 12] {
+        let mut bytes = [0; AUTHENTICATED_BYTES + 12];
+        let (header, context) = bytes.split_at_mut(AUTHENTICATED_BYTES);
+        header.copy_from_slice(&self.encode()[..AUTHENTICATED_BYTES]);
+        context[..4].copy_from_slice(&place.segment.to_le_bytes());
+        context[4..].copy_from_slice(&place.offset.to_le_bytes());
+        bytes
     }
 
     /// Length of the whole frame in bytes.
@@ -93,17 +117,29 @@ impl Encoder {
         Ok(Self(zstd::bulk::Compressor::new(ZSTD_LEVEL)?))
     }
 
-    /// The frame of `lines` lines of text, at most [`MAX_FRAME_BYTES`] long.
-    pub fn encode(&mut self, text: &[u8], lines: u32) -> io::Result<Vec<u8>> {
-        let payload = self.0.compress(text)?;
-        let length =
-            |bytes: usize| u32::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
-        let header = Header {
-            payload_bytes: length(payload.len())?,
+    /// The frame of `lines` lines of text, at most [`MAX_FRAME_BYTES`] long; encrypted where a cipher is given, and
+    /// then only to be read at this place.
+    pub fn encode(
+        &mut self,
+        text: &[u8],
+        lines: u32,
+        cipher: Option<(&LogCipher, Place)>,
+    ) -> io::Result<Vec<u8>> {
+        let mut payload = self.0.compress(text)?;
+        let too_long = || io::Error::from(io::ErrorKind::InvalidInput);
+        let length = |bytes: usize| u32::try_from(bytes).map_err(|_| too_long());
+        let overhead = if cipher.is_some() { OVERHEAD_BYTES } else { 0 };
+        let mut header = Header {
+            payload_bytes: length(payload.len() + overhead)?,
             line_bytes: length(text.len())?,
             lines,
-            payload_crc: crc32fast::hash(&payload),
+            encrypted: cipher.is_some(),
+            payload_crc: 0,
         };
+        if let Some((cipher, place)) = cipher {
+            payload = cipher.encrypt(&payload, &header.associated(place)).ok_or_else(too_long)?;
+        }
+        header.payload_crc = crc32fast::hash(&payload);
         let mut frame = Vec::with_capacity(HEADER_BYTES + payload.len());
         frame.extend_from_slice(&header.encode());
         frame.extend_from_slice(&payload);
@@ -111,8 +147,37 @@ impl Encoder {
     }
 }
 
-/// The lines of a payload that [matches](Header::matches) its header. Never more bytes than the header says.
-pub fn decompress(header: &Header, payload: &[u8]) -> io::Result<Vec<u8>> {
+/// Why a payload that [matches](Header::matches) its header gives no lines.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// It is encrypted, and no key was given.
+    #[error("the frame is encrypted")]
+    KeyNeeded,
+    /// It was encrypted with another key, or for another place.
+    #[error("the frame is encrypted with another key, or was moved here from another place")]
+    Foreign,
+    /// It is no compressed text of the length that the header says.
+    #[error(transparent)]
+    Malformed(#[from] io::Error),
+}
+
+/// The lines of a payload that [matches](Header::matches) its header.
+pub fn decode(
+    header: &Header,
+    payload: &[u8],
+    cipher: Option<&LogCipher>,
+    place: Place,
+) -> Result<Vec<u8>, FrameError> {
+    if !header.encrypted {
+        return Ok(decompress(header, payload)?);
+    }
+    let cipher = cipher.ok_or(FrameError::KeyNeeded)?;
+    let payload = cipher.decrypt(payload, &header.associated(place)).ok_or(FrameError::Foreign)?;
+    Ok(decompress(header, &payload)?)
+}
+
+/// Never gives more bytes than the header says.
+fn decompress(header: &Header, payload: &[u8]) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(header.line_bytes as usize);
     // One byte more than promised is enough to see that the promise was wrong.
     zstd::stream::read::Decoder::new(payload)?
@@ -144,18 +209,42 @@ mod tests {
             text in prop::collection::vec(any::<u8>(), 0..300),
             flip in any::<prop::sample::Index>(),
             bit in 0..8_u8,
+            encrypted in any::<bool>(),
         ) {
-            let mut frame = Encoder::new().unwrap().encode(&text, 2).unwrap();
+            let cipher = LogCipher::generate();
+            let cipher = encrypted.then_some(&cipher);
+            let place = Place { segment: 3, offset: 1 << 40 };
+            let mut frame =
+                Encoder::new().unwrap().encode(&text, 2, cipher.map(|cipher| (cipher, place))).unwrap();
             let (header, payload) = split(&frame);
             let header = Header::decode(header).unwrap();
             prop_assert!(header.matches(payload));
             prop_assert_eq!(header.frame_bytes(), frame.len() as u64);
-            prop_assert_eq!(decompress(&header, payload).unwrap(), text);
+            prop_assert_eq!((header.lines, header.encrypted), (2, encrypted));
+            prop_assert_eq!(decode(&header, payload, cipher, place).unwrap(), text);
 
             let at = flip.index(frame.len());
             frame[at] ^= 1 << bit;
             let (header, payload) = split(&frame);
             prop_assert!(Header::decode(header).is_none_or(|header| !header.matches(payload)));
         }
+    }
+
+    #[test]
+    fn an_encrypted_frame_opens_in_its_own_place_with_its_own_key_only() {
+        let cipher = LogCipher::generate();
+        let place = Place { segment: 1, offset: 0 };
+        let frame = Encoder::new().unwrap().encode(b"{}\n", 1, Some((&cipher, place))).unwrap();
+        let (header, payload) = split(&frame);
+        let header = Header::decode(header).unwrap();
+        assert!(matches!(decode(&header, payload, None, place), Err(FrameError::KeyNeeded)));
+        let foreign = |header: &Header, cipher: &LogCipher, place: Place| {
+            matches!(decode(header, payload, Some(cipher), place), Err(FrameError::Foreign))
+        };
+        assert!(foreign(&header, &LogCipher::generate(), place));
+        assert!(foreign(&header, &cipher, Place { segment: 2, ..place }));
+        assert!(foreign(&header, &cipher, Place { offset: 1, ..place }));
+        assert!(foreign(&Header { lines: 2, ..header }, &cipher, place));
+        assert!(!foreign(&header, &cipher, place));
     }
 }

@@ -4,9 +4,10 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::vec;
 
+use super::cipher::{LogCipher, Place};
 use super::envelope::{self, EnvelopeError, FORMAT_VERSION, LogEntry};
 use super::error::LogError;
-use super::frame;
+use super::frame::{self, FrameError};
 use super::segment::{self, Part, Segment};
 
 /// Where an entry lies.
@@ -59,6 +60,12 @@ pub enum DamageKind {
         /// Length of the corrupt part.
         bytes: u64,
     },
+    /// An intact frame that the run's key does not open: it was encrypted with another key, or moved from the place that
+    /// it was written to.
+    Foreign {
+        /// Length of the frame.
+        bytes: u64,
+    },
     /// An intact frame that holds a line which is no entry.
     BadEntry {
         /// Line within the frame, from 0.
@@ -88,6 +95,12 @@ impl std::fmt::Display for Damage {
                 write!(f, "{path}: torn at byte {offset} ({bytes} bytes that were never acknowledged)")
             }
             DamageKind::Corrupt { bytes } => write!(f, "{path}: {bytes} corrupt bytes at byte {offset}"),
+            DamageKind::Foreign { bytes } => {
+                write!(
+                    f,
+                    "{path}: {bytes} bytes at byte {offset}, encrypted with another key or for another place"
+                )
+            }
             DamageKind::BadEntry { line, message } => {
                 write!(f, "{path}: line {line} of the frame at byte {offset}: {message}")
             }
@@ -108,6 +121,9 @@ pub struct LogReader {
     expected: u32,
     current: Option<(u32, Segment)>,
     frame: Option<OpenFrame>,
+    cipher: Option<LogCipher>,
+    /// Lines of encrypted frames that were passed over for want of a key; `None`: such a frame is an error.
+    passed_lines: Option<u64>,
     /// After an error there is nothing more to tell.
     finished: bool,
 }
@@ -121,8 +137,9 @@ struct OpenFrame {
 }
 
 impl LogReader {
-    /// Reads the log in `folder`, as long as it is now.
-    pub fn open(folder: &Path) -> Result<Self, LogError> {
+    /// Reads the log in `folder`, as long as it is now. Encrypted frames need the cipher they were written with;
+    /// without it, [`LogError::KeyNeeded`] is the last item.
+    pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
         let segments = segment::list(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -131,20 +148,43 @@ impl LogReader {
             expected: 1,
             current: None,
             frame: None,
+            cipher: cipher.cloned(),
+            passed_lines: None,
             finished: false,
         })
     }
 
+    /// Passes over encrypted frames where there is no cipher: their checksums are checked, their lines counted.
+    pub(super) fn passing_encrypted(mut self) -> Self {
+        self.passed_lines = Some(0);
+        self
+    }
+
+    /// Lines of the encrypted frames that were [passed over](Self::passing_encrypted) so far.
+    pub(super) fn passed_lines(&self) -> u64 {
+        self.passed_lines.unwrap_or(0)
+    }
+
     /// One entry whose place is known.
-    pub fn entry_at(folder: &Path, location: Location) -> Result<Option<LogEntry>, LogError> {
+    pub fn entry_at(
+        folder: &Path,
+        location: Location,
+        cipher: Option<&LogCipher>,
+    ) -> Result<Option<LogEntry>, LogError> {
         let path = segment::path(folder, location.segment);
         let read = |error| LogError::io(&path, "read", error);
         let mut segment = Segment::open(&path)?;
         segment.seek(location.offset);
-        let Some(Part::Frame { header, payload, .. }) = segment.next_part().map_err(read)? else {
+        let Some(Part::Frame { offset, header, payload }) = segment.next_part().map_err(read)? else {
             return Ok(None);
         };
-        let text = frame::decompress(&header, &payload).map_err(read)?;
+        let place = Place { segment: location.segment, offset };
+        let text = match frame::decode(&header, &payload, cipher, place) {
+            Ok(text) => text,
+            Err(FrameError::KeyNeeded) => return Err(LogError::KeyNeeded { path }),
+            Err(FrameError::Foreign) => return Ok(None),
+            Err(FrameError::Malformed(error)) => return Err(read(error)),
+        };
         let line = text.split_inclusive(|&byte| byte == b'\n').nth(location.line as usize);
         match line.map(envelope::decode) {
             Some(Ok(entry)) => Ok(Some(entry)),
@@ -177,16 +217,11 @@ impl LogReader {
             let part = segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
             match part {
                 None => self.current = None,
-                Some(Part::Frame { offset, header, payload }) => match frame::decompress(&header, &payload) {
-                    Ok(text) => {
-                        self.frame = Some(OpenFrame { segment: number, offset, text, position: 0, line: 0 });
-                    }
-                    // With intact checksums only a foreign or faulty writer can be the cause.
-                    Err(_) => {
-                        let kind = DamageKind::Corrupt { bytes: header.frame_bytes() };
+                Some(Part::Frame { offset, header, payload }) => {
+                    if let Some(kind) = self.open_frame(number, offset, &header, &payload)? {
                         return Ok(Some(self.damage(number, offset, kind)));
                     }
-                },
+                }
                 Some(Part::Torn { offset, bytes }) if number == self.last => {
                     return Ok(Some(self.damage(number, offset, DamageKind::TornTail { bytes })));
                 }
@@ -195,6 +230,28 @@ impl LogReader {
                 }
             }
         }
+    }
+
+    /// Makes an intact frame the open one, or tells why it cannot be read.
+    fn open_frame(
+        &mut self,
+        segment: u32,
+        offset: u64,
+        header: &frame::Header,
+        payload: &[u8],
+    ) -> Result<Option<DamageKind>, LogError> {
+        let bytes = header.frame_bytes();
+        match frame::decode(header, payload, self.cipher.as_ref(), Place { segment, offset }) {
+            Ok(text) => self.frame = Some(OpenFrame { segment, offset, text, position: 0, line: 0 }),
+            Err(FrameError::KeyNeeded) => match &mut self.passed_lines {
+                Some(passed) => *passed += u64::from(header.lines),
+                None => return Err(LogError::KeyNeeded { path: segment::path(&self.folder, segment) }),
+            },
+            Err(FrameError::Foreign) => return Ok(Some(DamageKind::Foreign { bytes })),
+            // With intact checksums only a faulty writer can be the cause.
+            Err(FrameError::Malformed(_)) => return Ok(Some(DamageKind::Corrupt { bytes })),
+        }
+        Ok(None)
     }
 
     /// The next line of the open frame.

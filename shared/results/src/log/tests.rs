@@ -33,7 +33,7 @@ fn write_groups(folder: &Path, groups: &[u64], options: LogOptions) -> Vec<u64> 
 /// The tickets and the damages of a log. Every entry must be exactly what was written.
 fn read(folder: &Path) -> (Vec<u64>, Vec<Damage>) {
     let (mut tickets, mut damages) = (Vec::new(), Vec::new());
-    for item in LogReader::open(folder).unwrap() {
+    for item in LogReader::open(folder, None).unwrap() {
         match item.unwrap() {
             LogItem::Entry { entry, .. } => {
                 assert_eq!(*entry, testing::entry(entry.ticket, "m", entry.ticket as u32, true));
@@ -52,13 +52,13 @@ fn sum(groups: &[u64]) -> u64 {
 #[test]
 fn entries_come_back_in_order_over_many_segments() {
     let folder = tempfile::tempdir().unwrap();
-    let options = LogOptions { segment_bytes: 700, frame_bytes: 1500 };
+    let options = LogOptions { segment_bytes: 700, frame_bytes: 1500, ..LogOptions::default() };
     write_groups(folder.path(), &[3, 0, 1, 5, 2, 4], options);
     assert!(segment::list(folder.path()).unwrap().len() > 2);
     let (tickets, damages) = read(folder.path());
     assert_eq!(tickets, (0..15).collect::<Vec<_>>());
     assert!(damages.is_empty());
-    let report = verify(folder.path(), Some(16)).unwrap();
+    let report = verify(folder.path(), None, Some(16)).unwrap();
     assert!(report.is_sound());
     assert_eq!((report.entries, report.scored, report.missing()), (15, 15, Some(1)));
 }
@@ -73,15 +73,15 @@ fn winners_are_read_by_key_and_streamed() {
         writer.append(&testing::entry(ticket, "m", iteration, scored)).unwrap();
         writer.commit().unwrap();
     }
-    let index = WinnerIndex::build(folder.path(), |damage| panic!("{damage}")).unwrap();
+    let index = WinnerIndex::build(folder.path(), None, |damage| panic!("{damage}")).unwrap();
     let streamed: Vec<u64> =
-        index.records(folder.path()).unwrap().map(|entry| entry.unwrap().ticket).collect();
+        index.records(folder.path(), None).unwrap().map(|entry| entry.unwrap().ticket).collect();
     assert_eq!(streamed, [2, 3, 5]);
     let read = |iteration| {
-        index.read(folder.path(), &testing::key("m", iteration)).unwrap().map(|entry| entry.ticket)
+        index.read(folder.path(), None, &testing::key("m", iteration)).unwrap().map(|entry| entry.ticket)
     };
     assert_eq!([read(0), read(1), read(2), read(3)], [Some(3), Some(2), Some(5), None]);
-    let report = verify(folder.path(), None).unwrap();
+    let report = verify(folder.path(), None, None).unwrap();
     assert_eq!((report.dialogues, report.scored, report.superseded), (3, 2, 2));
     assert_eq!(report.failed.into_iter().collect::<Vec<_>>(), [("timeout".to_owned(), 1)]);
 }
@@ -184,7 +184,8 @@ fn a_frame_is_found_across_the_border_of_two_search_windows() {
 #[test]
 fn missing_segments_and_torn_older_segments_are_losses() {
     let folder = tempfile::tempdir().unwrap();
-    write_groups(folder.path(), &[1, 1, 1, 1], LogOptions { segment_bytes: 1, frame_bytes: 1 << 20 });
+    let options = LogOptions { segment_bytes: 1, ..LogOptions::default() };
+    write_groups(folder.path(), &[1, 1, 1, 1], options);
     assert_eq!(segment::list(folder.path()).unwrap(), [1, 2, 3, 4]);
     fs::remove_file(segment::path(folder.path(), 2)).unwrap();
     let third = segment::path(folder.path(), 3);
@@ -194,7 +195,7 @@ fn missing_segments_and_torn_older_segments_are_losses() {
     assert_eq!(tickets, [0, 3]);
     assert_eq!(damages[0].kind, DamageKind::MissingSegments { count: 1 });
     assert_eq!(damages[1].kind, DamageKind::Corrupt { bytes: bytes.len() as u64 - 1 });
-    let report = verify(folder.path(), None).unwrap();
+    let report = verify(folder.path(), None, None).unwrap();
     assert!(!report.is_sound());
     assert_eq!(report.losses, 2);
 }
@@ -302,11 +303,16 @@ async fn what_the_queue_acknowledged_is_on_disk() {
     drop(queue);
     tokio::task::spawn_blocking(|| thread.join()).await.unwrap();
     assert_eq!(read(folder.path()).0.len(), 310);
-    assert!(verify(folder.path(), None).unwrap().is_sound());
+    assert!(verify(folder.path(), None, None).unwrap().is_sound());
 }
 
-fn frozen(version: u32) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/log-v{version}"))
+fn frozen(version: u32, kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/log-v{version}{kind}"))
+}
+
+/// What the frozen encrypted logs are encrypted with.
+fn frozen_cipher() -> LogCipher {
+    LogCipher::from_key(*b"a key that stands in these tests")
 }
 
 /// What the frozen logs hold: two segments, three groups, a failed record that a scored one supersedes.
@@ -320,30 +326,150 @@ fn frozen_entries() -> Vec<LogEntry> {
 }
 
 #[test]
-fn the_frozen_log_of_version_1_is_read_for_ever() {
-    let folder = frozen(1);
-    let entries: Vec<LogEntry> = LogReader::open(&folder)
-        .unwrap()
-        .map(|item| match item.unwrap() {
-            LogItem::Entry { entry, .. } => *entry,
-            LogItem::Damage(damage) => panic!("{damage}"),
-        })
-        .collect();
-    assert_eq!(entries, frozen_entries());
-    let report = verify(&folder, Some(3)).unwrap();
-    assert_eq!((report.segments, report.dialogues, report.superseded, report.missing()), (2, 3, 1, Some(0)));
+fn the_frozen_logs_of_version_1_are_read_for_ever() {
+    let cipher = frozen_cipher();
+    for (kind, cipher) in [("", None), ("-encrypted", Some(&cipher))] {
+        let folder = frozen(1, kind);
+        let entries: Vec<LogEntry> = LogReader::open(&folder, cipher)
+            .unwrap()
+            .map(|item| match item.unwrap() {
+                LogItem::Entry { entry, .. } => *entry,
+                LogItem::Damage(damage) => panic!("{damage}"),
+            })
+            .collect();
+        assert_eq!(entries, frozen_entries());
+        let report = verify(&folder, cipher, Some(3)).unwrap();
+        assert_eq!(
+            (report.segments, report.dialogues, report.superseded, report.missing()),
+            (2, 3, 1, Some(0))
+        );
+    }
 }
 
 #[test]
 #[ignore = "writes testdata; run by hand once for a new format version, never for an old one"]
-fn freeze_a_log() {
-    let folder = frozen(envelope::FORMAT_VERSION);
-    fs::create_dir_all(&folder).unwrap();
-    let (mut writer, _) =
-        LogWriter::open(&folder, LogOptions { segment_bytes: 800, frame_bytes: 1 << 20 }).unwrap();
-    let entries = frozen_entries();
-    for group in [&entries[..2], &entries[2..3], &entries[3..]] {
-        group.iter().for_each(|entry| writer.append(entry).unwrap());
+fn freeze_the_logs() {
+    for (kind, cipher) in [("", None), ("-encrypted", Some(frozen_cipher()))] {
+        let folder = frozen(envelope::FORMAT_VERSION, kind);
+        if folder.exists() {
+            continue; // Frozen.
+        }
+        fs::create_dir_all(&folder).unwrap();
+        let options = LogOptions { segment_bytes: 800, frame_bytes: 1 << 20, cipher };
+        let (mut writer, _) = LogWriter::open(&folder, options).unwrap();
+        let entries = frozen_entries();
+        for group in [&entries[..2], &entries[2..3], &entries[3..]] {
+            group.iter().for_each(|entry| writer.append(entry).unwrap());
+            writer.commit().unwrap();
+        }
+    }
+}
+
+/// Every byte of a log's segments.
+fn bytes_of(folder: &Path) -> Vec<u8> {
+    let numbers = segment::list(folder).unwrap();
+    numbers.into_iter().flat_map(|number| fs::read(segment::path(folder, number)).unwrap()).collect()
+}
+
+fn encrypting(cipher: &LogCipher, segment_bytes: u64) -> LogOptions {
+    LogOptions { segment_bytes, cipher: Some(cipher.clone()), ..LogOptions::default() }
+}
+
+#[test]
+fn an_encrypted_log_gives_its_entries_for_its_key_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let cipher = LogCipher::generate();
+    write_groups(folder.path(), &[2, 3], encrypting(&cipher, 1));
+    // A writer that opens the log again goes on in the right place.
+    let (mut writer, _) = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
+    for ticket in 5..7 {
+        writer.append(&testing::entry(ticket, "m", ticket as u32, true)).unwrap();
         writer.commit().unwrap();
     }
+    let entry = |ticket| testing::entry(ticket, "m", ticket as u32, true);
+    let index = WinnerIndex::build(folder.path(), Some(&cipher), |damage| panic!("{damage}")).unwrap();
+    let streamed: Vec<LogEntry> =
+        index.records(folder.path(), Some(&cipher)).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(streamed, (0..7).map(entry).collect::<Vec<_>>());
+    let key = testing::key("m", 6);
+    assert_eq!(index.read(folder.path(), Some(&cipher), &key).unwrap(), Some(entry(6)));
+
+    // Without the key: what to do about it, and what checksums and headers say.
+    let error = index.read(folder.path(), None, &key).unwrap_err().to_string();
+    assert!(error.contains("`log_key` in the run's manifest.json"), "{error}");
+    let mut reader = LogReader::open(folder.path(), None).unwrap();
+    assert!(matches!(reader.next(), Some(Err(LogError::KeyNeeded { .. }))));
+    assert!(reader.next().is_none());
+    let report = verify(folder.path(), None, Some(7)).unwrap();
+    assert_eq!((report.unopened, report.entries, report.is_sound(), report.missing()), (7, 0, true, None));
+    let report = verify(folder.path(), Some(&cipher), Some(7)).unwrap();
+    assert_eq!((report.unopened, report.entries, report.is_sound(), report.missing()), (0, 7, true, Some(0)));
+    let report = verify(folder.path(), Some(&LogCipher::generate()), None).unwrap();
+    assert_eq!((report.losses, report.entries), (4, 0), "with another key");
+}
+
+#[test]
+fn an_encrypted_log_holds_no_text_compressed_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let holds_texts = |bytes: &[u8]| {
+        ["Who is known", "RdfFriendCount", "says m"]
+            .iter()
+            .any(|text| bytes.windows(text.len()).any(|window| window == text.as_bytes()))
+    };
+    // Wherever a compressed frame may begin. One that is not cut off at its end gives what it can.
+    let decompressed = |bytes: &[u8]| -> Vec<u8> {
+        const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+        let mut text = Vec::new();
+        for at in bytes.windows(4).enumerate().filter(|(_, window)| *window == ZSTD_MAGIC).map(|(at, _)| at) {
+            let _ = zstd::stream::copy_decode(&bytes[at..], &mut text);
+        }
+        text
+    };
+    write_groups(folder.path(), &[3, 3], LogOptions::default());
+    assert!(holds_texts(&decompressed(&bytes_of(folder.path()))), "the search finds what is there");
+    fs::remove_file(segment::path(folder.path(), 1)).unwrap();
+    write_groups(folder.path(), &[3, 3], encrypting(&LogCipher::generate(), 1));
+    let bytes = bytes_of(folder.path());
+    assert!(!holds_texts(&bytes) && !holds_texts(&decompressed(&bytes)));
+}
+
+#[test]
+fn damage_to_an_encrypted_log_spoils_only_its_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let cipher = LogCipher::generate();
+    let ends = write_groups(folder.path(), &[1, 1, 1, 1], encrypting(&cipher, 1 << 20));
+    let path = segment::path(folder.path(), 1);
+    let whole = fs::read(&path).unwrap();
+    let frame = |number: usize| {
+        let start = if number == 0 { 0 } else { ends[number - 1] as usize };
+        start..ends[number] as usize
+    };
+    let read = || {
+        let (mut tickets, mut kinds) = (Vec::new(), Vec::new());
+        for item in LogReader::open(folder.path(), Some(&cipher)).unwrap() {
+            match item.unwrap() {
+                LogItem::Entry { entry, .. } => tickets.push(entry.ticket),
+                LogItem::Damage(damage) => kinds.push(damage.kind),
+            }
+        }
+        (tickets, kinds)
+    };
+    let length = |number: usize| frame(number).len() as u64;
+
+    let mut flipped = whole.clone();
+    flipped[frame(1).end - 1] ^= 1;
+    fs::write(&path, &flipped).unwrap();
+    assert_eq!(read(), (vec![0, 2, 3], vec![DamageKind::Corrupt { bytes: length(1) }]));
+
+    // A frame played back behind the end has good checksums and is not taken for a record.
+    fs::write(&path, [&whole, &whole[frame(0)]].concat()).unwrap();
+    assert_eq!(read(), (vec![0, 1, 2, 3], vec![DamageKind::Foreign { bytes: length(0) }]));
+
+    // A torn tail is cut, and the log goes on in its place.
+    fs::write(&path, &whole[..frame(3).end - 1]).unwrap();
+    let (mut writer, recovery) = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
+    assert_eq!(recovery.torn_bytes, length(3) - 1);
+    writer.append(&testing::entry(9, "m", 9, true)).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(read(), (vec![0, 1, 2, 9], vec![]));
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use domain::{FailureCause, Outcome};
 use serde::Serialize;
 
+use super::cipher::LogCipher;
 use super::error::LogError;
 use super::reader::{Damage, LogItem, LogReader};
 use super::segment;
@@ -31,6 +32,8 @@ pub struct VerifyReport {
     pub failed: BTreeMap<String, u64>,
     /// Entries that another record of the same dialogue supersedes.
     pub superseded: u64,
+    /// Entries in encrypted frames that are intact, and not counted otherwise because no key was given.
+    pub unopened: u64,
     /// Dialogues the manifest plans, where one was given.
     pub planned: Option<u64>,
     /// Damaged places, as text, the first [`MAX_LISTED_DAMAGES`].
@@ -42,14 +45,14 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
-    /// Whether every acknowledged record can be read.
+    /// Whether every acknowledged record is there.
     pub fn is_sound(&self) -> bool {
         self.losses == 0
     }
 
-    /// Planned dialogues without any record, where the plan is known.
+    /// Planned dialogues without any record, where the plan is known and every entry could be read.
     pub fn missing(&self) -> Option<u64> {
-        self.planned.map(|planned| planned.saturating_sub(self.dialogues))
+        self.planned.filter(|_| self.unopened == 0).map(|planned| planned.saturating_sub(self.dialogues))
     }
 
     fn note(&mut self, damage: &Damage) {
@@ -63,8 +66,13 @@ impl VerifyReport {
     }
 }
 
-/// Reads and checks the log in `folder`. Damage is no error but part of the report.
-pub fn verify(folder: &Path, planned: Option<u64>) -> Result<VerifyReport, LogError> {
+/// Reads and checks the log in `folder`. Damage is no error but part of the report. Without the cipher of an encrypted log
+/// its checksums are checked and its entries counted, and nothing is told of its dialogues.
+pub fn verify(
+    folder: &Path,
+    cipher: Option<&LogCipher>,
+    planned: Option<u64>,
+) -> Result<VerifyReport, LogError> {
     let mut report = VerifyReport { planned, ..VerifyReport::default() };
     for number in segment::list(folder)? {
         let path = segment::path(folder, number);
@@ -74,7 +82,8 @@ pub fn verify(folder: &Path, planned: Option<u64>) -> Result<VerifyReport, LogEr
     let mut index = WinnerIndex::default();
     // A winner's cause is known only when all entries are; a failed record that was superseded leaves again.
     let mut causes: BTreeMap<super::reader::Location, FailureCause> = BTreeMap::new();
-    for item in LogReader::open(folder)? {
+    let mut reader = LogReader::open(folder, cipher)?.passing_encrypted();
+    for item in reader.by_ref() {
         match item? {
             LogItem::Damage(damage) => report.note(&damage),
             LogItem::Entry { location, entry } => {
@@ -86,6 +95,7 @@ pub fn verify(folder: &Path, planned: Option<u64>) -> Result<VerifyReport, LogEr
             }
         }
     }
+    report.unopened = reader.passed_lines();
     report.dialogues = index.len() as u64;
     report.scored = index.scored() as u64;
     report.superseded = index.superseded();

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use domain::{DialogueKey, Iteration, Record};
 
+use super::cipher::LogCipher;
 use super::envelope::LogEntry;
 use super::error::LogError;
 use super::reader::{Damage, Location, LogItem, LogReader};
@@ -49,9 +50,13 @@ pub struct WinnerIndex {
 
 impl WinnerIndex {
     /// Reads a whole log. Damage is handed to `damaged`.
-    pub fn build(folder: &Path, mut damaged: impl FnMut(Damage)) -> Result<Self, LogError> {
+    pub fn build(
+        folder: &Path,
+        cipher: Option<&LogCipher>,
+        mut damaged: impl FnMut(Damage),
+    ) -> Result<Self, LogError> {
         let mut index = Self::default();
-        for item in LogReader::open(folder)? {
+        for item in LogReader::open(folder, cipher)? {
             match item? {
                 LogItem::Entry { location, entry } => index.add(entry.ticket, &entry.record, location),
                 LogItem::Damage(damage) => damaged(damage),
@@ -100,14 +105,19 @@ impl WinnerIndex {
 
     /// Streams the winning entries of the log this index was built from, in log order. Entries that were
     /// appended since are left out, damage is skipped: [`build`](Self::build) told of it.
-    pub fn records(&self, folder: &Path) -> Result<WinningRecords<'_>, LogError> {
-        Ok(WinningRecords { index: self, reader: LogReader::open(folder)? })
+    pub fn records(&self, folder: &Path, cipher: Option<&LogCipher>) -> Result<WinningRecords<'_>, LogError> {
+        Ok(WinningRecords { index: self, reader: LogReader::open(folder, cipher)? })
     }
 
     /// Reads the winner of one key.
-    pub fn read(&self, folder: &Path, key: &DialogueKey) -> Result<Option<LogEntry>, LogError> {
+    pub fn read(
+        &self,
+        folder: &Path,
+        cipher: Option<&LogCipher>,
+        key: &DialogueKey,
+    ) -> Result<Option<LogEntry>, LogError> {
         match self.get(key) {
-            Some(rank) => LogReader::entry_at(folder, rank.location),
+            Some(rank) => LogReader::entry_at(folder, rank.location, cipher),
             None => Ok(None),
         }
     }

@@ -8,25 +8,29 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::cipher::{LogCipher, Place};
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
 use super::frame::{Encoder, MAX_ENTRY_BYTES};
 use super::segment::{self, Part, Segment};
 use crate::files;
 
-/// Sizes of a log.
-#[derive(Clone, Copy, Debug)]
+/// Sizes and protection of a log.
+#[derive(Clone, Debug)]
 pub struct LogOptions {
     /// A segment longer than this gets no further group, in bytes.
     pub segment_bytes: u64,
     /// A group with more lines than this, in bytes, is spread over several frames: bounds the memory of
     /// writer and readers.
     pub frame_bytes: usize,
+    /// Encrypts every frame from now on. Frames that are there already stay as they are: each says for itself whether it is
+    /// encrypted.
+    pub cipher: Option<LogCipher>,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { segment_bytes: 256 << 20, frame_bytes: 4 << 20 }
+        Self { segment_bytes: 256 << 20, frame_bytes: 4 << 20, cipher: None }
     }
 }
 
@@ -197,9 +201,10 @@ impl<F: SegmentFile> LogWriter<F> {
         {
             return Err(self.drop_group(error));
         }
+        let place = Place { segment: self.segment, offset: self.written };
         let written = self
             .encoder
-            .encode(&self.lines, self.line_count)
+            .encode(&self.lines, self.line_count, self.options.cipher.as_ref().map(|cipher| (cipher, place)))
             .and_then(|frame| self.file.write_all(&frame).map(|()| frame.len() as u64));
         match written {
             Ok(bytes) => {
