@@ -1,5 +1,8 @@
 //! Holding the pending dialogues of all models at once, each model within its own limit, until every one of them has a
 //! durable record or somebody says stop.
+//!
+//! A dialogue gives its place to the next one as soon as its record is handed to the log: the model does not wait for
+//! the disk.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coordinator::plan::{Plan, Unit};
 use domain::{Attempt, DialogueKey, FailureCause, Iteration, Record, RecordId, WorkerId};
+use futures::stream::{FuturesUnordered, StreamExt};
 use results::log::{CommitError, CommitQueue, LogEntry};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -17,6 +21,9 @@ use super::summary::Digest;
 
 /// Durable records on their way to the summary.
 const NEWS_WAITING_MAX: usize = 1024;
+
+/// Records of one model on their way to the disk; with more, no dialogue is begun until some are durable.
+const COMMITTING_MAX: usize = 1024;
 
 /// One model with its work.
 pub struct Lane {
@@ -85,18 +92,23 @@ type News = mpsc::Sender<Result<Digest, CommitError>>;
 async fn run_lane(plan: Arc<Plan>, lane: Lane, committer: Committer, mut stop: StopReceiver, news: News) {
     let mut limiter = Limiter::new(lane.bounds);
     let mut pending: VecDeque<Unit> = lane.units.into();
-    let mut running: JoinSet<(Result<Digest, CommitError>, bool)> = JoinSet::new();
+    let mut running: JoinSet<(Digest, Record)> = JoinSet::new();
+    let mut committing = FuturesUnordered::new();
     loop {
-        while *stop.borrow() == Stop::No && running.len() < limiter.limit() {
+        while *stop.borrow() == Stop::No
+            && running.len() < limiter.limit()
+            && committing.len() < COMMITTING_MAX
+        {
             let Some(job) = next_job(&plan, &mut pending) else { break };
-            let (context, committer) = (Arc::clone(&lane.context), committer.clone());
+            let context = Arc::clone(&lane.context);
             let class = context.tasks[job.task].class;
             running.spawn(async move {
                 let record = hold(&context, job).await;
-                let refused = was_refused(&record);
-                let digest = Digest::of(&record, class);
-                (committer.commit(record).await.map(|()| digest), refused)
+                (Digest::of(&record, class), record)
             });
+        }
+        if running.is_empty() && committing.is_empty() {
+            return;
         }
         tokio::select! {
             biased;
@@ -104,16 +116,19 @@ async fn run_lane(plan: Arc<Plan>, lane: Lane, committer: Committer, mut stop: S
                 running.shutdown().await;
                 return;
             }
-            ended = running.join_next() => match ended {
-                None => return,
-                Some(Ok((durable, refused))) => {
-                    limiter.ended(refused, running.len());
-                    if news.send(durable).await.is_err() {
-                        return;
-                    }
+            Some(durable) = committing.next() => {
+                if news.send(durable).await.is_err() {
+                    return;
+                }
+            }
+            Some(ended) = running.join_next() => match ended {
+                Ok((digest, record)) => {
+                    limiter.ended(was_refused(&record), running.len());
+                    let commit = committer.commit(record);
+                    committing.push(async move { commit.await.map(|()| digest) });
                 }
                 // A panic in a dialogue is a bug of ours; its key stays without a record and is asked again on resume.
-                Some(Err(panic)) => tracing::error!(%panic, "a dialogue ended by a panic"),
+                Err(panic) => tracing::error!(%panic, "a dialogue ended by a panic"),
             },
         }
     }

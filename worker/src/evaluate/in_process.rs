@@ -1,12 +1,12 @@
 //! Judging on threads of this process.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tasks::{Effort, Verdict};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::{Evaluator, EvaluatorError, Judgement, STACK_BYTES, TaskList};
 
@@ -17,7 +17,7 @@ type Job = (Judgement, oneshot::Sender<Verdict>);
 
 /// A fixed number of judging threads. They end when the evaluator is dropped.
 pub struct InProcess {
-    jobs: mpsc::Sender<Job>,
+    jobs: async_channel::Sender<Job>,
 }
 
 impl InProcess {
@@ -27,15 +27,12 @@ impl InProcess {
     /// A graph cannot be read, or a thread cannot be started.
     pub fn start(tasks: &TaskList, effort: Effort, threads: NonZeroUsize) -> std::io::Result<Self> {
         tasks.iter().try_for_each(|task| task.prepare()).map_err(std::io::Error::other)?;
-        let (jobs, queue) = mpsc::channel::<Job>(threads.get() * WAITING_PER_THREAD);
-        let queue = Arc::new(Mutex::new(queue));
+        let (jobs, queue) = async_channel::bounded::<Job>(threads.get() * WAITING_PER_THREAD);
         for number in 0..threads.get() {
-            let (tasks, queue) = (Arc::clone(tasks), Arc::clone(&queue));
+            let (tasks, queue) = (Arc::clone(tasks), queue.clone());
             std::thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK_BYTES).spawn(
                 move || {
-                    // The lock is held while waiting: one thread waits for a job, the others for the lock.
-                    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
-                    while let Some((judgement, reply)) = next() {
+                    while let Ok((judgement, reply)) = queue.recv_blocking() {
                         let case = &tasks[judgement.task].cases()[judgement.case];
                         // A caller that went away does not want the verdict any more.
                         let _ = reply.send(case.exercise().judge(&judgement.answer, &effort));

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use tasks::{Effort, EvaluationLimits, Limit, Stage, Verdict};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::{Evaluator, EvaluatorError, Judgement};
 
@@ -97,19 +97,20 @@ type Job = (Judgement, oneshot::Sender<Result<Verdict, EvaluatorError>>);
 
 /// The pool of evaluation processes. Children end when it is dropped.
 pub struct Sandbox {
-    jobs: mpsc::Sender<Job>,
+    jobs: async_channel::Sender<Job>,
     stats: Arc<SandboxStats>,
 }
 
 impl Sandbox {
-    /// Starts the slots; each starts its child at its first judgement.
+    /// Starts the slots and their children, without waiting until these have loaded their tasks. A child that cannot
+    /// be started is an error of every judgement that would need it, not of this function.
     pub fn start(config: SandboxConfig) -> io::Result<Self> {
-        let (jobs, queue) = mpsc::channel(config.children.get() * WAITING_PER_CHILD);
+        let (jobs, queue) = async_channel::bounded(config.children.get() * WAITING_PER_CHILD);
         let stats = Arc::new(SandboxStats::default());
-        let (config, queue) = (Arc::new(config), Arc::new(Mutex::new(queue)));
+        let config = Arc::new(config);
         for number in 0..config.children.get() {
             let mut slot = Slot { config: Arc::clone(&config), stats: Arc::clone(&stats), process: None };
-            let queue = Arc::clone(&queue);
+            let queue = queue.clone();
             std::thread::Builder::new().name(format!("sandbox-{number}")).spawn(move || slot.run(&queue))?;
         }
         Ok(Self { jobs, stats })
@@ -140,10 +141,11 @@ struct Slot {
 }
 
 impl Slot {
-    fn run(&mut self, queue: &Mutex<mpsc::Receiver<Job>>) {
-        // The lock is held while waiting: one slot waits for a job, the others for the lock.
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
-        while let Some((judgement, reply)) = next() {
+    fn run(&mut self, queue: &async_channel::Receiver<Job>) {
+        // Loading takes a moment, in which the first answers are on their way. What fails here fails again, and is
+        // told, where a judgement needs it.
+        let _ = self.process();
+        while let Ok((judgement, reply)) = queue.recv_blocking() {
             if reply.is_closed() {
                 continue; // The dialogue was given up while its answer waited.
             }
@@ -177,26 +179,31 @@ impl Slot {
         }
     }
 
+    /// The child, started if there is none.
+    fn process(&mut self) -> Result<&mut Process, EvaluatorError> {
+        match &mut self.process {
+            Some(process) => Ok(process),
+            empty => {
+                self.stats.started.fetch_add(1, Ordering::Relaxed);
+                Ok(empty.insert(Process::start(&self.config)?))
+            }
+        }
+    }
+
     /// One try: the verdict, or the limit that ended the child.
     fn judge_at(
         &mut self,
         judgement: &Judgement,
         stage: Stage,
     ) -> Result<Result<Verdict, Limit>, EvaluatorError> {
-        let process = match &mut self.process {
-            Some(process) => process,
-            empty => {
-                self.stats.started.fetch_add(1, Ordering::Relaxed);
-                empty.insert(Process::start(&self.config)?)
-            }
-        };
         let request = Request {
             task: judgement.task,
             case: judgement.case,
             effort: Effort { limits: self.config.evaluation, stage },
             answer: judgement.answer.as_ref().into(),
         };
-        match process.exchange::<Response>(&request, self.config.limits.wall) {
+        let wall = self.config.limits.wall;
+        match self.process()?.exchange::<Response>(&request, wall) {
             Ok(verdict) => Ok(Ok(verdict)),
             Err(trouble) => {
                 let limit = self.process.take().map_or(Limit::Crash, |process| process.post_mortem(trouble));
