@@ -2,7 +2,7 @@
 //!
 //! Standard output is data, standard error is talk. Exit codes are listed in [`exit_code`].
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod commands;
 pub mod exit_code;
@@ -39,8 +39,17 @@ enum Command {
     EvaluationProcess,
 }
 
+/// Environment variable with the log filter, in the syntax of tracing's `EnvFilter`. Default: `warn`.
+const LOG_FILTER: &str = "KGFLEET_LOG";
+
+/// The whole command line as data, from which its reference in `docs/reference/cli.md` is made.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command line of this process to its exit code.
 pub fn main() -> ExitCode {
+    log_to_stderr();
     let outcome = match Cli::parse().command {
         Command::Run(arguments) => commands::run::run(arguments),
         Command::Resume(arguments) => commands::run::resume(arguments),
@@ -66,4 +75,12 @@ pub fn main() -> ExitCode {
             code_of(&error)
         }
     }
+}
+
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env(LOG_FILTER)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Fails only where a subscriber is set already, as in tests that run several commands in one process.
+    let _ = subscriber.with_target(false).try_init();
 }

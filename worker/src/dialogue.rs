@@ -3,6 +3,7 @@
 //! What is asked is a function of (run seed, key); what may differ between two attempts is when, by whom, and
 //! what the model says.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use domain::{
 };
 use jiff::Timestamp;
 use models::{ChatModel, ChatRequest, RetryPolicy, complete_with_retry};
-use tasks::{Dialogue, Evaluation, Next, Task};
+use tasks::{Dialogue, Evaluation, Next, Task, Verdict};
 use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
@@ -23,6 +24,9 @@ use crate::evaluate::{Evaluator, Judgement, TaskList};
 pub struct DialogueContext {
     /// Who answers.
     pub model: Arc<dyn ChatModel>,
+    /// What is asked instead of what the tasks say, for models that are replayed: the recorded prompts, whatever the
+    /// verdicts are, as re-evaluation takes them.
+    pub script: Option<Script>,
     /// Who judges.
     pub evaluator: Arc<dyn Evaluator>,
     /// The tasks, by the indexes that the evaluator knows them by.
@@ -40,6 +44,9 @@ pub struct DialogueContext {
     /// The clock of records.
     pub now: fn() -> Timestamp,
 }
+
+/// The prompts of recorded dialogues, in order.
+pub type Script = HashMap<DialogueKey, Vec<Prompt>>;
 
 /// Where the tasks of a run come from, as records name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +148,13 @@ struct Failure {
     message: String,
 }
 
+impl Failure {
+    /// A fault on our side.
+    fn ours(error: impl std::fmt::Display) -> Self {
+        Self { cause: FailureCause::EvaluatorFailed, message: error.to_string() }
+    }
+}
+
 /// A dialogue on its way.
 struct Held<'a> {
     context: &'a DialogueContext,
@@ -155,28 +169,33 @@ struct Held<'a> {
 
 impl Held<'_> {
     async fn run(&mut self) -> Result<Evaluation, Failure> {
+        let context = self.context;
         let key = &self.job.key;
-        let ours = |error: &dyn std::fmt::Display| Failure {
-            cause: FailureCause::EvaluatorFailed,
-            message: error.to_string(),
-        };
         let mut dialogue = Dialogue::new(self.task.case(key.iteration).exercise().shots());
-        let mut prompt = self
-            .task
-            .first_prompt(key.iteration, question_seed(self.context.run_seed, &key.task, key.iteration))
-            .map_err(|error| ours(&error))?;
+        if let Some(prompts) = context.script.as_ref().and_then(|script| script.get(key)) {
+            for prompt in prompts {
+                let verdict = self.round(prompt.clone()).await?;
+                dialogue.take(verdict);
+            }
+            return Ok(dialogue.evaluation());
+        }
+        let question_seed = question_seed(context.run_seed, &key.task, key.iteration);
+        let mut prompt = self.task.first_prompt(key.iteration, question_seed).map_err(Failure::ours)?;
         loop {
-            let answer = self.ask(prompt).await?;
-            let judgement =
-                Judgement { task: self.job.task, case: self.task.case_index(key.iteration), answer };
-            let verdict = self.context.evaluator.judge(judgement).await.map_err(|error| ours(&error))?;
+            let verdict = self.round(prompt).await?;
             match dialogue.take(verdict) {
                 Next::Done(evaluation) => return Ok(evaluation),
-                Next::Ask(follow_up) => {
-                    prompt = self.task.follow_up(&follow_up).map_err(|error| ours(&error))?;
-                }
+                Next::Ask(follow_up) => prompt = self.task.follow_up(&follow_up).map_err(Failure::ours)?,
             }
         }
+    }
+
+    /// One prompt, its answer and the verdict on it.
+    async fn round(&mut self, prompt: Prompt) -> Result<Verdict, Failure> {
+        let answer = self.ask(prompt).await?;
+        let case = self.task.case_index(self.job.key.iteration);
+        let judgement = Judgement { task: self.job.task, case, answer };
+        self.context.evaluator.judge(judgement).await.map_err(Failure::ours)
     }
 
     /// Asks the model and keeps the round; the text of its answer.

@@ -7,7 +7,7 @@ pub mod dialogue;
 pub mod evaluate;
 pub mod limiter;
 
-pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, hold};
+pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, hold};
 pub use evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
 };

@@ -19,7 +19,6 @@ const IN_FLIGHT_MAX: u64 = 256;
 const STACK_BYTES: usize = 64 << 20;
 
 /// What became of a record, or of a file.
-#[expect(clippy::large_enum_variant, reason = "short-lived, and the large one is the usual one")]
 pub(super) enum Event {
     /// Judged again.
     Judged {

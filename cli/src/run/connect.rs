@@ -11,8 +11,9 @@ use models::{
 };
 use vllm_sim::answers::{AnswerConfig, Skill, SkillDial};
 use vllm_sim::{AnswerKey, ModelConfig, SimConfig, SimHandle, Simulator};
+use worker::Script;
 
-use super::recorded::recorded_answers;
+use super::recorded::recorded_dialogues;
 use crate::exit_code::Exit;
 
 /// Environment variables that hold keys when a configuration names none.
@@ -56,11 +57,13 @@ pub struct Connected {
     pub model: Arc<dyn ChatModel>,
     /// The same where it is one that lists what it serves.
     listing: Option<Arc<OpenAiCompatible>>,
+    /// What a replayed model was asked.
+    pub script: Option<Script>,
 }
 
 impl Connected {
     fn opaque(model: Arc<dyn ChatModel>) -> Self {
-        Self { model, listing: None }
+        Self { model, listing: None, script: None }
     }
 
     /// Makes sure that the server is there, takes the key and serves the model, before thousands of dialogues find
@@ -109,7 +112,11 @@ pub fn connect(
             let server =
                 OpenAiCompatible::with_client(config, http).map_err(Exit::usage).with_context(of_model)?;
             let server = Arc::new(server);
-            Connected { model: Arc::clone(&server) as Arc<dyn ChatModel>, listing: Some(server) }
+            Connected {
+                model: Arc::clone(&server) as Arc<dyn ChatModel>,
+                listing: Some(server),
+                script: None,
+            }
         }
         Connector::Anthropic => {
             let key = key(model, Some(ANTHROPIC_KEY)).with_context(of_model)?.with_context(of_model)?;
@@ -126,9 +133,12 @@ pub fn connect(
             Connected::opaque(Arc::new(model))
         }
         Connector::Replay => {
-            let answers = recorded_answers(&model.recorded, password, &model.label, model.model.as_deref())
-                .with_context(of_model)?;
-            Connected::opaque(Arc::new(Replay::new(requested, answers)))
+            let recording =
+                recorded_dialogues(&model.recorded, password, &model.label, model.model.as_deref())
+                    .map_err(Exit::usage)
+                    .with_context(of_model)?;
+            let replay: Arc<dyn ChatModel> = Arc::new(Replay::new(requested, recording.answers));
+            Connected { script: Some(recording.script), ..Connected::opaque(replay) }
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -11,12 +11,14 @@ use clap::ValueEnum;
 use coordinator::plan::Plan;
 use domain::TaskLabel;
 use jiff::tz::TimeZone;
+use packs::Pack;
 use results::export::{csv, jsonl, parquet, xlsx};
 use results::llmkgbench::{TaskMeta, from_record, writer};
 use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 use results::{RunDir, RunManifest};
 use tasks::{Task, TaskClass};
 
+use super::ordered::Ordered;
 use super::protection::{self, Disclosure, Form};
 use super::{material, session};
 use crate::exit_code::Exit;
@@ -78,10 +80,12 @@ pub struct Written {
 
 /// A run to read from.
 pub struct Source {
-    dir: RunDir,
+    log: PathBuf,
     manifest: RunManifest,
     cipher: Option<LogCipher>,
     index: WinnerIndex,
+    pack: Arc<Pack>,
+    plan: Plan,
 }
 
 impl Source {
@@ -89,11 +93,14 @@ impl Source {
     pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
         let (index, _) = session::recorded(&dir, &manifest)?;
         let cipher = protection::cipher(&manifest)?;
-        Ok(Self { dir, manifest, cipher, index })
+        let benchmark = serde_json::from_value(manifest.configuration.clone())
+            .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
+        let (pack, plan) = session::plan(&benchmark)?;
+        Ok(Self { log: dir.log(), manifest, cipher, index, pack, plan })
     }
 
-    fn entries(&self) -> Result<impl Iterator<Item = Result<LogEntry, LogError>> + '_, LogError> {
-        self.index.records(&self.dir.log(), self.cipher.as_ref())
+    fn entries(&self) -> impl Iterator<Item = Result<LogEntry, LogError>> + '_ {
+        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), self.plan.keys())
     }
 
     /// Writes the file. The tables hold no texts; the other formats hold those of a protected run only in the form that
@@ -109,13 +116,13 @@ impl Source {
         };
         let written = match format {
             Format::ResultJson => return self.result_json(path, form),
-            Format::Csv => csv::write(create()?, run, self.entries()?)?,
-            Format::Xlsx => xlsx::write(create()?, run, self.entries()?)?,
-            Format::Parquet => parquet::write(create()?, run, self.entries()?)?,
+            Format::Csv => csv::write(create()?, run, self.entries())?,
+            Format::Xlsx => xlsx::write(create()?, run, self.entries())?,
+            Format::Parquet => parquet::write(create()?, run, self.entries())?,
             Format::Jsonl => {
                 // Lines are for tools that stream them: there is no encrypted form of this format.
                 let texts = if form == Form::Clear { jsonl::Texts::Keep } else { jsonl::Texts::Redact };
-                jsonl::write(create()?, run, texts, self.entries()?)?
+                jsonl::write(create()?, run, texts, self.entries())?
             }
         };
         Ok(Written { dialogues: written.dialogues, left_out: 0 })
@@ -123,13 +130,13 @@ impl Source {
 
     fn result_json(&self, path: &Path, form: Form<'_>) -> anyhow::Result<Written> {
         let run = &self.manifest.run;
-        let metas = Metas::of(&self.manifest)?;
+        let metas = Metas::of(&self.pack, &self.plan)?;
         let zone = TimeZone::UTC;
         let mut written = Written { dialogues: 0, left_out: 0 };
         let mut failed = None;
         let fill = |list: &mut writer::ResultWriter<&mut dyn Write>| {
             let mut all = || -> anyhow::Result<()> {
-                for entry in self.entries()? {
+                for entry in self.entries() {
                     let record = entry?.record;
                     match metas.of_record(&record).and_then(|meta| from_record(&record, &meta, &zone)) {
                         Some(result) => {
@@ -164,11 +171,9 @@ impl Source {
 struct Metas(HashMap<TaskLabel, Arc<Task>>);
 
 impl Metas {
-    fn of(manifest: &RunManifest) -> anyhow::Result<Self> {
-        let benchmark = serde_json::from_value(manifest.configuration.clone())?;
-        let (pack, plan): (_, Plan) = session::plan(&benchmark)?;
-        let built = material::build(&pack, &plan)?;
-        Ok(Self(plan.tasks.into_iter().map(|task| task.label).zip(built.iter().cloned()).collect()))
+    fn of(pack: &Pack, plan: &Plan) -> anyhow::Result<Self> {
+        let built = material::build(pack, plan)?;
+        Ok(Self(plan.tasks.iter().map(|task| task.label.clone()).zip(built.iter().cloned()).collect()))
     }
 
     fn of_record(&self, record: &domain::Record) -> Option<TaskMeta> {

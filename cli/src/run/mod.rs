@@ -10,6 +10,7 @@ pub mod connect;
 mod dispatch;
 pub mod export;
 pub mod material;
+mod ordered;
 mod progress;
 pub mod protection;
 pub mod recorded;

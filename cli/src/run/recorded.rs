@@ -1,18 +1,29 @@
-//! Recorded answers for the `replay` connector: a published model held as if it were asked again.
+//! Recorded dialogues for the `replay` connector: a published model held as if it were asked again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use domain::{Answer, DialogueKey, Iteration, ModelLabel, TaskLabel};
+use domain::{Answer, DialogueKey, Iteration, ModelLabel, Prompt, PromptKind, TaskLabel};
 use results::llmkgbench::{ResultRecord, discover};
+use tasks::wording::recognise_follow_up;
+use worker::Script;
 
 /// Models that an error lists.
 const MODELS_LISTED_MAX: usize = 10;
 
-/// The answers that LLM-KG-Bench result files hold of one model, by dialogue: the i-th record of the model on a task is
-/// iteration i, in the order of the files.
+/// What a model was asked and what it answered, by dialogue.
+#[derive(Debug, Default)]
+pub struct Recording {
+    /// The answers, in order.
+    pub answers: HashMap<DialogueKey, Vec<Answer>>,
+    /// The prompts, in order: as many as there are answers.
+    pub script: Script,
+}
+
+/// The dialogues that LLM-KG-Bench result files hold of one model: the i-th record of the model on a task is iteration i,
+/// in the order of the files.
 ///
 /// `model` is the label that the run gives to the model. `recorded_model_id` says which model of the files is meant: its
 /// whole `modelId`, the name asked for, or the name that the API reported; without it the files must hold one model only.
@@ -20,13 +31,13 @@ const MODELS_LISTED_MAX: usize = 10;
 /// # Errors
 /// A file or record cannot be read: later records would be taken for other iterations. No model, or more than one, is
 /// meant.
-pub fn recorded_answers(
+pub fn recorded_dialogues(
     paths: &[PathBuf],
     password: Option<&str>,
     model: &ModelLabel,
     recorded_model_id: Option<&str>,
-) -> anyhow::Result<HashMap<DialogueKey, Vec<Answer>>> {
-    let mut answers = HashMap::new();
+) -> anyhow::Result<Recording> {
+    let mut recording = Recording::default();
     let mut iterations: HashMap<String, Iteration> = HashMap::new();
     let mut taken = BTreeSet::new();
     let mut passed_over = BTreeSet::new();
@@ -53,7 +64,9 @@ pub fn recorded_answers(
                 iteration: *next,
             };
             *next += 1;
-            answers.insert(key, record.answers().map(Answer::text).collect());
+            let answers: Vec<Answer> = record.answers().map(Answer::text).collect();
+            recording.script.insert(key.clone(), prompts(&record, answers.len()));
+            recording.answers.insert(key, answers);
             ControlFlow::Continue(())
         })?;
         if let Some(error) = failed {
@@ -61,7 +74,7 @@ pub fn recorded_answers(
         }
     }
     match (taken.len(), recorded_model_id) {
-        (1, _) => Ok(answers),
+        (1, _) => Ok(recording),
         (0, Some(wanted)) => {
             bail!("the recorded files hold no model `{wanted}`; they hold {}", list(&passed_over))
         }
@@ -69,6 +82,17 @@ pub fn recorded_answers(
         (_, Some(wanted)) => bail!("`{wanted}` may be any of these recorded models: {}", list(&taken)),
         (_, None) => bail!("the recorded files hold several models, say which: {}", list(&taken)),
     }
+}
+
+/// The first `count` prompts of a record. A follow-up of unknown kind counts as one that asks for other content: its text
+/// is asked as it stands.
+fn prompts(record: &ResultRecord, count: usize) -> Vec<Prompt> {
+    let kind = |round: usize, text: &str| match round {
+        0 => PromptKind::First,
+        _ => recognise_follow_up(text).unwrap_or(PromptKind::Content),
+    };
+    let texts = record.prompts().take(count).enumerate();
+    texts.map(|(round, text)| Prompt { kind: kind(round, text), text: text.to_owned() }).collect()
 }
 
 fn is_called(record: &ResultRecord, wanted: &str) -> bool {
@@ -110,7 +134,8 @@ mod tests {
     }
 
     fn load(folder: &Path, wanted: Option<&str>) -> anyhow::Result<HashMap<DialogueKey, Vec<Answer>>> {
-        recorded_answers(&[folder.to_owned()], None, &ModelLabel::new("again"), wanted)
+        recorded_dialogues(&[folder.to_owned()], None, &ModelLabel::new("again"), wanted)
+            .map(|recording| recording.answers)
     }
 
     fn texts(answers: &HashMap<DialogueKey, Vec<Answer>>, task: &str, iteration: Iteration) -> Vec<String> {

@@ -217,7 +217,7 @@ impl Session {
             let connector = connect::connect(spec, &http, simulator.as_ref(), options.password.as_deref())?;
             connector.check(spec).await?;
             lanes.push(Lane {
-                context: Arc::new(self.context(connector.model, &evaluator, &tasks, spec)),
+                context: Arc::new(self.context(connector, &evaluator, &tasks, spec)),
                 bounds: bounds(spec, options),
                 units,
             });
@@ -359,14 +359,15 @@ impl Session {
 
     fn context(
         &self,
-        model: Arc<dyn models::ChatModel>,
+        connector: connect::Connected,
         evaluator: &Arc<dyn Evaluator>,
         tasks: &TaskList,
         spec: &ModelSpec,
     ) -> DialogueContext {
         let limits = serde_json::to_value(self.limits()).unwrap_or_default();
         DialogueContext {
-            model,
+            model: connector.model,
+            script: connector.script,
             evaluator: Arc::clone(evaluator),
             tasks: Arc::clone(tasks),
             pack: PackProvenance {

@@ -4,7 +4,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use tasks::Task;
 
@@ -18,6 +18,8 @@ pub type Loader = fn(&serde_json::Value) -> Result<Vec<Arc<Task>>, String>;
 /// Serves a parent over standard input and output until the input ends. This is the whole life of an evaluation
 /// process.
 pub fn serve(load: Loader) -> io::Result<()> {
+    // A judgement may run for seconds after the end of the thread that asked for it; nobody would hear its verdict.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     std::thread::Builder::new()
         .name("judge".into())
         .stack_size(STACK_BYTES)
@@ -32,7 +34,7 @@ fn judge_all(load: Loader) -> io::Result<()> {
     let mut buffer = Vec::new();
     let Some(setup) = protocol::read::<Setup>(&mut input, &mut buffer)? else { return Ok(()) };
     let loaded = load(&setup.tasks).and_then(|tasks| {
-        lock_down(&setup).map_err(|error| format!("cannot set resource limits: {error}"))?;
+        lock_down(setup.memory_bytes_max).map_err(|error| format!("cannot set resource limits: {error}"))?;
         Ok(tasks)
     });
     let tasks = match loaded {
@@ -57,11 +59,15 @@ fn judge_all(load: Loader) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away what judging does not need.
-fn lock_down(setup: &Setup) -> rustix::io::Result<()> {
+/// Takes away from this process what judging does not need, for the rest of its life: to open files and sockets, and
+/// address space beyond `memory_bytes_max`.
+///
+/// # Errors
+/// The kernel refuses a limit.
+pub fn lock_down(memory_bytes_max: u64) -> rustix::io::Result<()> {
     let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
     setrlimit(Resource::Core, both(0))?;
-    setrlimit(Resource::As, both(setup.memory_bytes_max))?;
+    setrlimit(Resource::As, both(memory_bytes_max))?;
     // Only standard input, output and error stay usable: no file and no socket can be opened, so there is no
     // network to reach and nothing on disk to read.
     setrlimit(Resource::Nofile, both(3))

@@ -30,6 +30,9 @@ use protocol::{Ready, Request, Response, Setup};
 /// Judgements that may wait for a child, per child.
 const WAITING_PER_CHILD: usize = 64;
 
+/// Bytes of a reply's buffer that are kept for the next one.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
 /// Bytes of a dead child's last words that are looked at.
 const LAST_WORDS_BYTES_MAX: u64 = 4096;
 
@@ -218,8 +221,10 @@ impl Slot {
 enum Trouble {
     /// Its deadline passed.
     Late,
-    /// The pipe broke or brought garbage.
-    Broken,
+    /// It closed its pipes, which it only does by ending.
+    Ended,
+    /// It sent what no child sends.
+    Garbage,
 }
 
 /// A running child with its pipes.
@@ -270,20 +275,26 @@ impl Process {
     ) -> Result<T, Trouble> {
         let deadline = Instant::now() + wait;
         let mut frame = Vec::new();
-        protocol::write(&mut frame, message).map_err(|_| Trouble::Broken)?;
+        protocol::write(&mut frame, message).map_err(|_| Trouble::Garbage)?;
         // The child reads a whole request before it writes, so this cannot block on a full pipe for longer than
         // the child takes to read.
-        self.input.write_all(&frame).map_err(|_| Trouble::Broken)?;
+        self.input.write_all(&frame).map_err(|_| Trouble::Ended)?;
         let mut output = Deadlined { output: &mut self.output, deadline, late: false };
-        match protocol::read(&mut output, &mut self.buffer) {
+        let reply = match protocol::read(&mut output, &mut self.buffer) {
             Ok(Some(reply)) => Ok(reply),
             _ if output.late => Err(Trouble::Late),
-            _ => Err(Trouble::Broken),
-        }
+            Ok(None) => Err(Trouble::Ended),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Trouble::Ended),
+            Err(_) => Err(Trouble::Garbage),
+        };
+        // One huge verdict must not be remembered in memory for the rest of the run.
+        self.buffer.shrink_to(BUFFER_BYTES_KEPT);
+        reply
     }
 
     /// Ends the child, if it still runs, and tells which limit it hit.
     fn post_mortem(mut self, trouble: Trouble) -> Limit {
+        // Why a child ended is settled before its pipes close, so this does not change the status of one that did.
         let _ = self.child.kill();
         let status = self.child.wait();
         if trouble == Trouble::Late {
@@ -295,11 +306,15 @@ impl Process {
         }
         let last_words = String::from_utf8_lossy(&last_words);
         let signal = status.ok().and_then(|status| status.signal());
-        if signal == Some(Signal::XCPU.as_raw()) {
+        let ended_by = |wanted: Signal| signal == Some(wanted.as_raw());
+        if ended_by(Signal::XCPU) {
             Limit::CpuTime
         } else if last_words.contains("overflowed its stack") {
             Limit::Nesting
-        } else if last_words.contains("memory allocation") {
+        } else if last_words.contains("memory allocation")
+            || (ended_by(Signal::KILL) && trouble == Trouble::Ended)
+        {
+            // Nobody but the kernel, which is short of memory, kills a child without a word.
             Limit::Memory
         } else {
             tracing::warn!(?signal, last_words = %last_words.trim(), "an evaluation process died");
