@@ -9,7 +9,7 @@ pub enum RetryAdvice {
     No,
     /// A passing fault: repeat after a back-off.
     Transient,
-    /// Nobody is there: repeat, patiently, until somebody is again. Nothing was sent, so nothing can have been the call's fault.
+    /// Nobody is there: repeat, patiently, until somebody is again. Nothing was sent, so the call cannot be at fault.
     Unreachable,
     /// The server asks for less: repeat after its delay, or after a back-off where it names none.
     RateLimited {
