@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use domain::{DialogueKey, RunId};
+use domain::DialogueKey;
 use results::log::{LogEntry, LogItem, LogReader};
 use results::{RunDir, RunManifest};
 use tempfile::TempDir;
@@ -58,7 +58,10 @@ impl Data {
     /// The runs, oldest first.
     pub fn runs(&self) -> Vec<RunOnDisk> {
         let found = RunDir::list(self.path()).unwrap();
-        found.into_iter().map(|found| RunOnDisk { dir: found.dir, manifest: found.manifest.unwrap() }).collect()
+        found
+            .into_iter()
+            .map(|found| RunOnDisk { dir: found.dir, manifest: found.manifest.unwrap() })
+            .collect()
     }
 
     /// The only run.
@@ -93,11 +96,6 @@ pub struct RunOnDisk {
 
 impl RunOnDisk {
     /// Its name.
-    pub fn id(&self) -> &RunId {
-        &self.manifest.run
-    }
-
-    /// Its name, for command lines.
     pub fn name(&self) -> &str {
         self.manifest.run.as_str()
     }
@@ -107,7 +105,7 @@ impl RunOnDisk {
     #[track_caller]
     pub fn entries(&self) -> Vec<LogEntry> {
         let mut entries = Vec::new();
-        for item in LogReader::open(&self.dir.log()).unwrap() {
+        for item in LogReader::open(&self.dir.log(), None).unwrap() {
             match item.unwrap() {
                 LogItem::Entry { entry, .. } => entries.push(*entry),
                 LogItem::Damage(damage) => assert!(!damage.is_loss(), "{damage}"),

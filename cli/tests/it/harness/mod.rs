@@ -12,3 +12,8 @@ pub use server::Server;
 /// Four tasks that are quick to load and cheap to judge.
 pub const CHEAP_TASKS: [&str; 4] =
     ["RdfFriendCount-nt-1", "RdfFriendCount-nt-2", "RdfFriendCount-turtle-1", "RdfFriendCount-turtle-2"];
+
+/// One of them, and another with the text by which its prompts are known.
+pub const NT_TASK: &str = CHEAP_TASKS[0];
+pub const TURTLE_TASK: &str = CHEAP_TASKS[2];
+pub const TURTLE_PROMPT: &str = "in turtle syntax";

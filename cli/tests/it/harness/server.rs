@@ -1,16 +1,16 @@
 //! A simulated vLLM in the test's own process, so that the test knows what was asked and when it is answered.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use tokio::runtime::Runtime;
 use vllm_sim::answers::AnswerConfig;
-use vllm_sim::{Ask, FaultPlan, FaultRule, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator};
+use vllm_sim::{
+    Ask, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator,
+};
 
 /// The name of the served model.
 pub const MODEL: &str = "sim";
-
-/// Threads of the server. A closed gate holds one of them per question.
-const THREADS: usize = 8;
 
 /// A running server. It stops when dropped.
 pub struct Server {
@@ -45,7 +45,11 @@ impl Gate {
         state.asked.push(seed);
         state.held += 1;
         self.changed.notify_all();
-        let mut state = self.changed.wait_while(state, |state| state.closed).unwrap();
+        if state.closed {
+            // The thread says that it will wait, so that the server's other tasks move to another one.
+            state =
+                tokio::task::block_in_place(|| self.changed.wait_while(state, |state| state.closed).unwrap());
+        }
         state.held -= 1;
     }
 
@@ -73,6 +77,13 @@ impl Gate {
     }
 }
 
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Questions that still wait would keep the runtime from ending.
+        self.gate.open();
+    }
+}
+
 impl Server {
     /// A server of [`MODEL`] whose every answer is some text.
     pub fn start() -> Self {
@@ -86,6 +97,13 @@ impl Server {
         Self::with(config)
     }
 
+    /// The same, which never answers the first request of a conversation whose prompt contains this text: a run against
+    /// it stops there, and one that goes on with it later gets through.
+    pub fn stuck_at(prompt_contains: &str) -> Self {
+        let first = FaultRule::new(FaultWhen::NthOfConversation(1), FaultKind::Hang);
+        Self::with_faults(vec![FaultRule { prompt_contains: Some(prompt_contains.to_owned()), ..first }])
+    }
+
     /// The same with a key.
     pub fn with_key(key: &str) -> Self {
         let mut config = SimConfig::new(vec![ModelConfig::new(MODEL)]);
@@ -93,12 +111,17 @@ impl Server {
         Self::with(config)
     }
 
-    fn with(mut config: SimConfig) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .enable_all()
-            .build()
-            .unwrap();
+    /// The same at this address, which another one has left.
+    pub fn at(address: SocketAddr) -> Self {
+        Self::serve(SimConfig::new(vec![ModelConfig::new(MODEL)]), address)
+    }
+
+    fn with(config: SimConfig) -> Self {
+        Self::serve(config, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    }
+
+    fn serve(mut config: SimConfig, address: SocketAddr) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let gate = Arc::new(Gate::default());
         let passing = Arc::clone(&gate);
         let answers = move |ask: &Ask<'_>| {
@@ -108,7 +131,7 @@ impl Server {
         // The names are served in this order; only the first is asked.
         config.models.push(ModelConfig { answers: AnswerConfig::Echo {}, ..ModelConfig::new("sim-other") });
         let handle = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let listener = tokio::net::TcpListener::bind(address).await.unwrap();
             Simulator::new(config).unwrap().answer_model(MODEL, Arc::new(answers)).serve(listener).unwrap()
         });
         Self { handle, gate, _runtime: runtime }
@@ -119,9 +142,9 @@ impl Server {
         self.handle.base_url()
     }
 
-    /// Requests for text so far.
-    pub fn requests(&self) -> u64 {
-        self.handle.stats().requests
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.handle.addr()
     }
 
     /// Where its questions pass.

@@ -1,0 +1,57 @@
+//! Equal seeds and a simulator that answers by seed: equal records, whatever runs beside what.
+
+use std::collections::BTreeMap;
+
+use domain::{DialogueKey, Record, RecordId};
+use jiff::Timestamp;
+
+use crate::harness::Data;
+
+/// Three simulated models, 26 tasks, 2 iterations.
+const DIALOGUES: usize = 156;
+
+/// The records of a run, without what may differ: times, attempts and the simulator's port.
+fn records(seed: &str, how: &[&str]) -> BTreeMap<DialogueKey, Record> {
+    let data = Data::new();
+    let arguments = [&["run", "--iterations", "2", "--seed", seed, "--export", "jsonl"], how].concat();
+    data.kgfleet(&arguments).expect(0).says(&[".jsonl (156 dialogues)"]);
+    let run = data.run();
+    let lines = std::fs::read_to_string(run.dir.exports().join(format!("{}.jsonl", run.name()))).unwrap();
+    let records = lines.lines().map(|line| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let record = timeless(serde_json::from_value(line["record"].take()).unwrap());
+        (record.key.clone(), record)
+    });
+    records.collect()
+}
+
+fn timeless(mut record: Record) -> Record {
+    record.attempt.id = RecordId::new("any");
+    let endpoint = record.provenance.model.endpoint.replace("any".to_owned());
+    assert!(endpoint.is_some_and(|endpoint| endpoint.starts_with("http://127.0.0.1:")));
+    for time in [&mut record.started_at, &mut record.ended_at] {
+        *time = Timestamp::UNIX_EPOCH;
+    }
+    for round in &mut record.rounds {
+        assert!(round.failed_calls.is_empty());
+        (round.prompted_at, round.answered_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+    }
+    record
+}
+
+#[test]
+fn records_are_equal_at_any_concurrency_and_in_or_out_of_the_sandbox() {
+    let one = records("7", &["--concurrency", "1"]);
+    assert_eq!(one.len(), DIALOGUES);
+    for how in [&["--concurrency", "256"][..], &["--concurrency", "16", "--no-sandbox"][..]] {
+        let other = records("7", how);
+        for (key, record) in &one {
+            assert_eq!(Some(record), other.get(key), "{key} differs with {how:?}");
+        }
+        assert_eq!(one.len(), other.len(), "{how:?}");
+    }
+    // The comparison can fail: another seed gives other records.
+    let other = records("8", &["--no-sandbox"]);
+    assert!(one.iter().all(|(key, record)| record.provenance.seed != other[key].provenance.seed));
+    assert!(one.iter().any(|(key, record)| record.outcome != other[key].outcome));
+}

@@ -1,0 +1,205 @@
+//! `kill -9` at any moment: nothing durable is lost, nothing durable is asked again.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
+
+use domain::seed::dialogue_seed;
+use domain::{DialogueKey, RecordId};
+use rustix::process::Signal;
+use vllm_sim::identity::Draw;
+
+use crate::harness::{
+    CHEAP_TASKS, Data, Finished, NT_TASK, Running, Server, TURTLE_PROMPT, TURTLE_TASK, server,
+};
+
+/// Processes killed, over as many runs as that takes.
+const KILLS: u64 = 50;
+
+/// Runs at most. A run that ends before its first kill says that the moments are chosen badly.
+const RUNS_MAX: u64 = 25;
+
+/// Iterations of each task: dialogues of a run are four times as many.
+const ITERATIONS: u32 = 150;
+
+/// Between two looks at the log of a process that is to be killed.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
+
+/// When a process is killed. Drawn from a seed; which dialogue it hits is up to the machine, and the verdict must be the
+/// same wherever it hits.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// So long after the start: while it plans, reads the log, cuts a torn tail, starts its evaluators.
+    Delay(Duration),
+    /// When the log has grown by so many bytes: in the middle of asking, judging and committing.
+    Growth(u64),
+}
+
+impl Moment {
+    fn draw(number: u64) -> Self {
+        let draw = |part: u64| Draw::new(&[0x6b69_6c6c, number, part]).unit();
+        if draw(0) < 0.2 {
+            Self::Delay(Duration::from_secs_f64(draw(1) * 0.5))
+        } else {
+            // One record takes about 300 bytes of the log.
+            Self::Growth(1 + (draw(1) * 20_000.0) as u64)
+        }
+    }
+
+    /// Waits for the moment; false when the process ended before.
+    fn wait(self, process: &mut Running, data: &Data, started: Instant, bytes_before: u64) -> bool {
+        loop {
+            let here = match self {
+                Self::Delay(delay) => started.elapsed() >= delay,
+                Self::Growth(bytes) => log_bytes(data) >= bytes_before + bytes,
+            };
+            if process.has_ended() {
+                return false;
+            }
+            if here {
+                return true;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn log_bytes(data: &Data) -> u64 {
+    data.runs().iter().map(|run| run.log_bytes()).sum()
+}
+
+/// One life of a process: how it ended, or nothing when it was killed.
+fn live(data: &Data, arguments: &[String], moment: Option<Moment>) -> Option<Finished> {
+    let bytes_before = log_bytes(data);
+    let started = Instant::now();
+    let mut process = data.start(arguments);
+    if moment.is_some_and(|moment| moment.wait(&mut process, data, started, bytes_before)) {
+        process.signal(Signal::KILL);
+        drop(process);
+        return None;
+    }
+    Some(process.finish())
+}
+
+#[test]
+fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
+    let server = Server::start();
+    let (mut kills, mut runs, mut hit) = (0, 0, 0);
+    while kills < KILLS {
+        runs += 1;
+        assert!(runs <= RUNS_MAX, "{runs} runs took only {kills} kills");
+        let run_seed = runs;
+        let data = Data::new();
+        let mut start = server.run_arguments(&CHEAP_TASKS, ITERATIONS, 16);
+        start.extend(["--seed".to_owned(), run_seed.to_string()]);
+        let planned = CHEAP_TASKS.len() * ITERATIONS as usize;
+        let mut durable: BTreeMap<DialogueKey, RecordId> = BTreeMap::new();
+        server.gate().take_asked();
+        loop {
+            let arguments = match data.runs().first() {
+                // Both ways to go on are the same; each gets its share of the kills.
+                Some(run) if kills % 2 == 0 => {
+                    ["resume", run.name(), "--evaluators", "1"].map(str::to_owned).to_vec()
+                }
+                _ => start.clone(),
+            };
+            let moment = (kills < KILLS).then(|| Moment::draw(kills));
+            let finished = live(&data, &arguments, moment);
+
+            let asked: HashSet<u64> = server.gate().take_asked().into_iter().collect();
+            for key in durable.keys() {
+                assert!(
+                    !asked.contains(&dialogue_seed(run_seed, key)),
+                    "{key} was durable and was asked again"
+                );
+            }
+            let mut now = BTreeMap::new();
+            if let Some(run) = data.runs().first() {
+                let ids = run.records().into_iter().map(|(key, entry)| (key, entry.record.attempt.id));
+                now.extend(ids);
+            }
+            for (key, id) in &durable {
+                assert_eq!(now.get(key), Some(id), "{key} was durable and is lost after {moment:?}");
+            }
+            hit += usize::from(finished.is_none() && now.len() > durable.len());
+            durable = now;
+            match finished {
+                None => kills += 1,
+                Some(finished) => {
+                    finished.expect(0);
+                    break;
+                }
+            }
+        }
+        let run = data.run();
+        assert_eq!(durable.len(), planned);
+        assert!(durable.keys().all(|key| key.model.as_str() == server::MODEL));
+        let verified = data.kgfleet(&["verify", run.name()]).expect(0);
+        verified.prints(&[&format!("{planned} dialogues: {planned} scored, 0 failed; 0 records superseded")]);
+    }
+    eprintln!("{kills} kills over {runs} runs; {hit} of them while records were being written");
+}
+
+#[test]
+fn a_tail_that_a_power_cut_left_is_cut_and_told() {
+    let server = Server::stuck_at(TURTLE_PROMPT);
+    let data = Data::new();
+    let mut process = data.start(&server.run_arguments(&[NT_TASK, TURTLE_TASK], 10, 32));
+    data.until_recorded(&mut process, 10);
+    process.signal(Signal::KILL);
+    drop(process);
+
+    let run = data.run();
+    let segment = std::fs::read_dir(run.dir.log()).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    // The beginning of a frame, as far as the disk got.
+    bytes.extend_from_within(..7);
+    bytes.extend([0; 5]);
+    std::fs::write(&segment, &bytes).unwrap();
+
+    data.kgfleet(&["verify", run.name()]).expect(1).prints(&["12 bytes that were never acknowledged"]);
+    data.kgfleet(&["resume", run.name()]).expect(0).says(&["cut 12 bytes"]);
+    assert_eq!(run.records().len(), 20);
+    data.kgfleet(&["verify", run.name()]).expect(0);
+}
+
+#[test]
+fn evaluation_processes_end_with_the_process_that_started_them() {
+    let server = Server::stuck_at(TURTLE_PROMPT);
+    let data = Data::new();
+    let mut process = data.start(&server.run_arguments(&[NT_TASK, TURTLE_TASK], 10, 32));
+    // Judged means that there is a process that judges.
+    data.until_recorded(&mut process, 10);
+    let pid = process.pid();
+    let evaluators = children(pid.as_raw_nonzero().get());
+    assert!(!evaluators.is_empty());
+    process.signal(Signal::KILL);
+    drop(process);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while evaluators.iter().any(|&evaluator| is_alive(evaluator)) {
+        assert!(
+            Instant::now() < deadline,
+            "evaluation processes {evaluators:?} of the killed {pid:?} live on"
+        );
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The processes whose parent this is.
+fn children(parent: i32) -> Vec<i32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|&pid| stat(pid).is_some_and(|(_, of)| of == parent)).collect()
+}
+
+/// Whether the process still runs; one that waits to be reaped does not.
+fn is_alive(pid: i32) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+/// State and parent of a process.
+fn stat(pid: i32) -> Option<(String, i32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
+}

@@ -1,0 +1,197 @@
+//! `kgfleet reevaluate` on result files that are not as they should be: what is wrong is named with file and record, the
+//! rest is evaluated.
+
+use std::path::{Path, PathBuf};
+
+use results::llmkgbench::{discover, writer};
+use serde_json::{Value, json};
+
+use crate::harness::{CHEAP_TASKS, Data, Finished};
+
+/// Some input could not be used, the rest was.
+const BAD_INPUT: i32 = 4;
+/// Nothing could.
+const INFRASTRUCTURE: i32 = 3;
+
+/// A folder with one good result file, and the records in it.
+struct Corpus {
+    data: Data,
+    folder: PathBuf,
+    records: Vec<Value>,
+}
+
+impl Corpus {
+    /// The export of a small run of this project's own exercises.
+    fn new() -> Self {
+        let data = Data::new();
+        let mut arguments = vec!["run", "--iterations", "2", "--no-sandbox", "--export", "result-json"];
+        arguments.extend(CHEAP_TASKS.iter().flat_map(|task| ["--task", task]));
+        data.kgfleet(&arguments).expect(0);
+        let run = data.run();
+        let folder = data.path().join("corpus");
+        std::fs::create_dir(&folder).unwrap();
+        let good = folder.join("a-good_result.json");
+        std::fs::copy(run.dir.exports().join(format!("{}_result.json", run.name())), &good).unwrap();
+        let records: Vec<Value> = serde_json::from_slice(&std::fs::read(good).unwrap()).unwrap();
+        assert_eq!(records.len(), 3 * CHEAP_TASKS.len() * 2);
+        Self { data, folder, records }
+    }
+
+    fn good(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    /// Puts a file beside the good one.
+    fn add(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.folder.join(name), content).unwrap();
+    }
+
+    /// Puts a file of these records beside the good one.
+    fn add_records(&self, name: &str, records: &[Value]) {
+        self.add(name, serde_json::to_vec(records).unwrap());
+    }
+
+    /// Evaluates the folder.
+    fn evaluate(&self, options: &[&str]) -> Finished {
+        self.evaluate_path(&self.folder, options)
+    }
+
+    fn evaluate_path(&self, path: &Path, options: &[&str]) -> Finished {
+        let arguments = [&["reevaluate", path.to_str().unwrap(), "--json"], options].concat();
+        self.data.kgfleet(&arguments)
+    }
+}
+
+/// `dialogues`, `record_errors` and `file_errors` of a summary.
+fn counts(finished: &Finished) -> (u64, u64, u64) {
+    let summary = finished.json();
+    let count = |field: &str| summary[field].as_u64().unwrap();
+    (count("dialogues"), count("record_errors"), count("file_errors"))
+}
+
+#[test]
+fn a_good_corpus_agrees_with_itself_and_can_be_held_to_it() {
+    let corpus = Corpus::new();
+    let finished = corpus.evaluate(&["--require-agreement", "1"]).expect(0);
+    assert_eq!(counts(&finished), (corpus.good(), 0, 0));
+
+    let mut record = corpus.records[0].clone();
+    record["scores"]["f1"] = json!(0.123);
+    corpus.add_records("b-changed_result.json", &[record]);
+    corpus.evaluate(&[]).expect(0);
+    let short = corpus.evaluate(&["--require-agreement", "1"]).expect(1);
+    short.says(&["is below the required 100 %"]);
+}
+
+#[test]
+fn truncated_files_give_what_they_hold() {
+    let corpus = Corpus::new();
+    let text = serde_json::to_vec_pretty(&corpus.records).unwrap();
+    corpus.add("b-cut_result.json", &text[..text.len() / 2]);
+    corpus.add("c-empty_result.json", "");
+    corpus.add("d-object_result.json", "{\"a\": 1}");
+    let finished = corpus.evaluate(&[]).expect(BAD_INPUT);
+    let (dialogues, record_errors, file_errors) = counts(&finished);
+    assert!((corpus.good() + 1..2 * corpus.good()).contains(&dialogues), "{dialogues} dialogues");
+    assert_eq!((record_errors, file_errors), (0, 3));
+    finished.says(&[
+        "b-cut_result.json: is truncated: it ends at byte",
+        "c-empty_result.json: is not a JSON list of records",
+        "d-object_result.json: is not a JSON list of records: byte 0 is `{`",
+    ]);
+}
+
+#[test]
+fn archives_need_their_password() {
+    let corpus = Corpus::new();
+    let document = discover(std::slice::from_ref(&corpus.folder), None).remove(0).unwrap();
+    let archive = corpus.folder.join("b-locked.zip");
+    writer::write_encrypted(&archive, "locked_result.json", "right", |list| {
+        let mut outcome = Ok(());
+        let read = document.read(|record| {
+            outcome = list.write(&record.unwrap().record);
+            std::ops::ControlFlow::Continue(())
+        });
+        read.unwrap();
+        outcome
+    })
+    .unwrap();
+    corpus.add("c-damaged.zip", &std::fs::read(&archive).unwrap()[..200]);
+    corpus.add("d-no.zip", "no zip at all");
+
+    let good = corpus.good();
+    let wrong = corpus.evaluate(&["--password", "wrong"]).expect(BAD_INPUT);
+    assert_eq!(counts(&wrong), (good, 0, 3));
+    let wrong = wrong.says(&[
+        "b-locked.zip",
+        "cannot be decrypted: the password is wrong",
+        "d-no.zip: is not a zip archive",
+    ]);
+    wrong.says(&["c-damaged.zip: is a damaged or truncated zip archive"]);
+    corpus.evaluate(&[]).expect(BAD_INPUT).says(&["b-locked.zip", "is encrypted: a password is needed"]);
+    let right = corpus.evaluate(&["--password", "right"]).expect(BAD_INPUT);
+    assert_eq!(counts(&right), (2 * good, 0, 2));
+    // Alone, nothing could be read.
+    corpus
+        .evaluate_path(&archive, &["--password", "wrong"])
+        .expect(INFRASTRUCTURE)
+        .says(&["the password is wrong"]);
+    corpus.evaluate_path(&corpus.folder.join("none.json"), &[]).expect(INFRASTRUCTURE).says(&["none.json"]);
+}
+
+#[test]
+fn single_records_are_named_and_passed_over() {
+    let corpus = Corpus::new();
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut record = corpus.records[0].clone();
+        change(&mut record);
+        record
+    };
+    let remove = |record: &mut Value, field: &str| drop(record.as_object_mut().unwrap().shift_remove(field));
+    let records = [
+        with(&|record| record["taskInfo"]["taskId"] = json!("TeaLeafReading")),
+        with(&|record| record["taskInfo"]["version"] = json!("99.0")),
+        with(&|record| remove(record, "interactions")),
+        with(&|record| remove(record, "taskInfo")),
+        with(&|record| record["interactions"] = json!("hello")),
+        json!(["no", "record"]),
+        with(&|_| {}),
+    ];
+    corpus.add_records("b-odd_result.json", &records);
+    let finished = corpus.evaluate(&[]).expect(BAD_INPUT);
+    assert_eq!(counts(&finished), (corpus.good() + 1, 6, 0), "{finished}");
+    finished.says(&[
+        "b-odd_result.json: record 0: ",
+        "TeaLeafReading",
+        "b-odd_result.json: record 1: ",
+        "99.0",
+        "b-odd_result.json: record 2: `interactions` is missing",
+        "b-odd_result.json: record 3: `taskInfo",
+        "b-odd_result.json: record 4: `interactions` is missing or is not",
+        "b-odd_result.json: record 5: ",
+    ]);
+}
+
+#[test]
+fn answers_may_be_huge_and_need_not_be_text() {
+    let corpus = Corpus::new();
+    let place = |record: &Value| {
+        let interactions = record["interactions"].as_array().unwrap();
+        interactions.iter().position(|interaction| interaction[0] == "response").unwrap()
+    };
+    let mut huge = corpus.records[0].clone();
+    let at = place(&huge);
+    huge["interactions"][at][2] = json!("<http://example.org/a> ".repeat((50 << 20) / 23));
+    corpus.add_records("b-huge_result.json", &[huge]);
+
+    let mut odd = corpus.records[1].clone();
+    odd["interactions"][at][2] = json!("PLACE");
+    let text = serde_json::to_vec(&[odd]).unwrap();
+    let from = text.windows(5).position(|window| window == b"PLACE").unwrap();
+    let replaced = [&text[..from], b"\xff\xfe broken \\ud83d", &text[from + 5..]].concat();
+    corpus.add("c-bytes_result.json", replaced);
+
+    let finished = corpus.evaluate(&[]).expect(0);
+    assert_eq!(counts(&finished), (corpus.good() + 2, 0, 0));
+    finished.says(&["c-bytes_result.json: record 0: invalid UTF-8 was replaced"]);
+}

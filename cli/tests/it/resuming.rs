@@ -1,0 +1,80 @@
+//! The same command again: it goes on with what is unfinished and starts anew what is finished.
+
+use rustix::process::Signal;
+
+use crate::harness::{Data, NT_TASK, Server, TURTLE_PROMPT, TURTLE_TASK};
+
+const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
+const ITERATIONS: u32 = 10;
+
+/// A run of which one task is recorded and the other was asked when its process was killed.
+fn half_a_run(server: &Server) -> Data {
+    let data = Data::new();
+    let mut process = data.start(&server.run_arguments(&TASKS, ITERATIONS, 64));
+    data.until_recorded(&mut process, ITERATIONS as usize);
+    process.signal(Signal::KILL);
+    drop(process);
+    assert!(data.run().records().keys().all(|key| key.task.as_str() == NT_TASK));
+    data
+}
+
+#[test]
+fn the_same_command_goes_on_and_then_starts_anew() {
+    let server = Server::stuck_at(TURTLE_PROMPT);
+    let data = half_a_run(&server);
+    let before = data.run().records();
+    let listed = data.kgfleet(&["runs", "--json"]).expect(0).json();
+    assert_eq!((&listed["state"], &listed["scored"]), (&"interrupted".into(), &ITERATIONS.into()));
+    let name = data.run().name().to_owned();
+    data.kgfleet(&["verify", &name]).expect(1).prints(&["10 planned dialogues have no record yet"]);
+
+    server.gate().take_asked();
+    let again = server.run_arguments(&TASKS, ITERATIONS, 64);
+    data.kgfleet(&again).expect(0).says(&["going on with", &name, "20 dialogues scored, 0 failed"]);
+    let after = data.run().records();
+    assert_eq!(after.len(), 20);
+    assert!(before.iter().all(|(key, entry)| after[key] == *entry), "durable records stay as they were");
+    assert_eq!(server.gate().take_asked().len(), 10, "only what was missing is asked");
+
+    data.kgfleet(&again).expect(0).says(&["starting run", "20 dialogues scored, 0 failed"]);
+    let runs = data.runs();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(runs.iter().map(|run| run.records().len()).collect::<Vec<_>>(), [20, 20]);
+    assert_eq!(server.gate().take_asked().len(), 20);
+}
+
+#[test]
+fn resume_goes_on_and_another_command_does_not() {
+    let server = Server::stuck_at(TURTLE_PROMPT);
+    let data = half_a_run(&server);
+    let name = data.run().name().to_owned();
+    // Another seed is another run.
+    let mut other = server.run_arguments(&TASKS[..1], 2, 4);
+    other.extend(["--seed".to_owned(), "5".to_owned()]);
+    data.kgfleet(&other).expect(0).says(&["starting run"]);
+    assert_eq!(data.runs().len(), 2);
+
+    data.kgfleet(&["resume", &name]).expect(0).says(&["20 dialogues scored"]);
+    data.kgfleet(&["verify", &name]).expect(0);
+    // A finished run has nothing to ask; its table and exports are made again.
+    server.gate().take_asked();
+    data.kgfleet(&["resume", &name]).expect(0).says(&["20 dialogues scored"]).prints(&[NT_TASK, TURTLE_TASK]);
+    assert!(server.gate().take_asked().is_empty());
+}
+
+#[test]
+fn a_run_has_one_writer() {
+    let server = Server::start();
+    server.gate().close();
+    let data = Data::new();
+    let arguments = server.run_arguments(&TASKS, ITERATIONS, 4);
+    let process = data.start(&arguments);
+    server.gate().until_held(4);
+    let name = data.run().name().to_owned();
+    data.kgfleet(&["runs"]).expect(0).prints(&[&name, "running"]);
+    data.kgfleet(&["resume", &name]).expect(3).says(&["another process is writing this run"]);
+    data.kgfleet(&["rm", &name]).expect(3).says(&["another process is writing this run"]);
+    server.gate().open();
+    process.finish().expect(0);
+    assert_eq!(data.run().records().len(), 20);
+}
