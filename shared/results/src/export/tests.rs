@@ -43,6 +43,23 @@ fn csv_has_a_row_per_score_and_no_formulas() {
     );
 }
 
+/// Runs on protected exercises are written as tables without further ado: they must have no column for a text.
+#[test]
+fn tables_hold_no_text_of_a_dialogue() {
+    for entry in entries() {
+        table::rows(&run(), &entry.unwrap(), |row| {
+            for cell in row {
+                let table::Cell::Text(text) = cell else { continue };
+                for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
+                    assert!(!text.contains(secret), "{text}");
+                }
+            }
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+    }
+}
+
 #[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
