@@ -1,0 +1,80 @@
+//! Which way dependencies point.
+
+use crate::workspace::members;
+
+/// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
+/// their place already.
+const ORDER: [&str; 16] = [
+    "domain",
+    "proto",
+    "service-kit",
+    "rdf",
+    "tasks",
+    "results",
+    "packs",
+    "models",
+    "queue",
+    "report",
+    "vllm-sim",
+    "worker",
+    "coordinator",
+    "cli",
+    "harness",
+    "integration-tests",
+];
+
+/// Crates that one member wraps for all others, so that they could be replaced there.
+const WRAPPED: [(&str, &[&str]); 3] = [
+    (
+        "rdf",
+        &[
+            "oxigraph",
+            "oxiri",
+            "oxjsonld",
+            "oxrdf",
+            "oxrdfio",
+            "oxrdfxml",
+            "oxsdatatypes",
+            "oxttl",
+            "spareval",
+            "spargebra",
+            "sparopt",
+            "sparesults",
+        ],
+    ),
+    (
+        "proto",
+        &["prost", "prost-build", "prost-types", "tonic", "tonic-build", "tonic-prost", "tonic-prost-build"],
+    ),
+    ("queue", &["redis", "deadpool-redis"]),
+];
+
+fn place(name: &str) -> Option<usize> {
+    ORDER.iter().position(|member| *member == name)
+}
+
+#[test]
+fn members_use_only_those_before_them() {
+    for member in members() {
+        let name = &member.name;
+        let own = place(name).unwrap_or_else(|| panic!("{name} has no place in ORDER: give it one"));
+        for dependency in member.dependencies.iter().filter(|dependency| *dependency != name) {
+            if let Some(other) = place(dependency) {
+                assert!(other < own, "{name} must not use {dependency}, which comes after it");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrapped_crates_are_named_by_their_wrapper_only() {
+    let members = members();
+    for (wrapper, crates) in WRAPPED {
+        for member in members.iter().filter(|member| member.name != wrapper) {
+            let named = member.dependencies.iter().find(|dependency| crates.contains(&dependency.as_str()));
+            assert_eq!(named, None, "{} must reach it through {wrapper}", member.name);
+        }
+    }
+    let rdf = members.iter().find(|member| member.name == "rdf").unwrap();
+    assert!(rdf.dependencies.iter().any(|dependency| dependency == "oxrdf"), "the names are those of today");
+}

@@ -1,0 +1,9 @@
+//! Rules that hold for the whole repository and that no compiler checks: which way dependencies point ([`dependencies`]),
+//! what files look like ([`files`]), whether the documentation is about this tree ([`documentation`]).
+//!
+//! Tests of the binary are in `cli/tests`.
+
+mod dependencies;
+mod documentation;
+mod files;
+mod workspace;
