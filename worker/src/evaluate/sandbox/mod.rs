@@ -217,7 +217,7 @@ impl Slot {
 }
 
 /// Why an exchange with a child failed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     /// Its deadline passed.
     Late,
@@ -288,6 +288,7 @@ impl Process {
             Err(_) => Err(Trouble::Garbage),
         };
         // One huge verdict must not be remembered in memory for the rest of the run.
+        self.buffer.clear();
         self.buffer.shrink_to(BUFFER_BYTES_KEPT);
         reply
     }
