@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use domain::seed::dialogue_seed;
 use domain::{DialogueKey, RecordId};
 use rustix::process::Signal;
+use serde_json::Value;
 use vllm_sim::identity::Draw;
 
 use crate::harness::{
@@ -19,7 +20,7 @@ const KILLS: u64 = 50;
 const RUNS_MAX: u64 = 25;
 
 /// Iterations of each task: dialogues of a run are four times as many.
-const ITERATIONS: u32 = 150;
+const ITERATIONS: u32 = 100;
 
 /// Between two looks at the log of a process that is to be killed.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
@@ -32,16 +33,18 @@ enum Moment {
     Delay(Duration),
     /// When the log has grown by so many bytes: in the middle of asking, judging and committing.
     Growth(u64),
+    /// When all is recorded and files are being exported.
+    Export,
 }
 
 impl Moment {
     fn draw(number: u64) -> Self {
         let draw = |part: u64| Draw::new(&[0x6b69_6c6c, number, part]).unit();
-        if draw(0) < 0.2 {
-            Self::Delay(Duration::from_secs_f64(draw(1) * 0.5))
-        } else {
+        match draw(0) {
+            0.0..0.2 => Self::Delay(Duration::from_secs_f64(draw(1) * 0.5)),
+            0.2..0.3 => Self::Export,
             // One record takes about 300 bytes of the log.
-            Self::Growth(1 + (draw(1) * 20_000.0) as u64)
+            _ => Self::Growth(1 + (draw(1) * 15_000.0) as u64),
         }
     }
 
@@ -51,6 +54,7 @@ impl Moment {
             let here = match self {
                 Self::Delay(delay) => started.elapsed() >= delay,
                 Self::Growth(bytes) => log_bytes(data) >= bytes_before + bytes,
+                Self::Export => data.runs().iter().any(|run| run.exported().next().is_some()),
             };
             if process.has_ended() {
                 return false;
@@ -96,8 +100,8 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
         server.gate().take_asked();
         loop {
             let arguments = match data.runs().first() {
-                // Both ways to go on are the same; each gets its share of the kills.
-                Some(run) if kills % 2 == 0 => {
+                // The same command goes on as well, unless nothing is left to ask: then it would start another run.
+                Some(run) if kills % 2 == 0 || durable.len() == planned => {
                     ["resume", run.name(), "--evaluators", "1"].map(str::to_owned).to_vec()
                 }
                 _ => start.clone(),
@@ -133,6 +137,10 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
         let run = data.run();
         assert_eq!(durable.len(), planned);
         assert!(durable.keys().all(|key| key.model.as_str() == server::MODEL));
+        let results =
+            run.exported().find(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let results: Vec<Value> = serde_json::from_slice(&std::fs::read(results.unwrap()).unwrap()).unwrap();
+        assert_eq!(results.len(), planned);
         let verified = data.kgfleet(&["verify", run.name()]).expect(0);
         verified.prints(&[&format!("{planned} dialogues: {planned} scored, 0 failed; 0 records superseded")]);
     }

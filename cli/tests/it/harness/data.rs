@@ -130,4 +130,9 @@ impl RunOnDisk {
         let Ok(files) = std::fs::read_dir(self.dir.log()) else { return 0 };
         files.flatten().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
     }
+
+    /// The files in its folder of exports, unfinished ones too.
+    pub fn exported(&self) -> impl Iterator<Item = PathBuf> {
+        std::fs::read_dir(self.dir.exports()).into_iter().flatten().map(|file| file.unwrap().path())
+    }
 }
