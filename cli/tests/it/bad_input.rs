@@ -153,13 +153,18 @@ fn a_run_of_a_newer_version_is_left_alone() {
 
 #[test]
 fn damage_in_a_log_is_found_told_and_mended_by_asking_again() {
-    let (data, server) = (Data::new(), Server::start());
-    data.kgfleet(&server.run_arguments(&[NT_TASK], 40, 1)).expect(0);
+    // Written by two processes, so that there are at least two frames: damage in the last one cannot be told from a tail
+    // that a writer did not finish.
+    let (data, server) = (Data::new(), Server::stuck_at(TURTLE_PROMPT));
+    let mut process = data.start(&server.run_arguments(&[NT_TASK, TURTLE_TASK], 10, 32));
+    data.until_recorded(&mut process, 10);
+    drop(process);
     let run = data.run();
+    data.kgfleet(&["resume", run.name()]).expect(0);
     let segment = std::fs::read_dir(run.dir.log()).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&segment).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0xff;
+    // In the first frame: even one record takes more.
+    bytes[100] ^= 0xff;
     std::fs::write(&segment, bytes).unwrap();
 
     let damaged = data.kgfleet(&["verify", run.name()]).expect(1);
@@ -167,11 +172,11 @@ fn damage_in_a_log_is_found_told_and_mended_by_asking_again() {
     server.gate().take_asked();
     data.kgfleet(&["resume", run.name()])
         .expect(0)
-        .says(&["the record log is damaged", "40 dialogues scored"]);
+        .says(&["the record log is damaged", "20 dialogues scored"]);
     let asked = server.gate().take_asked().len();
-    assert!((1..40).contains(&asked), "{asked} of 40 dialogues were asked again");
+    assert!((1..=10).contains(&asked), "{asked} dialogues were asked again");
     // The damage stays in the log and is told; what was lost is there again.
-    data.kgfleet(&["verify", run.name()]).expect(1).prints(&["40 dialogues: 40 scored", "corrupt bytes"]);
+    data.kgfleet(&["verify", run.name()]).expect(1).prints(&["20 dialogues: 20 scored", "corrupt bytes"]);
 }
 
 #[test]

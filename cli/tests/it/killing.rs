@@ -10,7 +10,7 @@ use serde_json::Value;
 use vllm_sim::identity::Draw;
 
 use crate::harness::{
-    CHEAP_TASKS, Data, Finished, NT_TASK, Running, Server, TURTLE_PROMPT, TURTLE_TASK, server,
+    CHEAP_TASKS, Data, Finished, NT_TASK, RunOnDisk, Running, Server, TURTLE_PROMPT, TURTLE_TASK, server,
 };
 
 /// Processes killed, over as many runs as that takes.
@@ -68,7 +68,7 @@ impl Moment {
 }
 
 fn log_bytes(data: &Data) -> u64 {
-    data.runs().iter().map(|run| run.log_bytes()).sum()
+    data.runs().iter().map(RunOnDisk::log_bytes).sum()
 }
 
 /// One life of a process: how it ended, or nothing when it was killed.

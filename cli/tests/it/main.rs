@@ -3,6 +3,7 @@
 //! One test binary for all of them, since linking it is what takes longest. A test here drives `kgfleet` and looks at
 //! what it leaves behind: exit code, output, files, and what a simulated server was asked. What a crate does inside is
 //! tested in that crate.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod harness;
 

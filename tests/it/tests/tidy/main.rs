@@ -2,6 +2,7 @@
 //! what files look like ([`files`]), whether the documentation is about this tree ([`documentation`]).
 //!
 //! Tests of the binary are in `cli/tests`.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod dependencies;
 mod documentation;
