@@ -3,6 +3,8 @@
 //! The test program is its own evaluation process, so it has no test harness of its own: `main` becomes a child where
 //! it is started as one, and runs the tests otherwise.
 
+#![allow(clippy::unwrap_used, reason = "a failure of a test may panic wherever it happens")]
+
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
