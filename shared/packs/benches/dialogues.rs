@@ -17,7 +17,7 @@ fn benches(criterion: &mut Criterion) {
         criterion.bench_function(task.label.as_str(), |bencher| {
             bencher.iter(|| {
                 iteration += 1;
-                dialogue(task, iteration, &effort)
+                dialogue(task, iteration, &effort);
             });
         });
     }
@@ -26,7 +26,7 @@ fn benches(criterion: &mut Criterion) {
 /// Asks once and judges the right answer, or the wrong one every second time.
 fn dialogue(task: &Task, iteration: u32, effort: &Effort) {
     let case = &task.case(iteration).data;
-    let answer = if iteration % 2 == 0 { &case.reference_answer } else { &case.wrong_answer };
+    let answer = if iteration.is_multiple_of(2) { &case.reference_answer } else { &case.wrong_answer };
     let prompt = task.first_prompt(iteration, u64::from(iteration));
     let step = task.step(iteration, u64::from(iteration), &[answer.as_deref().unwrap_or("")], effort);
     let _ = black_box((prompt, step));
