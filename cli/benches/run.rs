@@ -1,0 +1,117 @@
+//! `kgfleet run` end to end: `cargo bench -p cli --bench run`.
+//!
+//! A simulated server runs in a process of its own; the run has sandboxed evaluation and a durable log, as always.
+//! Prints figures with the bound beside them and asserts nothing. With `-- --long` also a million dialogues, which shows
+//! whether memory grows; with `-- --dialogues N` another number of them in the first part.
+//!
+//! All processes share the processors of the machine, the simulator too: for the dialogues per second of two
+//! processors, say `taskset -c 0,1 cargo bench ...` where there are more.
+
+mod measure;
+
+use std::time::Duration;
+
+use measure::{RunFigures, Simulator, line};
+
+/// Tasks of the built-in pack that a run takes by default.
+const TASKS: usize = 26;
+/// Dialogues of the first part, by default.
+const DIALOGUES: usize = 40_000;
+/// Dialogues of the long run.
+const MILLION: usize = 1_000_000;
+/// In flight against a server with latency.
+const IN_FLIGHT: usize = 4096;
+/// Its latency per round.
+const ROUND_MS: usize = 2000;
+/// Rounds of that part, all of `IN_FLIGHT` dialogues. The first of them start together, and the time to begin and to judge
+/// so many at once is part of the figure.
+const WAVES: usize = 15;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let given = arguments.iter().position(|argument| argument == "--dialogues");
+    let dialogues = given.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(DIALOGUES);
+    println!("{} processors", std::thread::available_parallelism().map_or(0, usize::from));
+    without_latency(dialogues);
+    with_latency();
+    if arguments.iter().any(|argument| argument == "--long") {
+        long();
+    }
+}
+
+fn without_latency(dialogues: usize) {
+    println!("\n{dialogues} dialogues, 64 in flight, server without latency");
+    let simulator = Simulator::start(&["--model", "sim"]);
+    let began = simulator.cpu();
+    let figures = hold(&simulator, dialogues, 64);
+    line("dialogues per second", &format!("{:.0}", figures.rate), "at least 3 000 on 2 processors");
+    tell_cpu(&figures, simulator.cpu().saturating_sub(began));
+    tell_memory(&figures);
+}
+
+fn with_latency() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configuration = folder.path().join("simulator.toml");
+    // Right at once: every dialogue is one round, so that the ideal is known.
+    let text = format!(
+        "[[models]]\nname = \"sim\"\nprofile = {{ fixed = {{ round_ms = {ROUND_MS}.0 }} }}\n\
+         [models.answers]\nkind = \"skilled\"\n[models.answers.overall]\nright = 1.0\nwrong = 0.0\nmalformed = 0.0\nrambling = 0.0\nfix = 1.0\n"
+    );
+    std::fs::write(&configuration, text).expect("a configuration");
+    let dialogues = IN_FLIGHT * WAVES / TASKS * TASKS;
+    println!("\n{dialogues} dialogues, {IN_FLIGHT} in flight, {ROUND_MS} ms per round");
+    let simulator = Simulator::start(&[configuration.to_str().expect("UTF-8")]);
+    let began = simulator.cpu();
+    let figures = hold(&simulator, dialogues, IN_FLIGHT);
+    let ideal = (WAVES * ROUND_MS) as f64 / 1e3;
+    line("seconds", &format!("{:.2}", figures.seconds), &format!("{ideal:.2} is ideal"));
+    line("share of the ideal", &format!("{:.1} %", 100.0 * ideal / figures.seconds), "at least 93 %");
+    tell_cpu(&figures, simulator.cpu().saturating_sub(began));
+    tell_memory(&figures);
+}
+
+fn long() {
+    println!("\n{MILLION} dialogues, 64 in flight, server without latency");
+    let simulator = Simulator::start(&["--model", "sim"]);
+    let figures = hold(&simulator, MILLION, 64);
+    line("dialogues per second", &format!("{:.0}", figures.rate), "");
+    for percent in [5, 25, 50, 75, 95] {
+        let at = (figures.resident.len() * percent / 100).min(figures.resident.len().saturating_sub(1));
+        let resident = figures.resident.get(at).copied().unwrap_or_default();
+        line(&format!("resident memory after {percent} % of the time"), &megabytes(resident), "flat");
+    }
+    tell_memory(&figures);
+}
+
+fn tell_cpu(figures: &RunFigures, simulator: Duration) {
+    let dialogues = (figures.scored + figures.failed) as f64;
+    let per_dialogue = |cpu: Duration| format!("{:.3} ms", cpu.as_secs_f64() * 1e3 / dialogues);
+    line("processor time per dialogue: client", &per_dialogue(figures.cpu), "at most 0.3 ms");
+    line("  evaluation processes, their start included", &per_dialogue(figures.evaluation_cpu), "");
+    line("  simulator", &per_dialogue(simulator), "");
+}
+
+fn tell_memory(figures: &RunFigures) {
+    let holding = figures.resident.iter().copied().max().unwrap_or_default();
+    line("highest resident memory while holding", &megabytes(holding), "at most 300 MB");
+    line("  export to CSV included", &megabytes(figures.resident_max), "");
+    line("dialogues without scores", &figures.failed.to_string(), "0");
+}
+
+fn hold(simulator: &Simulator, dialogues: usize, in_flight: usize) -> RunFigures {
+    let folder = tempfile::tempdir().expect("a folder");
+    let configuration = folder.path().join("run.toml");
+    let text = format!(
+        "name = \"bench\"\nseed = 0\niterations = {}\n[[models]]\nlabel = \"sim\"\nconnector = \"openai-compatible\"\n\
+         stream = false\nendpoint = \"{}\"\n",
+        dialogues.div_ceil(TASKS),
+        simulator.base_url
+    );
+    std::fs::write(&configuration, text).expect("a configuration");
+    let concurrency = in_flight.to_string();
+    measure::run(&configuration, &folder.path().join("data"), &["--concurrency", &concurrency])
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.0} MB", bytes as f64 / 1e6)
+}
