@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use domain::{Iteration, TaskLabel};
+use tokio::net::{TcpListener, TcpSocket};
 use vllm_sim::answers::{AnswerConfig, Skill};
 use vllm_sim::{ModelConfig, SimConfig, Simulator};
 
@@ -15,6 +16,10 @@ use crate::run::{connect, material};
 
 /// Iterations whose prompts the simulated models recognise to the letter. Beyond them they go by the first paragraph.
 const KNOWN_ITERATIONS: Iteration = 50;
+
+/// Connections that may wait to be accepted. A load test opens thousands at once; where they find no room, the kernel
+/// drops them, and they are repeated after a second, which would be taken for the client's slowness.
+const BACKLOG: u32 = 16_384;
 
 /// Serve simulated models over vLLM's HTTP interface.
 ///
@@ -58,7 +63,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let simulator = Simulator::new(config).map_err(Exit::usage)?.answer_key(Arc::new(key));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind(&arguments.listen)
+        let listener = listen(&arguments.listen)
             .await
             .with_context(|| format!("cannot listen on {}", arguments.listen))?;
         let handle = simulator.serve(listener)?;
@@ -67,6 +72,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         handle.shutdown().await;
         Ok(ExitCode::Success)
     })
+}
+
+/// Binds the first address that the name stands for and can be bound.
+async fn listen(address: &str) -> std::io::Result<TcpListener> {
+    let mut refused = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for address in tokio::net::lookup_host(address).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // As the standard library does: an address is free again as soon as its server has ended.
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
 }
 
 fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
