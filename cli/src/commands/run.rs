@@ -255,6 +255,8 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
             sampling: Sampling::default(),
             concurrency: None,
             stream: None,
+            send_seed: None,
+            calls_per_minute: None,
             skill: None,
             recorded: Vec::new(),
         }],

@@ -122,6 +122,8 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
         sampling: Sampling::default(),
         concurrency: None,
         stream: None,
+        send_seed: None,
+        calls_per_minute: None,
         skill: None,
         recorded: Vec::new(),
     })

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use domain::{ModelLabel, Sampling};
+pub use domain::benchmark::{Connector, ModelSpec};
 use serde::{Deserialize, Serialize};
 
 mod glob;
@@ -70,73 +70,6 @@ pub struct ClassChoice {
     /// Parameters; all of them must be those of the pack's task. Numbers may be written as text.
     #[serde(default)]
     pub parameters: serde_json::Map<String, serde_json::Value>,
-}
-
-/// A model under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelSpec {
-    /// The name in tables and files, unique in the configuration.
-    pub label: ModelLabel,
-    /// How it is reached.
-    pub connector: Connector,
-    /// The name sent to the server. Default: the label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Base URL of the server, such as `http://127.0.0.1:8000/v1`. Connectors of one provider know theirs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
-    /// Environment variable that holds the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_env: Option<String>,
-    /// File that holds the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_file: Option<std::path::PathBuf>,
-    /// Repetitions of every task for this model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iterations: Option<u32>,
-    /// How tokens are drawn; what is not set is left to the server.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub sampling: Sampling,
-    /// Most dialogues in flight. Default: adapts to the server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub concurrency: Option<u32>,
-    /// Whether answers are streamed, so that a stalled server is noticed early. Default: yes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stream: Option<bool>,
-    /// Skill of a simulated model, 0 (knows nothing) to 1 (knows everything).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skill: Option<f64>,
-    /// Recorded result files that a replayed model answers from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recorded: Vec<std::path::PathBuf>,
-}
-
-fn is_default(sampling: &Sampling) -> bool {
-    *sampling == Sampling::default()
-}
-
-impl ModelSpec {
-    /// The name sent to the server.
-    pub fn requested(&self) -> &str {
-        self.model.as_deref().unwrap_or(self.label.as_str())
-    }
-}
-
-/// How a model is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Connector {
-    /// Any server with OpenAI's chat API: vLLM first.
-    OpenaiCompatible,
-    /// Anthropic's messages API.
-    Anthropic,
-    /// Google's Gemini API.
-    Gemini,
-    /// The built-in simulator.
-    Simulated,
-    /// Answers of a recorded run.
-    Replay,
 }
 
 /// A configuration cannot be used.

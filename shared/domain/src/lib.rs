@@ -2,10 +2,15 @@
 //!
 //! Reading order: [`ids`] names things, [`chat`] is what goes to a model and comes back, [`dialogue`] is
 //! one prompt-answer-evaluate loop, [`outcome`] is how it ended, [`record`] is what is kept of it,
-//! [`seed`] makes all of it repeatable.
+//! [`seed`] makes all of it repeatable. [`exchange`] is what workers and coordinators say to each other, [`control`]
+//! what people say to a coordinator.
 
+pub mod benchmark;
 pub mod chat;
+pub mod control;
 pub mod dialogue;
+pub mod error;
+pub mod exchange;
 pub mod ids;
 pub mod outcome;
 pub mod provenance;
@@ -13,8 +18,10 @@ pub mod record;
 pub mod retry;
 pub mod seed;
 
+pub use benchmark::{Connector, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};
+pub use error::{ErrorCode, ServiceError};
 pub use ids::{DialogueKey, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use outcome::{FailureCause, Outcome};
 pub use provenance::{ModelProvenance, Provenance, TaskProvenance};

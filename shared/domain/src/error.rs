@@ -1,0 +1,68 @@
+//! What goes wrong between the parts of a cluster, as a closed list that a wire can carry.
+
+use serde::{Deserialize, Serialize};
+
+/// What a caller can do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The input breaks a rule: the same call fails again.
+    Invalid,
+    /// No run, pack, worker or unit of this name.
+    NotFound,
+    /// It is there, in a state that forbids the call; the message says which.
+    Conflict,
+    /// The two sides speak different versions of the protocol.
+    Incompatible,
+    /// The caller is not allowed to do this.
+    Denied,
+    /// A bound is reached; later there may be room.
+    Full,
+    /// The other side, or what it needs, is not there now; the call may have been carried out.
+    Unavailable,
+    /// A bug, or damage: nothing that the caller did.
+    Internal,
+}
+
+impl ErrorCode {
+    /// Every code.
+    pub const ALL: [Self; 8] = [
+        Self::Invalid,
+        Self::NotFound,
+        Self::Conflict,
+        Self::Incompatible,
+        Self::Denied,
+        Self::Full,
+        Self::Unavailable,
+        Self::Internal,
+    ];
+
+    /// Whether the same call may succeed later.
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::Full | Self::Unavailable)
+    }
+}
+
+/// An error of one part of a cluster as another part sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceError {
+    /// What can be done about it.
+    pub code: ErrorCode,
+    /// What failed, with which input, and what to do; for people.
+    pub message: String,
+}
+
+impl ServiceError {
+    /// An error of this code.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for ServiceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ServiceError {}
