@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo test lint fmt bench deny
+.PHONY: help demo cluster test lint fmt bench deny
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -10,6 +10,10 @@ help: ## Show this list.
 demo: ## Run all 26 tasks against the built-in simulator; needs no GPU, no Redis, no network model.
 	$(CARGO) build --quiet --bin kgfleet
 	target/debug/kgfleet run --data-dir target/demo
+
+cluster: ## Start Redis, a simulator, a coordinator and two workers on this machine, until interrupted.
+	$(CARGO) build --quiet --bin kgfleet
+	deploy/local/cluster target/debug/kgfleet
 
 test: ## Run all tests.
 	tests/setup

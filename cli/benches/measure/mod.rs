@@ -4,6 +4,8 @@
 // Each benchmark uses a part of this.
 #![allow(dead_code)]
 
+pub mod light;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -47,7 +49,8 @@ pub fn cpu(pid: u32) -> Option<Duration> {
     Some(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
-fn memory(pid: u32) -> Option<(u64, u64)> {
+/// Resident memory of a process now and at its highest, in bytes.
+pub fn memory(pid: u32) -> Option<(u64, u64)> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kilobytes = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -56,7 +59,8 @@ fn memory(pid: u32) -> Option<(u64, u64)> {
     Some((kilobytes("VmRSS:")? << 10, kilobytes("VmHWM:")? << 10))
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// The child processes of a process.
+pub fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of_thread = |path: PathBuf| std::fs::read_to_string(path.join("children")).unwrap_or_default();
     let lists: Vec<String> = threads.flatten().map(|thread| of_thread(thread.path())).collect();
