@@ -1,0 +1,142 @@
+//! A coordinator on the other side of a network.
+
+mod connect;
+mod control;
+mod records;
+mod work;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::control::Feed;
+use domain::{ErrorCode, ServiceError};
+use futures::StreamExt as _;
+use futures::stream;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status, Streaming};
+
+pub use self::connect::ClientConfig;
+use self::records::RecordLane;
+use crate::convert::{ConversionError, refuse_answer};
+use crate::status::from_status;
+use crate::version;
+use crate::wire::control_service_client::ControlServiceClient;
+use crate::wire::work_service_client::WorkServiceClient;
+
+/// A channel that says our wire version with every call.
+type Wire = InterceptedService<Channel, fn(Request<()>) -> Result<Request<()>, Status>>;
+
+/// A coordinator on the other side of a network, as [`WorkExchange`](domain::exchange::WorkExchange) and as
+/// [`Control`](domain::control::Control).
+///
+/// It has one connection, made at the first call and again after it broke; no call is repeated by itself. The
+/// connection's driver lives on the runtime that made the client: use a client on one runtime only.
+#[derive(Clone, Debug)]
+pub struct Client {
+    line: Line,
+    work: WorkServiceClient<Wire>,
+    control: ControlServiceClient<Wire>,
+    records: Arc<RecordLane>,
+}
+
+impl Client {
+    /// A client that connects when it is first used.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Invalid`]: the address or the certificates of the configuration cannot be used, or no Tokio
+    /// runtime is running here.
+    pub fn connect_lazy(config: &ClientConfig) -> Result<Self, ServiceError> {
+        let channel = connect::channel(config)?;
+        let announce: fn(Request<()>) -> Result<Request<()>, Status> = version::announce_in_request;
+        let wire = InterceptedService::new(channel, announce);
+        let line = Line { peer: format!("the coordinator at {}", config.address).into() };
+        let limit = crate::limits::MESSAGE_BYTES;
+        let work = WorkServiceClient::new(wire.clone())
+            .max_decoding_message_size(limit)
+            .max_encoding_message_size(limit);
+        let control =
+            ControlServiceClient::new(wire).max_decoding_message_size(limit).max_encoding_message_size(limit);
+        let records = Arc::new(RecordLane::new(line.clone(), work.clone(), config.compress_records));
+        Ok(Self { line, work, control, records })
+    }
+}
+
+/// What calls have in common: whom they go to and how their answers are judged.
+#[derive(Clone, Debug)]
+struct Line {
+    /// The other side in the words of error messages.
+    peer: Arc<str>,
+}
+
+impl Line {
+    /// A request that the server drops when its deadline is over.
+    fn request<T>(&self, deadline: Duration, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(deadline);
+        request
+    }
+
+    /// Waits for the answer of one call; the deadline covers all of it.
+    async fn answer<T>(
+        &self,
+        deadline: Duration,
+        call: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, ServiceError> {
+        match tokio::time::timeout(deadline, call).await {
+            Err(_) => Err(self.silent(deadline)),
+            Ok(Err(status)) => Err(self.error(&status)),
+            Ok(Ok(response)) => {
+                version::check_answer(response.metadata(), &self.peer)?;
+                Ok(response.into_inner())
+            }
+        }
+    }
+
+    /// The answers of a call that has many, as a feed. Each may take as long as `patience`.
+    fn feed<'a, W, T>(
+        self,
+        patience: Duration,
+        call: impl Future<Output = Result<Response<Streaming<W>>, Status>> + Send + 'a,
+    ) -> Feed<'a, T>
+    where
+        W: Send + 'static,
+        T: TryFrom<W, Error = ConversionError> + Send + 'a,
+    {
+        let opened = async move {
+            let messages = self.answer(patience, call).await?;
+            Ok(stream::try_unfold((self, messages), move |(line, mut messages)| async move {
+                let Some(message) = line.next(patience, &mut messages).await? else { return Ok(None) };
+                let item = T::try_from(message).map_err(refuse_answer)?;
+                Ok(Some((item, (line, messages))))
+            }))
+        };
+        Box::pin(stream::once(opened).flat_map(|opened| match opened {
+            Ok(items) => items.left_stream(),
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        }))
+    }
+
+    /// The next message of a stream; `None` at its end.
+    async fn next<W>(
+        &self,
+        patience: Duration,
+        messages: &mut Streaming<W>,
+    ) -> Result<Option<W>, ServiceError> {
+        match tokio::time::timeout(patience, messages.message()).await {
+            Err(_) => Err(self.silent(patience)),
+            Ok(Err(status)) => Err(self.error(&status)),
+            Ok(Ok(message)) => Ok(message),
+        }
+    }
+
+    fn error(&self, status: &Status) -> ServiceError {
+        from_status(status, &self.peer)
+    }
+
+    fn silent(&self, waited: Duration) -> ServiceError {
+        let message = format!("no answer from {} within {} s", self.peer, waited.as_secs_f64());
+        ServiceError::new(ErrorCode::Unavailable, message)
+    }
+}

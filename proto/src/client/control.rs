@@ -1,0 +1,120 @@
+//! The command line's calls.
+
+use domain::control::{
+    Control, DeadLetterView, ExportItem, Feed, RunCommand, RunView, Submission, WorkerView,
+};
+use domain::exchange::Reply;
+use domain::{FailureCause, RunId, ServiceError, WorkerId};
+use futures::stream;
+
+use super::Client;
+use crate::convert::{all, causes_to_wire, refuse_answer};
+use crate::limits::{CALL_TIMEOUT, LONG_CALL_TIMEOUT, STREAM_SILENCE};
+use crate::wire::{self, submit_part::Part};
+
+impl Control for Client {
+    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
+        Box::pin(async move {
+            let head = Part::Head((&submission).into());
+            let pack = submission.pack.into_iter().flat_map(crate::pack::chunks).map(Part::Pack);
+            let parts = std::iter::once(head).chain(pack).map(|part| wire::SubmitPart { part: Some(part) });
+            let request = self.line.request(LONG_CALL_TIMEOUT, stream::iter(parts));
+            let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().submit(request)).await?;
+            answer.try_into().map_err(refuse_answer)
+        })
+    }
+
+    fn runs(&self) -> Reply<'_, Vec<RunView>> {
+        Box::pin(async move {
+            let request = self.line.request(CALL_TIMEOUT, wire::ListRunsRequest {});
+            let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_runs(request)).await?;
+            all(answer.runs).map_err(refuse_answer)
+        })
+    }
+
+    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            let request = self.line.request(CALL_TIMEOUT, reference(run));
+            let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_run(request)).await?;
+            answer.try_into().map_err(refuse_answer)
+        })
+    }
+
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+        let mut control = self.control.clone();
+        self.line.clone().feed(STREAM_SILENCE, async move { control.watch_run(reference(run)).await })
+    }
+
+    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            let request = self.line.request(LONG_CALL_TIMEOUT, (run, command).into());
+            let answer =
+                self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().command_run(request)).await?;
+            answer.try_into().map_err(refuse_answer)
+        })
+    }
+
+    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
+        Box::pin(async move {
+            let message = wire::RetryRequest { run: run.to_string(), causes: causes_to_wire(causes) };
+            let request = self.line.request(LONG_CALL_TIMEOUT, message);
+            let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().retry_run(request)).await?;
+            Ok(answer.count)
+        })
+    }
+
+    fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
+        let mut control = self.control.clone();
+        self.line.clone().feed(LONG_CALL_TIMEOUT, async move { control.export_run(reference(run)).await })
+    }
+
+    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
+        Box::pin(async move {
+            let request = self.line.request(CALL_TIMEOUT, wire::ListWorkersRequest {});
+            let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_workers(request)).await?;
+            all(answer.workers).map_err(refuse_answer)
+        })
+    }
+
+    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let request =
+                self.line.request(CALL_TIMEOUT, wire::WorkerReference { worker: worker.to_string() });
+            let wire::Done {} =
+                self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
+            Ok::<(), ServiceError>(())
+        })
+    }
+
+    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
+        Box::pin(async move {
+            let message = wire::DeadLettersRequest { run: run.to_string(), unit };
+            let request = self.line.request(CALL_TIMEOUT, message);
+            let mut control = self.control.clone();
+            let answer = self.line.answer(CALL_TIMEOUT, control.list_dead_letters(request)).await?;
+            all(answer.dead_letters).map_err(refuse_answer)
+        })
+    }
+
+    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
+        Box::pin(async move {
+            let message = wire::RequeueRequest { run: run.to_string(), units: units.to_vec() };
+            let request = self.line.request(LONG_CALL_TIMEOUT, message);
+            let mut control = self.control.clone();
+            let answer = self.line.answer(LONG_CALL_TIMEOUT, control.requeue_dead_letters(request)).await?;
+            Ok(answer.count)
+        })
+    }
+
+    fn check(&self) -> Reply<'_, Vec<String>> {
+        Box::pin(async move {
+            let request = self.line.request(LONG_CALL_TIMEOUT, wire::CheckRequest {});
+            let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().check(request)).await?;
+            Ok(answer.warnings)
+        })
+    }
+}
+
+fn reference(run: &RunId) -> wire::RunReference {
+    wire::RunReference { run: run.to_string() }
+}

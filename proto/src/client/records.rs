@@ -1,0 +1,294 @@
+//! Records on their way: all deliveries of a client share one stream of batches.
+//!
+//! A call to [`RecordLane::deliver`] cuts its records into batches, each with a number. The outcome of a batch carries
+//! its number and resolves the call that waits for it. When the stream breaks, all that wait get
+//! [`ErrorCode::Unavailable`] and the next call opens another stream; nothing is repeated here, because the caller
+//! keeps its records anyway until they are receipted.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::exchange::{Delivery, Receipt};
+use domain::{ErrorCode, ServiceError};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use tonic::codec::CompressionEncoding;
+
+use super::{Line, Wire};
+use crate::convert::{error_from_wire, every, receipts_from_wire, refuse_answer};
+use crate::limits::{BATCH_BYTES, BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT, RECORD_BYTES};
+use crate::wire::work_service_client::WorkServiceClient;
+use crate::wire::{self, batch_outcome::Outcome};
+
+/// The way of all records of a client.
+#[derive(Debug)]
+pub(super) struct RecordLane {
+    line: Line,
+    work: WorkServiceClient<Wire>,
+    /// A permit for each batch in flight, held until its outcome is known or its stream is gone.
+    in_flight: Arc<Semaphore>,
+    /// The stream in use. The lock is held while one is opened, so that only one is.
+    current: tokio::sync::Mutex<Option<Arc<OpenStream>>>,
+}
+
+impl RecordLane {
+    pub(super) fn new(line: Line, work: WorkServiceClient<Wire>, compress: bool) -> Self {
+        let work = if compress { work.send_compressed(CompressionEncoding::Gzip) } else { work };
+        let in_flight = Arc::new(Semaphore::new(BATCHES_IN_FLIGHT));
+        Self { line, work, in_flight, current: tokio::sync::Mutex::new(None) }
+    }
+
+    /// Stores records; see [`WorkExchange::deliver`](domain::exchange::WorkExchange::deliver).
+    pub(super) async fn deliver(&self, deliveries: Vec<Delivery>) -> Result<Vec<Receipt>, ServiceError> {
+        // A record that fits into no message would break the stream for all others, again and again.
+        let too_long = |delivery: &Delivery| size(delivery) > RECORD_BYTES;
+        let refusals: Vec<Option<Receipt>> =
+            deliveries.iter().map(|delivery| too_long(delivery).then(|| refusal(delivery))).collect();
+        let sendable: Vec<Delivery> = deliveries.into_iter().filter(|delivery| !too_long(delivery)).collect();
+
+        let batches = batches(sendable.iter().map(size));
+        let receipts: Vec<Receipt> = stream::iter(batches)
+            .map(|range| self.send(every(sendable[range].to_vec())))
+            .buffered(BATCHES_IN_FLIGHT)
+            .try_concat()
+            .await?;
+
+        let mut receipts = receipts.into_iter();
+        Ok(refusals.into_iter().filter_map(|refusal| refusal.or_else(|| receipts.next())).collect())
+    }
+
+    /// Sends one batch and waits for its outcome.
+    async fn send(&self, deliveries: Vec<wire::Delivery>) -> Result<Vec<Receipt>, ServiceError> {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.in_flight).acquire_owned().await.ok();
+        let stream = self.stream().await?;
+        let outcome = stream.send(deliveries, permit, &self.line);
+        match tokio::time::timeout(BATCH_TIMEOUT, outcome).await {
+            Ok(result) => result,
+            Err(_) => {
+                // Outcomes come in order: if this one does not come, none behind it does.
+                let error = self.line.silent(BATCH_TIMEOUT);
+                stream.waiting.close(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// The stream in use, or a new one.
+    async fn stream(&self) -> Result<Arc<OpenStream>, ServiceError> {
+        let mut current = self.current.lock().await;
+        if let Some(stream) = current.as_ref().filter(|stream| !stream.waiting.is_closed()) {
+            return Ok(Arc::clone(stream));
+        }
+        *current = None;
+        let (outgoing, batches) = mpsc::channel(BATCHES_IN_FLIGHT);
+        let mut work = self.work.clone();
+        // No deadline in the request: the stream lives as long as the connection.
+        let call = work.deliver_records(ReceiverStream::new(batches));
+        let outcomes = self.line.answer(CALL_TIMEOUT, call).await?;
+        let waiting = Arc::new(Waiting::default());
+        let reader = tokio::spawn(read(outcomes, Arc::clone(&waiting), self.line.clone())).abort_handle();
+        let stream = Arc::new(OpenStream { outgoing, waiting, reader });
+        *current = Some(Arc::clone(&stream));
+        Ok(stream)
+    }
+}
+
+/// A stream to the coordinator. When nobody uses it any more, its reader ends with it.
+#[derive(Debug)]
+struct OpenStream {
+    outgoing: mpsc::Sender<wire::DeliveryBatch>,
+    waiting: Arc<Waiting>,
+    reader: AbortHandle,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl OpenStream {
+    async fn send(
+        &self,
+        deliveries: Vec<wire::Delivery>,
+        permit: Option<OwnedSemaphorePermit>,
+        line: &Line,
+    ) -> Result<Vec<Receipt>, ServiceError> {
+        let lost = || ServiceError::new(ErrorCode::Unavailable, format!("the line to {} broke", line.peer));
+        // First a place in the channel, then the number: between the two nothing can fail or be cancelled, so every
+        // number that somebody waits for is sent.
+        let place = self.outgoing.reserve().await.map_err(|_| lost())?;
+        let (call, answer) = oneshot::channel();
+        let sequence =
+            self.waiting.enter(Call { records: deliveries.len(), answer: call, _permit: permit })?;
+        place.send(wire::DeliveryBatch { sequence, deliveries });
+        answer.await.unwrap_or_else(|_| Err(lost()))
+    }
+}
+
+/// A batch whose outcome is not known yet.
+#[derive(Debug)]
+struct Call {
+    records: usize,
+    answer: oneshot::Sender<Result<Vec<Receipt>, ServiceError>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The batches of one stream that wait for their outcome, by number.
+#[derive(Debug, Default)]
+struct Waiting(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    calls: BTreeMap<u64, Call>,
+    closed: Option<ServiceError>,
+}
+
+impl Waiting {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code that holds the lock can leave the state half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a batch; returns its number.
+    ///
+    /// # Errors
+    /// What the stream was closed with.
+    fn enter(&self, call: Call) -> Result<u64, ServiceError> {
+        let mut state = self.state();
+        if let Some(error) = &state.closed {
+            return Err(error.clone());
+        }
+        let sequence = state.next;
+        state.next += 1;
+        state.calls.insert(sequence, call);
+        Ok(sequence)
+    }
+
+    /// Takes out the batch of this number.
+    fn leave(&self, sequence: u64) -> Option<Call> {
+        self.state().calls.remove(&sequence)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state().closed.is_some()
+    }
+
+    /// Nothing comes any more: all that wait are told so, once.
+    fn close(&self, error: &ServiceError) {
+        let mut state = self.state();
+        state.closed.get_or_insert_with(|| error.clone());
+        for call in std::mem::take(&mut state.calls).into_values() {
+            // Who gave up waiting needs no answer.
+            let _ = call.answer.send(Err(error.clone()));
+        }
+    }
+}
+
+/// Hands outcomes to those who wait for them, until the stream ends.
+async fn read(mut outcomes: Streaming<wire::BatchOutcome>, waiting: Arc<Waiting>, line: Line) {
+    let error = loop {
+        match outcomes.message().await {
+            Ok(Some(outcome)) => {
+                let Some(call) = waiting.leave(outcome.sequence) else {
+                    let message =
+                        format!("{} answered batch {}, which was not sent", line.peer, outcome.sequence);
+                    break ServiceError::new(ErrorCode::Unavailable, message);
+                };
+                let _ = call.answer.send(receipts(outcome.outcome, call.records));
+            }
+            Ok(None) => {
+                let message = format!("{} ended the stream of records", line.peer);
+                break ServiceError::new(ErrorCode::Unavailable, message);
+            }
+            Err(status) => break line.error(&status),
+        }
+    };
+    waiting.close(&error);
+}
+
+fn receipts(outcome: Option<Outcome>, records: usize) -> Result<Vec<Receipt>, ServiceError> {
+    match outcome {
+        Some(Outcome::Receipts(receipts)) => receipts_from_wire(receipts, records).map_err(refuse_answer),
+        Some(Outcome::Error(error)) => Err(error_from_wire(error).unwrap_or_else(refuse_answer)),
+        None => Err(refuse_answer(crate::ConversionError::Missing { field: "BatchOutcome.outcome" })),
+    }
+}
+
+fn refusal(delivery: &Delivery) -> Receipt {
+    let (key, bytes) = (&delivery.key, delivery.json.len());
+    Receipt::Refused { reason: format!("the record of {key} has {bytes} bytes; the limit is {RECORD_BYTES}") }
+}
+
+/// Bytes of a delivery in a message, from above: its texts, and generous room for tags, lengths and numbers.
+fn size(delivery: &Delivery) -> usize {
+    const NUMBERS_AND_TAGS: usize = 64;
+    let key = &delivery.key;
+    NUMBERS_AND_TAGS
+        + delivery.run.as_str().len()
+        + key.model.as_str().len()
+        + key.task.as_str().len()
+        + delivery.json.len()
+}
+
+/// Cuts records of these sizes into batches of at most [`BATCH_BYTES`]; one that is longer travels alone.
+fn batches(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let mut bytes = 0;
+    for (i, size) in sizes.enumerate() {
+        match batches.last_mut() {
+            Some(batch) if bytes + size <= BATCH_BYTES => {
+                batch.end = i + 1;
+                bytes += size;
+            }
+            _ => {
+                batches.push(i..i + 1);
+                bytes = size;
+            }
+        }
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use prost::Message as _;
+
+    use super::*;
+
+    fn delivery(name: &str, bytes: usize) -> Delivery {
+        let key = domain::DialogueKey { model: name.into(), task: name.into(), iteration: u32::MAX };
+        let failure = Some(domain::FailureCause::Cancelled);
+        Delivery { run: name.into(), key, failure, json: "x".repeat(bytes).into() }
+    }
+
+    proptest! {
+        #[test]
+        fn batches_hold_every_record_once_and_keep_the_bound(
+            sizes in prop::collection::vec(prop_oneof![1..9_000_usize, 1..2 * BATCH_BYTES], 0..60)
+        ) {
+            let batches = batches(sizes.iter().copied());
+            let all: Vec<usize> = batches.iter().cloned().flatten().collect();
+            prop_assert_eq!(all, (0..sizes.len()).collect::<Vec<_>>());
+            for batch in &batches {
+                let bytes: usize = sizes[batch.clone()].iter().sum();
+                prop_assert!(bytes <= BATCH_BYTES || batch.len() == 1);
+            }
+        }
+
+        #[test]
+        fn the_size_is_never_below_what_is_sent(name in "[a-zü]{1,200}", bytes in 1..100_000_usize) {
+            let delivery = delivery(&name, bytes);
+            let estimate = size(&delivery);
+            let batch = wire::DeliveryBatch { sequence: u64::MAX, deliveries: vec![delivery.into()] };
+            prop_assert!(batch.encoded_len() <= estimate);
+        }
+    }
+}

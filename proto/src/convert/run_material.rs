@@ -1,0 +1,67 @@
+//! What a worker needs to know of a run.
+
+use domain::exchange::{RunMaterial, TaskUse};
+use domain::{RunId, TaskLabel};
+
+use super::{ConversionError, all, every, required};
+use crate::wire;
+
+const MODELS: &str = "RunMaterial.model_spec_json";
+
+impl From<TaskUse> for wire::TaskUse {
+    fn from(task: TaskUse) -> Self {
+        Self { label: task.label.to_string(), pack_label: task.pack_label.to_string() }
+    }
+}
+
+impl TryFrom<wire::TaskUse> for TaskUse {
+    type Error = ConversionError;
+
+    fn try_from(task: wire::TaskUse) -> Result<Self, ConversionError> {
+        Ok(Self {
+            label: TaskLabel::new(required("TaskUse.label", task.label)?),
+            pack_label: TaskLabel::new(required("TaskUse.pack_label", task.pack_label)?),
+        })
+    }
+}
+
+/// Fails where a model's settings cannot be written as JSON: a path that is no Unicode.
+impl TryFrom<RunMaterial> for wire::RunMaterial {
+    type Error = ConversionError;
+
+    fn try_from(material: RunMaterial) -> Result<Self, ConversionError> {
+        Ok(Self {
+            run: material.run.to_string(),
+            seed: material.seed,
+            pack_hash: material.pack_hash,
+            tasks: every(material.tasks),
+            model_spec_json: material
+                .models
+                .iter()
+                .map(serde_json::to_string)
+                .collect::<Result<_, _>>()
+                .map_err(|e| ConversionError::Unreadable { field: MODELS, reason: e.to_string() })?,
+            protected: material.protected,
+        })
+    }
+}
+
+impl TryFrom<wire::RunMaterial> for RunMaterial {
+    type Error = ConversionError;
+
+    fn try_from(material: wire::RunMaterial) -> Result<Self, ConversionError> {
+        Ok(Self {
+            run: RunId::new(required("RunMaterial.run", material.run)?),
+            seed: material.seed,
+            pack_hash: required("RunMaterial.pack_hash", material.pack_hash)?,
+            tasks: all(material.tasks)?,
+            models: material
+                .model_spec_json
+                .iter()
+                .map(|json| serde_json::from_str(json))
+                .collect::<Result<_, _>>()
+                .map_err(|e| ConversionError::Unreadable { field: MODELS, reason: e.to_string() })?,
+            protected: material.protected,
+        })
+    }
+}

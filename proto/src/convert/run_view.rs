@@ -1,0 +1,128 @@
+//! A run, its models and its cells as people see them.
+
+use domain::control::{CellView, ModelView, RunView};
+use domain::{FailureCause, ModelLabel, RunId, TaskLabel};
+
+use super::failure_cause::{cause_from_wire, cause_to_wire};
+use super::run_phase::{phase_from_wire, phase_to_wire};
+use super::time::{timestamp_from_wire, timestamp_to_wire};
+use super::{ConversionError, all, every, required};
+use crate::wire;
+
+impl From<RunView> for wire::RunView {
+    fn from(view: RunView) -> Self {
+        Self {
+            run: view.run.to_string(),
+            name: view.name,
+            phase: phase_to_wire(view.phase),
+            created_at: Some(timestamp_to_wire(view.created_at)),
+            generation: view.generation,
+            planned: view.planned,
+            scored: view.scored,
+            failed: view.failed,
+            failures: every(view.failures),
+            rate: view.rate,
+            eta_s: view.eta_s,
+            trouble: view.trouble,
+            models: every(view.models),
+            cells: every(view.cells),
+        }
+    }
+}
+
+impl TryFrom<wire::RunView> for RunView {
+    type Error = ConversionError;
+
+    fn try_from(view: wire::RunView) -> Result<Self, ConversionError> {
+        Ok(Self {
+            run: RunId::new(required("RunView.run", view.run)?),
+            name: view.name,
+            phase: phase_from_wire("RunView.phase", view.phase)?,
+            created_at: timestamp_from_wire("RunView.created_at", view.created_at)?,
+            generation: view.generation,
+            planned: view.planned,
+            scored: view.scored,
+            failed: view.failed,
+            failures: all(view.failures)?,
+            rate: view.rate,
+            eta_s: view.eta_s,
+            trouble: view.trouble,
+            models: all(view.models)?,
+            cells: all(view.cells)?,
+        })
+    }
+}
+
+impl From<(FailureCause, u64)> for wire::FailureCount {
+    fn from((cause, dialogues): (FailureCause, u64)) -> Self {
+        Self { cause: cause_to_wire(cause), dialogues }
+    }
+}
+
+impl TryFrom<wire::FailureCount> for (FailureCause, u64) {
+    type Error = ConversionError;
+
+    fn try_from(count: wire::FailureCount) -> Result<Self, ConversionError> {
+        Ok((cause_from_wire("FailureCount.cause", count.cause)?, count.dialogues))
+    }
+}
+
+impl From<ModelView> for wire::ModelView {
+    fn from(view: ModelView) -> Self {
+        Self {
+            model: view.model.to_string(),
+            planned: view.planned,
+            scored: view.scored,
+            failed: view.failed,
+            units_pending: view.units_pending,
+            units_leased: view.units_leased,
+            units_dead: view.units_dead,
+            workers: view.workers,
+            parked: view.parked,
+        }
+    }
+}
+
+impl TryFrom<wire::ModelView> for ModelView {
+    type Error = ConversionError;
+
+    fn try_from(view: wire::ModelView) -> Result<Self, ConversionError> {
+        Ok(Self {
+            model: ModelLabel::new(required("ModelView.model", view.model)?),
+            planned: view.planned,
+            scored: view.scored,
+            failed: view.failed,
+            units_pending: view.units_pending,
+            units_leased: view.units_leased,
+            units_dead: view.units_dead,
+            workers: view.workers,
+            parked: view.parked,
+        })
+    }
+}
+
+impl From<CellView> for wire::CellView {
+    fn from(view: CellView) -> Self {
+        Self {
+            task: view.task.to_string(),
+            model: view.model.to_string(),
+            scored: view.scored,
+            failed: view.failed,
+            mean: view.mean,
+        }
+    }
+}
+
+impl TryFrom<wire::CellView> for CellView {
+    type Error = ConversionError;
+
+    fn try_from(view: wire::CellView) -> Result<Self, ConversionError> {
+        Ok(Self {
+            task: TaskLabel::new(required("CellView.task", view.task)?),
+            model: ModelLabel::new(required("CellView.model", view.model)?),
+            scored: view.scored,
+            failed: view.failed,
+            mean: view.mean,
+        })
+    }
+}

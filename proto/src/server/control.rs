@@ -1,0 +1,183 @@
+//! The command line's calls.
+
+use std::sync::Arc;
+
+use domain::control::{Control, RunCommand, Submission};
+use domain::{ErrorCode, RunId, ServiceError, WorkerId};
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::answer;
+use super::closing::Closing;
+use super::feed::{Messages, messages, pump, until_cut, until_draining};
+use crate::convert::{causes_from_wire, configuration_from_wire, every, refuse_request, required};
+use crate::limits::ITEMS_AHEAD;
+use crate::pack::Assembly;
+use crate::status::{from_status, to_status};
+use crate::version;
+use crate::wire::control_service_server::ControlService;
+use crate::wire::{self, submit_part::Part};
+
+/// Answers people and their tools.
+pub(super) struct ControlHandlers {
+    pub control: Arc<dyn Control>,
+    pub closing: Closing,
+}
+
+/// A name in a request.
+fn run_id(field: &'static str, run: String) -> Result<RunId, ServiceError> {
+    required(field, run).map(RunId::new).map_err(refuse_request)
+}
+
+#[tonic::async_trait]
+impl ControlService for ControlHandlers {
+    async fn submit(
+        &self,
+        request: Request<Streaming<wire::SubmitPart>>,
+    ) -> Result<Response<wire::RunView>, Status> {
+        answer(&self.closing, async {
+            let submission = submission(request.into_inner()).await?;
+            self.control.submit(submission).await
+        })
+        .await
+    }
+
+    async fn list_runs(&self, _: Request<wire::ListRunsRequest>) -> Result<Response<wire::RunList>, Status> {
+        answer(&self.closing, async { Ok(wire::RunList { runs: every(self.control.runs().await?) }) }).await
+    }
+
+    async fn get_run(&self, request: Request<wire::RunReference>) -> Result<Response<wire::RunView>, Status> {
+        answer(&self.closing, async {
+            let run = run_id("RunReference.run", request.into_inner().run)?;
+            self.control.run(&run).await
+        })
+        .await
+    }
+
+    type WatchRunStream = Messages<wire::RunView>;
+
+    async fn watch_run(
+        &self,
+        request: Request<wire::RunReference>,
+    ) -> Result<Response<Messages<wire::RunView>>, Status> {
+        let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
+        let control = Arc::clone(&self.control);
+        // One view ahead: a slow watcher sees fewer of them, not older ones.
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(async move { pump(control.watch(&run), &sender).await });
+        Ok(version::answer(Box::pin(until_draining(messages(receiver), self.closing.clone()))))
+    }
+
+    async fn command_run(
+        &self,
+        request: Request<wire::CommandRequest>,
+    ) -> Result<Response<wire::RunView>, Status> {
+        answer(&self.closing, async {
+            let (run, command): (RunId, RunCommand) =
+                request.into_inner().try_into().map_err(refuse_request)?;
+            self.control.command(&run, command).await
+        })
+        .await
+    }
+
+    async fn retry_run(&self, request: Request<wire::RetryRequest>) -> Result<Response<wire::Count>, Status> {
+        answer(&self.closing, async {
+            let wire::RetryRequest { run, causes } = request.into_inner();
+            let run = run_id("RetryRequest.run", run)?;
+            let causes = causes_from_wire(&causes).map_err(refuse_request)?;
+            Ok(wire::Count { count: self.control.retry(&run, &causes).await? })
+        })
+        .await
+    }
+
+    type ExportRunStream = Messages<wire::ExportItem>;
+
+    async fn export_run(
+        &self,
+        request: Request<wire::RunReference>,
+    ) -> Result<Response<Messages<wire::ExportItem>>, Status> {
+        let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
+        let control = Arc::clone(&self.control);
+        let (sender, receiver) = mpsc::channel(ITEMS_AHEAD);
+        tokio::spawn(async move { pump(control.records(&run), &sender).await });
+        Ok(version::answer(Box::pin(until_cut(messages(receiver), self.closing.clone()))))
+    }
+
+    async fn list_workers(
+        &self,
+        _: Request<wire::ListWorkersRequest>,
+    ) -> Result<Response<wire::WorkerList>, Status> {
+        answer(&self.closing, async {
+            Ok(wire::WorkerList { workers: every(self.control.workers().await?) })
+        })
+        .await
+    }
+
+    async fn drain_worker(
+        &self,
+        request: Request<wire::WorkerReference>,
+    ) -> Result<Response<wire::Done>, Status> {
+        answer(&self.closing, async {
+            let worker =
+                required("WorkerReference.worker", request.into_inner().worker).map_err(refuse_request)?;
+            self.control.drain_worker(&WorkerId::new(worker)).await?;
+            Ok(wire::Done {})
+        })
+        .await
+    }
+
+    async fn list_dead_letters(
+        &self,
+        request: Request<wire::DeadLettersRequest>,
+    ) -> Result<Response<wire::DeadLetterList>, Status> {
+        answer(&self.closing, async {
+            let wire::DeadLettersRequest { run, unit } = request.into_inner();
+            let run = run_id("DeadLettersRequest.run", run)?;
+            Ok(wire::DeadLetterList { dead_letters: every(self.control.dead_letters(&run, unit).await?) })
+        })
+        .await
+    }
+
+    async fn requeue_dead_letters(
+        &self,
+        request: Request<wire::RequeueRequest>,
+    ) -> Result<Response<wire::Count>, Status> {
+        answer(&self.closing, async {
+            let wire::RequeueRequest { run, units } = request.into_inner();
+            let run = run_id("RequeueRequest.run", run)?;
+            Ok(wire::Count { count: self.control.requeue(&run, &units).await? })
+        })
+        .await
+    }
+
+    async fn check(&self, _: Request<wire::CheckRequest>) -> Result<Response<wire::CheckReport>, Status> {
+        answer(&self.closing, async { Ok(wire::CheckReport { warnings: self.control.check().await? }) }).await
+    }
+}
+
+/// Puts a submission together.
+async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission, ServiceError> {
+    let invalid = |message: &str| ServiceError::new(ErrorCode::Invalid, message);
+    let Some(Part::Head(head)) = next(&mut parts).await? else {
+        return Err(invalid("a submission begins with its head"));
+    };
+    let configuration = configuration_from_wire(&head).map_err(refuse_request)?;
+    let mut pack = head.with_pack.then(Assembly::default);
+    while let Some(part) = next(&mut parts).await? {
+        match (part, &mut pack) {
+            (Part::Pack(chunk), Some(pack)) => pack.push(&chunk)?,
+            (Part::Pack(_), None) => return Err(invalid("a pack follows a head that announces none")),
+            (Part::Head(_), _) => return Err(invalid("a submission has one head")),
+        }
+    }
+    Ok(Submission { configuration, pack: pack.map(Assembly::finish).transpose()? })
+}
+
+/// The next part; `None` at the end.
+async fn next(parts: &mut Streaming<wire::SubmitPart>) -> Result<Option<Part>, ServiceError> {
+    let Some(part) = parts.message().await.map_err(|status| from_status(&status, "the caller"))? else {
+        return Ok(None);
+    };
+    let missing = || ServiceError::new(ErrorCode::Invalid, "SubmitPart.part is missing");
+    part.part.ok_or_else(missing).map(Some)
+}

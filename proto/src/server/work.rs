@@ -1,0 +1,111 @@
+//! The worker's calls.
+
+use std::sync::Arc;
+
+use domain::RunId;
+use domain::WorkerId;
+use domain::exchange::{RateBudget, Registration, Report, WorkExchange};
+use futures::{StreamExt as _, stream};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::answer;
+use super::closing::Closing;
+use super::feed::{Messages, until_cut};
+use super::records::{Outcomes, outcomes};
+use crate::convert::{refuse_answer, refuse_request, required, wait_to_wire};
+use crate::limits::LONG_POLL;
+use crate::status::to_status;
+use crate::version;
+use crate::wire::{self, work_service_server::WorkService};
+
+/// Answers workers.
+pub(super) struct WorkHandlers {
+    pub exchange: Arc<dyn WorkExchange>,
+    pub closing: Closing,
+}
+
+#[tonic::async_trait]
+impl WorkService for WorkHandlers {
+    async fn register(
+        &self,
+        request: Request<wire::Registration>,
+    ) -> Result<Response<wire::Registered>, Status> {
+        answer(&self.closing, async {
+            let registration = Registration::try_from(request.into_inner()).map_err(refuse_request)?;
+            self.exchange.register(registration).await
+        })
+        .await
+    }
+
+    async fn exchange(&self, request: Request<wire::Report>) -> Result<Response<wire::Orders>, Status> {
+        answer(&self.closing, async {
+            let mut report = Report::try_from(request.into_inner()).map_err(refuse_request)?;
+            report.wait = report.wait.min(LONG_POLL);
+            self.exchange.exchange(report).await
+        })
+        .await
+    }
+
+    type DeliverRecordsStream = Outcomes;
+
+    async fn deliver_records(
+        &self,
+        request: Request<Streaming<wire::DeliveryBatch>>,
+    ) -> Result<Response<Outcomes>, Status> {
+        let batches = request.into_inner();
+        Ok(version::answer(outcomes(Arc::clone(&self.exchange), batches, self.closing.clone())))
+    }
+
+    async fn get_run_material(
+        &self,
+        request: Request<wire::RunReference>,
+    ) -> Result<Response<wire::RunMaterial>, Status> {
+        answer(&self.closing, async {
+            let run = required("RunReference.run", request.into_inner().run).map_err(refuse_request)?;
+            let material = self.exchange.run_material(&RunId::new(run)).await?;
+            wire::RunMaterial::try_from(material).map_err(refuse_answer)
+        })
+        .await
+    }
+
+    type FetchPackStream = Messages<wire::PackChunk>;
+
+    async fn fetch_pack(
+        &self,
+        request: Request<wire::PackReference>,
+    ) -> Result<Response<Messages<wire::PackChunk>>, Status> {
+        let hash = required("PackReference.hash", request.into_inner().hash)
+            .map_err(|e| to_status(refuse_request(e)))?;
+        let pack = tokio::select! {
+            pack = self.exchange.pack(&hash) => pack.map_err(to_status)?,
+            () = self.closing.cut() => return Err(to_status(super::closing::leaving())),
+        };
+        let chunks = stream::iter(crate::pack::chunks(pack)).map(Ok);
+        Ok(version::answer(Box::pin(until_cut(chunks, self.closing.clone()))))
+    }
+
+    async fn take_rate(
+        &self,
+        request: Request<wire::RateRequest>,
+    ) -> Result<Response<wire::RateAnswer>, Status> {
+        answer(&self.closing, async {
+            let (budget, permits): (RateBudget, u32) =
+                request.into_inner().try_into().map_err(refuse_request)?;
+            self.exchange.take_rate(&budget, permits).await.map(wait_to_wire)
+        })
+        .await
+    }
+
+    async fn deregister(
+        &self,
+        request: Request<wire::WorkerReference>,
+    ) -> Result<Response<wire::Done>, Status> {
+        answer(&self.closing, async {
+            let worker =
+                required("WorkerReference.worker", request.into_inner().worker).map_err(refuse_request)?;
+            self.exchange.deregister(&WorkerId::new(worker)).await?;
+            Ok(wire::Done {})
+        })
+        .await
+    }
+}

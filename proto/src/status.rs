@@ -1,0 +1,140 @@
+//! Errors of calls: [`ErrorCode`] to gRPC status and back, closed.
+//!
+//! The code travels by name in the metadata key [`KEY`], because gRPC's own codes are fewer and are also used by
+//! everything between the two sides. They are set to the nearest, for tools that know only them.
+
+use std::error::Error as _;
+
+use domain::{ErrorCode, ServiceError};
+use tonic::metadata::{MetadataMap, MetadataValue};
+use tonic::{Code, Status};
+
+use crate::limits::ERROR_TEXT_BYTES;
+
+/// Metadata key of an error's code.
+const KEY: &str = "kgfleet-error-code";
+
+/// The name of a code on the wire, and gRPC's nearest code.
+fn on_the_wire(code: ErrorCode) -> (&'static str, Code) {
+    match code {
+        ErrorCode::Invalid => ("invalid", Code::InvalidArgument),
+        ErrorCode::NotFound => ("not_found", Code::NotFound),
+        ErrorCode::Conflict => ("conflict", Code::FailedPrecondition),
+        ErrorCode::Incompatible => ("incompatible", Code::FailedPrecondition),
+        ErrorCode::Denied => ("denied", Code::PermissionDenied),
+        ErrorCode::Full => ("full", Code::ResourceExhausted),
+        ErrorCode::Unavailable => ("unavailable", Code::Unavailable),
+        ErrorCode::Internal => ("internal", Code::Internal),
+    }
+}
+
+/// An error as the answer to a call. A text longer than [`ERROR_TEXT_BYTES`] is cut.
+pub(crate) fn to_status(error: ServiceError) -> Status {
+    let (name, code) = on_the_wire(error.code);
+    let mut metadata = MetadataMap::new();
+    metadata.insert(KEY, MetadataValue::from_static(name));
+    Status::with_metadata(code, shortened(error.message), metadata)
+}
+
+/// The error behind a failed call to `peer`.
+///
+/// Without a code of ours something between the two sides spoke. Only what repetition cannot mend is told apart;
+/// everything else is [`ErrorCode::Unavailable`], above all calls that were cancelled or took too long: they may
+/// have been carried out.
+pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
+    let name = status.metadata().get(KEY).and_then(|name| name.to_str().ok());
+    let known = name.and_then(|name| ErrorCode::ALL.into_iter().find(|code| on_the_wire(*code).0 == name));
+    if let Some(code) = known {
+        return ServiceError::new(code, status.message());
+    }
+    let code = match status.code() {
+        Code::Unimplemented => ErrorCode::Incompatible,
+        Code::Unauthenticated | Code::PermissionDenied => ErrorCode::Denied,
+        // What tonic says of a message that is longer than the limit, or no message.
+        Code::OutOfRange | Code::InvalidArgument => ErrorCode::Invalid,
+        _ => ErrorCode::Unavailable,
+    };
+    let advice = match code {
+        ErrorCode::Incompatible => "; it does not know this call: it is older, or not a kgfleet coordinator",
+        _ => "",
+    };
+    ServiceError::new(code, format!("no answer from {peer}: {}{advice}", with_sources(status)))
+}
+
+/// The text of a status and of everything that led to it, said once each.
+fn with_sources(status: &Status) -> String {
+    let mut text = match status.message() {
+        "" => status.code().description().to_owned(),
+        message => message.to_owned(),
+    };
+    let mut source = status.source();
+    while let Some(error) = source {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > ERROR_TEXT_BYTES {
+        let mark = " …";
+        let end = (0..=ERROR_TEXT_BYTES - mark.len()).rev().find(|&i| message.is_char_boundary(i));
+        message.truncate(end.unwrap_or(0));
+        message.push_str(mark);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_comes_back_as_itself() {
+        for code in ErrorCode::ALL {
+            let error = ServiceError::new(code, format!("run `a` is gone: ü\n{code:?}"));
+            assert_eq!(from_status(&to_status(error.clone()), "there"), error);
+        }
+    }
+
+    #[test]
+    fn codes_of_the_transport_become_codes_of_ours() {
+        for (code, expected) in [
+            (Code::Cancelled, ErrorCode::Unavailable),
+            (Code::Unknown, ErrorCode::Unavailable),
+            (Code::InvalidArgument, ErrorCode::Invalid),
+            (Code::DeadlineExceeded, ErrorCode::Unavailable),
+            (Code::NotFound, ErrorCode::Unavailable),
+            (Code::AlreadyExists, ErrorCode::Unavailable),
+            (Code::PermissionDenied, ErrorCode::Denied),
+            (Code::ResourceExhausted, ErrorCode::Unavailable),
+            (Code::FailedPrecondition, ErrorCode::Unavailable),
+            (Code::Aborted, ErrorCode::Unavailable),
+            (Code::OutOfRange, ErrorCode::Invalid),
+            (Code::Unimplemented, ErrorCode::Incompatible),
+            (Code::Internal, ErrorCode::Unavailable),
+            (Code::Unavailable, ErrorCode::Unavailable),
+            (Code::DataLoss, ErrorCode::Unavailable),
+            (Code::Unauthenticated, ErrorCode::Denied),
+        ] {
+            assert_eq!(from_status(&Status::new(code, "x"), "there").code, expected, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_of_the_future_is_unavailable() {
+        let mut status = Status::new(Code::NotFound, "x");
+        status.metadata_mut().insert(KEY, MetadataValue::from_static("haunted"));
+        assert_eq!(from_status(&status, "there").code, ErrorCode::Unavailable);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_two_characters() {
+        let status = to_status(ServiceError::new(ErrorCode::Full, "ü".repeat(ERROR_TEXT_BYTES)));
+        assert!(status.message().len() <= ERROR_TEXT_BYTES);
+        assert!(status.message().ends_with("ü …"));
+    }
+}
