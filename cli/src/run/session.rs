@@ -12,7 +12,7 @@ use domain::{FailureCause, RunId};
 use jiff::Timestamp;
 use models::{HttpClient, RetryPolicy, install_crypto};
 use packs::Pack;
-use results::log::{CommitQueue, LogItem, LogOptions, LogReader, LogWriter, WinnerIndex};
+use results::log::{CommitPolicy, CommitQueue, LogItem, LogOptions, LogReader, LogWriter, WinnerIndex};
 use results::manifest::{MANIFEST_VERSION, PackUse, hash};
 use results::run_dir::RunLock;
 use results::{RunDir, RunManifest};
@@ -230,7 +230,7 @@ impl Session {
         }
         let (stopper, stop) = stop::channel();
         stop::on_signals(stopper.clone())?;
-        let (log, log_thread) = CommitQueue::start(writer)?;
+        let (log, log_thread) = CommitQueue::start(writer, CommitPolicy::DISK)?;
         let committer = Committer { log, ticket: Arc::new(AtomicU64::new(next_ticket)) };
         let mut progress = Progress::new(total, done);
         let outcome = dispatch::run(

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use results::llmkgbench::discover;
-use results::log::{CommitQueue, LogCipher, LogEntry, LogOptions, LogReader, LogWriter};
+use results::log::{CommitPolicy, CommitQueue, LogCipher, LogEntry, LogOptions, LogReader, LogWriter};
 use serde_json::json;
 
 /// Entries of one measurement.
@@ -76,7 +76,7 @@ fn commit(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let folder = tempfile::tempdir().unwrap();
                 let (writer, _) = LogWriter::open(folder.path(), options()).unwrap();
-                let (queue, thread) = CommitQueue::start(writer).unwrap();
+                let (queue, thread) = CommitQueue::start(writer, CommitPolicy::DISK).unwrap();
                 runtime.block_on(commit_all(&entries, &queue));
                 drop(queue);
                 thread.join();

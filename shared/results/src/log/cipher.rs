@@ -10,6 +10,8 @@ use std::fmt;
 use chacha20poly1305::aead::{AeadCore, AeadInPlace, KeyInit, OsRng};
 use chacha20poly1305::{Key, Tag, XChaCha20Poly1305, XNonce};
 
+use super::segment_id::SegmentId;
+
 /// Length of a key in bytes.
 pub const KEY_BYTES: usize = 32;
 
@@ -25,8 +27,8 @@ pub const OVERHEAD_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 /// Where a frame lies: the context that encryption binds it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the segment.
-    pub segment: u32,
+    /// The segment.
+    pub segment: SegmentId,
     /// Start of the frame in the segment, in bytes.
     pub offset: u64,
 }

@@ -1,29 +1,52 @@
 //! The asynchronous front of a log: many callers, one sync for all who wait.
 //!
 //! A thread of its own writes and syncs, so that no async thread ever blocks on the disk. While it syncs one
-//! group, the next one gathers in the bounded channel: the slower the disk, the larger the groups. On a fast disk a
+//! group, the next one gathers in the bounded queue: the slower the disk, the larger the groups. On a fast disk a
 //! short pause between syncs does the same.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::envelope::LogEntry;
+use super::envelope::{self, LogEntry};
 use super::error::LogError;
 use super::writer::{LogWriter, SegmentFile};
 
-/// Entries waiting for the writer; callers beyond that wait for room.
-pub const QUEUE_ENTRIES: usize = 1024;
+/// Batches waiting for the writer; callers beyond that wait for room.
+pub const QUEUE_BATCHES: usize = 1024;
 
-/// Entries of one group at most, so that the first caller of a group does not wait for ever more of them.
-pub const GROUP_ENTRIES: usize = 1024;
+/// Kibibytes of JSON waiting for the writer or being written; callers beyond that wait for room. A larger batch waits until
+/// it is alone.
+pub const QUEUE_KIB: u32 = 32 << 10;
 
-/// Time from the end of one sync to the next group at least. On a fast disk groups would otherwise hold an entry or
-/// two, and the syncs, each with a system call to the device and a frame of its own, would cost more than
-/// everything else about an entry. An entry after a quiet moment does not wait.
-const SYNC_PAUSE: Duration = Duration::from_millis(5);
+/// The longest sleep before the thread looks whether a group is full.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// How entries are gathered into groups, each of which is synced once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitPolicy {
+    /// Time from the end of one sync to the next group at least. An entry after a quiet moment does not wait.
+    pub pause: Duration,
+    /// A group with this many entries waits no longer, so that its first caller does not wait for ever more of them.
+    pub group_entries: usize,
+    /// A group with this many bytes of JSON waits no longer.
+    pub group_bytes: usize,
+}
+
+impl CommitPolicy {
+    /// For a disk. Without the pause, groups on a fast one would hold an entry or two, and the syncs, each with a system
+    /// call to the device and a frame of its own, would cost more than everything else about an entry.
+    pub const DISK: Self =
+        Self { pause: Duration::from_millis(5), group_entries: 1024, group_bytes: 4 << 20 };
+
+    /// For a store where every sync makes an object and takes a round trip. Objects cost money by the piece, and readers
+    /// time for each: a few per minute and writer.
+    pub const OBJECTS: Self =
+        Self { pause: Duration::from_secs(2), group_entries: 16 << 10, group_bytes: 16 << 20 };
+}
 
 /// Why an entry is not durable. Every caller of a group gets the same error, hence the [`Arc`].
 #[derive(Clone, Debug, thiserror::Error)]
@@ -37,25 +60,36 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// Whether the same entry may be committed later: there was no room on the disk.
+    /// Whether there was no room on the disk. The same entry may be committed later.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Log(error) if matches!(**error, LogError::DiskFull { .. }))
     }
+
+    /// Whether the same entry may be committed later, to the same log.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Log(error) if matches!(**error, LogError::DiskFull { .. } | LogError::Unavailable { .. }))
+    }
 }
 
+/// Records that one caller waits for, as JSON, each with its ticket.
 struct Waiting {
-    entry: LogEntry,
+    records: Vec<(u64, Arc<str>)>,
+    bytes: usize,
     ack: oneshot::Sender<Result<(), CommitError>>,
+    /// Given back when the caller is answered.
+    _room: OwnedSemaphorePermit,
 }
 
 /// A handle to the writer's thread; clones share it. The thread ends when the last handle is dropped and all
 /// waiting entries are written.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CommitQueue {
     waiting: mpsc::Sender<Waiting>,
+    room: Arc<Semaphore>,
 }
 
 /// Waits for the writer's thread to end.
+#[derive(Debug)]
 pub struct CommitThread(JoinHandle<()>);
 
 impl CommitThread {
@@ -71,36 +105,94 @@ impl CommitQueue {
     /// Starts the writer's thread.
     pub fn start<F: SegmentFile + Send + 'static>(
         writer: LogWriter<F>,
+        policy: CommitPolicy,
     ) -> std::io::Result<(Self, CommitThread)> {
-        let (sender, receiver) = mpsc::channel(QUEUE_ENTRIES);
-        let thread =
-            std::thread::Builder::new().name("record-log".into()).spawn(move || write(writer, receiver))?;
-        Ok((Self { waiting: sender }, CommitThread(thread)))
+        let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
+        let thread = std::thread::Builder::new()
+            .name("record-log".into())
+            .spawn(move || write(writer, receiver, policy))?;
+        let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
+        Ok((Self { waiting: sender, room }, CommitThread(thread)))
     }
 
     /// Returns when the entry is durable. Dropping the future before leaves open whether it will be.
     pub async fn commit(&self, entry: LogEntry) -> Result<(), CommitError> {
+        let json = serde_json::to_string(&entry.record)
+            .map_err(|source| Arc::new(LogError::Encode { key: entry.record.key.to_string(), source }))?;
+        self.commit_batch(vec![(entry.ticket, json.into())]).await
+    }
+
+    /// Returns when all of these records, each with its ticket, are durable. They are JSON as `serde_json` writes it; that
+    /// they are records is for the caller to know: [`RecordHead::parse`](super::RecordHead::parse). Dropping the future
+    /// before leaves open whether they will be.
+    ///
+    /// # Errors
+    /// One record that cannot stand in the log refuses the whole batch before any of it is written. After any other
+    /// error some records of the batch may be in the log.
+    pub async fn commit_batch(&self, records: Vec<(u64, Arc<str>)>) -> Result<(), CommitError> {
+        for (_, record) in &records {
+            envelope::check_raw(record).map_err(Arc::new)?;
+        }
+        let bytes = records.iter().map(|(_, record)| record.len()).sum::<usize>();
+        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).saturating_add(1).min(QUEUE_KIB);
+        let room = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| CommitError::Closed)?;
         let (ack, acknowledged) = oneshot::channel();
-        self.waiting.send(Waiting { entry, ack }).await.map_err(|_| CommitError::Closed)?;
+        let waiting = Waiting { records, bytes, ack, _room: room };
+        self.waiting.send(waiting).await.map_err(|_| CommitError::Closed)?;
         acknowledged.await.map_err(|_| CommitError::Closed)?
     }
 }
 
-fn write<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<Waiting>) {
-    let mut group = Vec::with_capacity(GROUP_ENTRIES);
-    let mut synced: Option<Instant> = None;
-    while waiting.blocking_recv_many(&mut group, GROUP_ENTRIES) > 0 {
-        let pause = synced.and_then(|synced| SYNC_PAUSE.checked_sub(synced.elapsed()));
-        if let Some(pause) = pause.filter(|_| group.len() < GROUP_ENTRIES) {
-            std::thread::sleep(pause);
-            while group.len() < GROUP_ENTRIES
-                && let Ok(more) = waiting.try_recv()
-            {
-                group.push(more);
+/// What is written with one sync.
+#[derive(Default)]
+struct Group {
+    callers: Vec<Waiting>,
+    entries: usize,
+    bytes: usize,
+}
+
+impl Group {
+    fn push(&mut self, caller: Waiting) {
+        self.entries += caller.records.len();
+        self.bytes += caller.bytes;
+        self.callers.push(caller);
+    }
+
+    fn is_full(&self, policy: &CommitPolicy) -> bool {
+        self.entries >= policy.group_entries || self.bytes >= policy.group_bytes
+    }
+
+    /// Takes what waits, until the group is full. Whether more may come.
+    fn take_waiting(&mut self, waiting: &mut mpsc::Receiver<Waiting>, policy: &CommitPolicy) -> bool {
+        while !self.is_full(policy) {
+            match waiting.try_recv() {
+                Ok(caller) => self.push(caller),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
             }
         }
-        let result = write_group(&mut writer, &mut group).map_err(|error| CommitError::Log(Arc::new(error)));
-        for caller in group.drain(..) {
+        false
+    }
+}
+
+fn write<F: SegmentFile>(
+    mut writer: LogWriter<F>,
+    mut waiting: mpsc::Receiver<Waiting>,
+    policy: CommitPolicy,
+) {
+    let mut synced: Option<Instant> = None;
+    while let Some(first) = waiting.blocking_recv() {
+        let mut group = Group::default();
+        group.push(first);
+        let mut may_grow = group.take_waiting(&mut waiting, &policy);
+        while may_grow
+            && let Some(pause) = synced.and_then(|synced| policy.pause.checked_sub(synced.elapsed()))
+        {
+            std::thread::sleep(pause.min(SLICE));
+            may_grow = group.take_waiting(&mut waiting, &policy);
+        }
+        let result = write_group(&mut writer, &group).map_err(|error| CommitError::Log(Arc::new(error)));
+        for caller in group.callers {
             // A caller that no longer listens has nothing to be told.
             let _ = caller.ack.send(result.clone());
         }
@@ -108,26 +200,10 @@ fn write<F: SegmentFile>(mut writer: LogWriter<F>, mut waiting: mpsc::Receiver<W
     }
 }
 
-/// Appends and commits. Callers whose own entry is at fault are answered and taken out of the group; what is
-/// returned concerns all who stay in it.
-fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &mut Vec<Waiting>) -> Result<(), LogError> {
-    let mut failure = None;
-    for caller in std::mem::replace(group, Vec::with_capacity(GROUP_ENTRIES)) {
-        // After a failure the group is gone from the log: the rest of it must not start another one.
-        let appended = if failure.is_none() { writer.append(&caller.entry) } else { Ok(()) };
-        match appended {
-            Ok(()) => group.push(caller),
-            Err(error @ (LogError::EntryTooLong { .. } | LogError::Encode { .. })) => {
-                let _ = caller.ack.send(Err(CommitError::Log(Arc::new(error))));
-            }
-            Err(error) => {
-                failure = Some(error);
-                group.push(caller);
-            }
-        }
+/// Appends and commits. After an error the group is gone from the log: the rest of it must not start another one.
+fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &Group) -> Result<(), LogError> {
+    for (ticket, record) in group.callers.iter().flat_map(|caller| &caller.records) {
+        writer.append_checked(*ticket, record)?;
     }
-    match failure {
-        Some(error) => Err(error),
-        None => writer.commit().map(|_| ()),
-    }
+    writer.commit().map(|_| ())
 }

@@ -1,11 +1,29 @@
-//! One line of the log.
+//! One line of the log: `{"v":1,"ticket":7,"record":{…}}`.
+
+use std::borrow::Cow;
+use std::io::Write;
 
 use domain::Record;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::LogError;
+use super::frame::MAX_ENTRY_BYTES;
+use super::head::RecordHead;
 
 /// Major version that is written, and the newest that is read. It rises when a reader of before would
 /// misunderstand what is written now; a new optional field is no such case.
 pub const FORMAT_VERSION: u32 = 1;
+
+/// What every line of [`FORMAT_VERSION`] that this program writes begins with; the ticket follows.
+const BEGIN: &str = "{\"v\":1,\"ticket\":";
+
+/// What stands between ticket and record.
+const MIDDLE: &str = ",\"record\":";
+
+/// What ends the line.
+const END: &str = "}\n";
 
 /// A record with its place in the order of commits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +33,17 @@ pub struct LogEntry {
     pub ticket: u64,
     /// The outcome of one attempt at a dialogue.
     pub record: Record,
+}
+
+/// A line taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed<'a, R> {
+    /// Commit ticket.
+    pub ticket: u64,
+    /// What was asked for of the record.
+    pub record: R,
+    /// The whole record as JSON, as it was appended.
+    pub json: Cow<'a, str>,
 }
 
 /// Why a line is no entry.
@@ -28,39 +57,104 @@ pub enum EnvelopeError {
     Newer(u32),
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
-    v: u32,
-    ticket: u64,
-    record: &'a Record,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    v: u32,
-}
-
-/// Appends the entry as one line, line feed included. JSON escapes line feeds, so none can be inside.
+/// Appends the entry as one line, line feed included.
 pub fn encode(entry: &LogEntry, line: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    let written = Written { v: FORMAT_VERSION, ticket: entry.ticket, record: &entry.record };
-    serde_json::to_writer(&mut *line, &written)?;
-    line.push(b'\n');
+    begin(entry.ticket, line);
+    // JSON escapes line feeds, so none can be inside.
+    serde_json::to_writer(&mut *line, &entry.record)?;
+    line.extend_from_slice(END.as_bytes());
     Ok(())
 }
 
-/// Reads one line; unknown fields are ignored.
-pub fn decode(line: &[u8]) -> Result<LogEntry, EnvelopeError> {
-    // The version comes first in every line, so reading it alone costs little; a line that parses as ours is
-    // ours, unless it says otherwise.
-    let version: Version = serde_json::from_slice(line)?;
-    if version.v > FORMAT_VERSION {
-        return Err(EnvelopeError::Newer(version.v));
+/// Appends a record that is JSON already as one line: the same that [`encode`] makes of the record when the JSON is what
+/// `serde_json` makes of it. [Check](check_raw) it before.
+pub fn encode_raw(ticket: u64, record: &str, line: &mut Vec<u8>) {
+    line.reserve(BEGIN.len() + 20 + MIDDLE.len() + record.len() + END.len());
+    begin(ticket, line);
+    line.extend_from_slice(record.as_bytes());
+    line.extend_from_slice(END.as_bytes());
+}
+
+fn begin(ticket: u64, line: &mut Vec<u8>) {
+    line.extend_from_slice(BEGIN.as_bytes());
+    // Writing to memory does not fail.
+    let _ = write!(line, "{ticket}{MIDDLE}");
+}
+
+/// Whether a record that came as JSON can stand in a line: an object without line feeds and other control characters, not
+/// too long. That it is a record, and one object only, is for the caller to know, by [`RecordHead::parse`].
+pub fn check_raw(record: &str) -> Result<(), LogError> {
+    // JSON itself allows control characters only between tokens, where nobody needs them.
+    let control = record.bytes().any(|byte| byte < 0x20);
+    if control || !record.starts_with('{') || !record.ends_with('}') {
+        return Err(LogError::NotALine { key: key_of(record) });
     }
-    Ok(serde_json::from_slice(line)?)
+    if record.len() > MAX_ENTRY_BYTES {
+        let (key, bytes) = (key_of(record), record.len());
+        return Err(LogError::EntryTooLong { key, bytes, limit: MAX_ENTRY_BYTES });
+    }
+    Ok(())
+}
+
+/// For messages.
+fn key_of(record: &str) -> String {
+    RecordHead::parse(record).map_or_else(|_| "an unknown dialogue".to_owned(), |head| head.key.to_string())
+}
+
+/// Reads one line as an entry; unknown fields are ignored.
+pub fn decode(line: &[u8]) -> Result<LogEntry, EnvelopeError> {
+    parse(line).map(|Parsed { ticket, record, .. }| LogEntry { ticket, record })
+}
+
+/// Reads one line: all of the record or a part of it, and its JSON. `R` is `Record`, [`RecordHead`], or
+/// [`IgnoredAny`](serde::de::IgnoredAny) for the JSON alone.
+pub fn parse<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, EnvelopeError> {
+    match parse_ours(line) {
+        Some(parsed) => Ok(parsed?),
+        None => parse_any(line),
+    }
+}
+
+/// A line whose fields are those that this program writes, in its order: one pass over it. `None`: another one.
+fn parse_ours<R: DeserializeOwned>(line: &[u8]) -> Option<Result<Parsed<'_, R>, serde_json::Error>> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (ticket, rest) = text.strip_prefix(BEGIN)?.split_once(MIDDLE)?;
+    let ticket = ticket.parse().ok()?;
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<R>();
+    let record = match values.next()? {
+        Ok(record) => record,
+        Err(error) => return Some(Err(error)),
+    };
+    let (json, end) = rest.split_at(values.byte_offset());
+    (end.trim_end() == "}").then_some(Ok(Parsed { ticket, record, json: Cow::Borrowed(json) }))
+}
+
+/// A line of any order of fields, or of another version.
+fn parse_any<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, EnvelopeError> {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u32,
+    }
+    #[derive(Deserialize)]
+    struct Line {
+        ticket: u64,
+        record: Value,
+    }
+    // The version alone first: what a newer one means by its fields is not known here.
+    let Version { v } = serde_json::from_slice(line)?;
+    if v > FORMAT_VERSION {
+        return Err(EnvelopeError::Newer(v));
+    }
+    let Line { ticket, record } = serde_json::from_slice(line)?;
+    let json = Cow::Owned(record.to_string());
+    Ok(Parsed { ticket, record: serde_json::from_value(record)?, json })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
     use super::*;
     use crate::testing;
 
@@ -72,13 +166,54 @@ mod tests {
         assert!(line.starts_with(b"{\"v\":1,\"ticket\":7,"));
         assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
         assert_eq!(decode(&line).unwrap(), entry);
-        let future = String::from_utf8(line).unwrap().replace("\"ticket\"", "\"hue\":[1],\"ticket\"");
-        assert_eq!(decode(future.as_bytes()).unwrap(), entry);
+        let text = String::from_utf8(line).unwrap();
+        let json = serde_json::to_string(&entry.record).unwrap();
+        for future in [
+            text.replace("\"ticket\"", "\"hue\":[1],\"ticket\""),
+            text.replace("}\n", ",\"hue\":{\"record\":{}}}\n"),
+            text.replace("{\"v\":1,", "{ \"v\": 1, "),
+        ] {
+            assert_eq!(decode(future.as_bytes()).unwrap(), entry);
+            assert_eq!(parse::<IgnoredAny>(future.as_bytes()).unwrap().json, json);
+        }
     }
 
     #[test]
     fn a_newer_major_version_is_refused_whatever_it_holds() {
         assert!(matches!(decode(b"{\"v\":2,\"blob\":\"x\"}"), Err(EnvelopeError::Newer(2))));
         assert!(matches!(decode(b"{\"v\":1,\"blob\":\"x\"}"), Err(EnvelopeError::Json(_))));
+        assert!(matches!(decode(b"{\"v\":1,\"ticket\":1,\"record\":\xff}"), Err(EnvelopeError::Json(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_the_same_whether_a_record_or_its_json_was_given(
+            ticket: u64, iteration: u32, scored: bool, model in ".*", answer in ".*",
+        ) {
+            let mut entry = testing::entry(ticket, &model, iteration, scored);
+            entry.record.rounds[0].answer.text = answer;
+            let json = serde_json::to_string(&entry.record).unwrap();
+            let (mut whole, mut raw) = (Vec::new(), Vec::new());
+            encode(&entry, &mut whole).unwrap();
+            check_raw(&json).unwrap();
+            encode_raw(ticket, &json, &mut raw);
+            prop_assert_eq!(&whole, &raw);
+            let parsed = parse::<RecordHead>(&raw).unwrap();
+            prop_assert_eq!(parsed.ticket, ticket);
+            prop_assert_eq!(parsed.record, RecordHead::of(&entry.record));
+            prop_assert_eq!(parsed.json, json);
+        }
+    }
+
+    #[test]
+    fn what_would_break_the_lines_is_refused_by_name() {
+        let json = serde_json::to_string(&testing::entry(1, "m", 4, true).record).unwrap();
+        for broken in [format!("{json}\n"), json.replace("\":", "\":\r\n"), json.replace("\":", "\":\t")] {
+            let error = check_raw(&broken).unwrap_err().to_string();
+            assert!(error.contains("m/RdfFriendCount-turtle-1/4"), "{error}");
+        }
+        for broken in ["", "[]", "1", "{", " {}"] {
+            assert!(matches!(check_raw(broken), Err(LogError::NotALine { .. })), "{broken}");
+        }
     }
 }

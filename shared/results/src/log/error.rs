@@ -42,6 +42,27 @@ pub enum LogError {
         /// The limit.
         limit: usize,
     },
+    /// A record that came as JSON and cannot stand in a line of the log.
+    #[error("the record of {key} is no JSON object without line feeds and other control characters")]
+    NotALine {
+        /// The dialogue.
+        key: String,
+    },
+    /// The store cannot be reached now. What was appended since the last acknowledgement may be stored or not, is kept, and
+    /// is tried again before anything else; the same entries may be appended again.
+    #[error("{}: cannot be stored now: {message}", path.display())]
+    Unavailable {
+        /// The segment.
+        path: PathBuf,
+        /// What the store said.
+        message: String,
+    },
+    /// Another writer has segments under this writer's number: draw another one.
+    #[error("{}: the segment exists already", path.display())]
+    Taken {
+        /// The segment.
+        path: PathBuf,
+    },
     /// A record that cannot be put into JSON.
     #[error("the record of {key} cannot be written as JSON: {source}")]
     Encode {

@@ -12,11 +12,13 @@
 //!
 //! The header has a checksum of its own, so that a damaged length is never followed. Checksums are of what lies on disk:
 //! whether a frame is intact can be told without the key. Encryption binds a frame to bytes 0..20 of its header, to its
-//! segment's number (32 bits) and to its offset (64 bits), in this order.
+//! segment's number (32 bits), to its offset (64 bits) and, unless that is 0, to its writer's number (32 bits), in this
+//! order.
 
 use std::io::{self, Read};
 
 use super::cipher::{LogCipher, OVERHEAD_BYTES, Place};
+use super::segment_id::WriterId;
 
 /// First bytes of every frame. Like PNG's, they show when a transfer changed line ends or lost the high bit.
 pub const MAGIC: [u8; 8] = *b"\x89KGF\r\n\x1a\n";
@@ -93,12 +95,15 @@ impl Header {
     }
 
     /// What encryption binds the payload to.
-    fn associated(&self, place: Place) -> [u8; AUTHENTICATED_BYTES + 12] {
-        let mut bytes = [0; AUTHENTICATED_BYTES + 12];
-        let (header, context) = bytes.split_at_mut(AUTHENTICATED_BYTES);
-        header.copy_from_slice(&self.encode()[..AUTHENTICATED_BYTES]);
-        context[..4].copy_from_slice(&place.segment.to_le_bytes());
-        context[4..].copy_from_slice(&place.offset.to_le_bytes());
+    fn associated(&self, place: Place) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(AUTHENTICATED_BYTES + 16);
+        bytes.extend_from_slice(&self.encode()[..AUTHENTICATED_BYTES]);
+        bytes.extend_from_slice(&place.segment.number.to_le_bytes());
+        bytes.extend_from_slice(&place.offset.to_le_bytes());
+        // Logs of the time when there was one writer only have nothing here.
+        if place.segment.writer != WriterId::LOCK_HOLDER {
+            bytes.extend_from_slice(&place.segment.writer.number().to_le_bytes());
+        }
         bytes
     }
 
@@ -197,6 +202,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::log::SegmentId;
+
+    fn segment(writer: u32, number: u32) -> SegmentId {
+        SegmentId { writer: WriterId::from_number(writer), number }
+    }
 
     fn split(frame: &[u8]) -> (&[u8; HEADER_BYTES], &[u8]) {
         let (header, payload) = frame.split_first_chunk().unwrap();
@@ -210,10 +220,11 @@ mod tests {
             flip in any::<prop::sample::Index>(),
             bit in 0..8_u8,
             encrypted in any::<bool>(),
+            writer in 0..2_u32,
         ) {
             let cipher = LogCipher::generate();
             let cipher = encrypted.then_some(&cipher);
-            let place = Place { segment: 3, offset: 1 << 40 };
+            let place = Place { segment: segment(writer, 3), offset: 1 << 40 };
             let mut frame =
                 Encoder::new().unwrap().encode(&text, 2, cipher.map(|cipher| (cipher, place))).unwrap();
             let (header, payload) = split(&frame);
@@ -233,7 +244,7 @@ mod tests {
     #[test]
     fn an_encrypted_frame_opens_in_its_own_place_with_its_own_key_only() {
         let cipher = LogCipher::generate();
-        let place = Place { segment: 1, offset: 0 };
+        let place = Place { segment: segment(0, 1), offset: 0 };
         let frame = Encoder::new().unwrap().encode(b"{}\n", 1, Some((&cipher, place))).unwrap();
         let (header, payload) = split(&frame);
         let header = Header::decode(header).unwrap();
@@ -242,7 +253,8 @@ mod tests {
             matches!(decode(header, payload, Some(cipher), place), Err(FrameError::Foreign))
         };
         assert!(foreign(&header, &LogCipher::generate(), place));
-        assert!(foreign(&header, &cipher, Place { segment: 2, ..place }));
+        assert!(foreign(&header, &cipher, Place { segment: segment(0, 2), ..place }));
+        assert!(foreign(&header, &cipher, Place { segment: segment(7, 1), ..place }));
         assert!(foreign(&header, &cipher, Place { offset: 1, ..place }));
         assert!(foreign(&Header { lines: 2, ..header }, &cipher, place));
         assert!(!foreign(&header, &cipher, place));

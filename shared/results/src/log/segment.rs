@@ -1,38 +1,14 @@
-//! Segment files: their names, and reading one frame by frame with recovery behind damage.
+//! Reads a segment frame by frame, with recovery behind damage.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::LogError;
 use super::frame::{HEADER_BYTES, Header, MAGIC};
 
-/// File name extension of segments.
-const EXTENSION: &str = "kglog";
-
 /// Bytes searched at a time for the next frame.
 const SEARCH_WINDOW_BYTES: usize = 64 << 10;
-
-/// Path of a segment; numbers start at 1.
-pub fn path(folder: &Path, number: u32) -> PathBuf {
-    folder.join(format!("{number:08}.{EXTENSION}"))
-}
-
-/// The numbers of the segments in a folder, rising. Other files are ignored.
-pub fn list(folder: &Path) -> Result<Vec<u32>, LogError> {
-    let read = |error| LogError::io(folder, "list", error);
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder).map_err(read)? {
-        let path = entry.map_err(read)?.path();
-        if path.extension().is_some_and(|extension| extension == EXTENSION)
-            && let Some(number) = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok())
-        {
-            numbers.push(number);
-        }
-    }
-    numbers.sort_unstable();
-    Ok(numbers)
-}
 
 /// What lies at a place of a segment.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,6 +56,11 @@ impl Segment {
     /// Goes to a frame whose place is known.
     pub fn seek(&mut self, offset: u64) {
         self.offset = offset;
+    }
+
+    /// Length of the segment when it was opened, in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
     }
 
     /// The next part; `None` at the end.

@@ -1,15 +1,17 @@
 //! Checks a whole log: what `kgfleet verify RUN` reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use domain::{FailureCause, Outcome};
 use serde::Serialize;
 
 use super::cipher::LogCipher;
+use super::damage::{Damage, DamageKind};
 use super::error::LogError;
-use super::reader::{Damage, LogItem, LogReader};
-use super::segment;
+use super::lines::Location;
+use super::reader::{LogItem, LogReader};
+use super::segment_id::SegmentId;
 use super::winner::WinnerIndex;
 
 /// Most damages that are listed one by one; more are only counted.
@@ -20,6 +22,8 @@ pub const MAX_LISTED_DAMAGES: usize = 100;
 pub struct VerifyReport {
     /// Segment files.
     pub segments: usize,
+    /// Writers that they are of.
+    pub writers: usize,
     /// Their length in bytes.
     pub bytes: u64,
     /// Entries read.
@@ -57,7 +61,7 @@ impl VerifyReport {
 
     fn note(&mut self, damage: &Damage) {
         match damage.kind {
-            super::reader::DamageKind::TornTail { bytes } => self.torn_bytes += bytes,
+            DamageKind::TornTail { bytes } => self.torn_bytes += bytes,
             _ => self.losses += 1,
         }
         if self.damages.len() < MAX_LISTED_DAMAGES {
@@ -74,14 +78,17 @@ pub fn verify(
     planned: Option<u64>,
 ) -> Result<VerifyReport, LogError> {
     let mut report = VerifyReport { planned, ..VerifyReport::default() };
-    for number in segment::list(folder)? {
-        let path = segment::path(folder, number);
+    let mut writers = BTreeSet::new();
+    for segment in SegmentId::list(folder)? {
+        let path = segment.path(folder);
         report.segments += 1;
+        writers.insert(segment.writer);
         report.bytes += std::fs::metadata(&path).map_err(|error| LogError::io(&path, "read", error))?.len();
     }
+    report.writers = writers.len();
     let mut index = WinnerIndex::default();
     // A winner's cause is known only when all entries are; a failed record that was superseded leaves again.
-    let mut causes: BTreeMap<super::reader::Location, FailureCause> = BTreeMap::new();
+    let mut causes: BTreeMap<Location, FailureCause> = BTreeMap::new();
     let mut reader = LogReader::open(folder, cipher)?.passing_encrypted();
     for item in reader.by_ref() {
         match item? {

@@ -11,9 +11,11 @@ use std::path::Path;
 use domain::{DialogueKey, Iteration, Record};
 
 use super::cipher::LogCipher;
+use super::damage::Damage;
 use super::envelope::LogEntry;
 use super::error::LogError;
-use super::reader::{Damage, Location, LogItem, LogReader};
+use super::lines::Location;
+use super::reader::{LogItem, LogReader};
 
 /// The order in which records of one key count: the smallest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +42,7 @@ impl Rank {
     }
 }
 
-/// The winner of every key, by its place in the log: about 60 bytes per dialogue, texts not included.
+/// The winner of every key, by its place in the log: about 70 bytes per dialogue, texts not included.
 #[derive(Debug, Default)]
 pub struct WinnerIndex {
     labels: Labels,
@@ -194,10 +196,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::log::{SegmentId, WriterId};
     use crate::testing;
 
     fn place(line: u32) -> Location {
-        Location { segment: 1, offset: 0, line }
+        Location { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0, line }
     }
 
     proptest! {

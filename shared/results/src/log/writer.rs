@@ -2,7 +2,8 @@
 //!
 //! A group is everything appended between two commits. A commit is all or nothing: either every entry of the
 //! group is on disk, synced, or the log is as it was before the group (or, after a failed sync, stopped). The
-//! writer takes no lock; one process per log is the business of [`run_dir`](crate::run_dir).
+//! writer takes no lock: that one process at a time is [`WriterId::LOCK_HOLDER`] is the business of
+//! [`run_dir`](crate::run_dir), and the other writers have segments of their own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -12,12 +13,15 @@ use super::cipher::{LogCipher, Place};
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
 use super::frame::{Encoder, MAX_ENTRY_BYTES};
-use super::segment::{self, Part, Segment};
+use super::segment::{Part, Segment};
+use super::segment_id::{SegmentId, WriterId};
 use crate::files;
 
 /// Sizes and protection of a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
+    /// Who writes.
+    pub writer: WriterId,
     /// A segment longer than this gets no further group, in bytes.
     pub segment_bytes: u64,
     /// A group with more lines than this, in bytes, is spread over several frames: bounds the memory of
@@ -30,7 +34,7 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { segment_bytes: 256 << 20, frame_bytes: 4 << 20, cipher: None }
+        Self { writer: WriterId::LOCK_HOLDER, segment_bytes: 256 << 20, frame_bytes: 4 << 20, cipher: None }
     }
 }
 
@@ -48,9 +52,26 @@ pub trait SegmentFile {
     /// Appends.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Returns when everything appended would survive a power cut.
-    fn sync(&mut self) -> io::Result<()>;
+    fn sync(&mut self) -> Result<(), SyncError>;
     /// Cuts the file to this length; the next append goes there.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
+}
+
+/// A sync that failed.
+#[derive(Debug)]
+pub enum SyncError {
+    /// What is stored now is unknown for good.
+    Lost(io::Error),
+    /// Everything appended is still in hand, and syncing again means what it says.
+    Again(io::Error),
+}
+
+impl From<SyncError> for io::Error {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Lost(error) | SyncError::Again(error) => error,
+        }
+    }
 }
 
 impl SegmentFile for File {
@@ -58,8 +79,10 @@ impl SegmentFile for File {
         Write::write_all(self, bytes)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
+    /// Never to be tried again: after a failure the kernel may have dropped the pages and would report success
+    /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+    fn sync(&mut self) -> Result<(), SyncError> {
+        self.sync_data().map_err(SyncError::Lost)
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
@@ -71,14 +94,16 @@ impl SegmentFile for File {
 /// Opens segment files, new or existing, for appending.
 type OpenSegment<F> = Box<dyn FnMut(&Path) -> io::Result<F> + Send>;
 
-/// The only writer of a log.
+/// One writer of a log.
 pub struct LogWriter<F = File> {
     folder: PathBuf,
     options: LogOptions,
     open_segment: OpenSegment<F>,
     encoder: Encoder,
-    segment: u32,
-    file: F,
+    /// The segment that is or was written last; number 0 before the first.
+    segment: SegmentId,
+    /// Its file; none before the first entry of a new writer, so that one without entries leaves nothing behind.
+    file: Option<F>,
     /// Length of the segment that is known to be synced.
     synced: u64,
     /// Length written, synced or not.
@@ -90,11 +115,16 @@ pub struct LogWriter<F = File> {
     entries: usize,
     /// Message of the failed sync, after which nothing is written any more.
     stopped: Option<String>,
+    /// Whether what was written is to be synced again before anything else is written.
+    unsettled: bool,
 }
 
 impl LogWriter<File> {
-    /// Opens the log in `folder`, which must exist, and continues behind its last intact frame. A torn tail is
-    /// cut; damage elsewhere stays as it is for [`verify`](super::verify()) to tell.
+    /// Opens the log in `folder`, which must exist. [`WriterId::LOCK_HOLDER`] continues behind its last intact frame: a
+    /// torn tail is cut; damage elsewhere stays as it is for [`verify`](super::verify()) to tell. Any other writer begins.
+    ///
+    /// # Errors
+    /// [`LogError::Taken`] where a writer that is to begin has segments already.
     pub fn open(folder: &Path, options: LogOptions) -> Result<(Self, Recovery), LogError> {
         let open =
             |path: &Path| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
@@ -109,20 +139,30 @@ impl<F: SegmentFile> LogWriter<F> {
         options: LogOptions,
         mut open_segment: OpenSegment<F>,
     ) -> Result<(Self, Recovery), LogError> {
-        let number = segment::list(folder)?.last().copied().unwrap_or(1);
-        let path = segment::path(folder, number);
-        let (good, torn) = if path.exists() { measure(&path)? } else { (0, 0) };
-        let mut file = open_segment(&path).map_err(|error| LogError::io(&path, "open", error))?;
-        file.truncate(good).map_err(|error| LogError::io(&path, "cut the torn end of", error))?;
-        file.sync().map_err(|error| LogError::io(&path, "sync", error))?;
-        files::sync_folder(folder).map_err(|error| LogError::io(folder, "sync", error))?;
-        let encoder = Encoder::new().map_err(|error| LogError::io(&path, "start compressing", error))?;
+        let segments = SegmentId::list(folder)?;
+        let last = segments.into_iter().rfind(|segment| segment.writer == options.writer);
+        let mut recovery = Recovery::default();
+        let (mut file, mut good) = (None, 0);
+        if let Some(segment) = last {
+            let path = segment.path(folder);
+            if options.writer != WriterId::LOCK_HOLDER {
+                return Err(LogError::Taken { path });
+            }
+            (good, recovery.torn_bytes) = measure(&path)?;
+            let mut opened = open_segment(&path).map_err(|error| LogError::io(&path, "open", error))?;
+            opened.truncate(good).map_err(|error| LogError::io(&path, "cut the torn end of", error))?;
+            opened.sync().map_err(|error| LogError::io(&path, "sync", error.into()))?;
+            files::sync_folder(folder).map_err(|error| LogError::io(folder, "sync", error))?;
+            recovery.torn_segment = (recovery.torn_bytes > 0).then_some(path);
+            file = Some(opened);
+        }
+        let encoder = Encoder::new().map_err(|error| LogError::io(folder, "start compressing for", error))?;
         let writer = Self {
             folder: folder.to_owned(),
+            segment: last.unwrap_or(SegmentId { writer: options.writer, number: 0 }),
             options,
             open_segment,
             encoder,
-            segment: number,
             file,
             synced: good,
             written: good,
@@ -130,9 +170,9 @@ impl<F: SegmentFile> LogWriter<F> {
             line_count: 0,
             entries: 0,
             stopped: None,
+            unsettled: false,
         };
-        let torn_segment = (torn > 0).then_some(path);
-        Ok((writer, Recovery { torn_bytes: torn, torn_segment }))
+        Ok((writer, recovery))
     }
 
     /// Adds an entry to the group. Nothing is durable before [`commit`](Self::commit).
@@ -153,6 +193,27 @@ impl<F: SegmentFile> LogWriter<F> {
             let key = entry.record.key.to_string();
             return Err(LogError::EntryTooLong { key, bytes, limit: MAX_ENTRY_BYTES });
         }
+        self.appended()
+    }
+
+    /// Like [`append`](Self::append), for a record that is JSON already, as `serde_json` writes it. That it is the JSON of
+    /// a record is for the caller to know: [`RecordHead::parse`](super::RecordHead::parse).
+    ///
+    /// # Errors
+    /// As there, and [`LogError::NotALine`] for JSON with line feeds or other control characters.
+    pub fn append_raw(&mut self, ticket: u64, record: &str) -> Result<(), LogError> {
+        envelope::check_raw(record)?;
+        self.append_checked(ticket, record)
+    }
+
+    /// Like [`append_raw`](Self::append_raw), for JSON that was [checked](envelope::check_raw).
+    pub(super) fn append_checked(&mut self, ticket: u64, record: &str) -> Result<(), LogError> {
+        self.check_running()?;
+        envelope::encode_raw(ticket, record, &mut self.lines);
+        self.appended()
+    }
+
+    fn appended(&mut self) -> Result<(), LogError> {
         self.line_count += 1;
         self.entries += 1;
         if self.lines.len() >= self.options.frame_bytes {
@@ -166,21 +227,17 @@ impl<F: SegmentFile> LogWriter<F> {
     /// # Errors
     /// [`LogError::DiskFull`] and other write errors: the group is gone from the log, as if never appended;
     /// its entries may be appended again. [`LogError::Stopped`]: a sync failed; whether the group is on disk is
-    /// unknown, and this writer does nothing more. The sync is not repeated: after a failure the kernel may
-    /// have dropped the pages and would report success (Rebello et al., "Can Applications Recover from fsync
-    /// Failures?", USENIX ATC 2020).
+    /// unknown, and this writer does nothing more. [`LogError::Unavailable`]: the sync failed and will be tried again
+    /// before the next group is written; this group may have become durable or will be, and its entries may be appended
+    /// again all the same, as readers take the first of equal records.
     pub fn commit(&mut self) -> Result<usize, LogError> {
         self.check_running()?;
         if !self.lines.is_empty() {
             self.write_frame()?;
         }
-        if self.written > self.synced {
-            if let Err(error) = self.file.sync() {
-                return Err(self.stop(&error));
-            }
-            self.synced = self.written;
-        }
-        Ok(std::mem::take(&mut self.entries))
+        let entries = std::mem::take(&mut self.entries);
+        self.sync()?;
+        Ok(entries)
     }
 
     /// Entries appended since the last commit.
@@ -188,24 +245,34 @@ impl<F: SegmentFile> LogWriter<F> {
         self.entries
     }
 
-    /// The segment written to.
+    /// The segment written to, now or next.
     pub fn segment_path(&self) -> PathBuf {
-        segment::path(&self.folder, self.segment)
+        let segment = if self.file.is_some() { self.segment } else { self.segment.next() };
+        segment.path(&self.folder)
     }
 
     fn write_frame(&mut self) -> Result<(), LogError> {
+        if self.unsettled
+            && let Err(error) = self.sync()
+        {
+            self.drop_lines();
+            return Err(error);
+        }
         // Only between groups: a group that fails is cut off one file.
-        if self.written == self.synced
-            && self.synced >= self.options.segment_bytes
+        let full = self.written == self.synced && self.synced >= self.options.segment_bytes.max(1);
+        if (full || self.file.is_none())
             && let Err(error) = self.rotate()
         {
             return Err(self.drop_group(error));
         }
         let place = Place { segment: self.segment, offset: self.written };
-        let written = self
-            .encoder
-            .encode(&self.lines, self.line_count, self.options.cipher.as_ref().map(|cipher| (cipher, place)))
-            .and_then(|frame| self.file.write_all(&frame).map(|()| frame.len() as u64));
+        let cipher = self.options.cipher.as_ref().map(|cipher| (cipher, place));
+        let written = self.encoder.encode(&self.lines, self.line_count, cipher).and_then(|frame| {
+            if let Some(file) = &mut self.file {
+                file.write_all(&frame)?;
+            }
+            Ok(frame.len() as u64)
+        });
         match written {
             Ok(bytes) => {
                 self.written += bytes;
@@ -217,25 +284,52 @@ impl<F: SegmentFile> LogWriter<F> {
         }
     }
 
+    /// Makes what was written durable.
+    fn sync(&mut self) -> Result<(), LogError> {
+        if let Some(file) = &mut self.file
+            && self.written > self.synced
+        {
+            match file.sync() {
+                Ok(()) => {
+                    self.synced = self.written;
+                    self.unsettled = false;
+                }
+                Err(SyncError::Lost(error)) => return Err(self.stop(&error)),
+                Err(SyncError::Again(error)) => {
+                    self.unsettled = true;
+                    let (path, message) = (self.segment_path(), error.to_string());
+                    return Err(LogError::Unavailable { path, message });
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn rotate(&mut self) -> io::Result<()> {
-        let next = self.segment + 1;
-        let file = (self.open_segment)(&segment::path(&self.folder, next))?;
+        let next = self.segment.next();
+        let file = (self.open_segment)(&next.path(&self.folder))?;
         // Without this the file may be gone after a power cut although its content was synced.
         files::sync_folder(&self.folder)?;
-        self.file = file;
+        self.file = Some(file);
         self.segment = next;
         self.synced = 0;
         self.written = 0;
         Ok(())
     }
 
-    /// Takes the log back to where it was before the group.
-    fn drop_group(&mut self, error: io::Error) -> LogError {
+    fn drop_lines(&mut self) {
         self.lines.clear();
         self.line_count = 0;
         self.entries = 0;
+    }
+
+    /// Takes the log back to where it was before the group.
+    fn drop_group(&mut self, error: io::Error) -> LogError {
+        self.drop_lines();
         self.written = self.synced;
-        if let Err(cut) = self.file.truncate(self.synced) {
+        if let Some(file) = &mut self.file
+            && let Err(cut) = file.truncate(self.synced)
+        {
             // Half a frame in the middle of the file would look like corruption later.
             return self.stop(&cut);
         }

@@ -8,10 +8,17 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
-use super::segment;
-use super::writer::SegmentFile;
+use super::writer::{SegmentFile, SyncError};
 use super::*;
 use crate::testing;
+
+mod tail;
+mod writers;
+
+/// A segment of the writer that holds the lock.
+fn path(folder: &Path, number: u32) -> PathBuf {
+    SegmentId { writer: WriterId::LOCK_HOLDER, number }.path(folder)
+}
 
 /// Writes groups of entries, tickets counted from 0; returns the length of the first segment after each group.
 fn write_groups(folder: &Path, groups: &[u64], options: LogOptions) -> Vec<u64> {
@@ -25,7 +32,7 @@ fn write_groups(folder: &Path, groups: &[u64], options: LogOptions) -> Vec<u64> 
                 ticket += 1;
             }
             assert_eq!(writer.commit().unwrap() as u64, entries);
-            fs::metadata(segment::path(folder, 1)).unwrap().len()
+            fs::metadata(path(folder, 1)).unwrap().len()
         })
         .collect()
 }
@@ -54,7 +61,7 @@ fn entries_come_back_in_order_over_many_segments() {
     let folder = tempfile::tempdir().unwrap();
     let options = LogOptions { segment_bytes: 700, frame_bytes: 1500, ..LogOptions::default() };
     write_groups(folder.path(), &[3, 0, 1, 5, 2, 4], options);
-    assert!(segment::list(folder.path()).unwrap().len() > 2);
+    assert!(SegmentId::list(folder.path()).unwrap().len() > 2);
     let (tickets, damages) = read(folder.path());
     assert_eq!(tickets, (0..15).collect::<Vec<_>>());
     assert!(damages.is_empty());
@@ -91,7 +98,7 @@ fn a_cut_at_any_byte_loses_no_committed_group_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let groups = [2, 1, 3];
     let ends = write_groups(folder.path(), &groups, LogOptions::default());
-    let path = segment::path(folder.path(), 1);
+    let path = path(folder.path(), 1);
     let whole = fs::read(&path).unwrap();
     for cut in 0..=whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
@@ -128,7 +135,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let ends = write_groups(folder.path(), &groups, LogOptions::default());
-        let path = segment::path(folder.path(), 1);
+        let path = path(folder.path(), 1);
         let mut bytes = fs::read(&path).unwrap();
         let whole = bytes.clone();
         for (at, mask) in &flips {
@@ -156,7 +163,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let ends = write_groups(folder.path(), &[1, 2], LogOptions::default());
-        let path = segment::path(folder.path(), 1);
+        let path = path(folder.path(), 1);
         let whole = fs::read(&path).unwrap();
         let garbage = if magic { [frame::MAGIC.as_slice(), &garbage].concat() } else { garbage };
         let split = ends[0] as usize;
@@ -172,7 +179,7 @@ proptest! {
 fn a_frame_is_found_across_the_border_of_two_search_windows() {
     let folder = tempfile::tempdir().unwrap();
     write_groups(folder.path(), &[1], LogOptions::default());
-    let path = segment::path(folder.path(), 1);
+    let path = path(folder.path(), 1);
     let whole = fs::read(&path).unwrap();
     for garbage in (65_536 - 12)..(65_536 + 12) {
         fs::write(&path, [vec![0x89; garbage].as_slice(), &whole].concat()).unwrap();
@@ -186,9 +193,10 @@ fn missing_segments_and_torn_older_segments_are_losses() {
     let folder = tempfile::tempdir().unwrap();
     let options = LogOptions { segment_bytes: 1, ..LogOptions::default() };
     write_groups(folder.path(), &[1, 1, 1, 1], options);
-    assert_eq!(segment::list(folder.path()).unwrap(), [1, 2, 3, 4]);
-    fs::remove_file(segment::path(folder.path(), 2)).unwrap();
-    let third = segment::path(folder.path(), 3);
+    let numbers = SegmentId::list(folder.path()).unwrap().into_iter().map(|segment| segment.number);
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3, 4]);
+    fs::remove_file(path(folder.path(), 2)).unwrap();
+    let third = path(folder.path(), 3);
     let bytes = fs::read(&third).unwrap();
     fs::write(&third, &bytes[..bytes.len() - 1]).unwrap();
     let (tickets, damages) = read(folder.path());
@@ -217,9 +225,9 @@ impl SegmentFile for Disk {
         if fits.len() < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&mut self) -> Result<(), SyncError> {
         if *self.fail_sync.lock().unwrap() {
-            Err(io::Error::other("lost page writes"))
+            Err(SyncError::Lost(io::Error::other("lost page writes")))
         } else {
             self.file.sync()
         }
@@ -276,7 +284,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_any_more() {
 async fn what_the_queue_acknowledged_is_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (writer, (room, _)) = on_disk(folder.path(), u64::MAX);
-    let (queue, thread) = CommitQueue::start(writer).unwrap();
+    let (queue, thread) = CommitQueue::start(writer, CommitPolicy::DISK).unwrap();
     let commit = |tickets: std::ops::Range<u64>| {
         let calls = tickets.map(|ticket| {
             let queue = queue.clone();
@@ -355,7 +363,8 @@ fn freeze_the_logs() {
             continue; // Frozen.
         }
         fs::create_dir_all(&folder).unwrap();
-        let options = LogOptions { segment_bytes: 800, frame_bytes: 1 << 20, cipher };
+        let options =
+            LogOptions { segment_bytes: 800, frame_bytes: 1 << 20, cipher, ..LogOptions::default() };
         let (mut writer, _) = LogWriter::open(&folder, options).unwrap();
         let entries = frozen_entries();
         for group in [&entries[..2], &entries[2..3], &entries[3..]] {
@@ -367,8 +376,8 @@ fn freeze_the_logs() {
 
 /// Every byte of a log's segments.
 fn bytes_of(folder: &Path) -> Vec<u8> {
-    let numbers = segment::list(folder).unwrap();
-    numbers.into_iter().flat_map(|number| fs::read(segment::path(folder, number)).unwrap()).collect()
+    let segments = SegmentId::list(folder).unwrap();
+    segments.into_iter().flat_map(|segment| fs::read(segment.path(folder)).unwrap()).collect()
 }
 
 fn encrypting(cipher: &LogCipher, segment_bytes: u64) -> LogOptions {
@@ -427,7 +436,7 @@ fn an_encrypted_log_holds_no_text_compressed_or_not() {
     };
     write_groups(folder.path(), &[3, 3], LogOptions::default());
     assert!(holds_texts(&decompressed(&bytes_of(folder.path()))), "the search finds what is there");
-    fs::remove_file(segment::path(folder.path(), 1)).unwrap();
+    fs::remove_file(path(folder.path(), 1)).unwrap();
     write_groups(folder.path(), &[3, 3], encrypting(&LogCipher::generate(), 1));
     let bytes = bytes_of(folder.path());
     assert!(!holds_texts(&bytes) && !holds_texts(&decompressed(&bytes)));
@@ -438,7 +447,7 @@ fn damage_to_an_encrypted_log_spoils_only_its_frames() {
     let folder = tempfile::tempdir().unwrap();
     let cipher = LogCipher::generate();
     let ends = write_groups(folder.path(), &[1, 1, 1, 1], encrypting(&cipher, 1 << 20));
-    let path = segment::path(folder.path(), 1);
+    let path = path(folder.path(), 1);
     let whole = fs::read(&path).unwrap();
     let frame = |number: usize| {
         let start = if number == 0 { 0 } else { ends[number - 1] as usize };

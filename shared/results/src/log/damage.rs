@@ -1,0 +1,81 @@
+//! Places of a log that cannot be read.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A damaged place of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The segment.
+    pub path: PathBuf,
+    /// Where the damage starts, in bytes.
+    pub offset: u64,
+    /// What it is.
+    pub kind: DamageKind,
+}
+
+/// Kinds of damage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// The last segment of a writer ends in the middle of a frame: it died, or is writing now. Nothing acknowledged is
+    /// lost.
+    TornTail {
+        /// Length of the torn part.
+        bytes: u64,
+    },
+    /// Bytes that are no intact frame anywhere else: acknowledged entries may be lost.
+    Corrupt {
+        /// Length of the corrupt part.
+        bytes: u64,
+    },
+    /// An intact frame that the run's key does not open: it was encrypted with another key, or moved from the place that
+    /// it was written to.
+    Foreign {
+        /// Length of the frame.
+        bytes: u64,
+    },
+    /// An intact frame that holds a line which is no entry.
+    BadEntry {
+        /// Line within the frame, from 0.
+        line: u32,
+        /// Why.
+        message: String,
+    },
+    /// Segments of a writer are missing, this one and perhaps its successors.
+    MissingSegments {
+        /// How many.
+        count: u32,
+    },
+}
+
+impl Damage {
+    /// Whether acknowledged entries may be lost here.
+    pub fn is_loss(&self) -> bool {
+        !matches!(self.kind, DamageKind::TornTail { .. })
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, offset) = (self.path.display(), self.offset);
+        match &self.kind {
+            DamageKind::TornTail { bytes } => {
+                write!(f, "{path}: torn at byte {offset} ({bytes} bytes that were never acknowledged)")
+            }
+            DamageKind::Corrupt { bytes } => write!(f, "{path}: {bytes} corrupt bytes at byte {offset}"),
+            DamageKind::Foreign { bytes } => {
+                write!(
+                    f,
+                    "{path}: {bytes} bytes at byte {offset}, encrypted with another key or for another place"
+                )
+            }
+            DamageKind::BadEntry { line, message } => {
+                write!(f, "{path}: line {line} of the frame at byte {offset}: {message}")
+            }
+            DamageKind::MissingSegments { count: 1 } => write!(f, "{path}: the segment is missing"),
+            DamageKind::MissingSegments { count } => {
+                write!(f, "{path}: {count} segments are missing from this one on")
+            }
+        }
+    }
+}

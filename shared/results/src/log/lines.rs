@@ -1,0 +1,113 @@
+//! The lines of one frame, and their places.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use super::cipher::{LogCipher, Place};
+use super::damage::{Damage, DamageKind};
+use super::envelope::{self, EnvelopeError, FORMAT_VERSION, Parsed};
+use super::error::LogError;
+use super::frame::{self, FrameError, Header};
+use super::segment_id::SegmentId;
+
+/// Where an entry lies. The order is that in which readers read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Location {
+    /// The segment.
+    pub segment: SegmentId,
+    /// Start of its frame in the segment, in bytes.
+    pub offset: u64,
+    /// Line within the frame, from 0.
+    pub line: u32,
+}
+
+/// A frame that was read and opened.
+#[derive(Clone, Debug)]
+pub struct FrameLines {
+    segment: SegmentId,
+    offset: u64,
+    text: Vec<u8>,
+    /// Start of the line to be read next.
+    position: usize,
+    /// Its number.
+    line: u32,
+}
+
+/// Why an intact frame gives no lines.
+pub(super) enum Unreadable {
+    /// It is encrypted, and no key was given.
+    KeyNeeded,
+    /// Something else, which reading can go on behind.
+    Damaged(DamageKind),
+}
+
+/// One line of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    location: Location,
+    bytes: &'a [u8],
+}
+
+impl FrameLines {
+    /// Opens an intact frame.
+    pub(super) fn open(
+        place: Place,
+        header: &Header,
+        payload: &[u8],
+        cipher: Option<&LogCipher>,
+    ) -> Result<Self, Unreadable> {
+        let bytes = header.frame_bytes();
+        match frame::decode(header, payload, cipher, place) {
+            Ok(text) => Ok(Self { segment: place.segment, offset: place.offset, text, position: 0, line: 0 }),
+            Err(FrameError::KeyNeeded) => Err(Unreadable::KeyNeeded),
+            Err(FrameError::Foreign) => Err(Unreadable::Damaged(DamageKind::Foreign { bytes })),
+            // With intact checksums only a faulty writer can be the cause.
+            Err(FrameError::Malformed(_)) => Err(Unreadable::Damaged(DamageKind::Corrupt { bytes })),
+        }
+    }
+
+    /// The next line; `None` at the end. An iterator that lends.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the lines lie in the frame, which `Iterator` cannot say"
+    )]
+    pub fn next(&mut self) -> Option<Line<'_>> {
+        let rest = &self.text[self.position..];
+        if rest.is_empty() {
+            return None;
+        }
+        let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let location = Location { segment: self.segment, offset: self.offset, line: self.line };
+        self.position += length;
+        self.line += 1;
+        Some(Line { location, bytes: &rest[..length] })
+    }
+}
+
+impl<'a> Line<'a> {
+    /// Where it lies.
+    pub fn location(&self) -> Location {
+        self.location
+    }
+
+    /// Reads it: the whole record, or [a part of it](super::RecordHead), and the record's JSON.
+    ///
+    /// # Errors
+    /// No entry, or one of a later version.
+    pub fn parse<R: DeserializeOwned>(&self) -> Result<Parsed<'a, R>, EnvelopeError> {
+        envelope::parse(self.bytes)
+    }
+
+    /// What an error in this line means for the log in `folder`: damage, or the end of reading.
+    pub fn damage(&self, folder: &Path, error: EnvelopeError) -> Result<Damage, LogError> {
+        let path = self.location.segment.path(folder);
+        match error {
+            EnvelopeError::Newer(found) => Err(LogError::Newer { path, found, supported: FORMAT_VERSION }),
+            EnvelopeError::Json(error) => {
+                let kind = DamageKind::BadEntry { line: self.location.line, message: error.to_string() };
+                Ok(Damage { path, offset: self.location.offset, kind })
+            }
+        }
+    }
+}

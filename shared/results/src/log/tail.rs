@@ -1,0 +1,199 @@
+//! Follows a log that others write: gives what has come since it was asked before, and reads nothing twice.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::cipher::{LogCipher, Place};
+use super::damage::{Damage, DamageKind};
+use super::error::LogError;
+use super::lines::{FrameLines, Unreadable};
+use super::segment::{Part, Segment};
+use super::segment_id::{SegmentId, WriterId};
+
+/// Follows all writers of a log but one. Memory is bounded by the largest frame and the number of segments.
+///
+/// What is given may not be synced yet: when the machine of its writer fails, it may be gone again, and whoever delivered it
+/// was not told otherwise. In the rare case that a writer took back a part of a group, for want of room, entries of that
+/// segment may be given twice; whoever folds entries by ticket does not notice.
+pub struct LogTail {
+    folder: PathBuf,
+    cipher: Option<LogCipher>,
+    except: Option<WriterId>,
+    cursors: BTreeMap<WriterId, Cursor>,
+    /// Segments still to be looked at before the next list of the folder, each with whether it is its writer's last.
+    round: VecDeque<(SegmentId, bool)>,
+    current: Option<Reading>,
+}
+
+/// What a tail meets.
+#[derive(Debug)]
+pub enum TailPart {
+    /// Entries.
+    Lines(FrameLines),
+    /// A place that cannot be read. The tail goes on behind it.
+    Damage(Damage),
+}
+
+/// How far a writer's segments were read.
+struct Cursor {
+    /// The segment that is read next.
+    segment: SegmentId,
+    /// Up to where it was read, in bytes.
+    offset: u64,
+    /// Whether this segment was missing in the round before, with a later one there. A list of a folder that is written is
+    /// no snapshot: only what is missing twice is missing.
+    missing: bool,
+    /// The file when its end was found torn: it is not searched again before it changes.
+    torn: Option<Stamp>,
+}
+
+/// Length and time of the last change.
+type Stamp = (u64, Option<SystemTime>);
+
+struct Reading {
+    id: SegmentId,
+    last: bool,
+    segment: Segment,
+    /// Whether nothing was read since reading went on in the middle.
+    resumed: bool,
+    /// Of the file before it was opened: whatever comes later changes it.
+    stamp: Stamp,
+}
+
+impl LogTail {
+    /// Begins at the first entry of the log in `folder`; the entries of one writer can be left out, for a process that
+    /// writes them itself.
+    pub fn new(folder: &Path, cipher: Option<&LogCipher>, except: Option<WriterId>) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            cipher: cipher.cloned(),
+            except,
+            cursors: BTreeMap::new(),
+            round: VecDeque::new(),
+            current: None,
+        }
+    }
+
+    /// The next entries, in groups of one frame; `None`: there are no more now, ask again later. Blocks on the disk.
+    ///
+    /// # Errors
+    /// What could not be read is tried again when asked again.
+    pub fn poll(&mut self) -> Result<Option<TailPart>, LogError> {
+        let part = self.next_part();
+        if !matches!(part, Ok(Some(_))) {
+            self.current = None;
+            self.round.clear();
+        }
+        part
+    }
+
+    fn next_part(&mut self) -> Result<Option<TailPart>, LogError> {
+        if self.current.is_none() && self.round.is_empty() {
+            self.begin_round()?;
+        }
+        loop {
+            let Some(reading) = &mut self.current else {
+                let Some((id, last)) = self.round.pop_front() else { return Ok(None) };
+                if let Some(damage) = self.enter(id, last)? {
+                    return Ok(Some(TailPart::Damage(damage)));
+                }
+                continue;
+            };
+            let (id, last, resumed) = (reading.id, reading.last, reading.resumed);
+            let path = id.path(&self.folder);
+            let part = reading.segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
+            let Some(cursor) = self.cursors.get_mut(&id.writer) else { return Ok(None) };
+            let (offset, bytes, kind) = match part {
+                None => {
+                    if !last {
+                        *cursor = Cursor::at(id.next());
+                    }
+                    self.current = None;
+                    continue;
+                }
+                Some(Part::Frame { offset, header, payload }) => {
+                    let bytes = header.frame_bytes();
+                    let place = Place { segment: id, offset };
+                    match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
+                        Ok(lines) => {
+                            reading.resumed = false;
+                            cursor.offset = offset + bytes;
+                            return Ok(Some(TailPart::Lines(lines)));
+                        }
+                        Err(Unreadable::KeyNeeded) => return Err(LogError::KeyNeeded { path }),
+                        Err(Unreadable::Damaged(kind)) => (offset, bytes, kind),
+                    }
+                }
+                Some(Part::Torn { .. }) if last => {
+                    cursor.torn = Some(reading.stamp);
+                    self.current = None;
+                    continue;
+                }
+                Some(Part::Corrupt { .. }) if resumed => {
+                    // The writer took back what was read before, and went on. What is there now is read anew.
+                    reading.segment.seek(0);
+                    reading.resumed = false;
+                    continue;
+                }
+                Some(Part::Corrupt { offset, bytes } | Part::Torn { offset, bytes }) => {
+                    (offset, bytes, DamageKind::Corrupt { bytes })
+                }
+            };
+            reading.resumed = false;
+            cursor.offset = offset + bytes;
+            return Ok(Some(TailPart::Damage(Damage { path, offset, kind })));
+        }
+    }
+
+    fn begin_round(&mut self) -> Result<(), LogError> {
+        let segments = SegmentId::list(&self.folder)?;
+        for (at, &id) in segments.iter().enumerate() {
+            let last = segments.get(at + 1).is_none_or(|after| after.writer != id.writer);
+            let done = self.cursors.get(&id.writer).is_some_and(|cursor| id < cursor.segment);
+            if !done && Some(id.writer) != self.except {
+                self.round.push_back((id, last));
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a segment where its writer's cursor stands, unless there is nothing new in it; or tells what is missing
+    /// before it.
+    fn enter(&mut self, id: SegmentId, last: bool) -> Result<Option<Damage>, LogError> {
+        let cursor = self.cursors.entry(id.writer).or_insert_with(|| Cursor::at(SegmentId::first(id.writer)));
+        if id.number > cursor.segment.number {
+            if !cursor.missing {
+                cursor.missing = true;
+                self.round.retain(|(other, _)| other.writer != id.writer);
+                return Ok(None);
+            }
+            let kind = DamageKind::MissingSegments { count: id.number - cursor.segment.number };
+            let path = cursor.segment.path(&self.folder);
+            *cursor = Cursor::at(id);
+            self.round.push_front((id, last));
+            return Ok(Some(Damage { path, offset: 0, kind }));
+        }
+        let path = id.path(&self.folder);
+        let metadata = fs::metadata(&path).map_err(|error| LogError::io(&path, "read", error))?;
+        let stamp = (metadata.len(), metadata.modified().ok());
+        if last && (metadata.len() == cursor.offset || cursor.torn == Some(stamp)) {
+            return Ok(None);
+        }
+        cursor.missing = false;
+        let mut segment = Segment::open(&path)?;
+        if segment.length() < cursor.offset {
+            cursor.offset = 0;
+        }
+        segment.seek(cursor.offset);
+        self.current = Some(Reading { id, last, segment, resumed: cursor.offset > 0, stamp });
+        Ok(None)
+    }
+}
+
+impl Cursor {
+    fn at(segment: SegmentId) -> Self {
+        Self { segment, offset: 0, missing: false, torn: None }
+    }
+}
