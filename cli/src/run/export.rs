@@ -1,8 +1,7 @@
 //! A run's winning records as files for people and tools.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use coordinator::plan::Plan;
 use domain::TaskLabel;
 use jiff::tz::TimeZone;
 use packs::Pack;
-use results::export::{csv, jsonl, parquet, xlsx};
+use results::export::{csv, jsonl, parquet, to_file, xlsx};
 use results::llmkgbench::{TaskMeta, from_record, writer};
 use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 use results::{RunDir, RunManifest};
@@ -91,7 +90,7 @@ pub struct Source {
 impl Source {
     /// Reads which records count.
     pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
-        let (index, _) = session::recorded(&dir, &manifest)?;
+        let index = session::recorded(&dir, &manifest)?;
         let cipher = protection::cipher(&manifest)?;
         let benchmark = serde_json::from_value(manifest.configuration.clone())
             .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
@@ -109,20 +108,15 @@ impl Source {
         check(format, &self.manifest, disclosure)?;
         let form = disclosure.form(&self.manifest);
         let run = &self.manifest.run;
-        let create = || -> anyhow::Result<BufWriter<File>> {
-            Ok(BufWriter::new(
-                File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
-            ))
-        };
         let written = match format {
             Format::ResultJson => return self.result_json(path, form),
-            Format::Csv => csv::write(create()?, run, self.entries())?,
-            Format::Xlsx => xlsx::write(create()?, run, self.entries())?,
-            Format::Parquet => parquet::write(create()?, run, self.entries())?,
+            Format::Csv => to_file(path, |file| csv::write(file, run, self.entries()))?,
+            Format::Xlsx => to_file(path, |file| xlsx::write(file, run, self.entries()))?,
+            Format::Parquet => to_file(path, |file| parquet::write(file, run, self.entries()))?,
             Format::Jsonl => {
                 // Lines are for tools that stream them: there is no encrypted form of this format.
                 let texts = if form == Form::Clear { jsonl::Texts::Keep } else { jsonl::Texts::Redact };
-                jsonl::write(create()?, run, texts, self.entries())?
+                to_file(path, |file| jsonl::write(file, run, texts, self.entries()))?
             }
         };
         Ok(Written { dialogues: written.dialogues, left_out: 0 })

@@ -110,13 +110,19 @@ impl RunManifest {
         serde_json::from_value(value).map_err(malformed)
     }
 
+    /// The manifest as its file holds it.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
     /// Writes the manifest; a crash leaves either the old or the new one.
     pub fn write(&self, path: &Path) -> Result<(), ManifestError> {
-        let text = serde_json::to_vec_pretty(self)
-            .map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
+        let text =
+            self.to_json().map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
         files::replace(path, |mut file| {
             file.write_all(&text)?;
-            file.write_all(b"\n")?;
             Ok(file)
         })
         .map_err(|source| ManifestError::Io { path: path.to_owned(), doing: "write", source })

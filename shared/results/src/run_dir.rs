@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
-//! DATA/runs/RUN/lock             held by the one process that writes the run
+//! DATA/runs/RUN/state.json       where a run of a cluster stands, as its coordinators left it
+//! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster
 //! DATA/runs/RUN/log/*.kglog      the record log
 //! DATA/runs/RUN/exports/         what was exported without a place being named
 //! ```
@@ -71,16 +72,22 @@ pub enum RunDirError {
 
 impl RunDir {
     /// Makes the folder of a new run and writes its manifest. The manifest comes last: a folder without one is
-    /// a run that never began.
+    /// a run that never began. Of several processes that make the same run at once, one does.
     pub fn create(data: &Path, manifest: &RunManifest) -> Result<Self, RunDirError> {
         let dir = Self::of(data, &manifest.run)?;
+        let exists = |dir: Self| Err(RunDirError::Exists { path: dir.path });
         if dir.manifest_path().exists() {
-            return Err(RunDirError::Exists { path: dir.path });
+            return exists(dir);
         }
-        let make =
-            |path: PathBuf| fs::create_dir_all(&path).map_err(|source| io_error(path, "create", source));
-        make(dir.log())?;
-        make(dir.exports())?;
+        dir.make_folders()?;
+        let _lock = match dir.lock() {
+            // Somebody makes it right now.
+            Err(RunDirError::Busy { .. }) => return exists(dir),
+            lock => lock?,
+        };
+        if dir.manifest_path().exists() {
+            return exists(dir);
+        }
         manifest.write(&dir.manifest_path())?;
         for folder in [data.join("runs"), data.to_owned()] {
             files::sync_folder(&folder).map_err(|source| io_error(folder, "sync", source))?;
@@ -149,6 +156,14 @@ impl RunDir {
         fs::remove_dir_all(&self.path).map_err(|source| io_error(self.path.clone(), "remove", source))
     }
 
+    /// Makes the folders inside.
+    pub(crate) fn make_folders(&self) -> Result<(), RunDirError> {
+        for folder in [self.log(), self.exports()] {
+            fs::create_dir_all(&folder).map_err(|source| io_error(folder, "create", source))?;
+        }
+        Ok(())
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -169,12 +184,18 @@ impl RunDir {
         self.path.join("manifest.json")
     }
 
+    /// The file that says where the run stands.
+    pub fn state_path(&self) -> PathBuf {
+        self.path.join("state.json")
+    }
+
     /// Reads the manifest.
     pub fn manifest(&self) -> Result<RunManifest, RunDirError> {
         Ok(RunManifest::read(&self.manifest_path())?)
     }
 
-    fn of(data: &Path, run: &RunId) -> Result<Self, RunDirError> {
+    /// The folder of a run, which need not exist.
+    pub(crate) fn of(data: &Path, run: &RunId) -> Result<Self, RunDirError> {
         let name = run.as_str();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {

@@ -5,9 +5,10 @@
 //! [`llmkgbench`](crate::llmkgbench).
 //!
 //! Every writer takes an iterator of entries (see [`WinnerIndex::records`](crate::log::WinnerIndex::records)) and
-//! holds a bounded number of them.
+//! holds a bounded number of them. [`to_file`] gives them a file, and names it in errors.
 
 pub mod csv;
+mod file;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -16,6 +17,9 @@ pub mod xlsx;
 
 use std::borrow::Cow;
 use std::io;
+use std::path::PathBuf;
+
+pub use file::to_file;
 
 use crate::log::LogError;
 
@@ -25,9 +29,18 @@ pub enum ExportError {
     /// The records could not be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The file could not be written.
+    /// What was made could not be written.
     #[error("the export cannot be written: {0}")]
     Io(#[from] io::Error),
+    /// The file could not be written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<ExportError>,
+    },
     /// The writer of the file format failed.
     #[error("the {format} export cannot be written: {message}")]
     Format {

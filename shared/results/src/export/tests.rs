@@ -140,3 +140,37 @@ fn parquet_reads_back() {
     }
     assert!(expected.next().is_none());
 }
+
+#[test]
+fn an_export_that_does_not_fit_names_its_file() {
+    // A device that is always full. There is none on some systems, where opening it says so.
+    let full = std::path::Path::new("/dev/full");
+    type Write = fn(&mut io::BufWriter<std::fs::File>) -> Result<ExportSummary, ExportError>;
+    let formats: [Write; 2] = [
+        |file| csv::write(file, &run(), entries()),
+        |file| jsonl::write(file, &run(), jsonl::Texts::Keep, entries()),
+    ];
+    for format in formats {
+        let error = to_file(full, format).unwrap_err().to_string();
+        assert!(error.starts_with("/dev/full: "), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.csv");
+    assert_eq!(to_file(&path, formats[0]).unwrap(), SUMMARY);
+    let mut bytes = Vec::new();
+    csv::write(&mut bytes, &run(), entries()).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    #[cfg(feature = "parquet")]
+    assert!(
+        to_file(full, |file| parquet::write(file, &run(), entries()))
+            .unwrap_err()
+            .to_string()
+            .starts_with("/dev/full: ")
+    );
+    assert!(
+        to_file(full, |file| xlsx::write(file, &run(), entries()))
+            .unwrap_err()
+            .to_string()
+            .starts_with("/dev/full: ")
+    );
+}

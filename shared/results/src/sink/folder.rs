@@ -1,0 +1,130 @@
+//! Runs in a folder of this machine, or of a file system that several machines share. Everything here blocks.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use domain::RunId;
+
+use super::{SinkError, SinkReport};
+use crate::log::{LogOptions, LogWriter, Recovery};
+use crate::run_dir::FoundRun;
+use crate::{RunDir, RunManifest, files};
+
+/// Length of the hash of a pack, in hexadecimal digits.
+const HASH_DIGITS: usize = 64;
+
+/// A data folder.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    data: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn new(data: PathBuf) -> Self {
+        Self { data }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.data
+    }
+
+    pub(super) fn create_run(&self, manifest: &RunManifest) -> Result<RunDir, SinkError> {
+        Ok(RunDir::create(&self.data, manifest)?)
+    }
+
+    pub(super) fn runs(&self) -> Result<Vec<FoundRun>, SinkError> {
+        Ok(RunDir::list(&self.data)?)
+    }
+
+    pub(super) fn run_dir(&self, run: &RunId) -> Result<RunDir, SinkError> {
+        Ok(RunDir::of(&self.data, run)?)
+    }
+
+    pub(super) fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
+        Ok(self.run_dir(run)?.manifest()?)
+    }
+
+    pub(super) fn open_writer(
+        &self,
+        run: &RunId,
+        options: LogOptions,
+    ) -> Result<(LogWriter, Recovery), SinkError> {
+        Ok(LogWriter::open(&self.run_dir(run)?.log(), options)?)
+    }
+
+    pub(super) fn read_state(&self, run: &RunId) -> Result<Option<Vec<u8>>, SinkError> {
+        read(&self.run_dir(run)?.state_path())
+    }
+
+    pub(super) fn write_state(&self, run: &RunId, state: &[u8]) -> Result<(), SinkError> {
+        let dir = self.run_dir(run)?;
+        if !dir.manifest_path().is_file() {
+            return Err(SinkError::NoRun { place: dir.path().display().to_string() });
+        }
+        replace(&dir.state_path(), state)
+    }
+
+    pub(super) fn put_pack(&self, hash: &str, sealed: &[u8]) -> Result<(), SinkError> {
+        let path = self.pack_path(hash)?;
+        let folder = self.data.join("packs");
+        fs::create_dir_all(&folder).map_err(|error| SinkError::io(folder, "create", error))?;
+        replace(&path, sealed)
+    }
+
+    pub(super) fn pack(&self, hash: &str) -> Result<Option<Vec<u8>>, SinkError> {
+        read(&self.pack_path(hash)?)
+    }
+
+    fn pack_path(&self, hash: &str) -> Result<PathBuf, SinkError> {
+        Ok(self.data.join("packs").join(pack_name(hash)?))
+    }
+
+    pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
+        let dir = self.run_dir(run)?;
+        if !dir.manifest_path().is_file() {
+            return Err(SinkError::NoRun { place: dir.path().display().to_string() });
+        }
+        Ok(dir.remove()?)
+    }
+
+    /// Writes, reads and removes a file, and asks for the space that is left.
+    pub(super) fn check(&self) -> Result<SinkReport, SinkError> {
+        fs::create_dir_all(&self.data).map_err(|error| SinkError::io(&self.data, "create", error))?;
+        let probe = self.data.join(super::probe_name());
+        let content = b"kgfleet was here";
+        replace(&probe, content)?;
+        let found = read(&probe)?;
+        fs::remove_file(&probe).map_err(|error| SinkError::io(&probe, "remove", error))?;
+        if found.as_deref() != Some(content) {
+            let error = io::Error::other("what was written is not what is there");
+            return Err(SinkError::io(probe, "read", error));
+        }
+        let space = rustix::fs::statvfs(&self.data)
+            .map_err(|error| SinkError::io(&self.data, "ask for the free space of", error.into()))?;
+        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+        Ok(SinkReport { place: self.data.display().to_string(), free_bytes })
+    }
+}
+
+/// File name of a pack.
+pub(super) fn pack_name(hash: &str) -> Result<String, SinkError> {
+    if hash.len() == HASH_DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(format!("{hash}.kgpack"))
+    } else {
+        Err(SinkError::PackHash(hash.to_owned()))
+    }
+}
+
+/// The content of a file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, SinkError> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SinkError::io(path, "read", error)),
+    }
+}
+
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SinkError> {
+    files::replace_shared(path, content).map_err(|error| SinkError::io(path, "write", error))
+}

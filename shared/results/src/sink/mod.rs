@@ -1,0 +1,317 @@
+//! Where coordinators keep runs, together: a [folder](Sink::folder) or an [object store](Sink::objects).
+//!
+//! **What is kept.** For each run its manifest, which is written once; its record log; and its state, which is replaced
+//! as a whole. Packs, by their hash. Nothing else: whatever a cluster needs besides can be made of these.
+//!
+//! **What durable means.** A call that writes returns when its content survives a power cut: a synced file under its
+//! name, or a complete object.
+//!
+//! **Who may write.** Any number of coordinators at once. Of several that make a run of the same name one succeeds; each
+//! appends to [segments of its own](crate::log::WriterId); the last who writes a state wins.
+//!
+//! Calls do not block the threads of the async runtime. Dropping one leaves open what it did.
+
+mod error;
+mod folder;
+mod object_segment;
+mod objects;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chacha20poly1305::aead::OsRng;
+use chacha20poly1305::aead::rand_core::RngCore;
+use domain::RunId;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use error::SinkError;
+
+use self::folder::Folder;
+use self::objects::Objects;
+use crate::log::writer::SegmentFile;
+use crate::log::{
+    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, WriterId,
+};
+use crate::run_dir::FoundRun;
+use crate::{RunDir, RunManifest};
+
+/// Where runs live. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Sink(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Folder(Folder),
+    Objects(Objects),
+}
+
+/// The log of a run, open for writing.
+#[derive(Debug)]
+pub struct OpenLog {
+    /// Where to hand records in.
+    pub queue: CommitQueue,
+    /// Ends after the last clone of the queue. With an object store the async runtime must live until then.
+    pub thread: CommitThread,
+}
+
+/// What a [check](Sink::check) found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkReport {
+    /// The folder, or the store and the prefix.
+    pub place: String,
+    /// Bytes that are free on the disk of the folder or of the mirror.
+    pub free_bytes: u64,
+}
+
+impl Sink {
+    /// A data folder, perhaps on a file system that several machines share: `DATA/runs/RUN/…` and `DATA/packs/…`, see
+    /// [`run_dir`](crate::run_dir).
+    pub fn folder(data: impl Into<PathBuf>) -> Self {
+        Self(Kind::Folder(Folder::new(data.into())))
+    }
+
+    /// A prefix of an object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:///FOLDER`, with a folder for the
+    /// mirror that no other process uses. Credentials and settings come from the environment, under the names that
+    /// the `object_store` library gives them (`AWS_…`, `GOOGLE_…`). Nothing is asked of the store yet.
+    ///
+    /// # Errors
+    /// The address or the settings cannot be used.
+    pub fn objects(url: &str, mirror: impl Into<PathBuf>) -> Result<Self, SinkError> {
+        let (store, prefix) = store::open(url)?;
+        Ok(Self::store(store, prefix, mirror))
+    }
+
+    /// Like [`objects`](Self::objects), in a store that is open already.
+    pub fn store(store: Arc<dyn ObjectStore>, prefix: Path, mirror: impl Into<PathBuf>) -> Self {
+        Self(Kind::Objects(Objects::new(store, prefix, Folder::new(mirror.into()))))
+    }
+
+    /// How groups of records are best gathered here.
+    pub fn commit_policy(&self) -> CommitPolicy {
+        match &self.0 {
+            Kind::Folder(_) => CommitPolicy::DISK,
+            Kind::Objects(_) => CommitPolicy::OBJECTS,
+        }
+    }
+
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// [`SinkError::Exists`] where there is one of this name.
+    pub async fn create_run(&self, manifest: &RunManifest) -> Result<RunDir, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, manifest) = (folder.clone(), manifest.clone());
+                blocking(move || folder.create_run(&manifest)).await
+            }
+            Kind::Objects(objects) => objects.create_run(manifest).await,
+        }
+    }
+
+    /// All runs, by name.
+    pub async fn runs(&self) -> Result<Vec<FoundRun>, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let folder = folder.clone();
+                blocking(move || folder.runs()).await
+            }
+            Kind::Objects(objects) => objects.runs().await,
+        }
+    }
+
+    /// The manifest of a run.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is none of this name.
+    pub async fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.manifest(&run)).await
+            }
+            Kind::Objects(objects) => objects.manifest(run).await,
+        }
+    }
+
+    /// The folder of a run, or that of its mirror, which holds what was written here and [fetched](Self::refresh). It need
+    /// not exist.
+    pub fn run_dir(&self, run: &RunId) -> Result<RunDir, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => folder.run_dir(run),
+            Kind::Objects(objects) => objects.mirror().run_dir(run),
+        }
+    }
+
+    /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
+    ///
+    /// # Errors
+    /// No such run; the writer has written before ([`LogError::Taken`](crate::log::LogError::Taken)); the lock holder
+    /// in an object store.
+    pub async fn open_log(
+        &self,
+        run: &RunId,
+        writer: WriterId,
+        cipher: Option<LogCipher>,
+        policy: CommitPolicy,
+    ) -> Result<OpenLog, SinkError> {
+        let options = LogOptions { writer, cipher, ..LogOptions::default() };
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                let (writer, _) = blocking(move || folder.open_writer(&run, options)).await?;
+                start(writer, policy)
+            }
+            Kind::Objects(objects) => {
+                let (writer, _) = objects.open_writer(run, options).await?;
+                start(writer, policy)
+            }
+        }
+    }
+
+    /// Fetches what others have written into the log of a run; returns how many segments that was. In a folder there is
+    /// nothing to fetch.
+    pub async fn refresh(&self, run: &RunId) -> Result<usize, SinkError> {
+        match &self.0 {
+            Kind::Folder(_) => Ok(0),
+            Kind::Objects(objects) => objects.refresh(run).await,
+        }
+    }
+
+    /// Follows the log of a run, past the entries of one writer. What others write into an object store is seen after
+    /// a [`refresh`](Self::refresh), which also makes the folder that is followed.
+    pub fn tail(
+        &self,
+        run: &RunId,
+        cipher: Option<&LogCipher>,
+        except: Option<WriterId>,
+    ) -> Result<LogTail, SinkError> {
+        Ok(LogTail::new(&self.run_dir(run)?.log(), cipher, except))
+    }
+
+    /// The state of a run as it was written last; `None` before that. Its shape is the coordinator's.
+    pub async fn read_state<S: DeserializeOwned>(&self, run: &RunId) -> Result<Option<S>, SinkError> {
+        let (state, place) = match &self.0 {
+            Kind::Folder(folder) => {
+                let place = folder.run_dir(run)?.state_path().display().to_string();
+                let (folder, run) = (folder.clone(), run.clone());
+                let state = blocking(move || folder.read_state(&run)).await?;
+                (state.map(Bytes::from), place)
+            }
+            Kind::Objects(objects) => {
+                (objects.read_state(run).await?, objects.place(&objects.state_path(run)))
+            }
+        };
+        state
+            .map(|state| serde_json::from_slice(&state))
+            .transpose()
+            .map_err(|source| SinkError::Json { place, source })
+    }
+
+    /// Replaces the state of a run, as a whole.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is no run of this name.
+    pub async fn write_state<S: Serialize>(&self, run: &RunId, state: &S) -> Result<(), SinkError> {
+        let state = serde_json::to_vec_pretty(state)
+            .map_err(|source| SinkError::Json { place: format!("the state of run {run}"), source })?;
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.write_state(&run, &state)).await
+            }
+            Kind::Objects(objects) => objects.write_state(run, state).await,
+        }
+    }
+
+    /// Keeps a pack, as a sealed file, by the hash of its manifest (64 hexadecimal digits). To keep it again changes
+    /// nothing.
+    pub async fn put_pack(&self, hash: &str, sealed: Bytes) -> Result<(), SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, hash) = (folder.clone(), hash.to_owned());
+                blocking(move || folder.put_pack(&hash, &sealed)).await
+            }
+            Kind::Objects(objects) => objects.put_pack(hash, sealed).await,
+        }
+    }
+
+    /// A pack; `None` if it is not kept here.
+    pub async fn pack(&self, hash: &str) -> Result<Option<Bytes>, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, hash) = (folder.clone(), hash.to_owned());
+                Ok(blocking(move || folder.pack(&hash)).await?.map(Bytes::from))
+            }
+            Kind::Objects(objects) => objects.pack(hash).await,
+        }
+    }
+
+    /// Removes a run and everything in it. Nobody may write it meanwhile; only a process that holds its lock is noticed.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is none of this name.
+    pub async fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.remove_run(&run)).await
+            }
+            Kind::Objects(objects) => objects.remove_run(run).await,
+        }
+    }
+
+    /// Sees whether the sink can be written and read, by a small file or object that is removed again.
+    pub async fn check(&self) -> Result<SinkReport, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let folder = folder.clone();
+                blocking(move || folder.check()).await
+            }
+            Kind::Objects(objects) => objects.check().await,
+        }
+    }
+}
+
+impl std::fmt::Display for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Kind::Folder(folder) => write!(f, "{}", folder.path().display()),
+            Kind::Objects(objects) => f.write_str(&objects.root()),
+        }
+    }
+}
+
+fn start<F: SegmentFile + Send + 'static>(
+    writer: LogWriter<F>,
+    policy: CommitPolicy,
+) -> Result<OpenLog, SinkError> {
+    let path = writer.segment_path();
+    let (queue, thread) = CommitQueue::start(writer, policy)
+        .map_err(|error| SinkError::io(path, "start a thread for writing", error))?;
+    Ok(OpenLog { queue, thread })
+}
+
+/// Does something that blocks on a thread that may be blocked.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SinkError> + Send + 'static,
+) -> Result<T, SinkError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(SinkError::Ended),
+        },
+    }
+}
+
+/// A name that no two checks share.
+fn probe_name() -> String {
+    format!("probe-{:016x}", OsRng.next_u64())
+}

@@ -1,0 +1,259 @@
+//! The same promises, kept by a folder and by an object store.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::{ErrorCode, ServiceError};
+use object_store::memory::InMemory;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::log::{LogError, LogItem, LogReader, RecordHead, TailPart, WinnerIndex, verify};
+use crate::testing;
+
+/// What several coordinators share, and a folder for each that it removes in the end.
+struct Shared {
+    folder: tempfile::TempDir,
+    store: Option<Arc<InMemory>>,
+    mirrors: AtomicU64,
+}
+
+impl Shared {
+    fn all() -> [Self; 2] {
+        let new = |store| Self { folder: tempfile::tempdir().unwrap(), store, mirrors: AtomicU64::new(0) };
+        [new(None), new(Some(Arc::new(InMemory::new())))]
+    }
+
+    /// The sink of one more coordinator.
+    fn sink(&self) -> Sink {
+        match &self.store {
+            None => Sink::folder(self.folder.path().join("data")),
+            Some(store) => {
+                let number = self.mirrors.fetch_add(1, Ordering::Relaxed);
+                let mirror = self.folder.path().join(format!("mirror {number}"));
+                Sink::store(Arc::clone(store) as Arc<dyn ObjectStore>, Path::from("some/prefix"), mirror)
+            }
+        }
+    }
+}
+
+fn run(name: &str) -> RunId {
+    RunId::new(name)
+}
+
+fn record(ticket: u64) -> (u64, Arc<str>) {
+    let entry = testing::entry(ticket, "m", ticket as u32, true);
+    (ticket, serde_json::to_string(&entry.record).unwrap().into())
+}
+
+/// Commits records of these tickets as a new writer, and ends it.
+async fn write(sink: &Sink, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
+    let log = sink.open_log(&run(name), writer, None, CommitPolicy::DISK).await.unwrap();
+    for ticket in tickets {
+        log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
+    }
+    drop(log.queue);
+    tokio::task::spawn_blocking(|| log.thread.join()).await.unwrap();
+}
+
+fn tickets(dir: &RunDir) -> Vec<u64> {
+    let items = LogReader::open(&dir.log(), None).unwrap().map(|item| match item.unwrap() {
+        LogItem::Entry { entry, .. } => entry.ticket,
+        LogItem::Damage(damage) => panic!("{damage}"),
+    });
+    let mut tickets: Vec<u64> = items.collect();
+    tickets.sort_unstable();
+    tickets
+}
+
+fn poll(tail: &mut LogTail) -> Vec<u64> {
+    let mut tickets = Vec::new();
+    while let Some(part) = tail.poll().unwrap() {
+        let TailPart::Lines(mut lines) = part else { panic!("{part:?}") };
+        while let Some(line) = lines.next() {
+            tickets.push(line.parse::<RecordHead>().unwrap().ticket);
+        }
+    }
+    tickets.sort_unstable();
+    tickets
+}
+
+#[tokio::test]
+async fn a_run_is_made_once_and_seen_by_all() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        assert!(one.runs().await.unwrap().is_empty());
+        one.create_run(&testing::manifest("b")).await.unwrap();
+        two.create_run(&testing::manifest("a")).await.unwrap();
+        for sink in [&one, &two] {
+            let error = sink.create_run(&testing::manifest("b")).await.unwrap_err();
+            assert!(matches!(error, SinkError::Exists { .. }), "{error}");
+            let runs = sink.runs().await.unwrap().into_iter().map(|found| found.manifest.unwrap());
+            assert_eq!(runs.collect::<Vec<_>>(), [testing::manifest("a"), testing::manifest("b")]);
+            assert_eq!(sink.manifest(&run("a")).await.unwrap(), testing::manifest("a"));
+            assert!(matches!(sink.manifest(&run("c")).await, Err(SinkError::NoRun { .. })));
+        }
+        two.remove_run(&run("b")).await.unwrap();
+        let error = one.remove_run(&run("b")).await.unwrap_err();
+        assert_eq!(code(error), ErrorCode::NotFound);
+        for sink in [&one, &two] {
+            assert_eq!(sink.runs().await.unwrap().len(), 1);
+        }
+    }
+}
+
+/// What a caller over the wire gets.
+fn code(error: SinkError) -> ErrorCode {
+    ServiceError::from(error).code
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_make_a_run_one_does() {
+    for shared in Shared::all() {
+        let calls = (0..16).map(|seed| {
+            let sink = shared.sink();
+            let manifest = RunManifest { seed, ..testing::manifest("contested") };
+            tokio::spawn(async move { sink.create_run(&manifest).await.map(|_| seed) })
+        });
+        let results = futures::future::join_all(calls).await.into_iter().map(Result::unwrap);
+        let (mut made, mut refused) = (Vec::new(), 0);
+        for result in results {
+            match result {
+                Ok(seed) => made.push(seed),
+                Err(SinkError::Exists { .. }) => refused += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!((made.len(), refused), (1, 15));
+        assert_eq!(shared.sink().manifest(&run("contested")).await.unwrap().seed, made[0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn coordinators_write_one_log_together() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        one.create_run(&testing::manifest("r")).await.unwrap();
+        let (mine, other) = (WriterId::random(), WriterId::random());
+        one.refresh(&run("r")).await.unwrap();
+        let mut tail = one.tail(&run("r"), None, Some(mine)).unwrap();
+        futures::future::join(write(&one, "r", mine, 0..20), write(&two, "r", other, 20..40)).await;
+
+        one.refresh(&run("r")).await.unwrap();
+        assert_eq!(poll(&mut tail), (20..40).collect::<Vec<_>>(), "those of the others");
+        assert_eq!(one.refresh(&run("r")).await.unwrap(), 0, "nothing is fetched twice");
+        two.refresh(&run("r")).await.unwrap();
+        let third = shared.sink();
+        third.refresh(&run("r")).await.unwrap();
+        for sink in [&one, &two, &third] {
+            let dir = sink.run_dir(&run("r")).unwrap();
+            assert_eq!(tickets(&dir), (0..40).collect::<Vec<_>>());
+            let report = verify(&dir.log(), None, Some(40)).unwrap();
+            assert_eq!((report.writers, report.is_sound(), report.missing()), (2, true, Some(0)));
+            assert_eq!(WinnerIndex::build(&dir.log(), None, |damage| panic!("{damage}")).unwrap().len(), 40);
+        }
+        write(&two, "r", WriterId::random(), 40..45).await;
+        one.refresh(&run("r")).await.unwrap();
+        assert_eq!(poll(&mut tail), (40..45).collect::<Vec<_>>());
+        let taken = third.open_log(&run("r"), other, None, CommitPolicy::DISK).await.unwrap_err();
+        assert!(matches!(taken, SinkError::Log(LogError::Taken { .. })));
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_was_opened_for_nothing_is_empty() {
+    for shared in Shared::all() {
+        let sink = shared.sink();
+        sink.create_run(&testing::manifest("r")).await.unwrap();
+        write(&sink, "r", WriterId::random(), 0..0).await;
+        let log = sink.run_dir(&run("r")).unwrap().log();
+        assert_eq!(std::fs::read_dir(log).unwrap().count(), 0);
+        assert_eq!(shared.sink().refresh(&run("r")).await.unwrap(), 0);
+        let missing = sink.open_log(&run("none"), WriterId::random(), None, CommitPolicy::DISK).await;
+        assert_eq!(code(missing.unwrap_err()), ErrorCode::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn states_and_packs_are_what_was_written_last() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        one.create_run(&testing::manifest("r")).await.unwrap();
+        assert_eq!(two.read_state::<Value>(&run("r")).await.unwrap(), None);
+        for phase in ["active", "paused"] {
+            one.write_state(&run("r"), &json!({"phase": phase})).await.unwrap();
+            assert_eq!(two.read_state::<Value>(&run("r")).await.unwrap(), Some(json!({"phase": phase})));
+        }
+        let other_shape = two.read_state::<Vec<u8>>(&run("r")).await.unwrap_err().to_string();
+        assert!(other_shape.contains("runs/r/state.json"), "{other_shape}");
+        let nowhere = one.write_state(&run("s"), &json!({})).await.unwrap_err();
+        assert!(matches!(nowhere, SinkError::NoRun { .. }), "{nowhere}");
+
+        let hash = "0123456789abcdef".repeat(4);
+        assert_eq!(two.pack(&hash).await.unwrap(), None);
+        one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
+        one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(two.pack(&hash).await.unwrap().as_deref(), Some(b"sealed".as_slice()));
+        }
+        for bad in ["../../etc/passwd", "", "ab"] {
+            assert!(matches!(one.pack(bad).await, Err(SinkError::PackHash(_))), "{bad}");
+        }
+        for bad in ["../x", "a/b", ""] {
+            let error = one.read_state::<Value>(&run(bad)).await.unwrap_err();
+            assert_eq!(code(error), ErrorCode::Invalid);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_check_leaves_nothing_behind() {
+    for shared in Shared::all() {
+        let sink = shared.sink();
+        let report = sink.check().await.unwrap();
+        assert!(report.free_bytes > 0 && report.place == sink.to_string(), "{report:?}");
+        let folder = sink.run_dir(&run("r")).unwrap();
+        let data = folder.path().ancestors().nth(2).unwrap();
+        assert_eq!(std::fs::read_dir(data).unwrap().count(), 0);
+        if let Some(store) = &shared.store {
+            assert_eq!(store.list_with_delimiter(None).await.unwrap().common_prefixes.len(), 0);
+        }
+    }
+    // A file stands where the folder should be.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Sink::folder(file.path()).check().await.unwrap_err().to_string();
+    assert!(error.contains(file.path().to_str().unwrap()), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_store_is_away_records_are_refused_and_come_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let share = folder.path().join("share");
+    let url = format!("file://{}", share.display());
+    let sink = Sink::objects(&url, folder.path().join("mirror")).unwrap();
+    sink.create_run(&testing::manifest("r")).await.unwrap();
+    let log = sink.open_log(&run("r"), WriterId::random(), None, CommitPolicy::DISK).await.unwrap();
+    log.queue.commit_batch(vec![record(0)]).await.unwrap();
+    // A file stands where the folder of the log was.
+    let objects = share.join("runs/r/log");
+    std::fs::rename(&objects, folder.path().join("aside")).unwrap();
+    std::fs::write(&objects, "in the way").unwrap();
+    for ticket in 1..3 {
+        let error = log.queue.commit_batch(vec![record(ticket)]).await.unwrap_err();
+        assert!(error.is_transient() && !error.is_disk_full(), "{error}");
+    }
+    std::fs::remove_file(&objects).unwrap();
+    std::fs::rename(folder.path().join("aside"), &objects).unwrap();
+    for ticket in 1..3 {
+        log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
+    }
+    drop(log.queue);
+    tokio::task::spawn_blocking(|| log.thread.join()).await.unwrap();
+    let other = Sink::objects(&url, folder.path().join("other mirror")).unwrap();
+    other.refresh(&run("r")).await.unwrap();
+    for sink in [&sink, &other] {
+        // The first one that was refused was kept and stored after all, and then came again.
+        assert_eq!(tickets(&sink.run_dir(&run("r")).unwrap()), [0, 1, 1, 2]);
+    }
+    let lock_holder = sink.open_log(&run("r"), WriterId::LOCK_HOLDER, None, CommitPolicy::DISK).await;
+    assert!(matches!(lock_holder, Err(SinkError::NoLock { .. })));
+}
