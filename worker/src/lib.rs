@@ -1,14 +1,44 @@
 //! A worker: holds dialogues with models, many at once, and judges the answers.
 //!
-//! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
-//! sandboxed processes, [`limiter`] decides how many dialogues a model is given at once.
+//! Reading order. [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in sandboxed
+//! processes. Around them, plain state machines decide: [`slots`] what is held and what is begun next, [`servers`] with
+//! [`limiter`] who is asked and how much at once, [`breaker`] what is not asked for a while, [`outbox::queue`] when
+//! records leave. [`worker`] starts the parts that carry it out: the work loop, the lease keeper in [`keeper`], the
+//! [`outbox`] with its spool, and [`discovery`], which finds servers. [`runs`] and [`connect`] provide what dialogues
+//! need: tasks, evaluators and models.
 
+mod backoff;
+pub mod breaker;
+pub mod config;
+pub mod connect;
 pub mod dialogue;
+pub mod discovery;
 pub mod evaluate;
+pub mod keeper;
+pub mod ledger;
 pub mod limiter;
+pub mod material;
+pub mod metrics;
+pub mod outbox;
+pub mod rate;
+pub mod runs;
+pub mod servers;
+pub mod slots;
+pub mod stop;
+mod vllm;
+mod work;
+pub mod worker;
 
+pub use config::{SpoolConfig, WorkerConfig};
+pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer};
 pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, hold};
+pub use discovery::Endpoints;
 pub use evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
 };
+pub use keeper::ExchangeFactory;
 pub use limiter::{Limiter, LimiterBounds};
+pub use material::EVALUATOR_COMMAND;
+pub use runs::Evaluation;
+pub use stop::{Stop, StopReceiver};
+pub use worker::{Worker, WorkerError, WorkerReport};

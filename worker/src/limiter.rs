@@ -44,17 +44,33 @@ pub struct Limiter {
     refused: bool,
     /// Completions that still belong to the time before the last shrink and say nothing about the new limit.
     cooling: u32,
+    /// Requests that the server has accepted and does not work on yet.
+    waiting: u32,
 }
 
 impl Limiter {
     /// A limit at its start.
     pub fn new(bounds: LimiterBounds) -> Self {
-        Self { bounds, limit: f64::from(bounds.start), refused: false, cooling: 0 }
+        Self { bounds, limit: f64::from(bounds.start), refused: false, cooling: 0, waiting: 0 }
     }
 
     /// Dialogues allowed in flight.
     pub fn limit(&self) -> usize {
         self.limit as usize
+    }
+
+    /// The same server under other bounds: the limit is brought within them.
+    pub fn set_bounds(&mut self, bounds: LimiterBounds) {
+        if bounds != self.bounds {
+            self.bounds = bounds;
+            self.limit = self.limit.clamp(f64::from(bounds.min), f64::from(bounds.max));
+        }
+    }
+
+    /// The server says how many requests wait there. While any does, the limit does not grow: more in flight would
+    /// wait longer and be answered no sooner.
+    pub fn pressure(&mut self, waiting: u32) {
+        self.waiting = waiting;
     }
 
     /// A dialogue ended while `in_flight` others were running; `refused` when the server said that it was full or that
@@ -68,7 +84,7 @@ impl Limiter {
             self.refused = true;
             self.limit = (self.limit * SHRINK).max(f64::from(self.bounds.min));
             self.cooling = self.limit as u32;
-        } else if in_flight + 1 >= self.limit() {
+        } else if self.waiting == 0 && in_flight + 1 >= self.limit() {
             self.limit += if self.refused { 1.0 / self.limit } else { 1.0 };
             self.limit = self.limit.min(f64::from(self.bounds.max));
         }
@@ -101,6 +117,26 @@ mod tests {
         assert_eq!(limiter.limit(), 2);
         limiter.ended(false, 1);
         assert_eq!(limiter.limit(), 2, "growth is slow after a refusal");
+    }
+
+    #[test]
+    fn it_does_not_grow_while_requests_wait_at_the_server() {
+        let mut limiter = Limiter::new(LimiterBounds { start: 4, min: 2, max: 16 });
+        limiter.pressure(3);
+        limiter.ended(false, 3);
+        assert_eq!(limiter.limit(), 4);
+        limiter.pressure(0);
+        limiter.ended(false, 3);
+        assert_eq!(limiter.limit(), 5);
+    }
+
+    #[test]
+    fn other_bounds_move_the_limit_as_far_as_they_must() {
+        let mut limiter = Limiter::new(LimiterBounds { start: 32, min: 1, max: 256 });
+        limiter.set_bounds(LimiterBounds { start: 8, min: 1, max: 64 });
+        assert_eq!(limiter.limit(), 32);
+        limiter.set_bounds(LimiterBounds::fixed(128));
+        assert_eq!(limiter.limit(), 128);
     }
 
     #[test]

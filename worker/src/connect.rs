@@ -1,0 +1,323 @@
+//! From a model's description to a connector.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::{Connector, ModelSpec};
+use models::{
+    Anthropic, AnthropicConfig, CallError, ChatModel, ChatReply, ChatRequest, Gemini, GeminiConfig,
+    HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, Secret, SetupError,
+};
+
+use crate::dialogue::Script;
+
+/// Environment variables that hold keys when a configuration names none.
+const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+const GEMINI_KEY: &str = "GEMINI_API_KEY";
+
+/// Models that a message lists.
+const MODELS_LISTED_MAX: usize = 20;
+
+/// Makes connectors. Programs that know more ways to answer than the network, such as recordings, bring their own and
+/// leave the rest to [`Connectors`].
+pub trait Connect: Send + Sync + 'static {
+    /// The connector of a model, at a server that was found for it or, without one, at the address that the
+    /// description or the provider gives. May block: it reads keys and recordings.
+    ///
+    /// # Errors
+    /// What is missing, and what to do.
+    fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError>;
+}
+
+/// A server that serves a model by name.
+#[derive(Clone, Debug)]
+pub struct FoundServer {
+    /// Its address.
+    pub endpoint: String,
+    /// Sent as bearer token where the description of the model names no key.
+    pub key: Option<Secret>,
+    /// The context of the model in tokens, where the server tells.
+    pub context_tokens: Option<u32>,
+}
+
+/// A connector, and what can be asked of its server beforehand.
+pub struct Connected {
+    /// The connector.
+    pub model: Arc<dyn ChatModel>,
+    /// The same where it is one that lists what it serves.
+    pub listing: Option<Arc<OpenAiCompatible>>,
+    /// What a replayed model was asked.
+    pub script: Option<Script>,
+}
+
+impl Connected {
+    /// A connector of which nothing else is known.
+    pub fn opaque(model: Arc<dyn ChatModel>) -> Self {
+        Self { model, listing: None, script: None }
+    }
+
+    /// Makes sure that the server is there, takes the key and serves the model, before thousands of dialogues find out
+    /// one by one. Connectors that list nothing pass.
+    ///
+    /// # Errors
+    /// [`ConnectError::Unreachable`] may pass; the others need a person.
+    pub async fn check(&self, spec: &ModelSpec) -> Result<(), ConnectError> {
+        let Some(server) = &self.listing else { return Ok(()) };
+        let endpoint = self.model.identity().endpoint.clone().unwrap_or_default();
+        let served = match server.probe().await {
+            Ok(served) => served,
+            // Not every compatible server lists its models.
+            Err(error) if matches!(error.status, Some(404 | 405 | 501)) => return Ok(()),
+            Err(error) => {
+                return Err(ConnectError::Unreachable { model: spec.label.to_string(), endpoint, error });
+            }
+        };
+        let requested = spec.requested();
+        if served.is_empty() || served.iter().any(|model| model.id == requested) {
+            return Ok(());
+        }
+        Err(ConnectError::NotServed {
+            model: spec.label.to_string(),
+            endpoint,
+            requested: requested.to_owned(),
+            served: list(served.iter().map(|model| model.id.as_str())),
+        })
+    }
+}
+
+/// Why there is no connector.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Its settings cannot be used.
+    #[error("model `{model}`: {source}")]
+    Setup {
+        /// Label of the model.
+        model: String,
+        /// What is wrong.
+        source: SetupError,
+    },
+    /// There is no address.
+    #[error("model `{0}` has no `endpoint`, and no server that this worker knows serves it")]
+    NoEndpoint(String),
+    /// Only a program with recordings or a simulator can.
+    #[error("model `{model}`: this worker cannot reach models by the connector `{connector}`")]
+    Unsupported {
+        /// Label of the model.
+        model: String,
+        /// How it would be reached.
+        connector: String,
+    },
+    /// Nobody is there, or not as they should be.
+    #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
+    Unreachable {
+        /// Label of the model.
+        model: String,
+        /// Address of the server.
+        endpoint: String,
+        /// What it said.
+        error: CallError,
+    },
+    /// The server serves other models.
+    #[error(
+        "model `{model}`: {endpoint} does not serve `{requested}`; it serves: {served}. Start the server with \
+         `--served-model-name {requested}`, or name in the configuration what it serves"
+    )]
+    NotServed {
+        /// Label of the model.
+        model: String,
+        /// Address of the server.
+        endpoint: String,
+        /// Name asked for.
+        requested: String,
+        /// Names served.
+        served: String,
+    },
+    /// What a replayed model is to answer cannot be read.
+    #[error("model `{model}`: {message}")]
+    Recording {
+        /// Label of the model.
+        model: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Names for a message, not all of too many.
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.into_iter().take(MODELS_LISTED_MAX + 1).collect();
+    if names.len() > MODELS_LISTED_MAX {
+        names[MODELS_LISTED_MAX] = "…";
+    }
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+}
+
+/// The connectors over the network. They share connections.
+#[derive(Clone, Debug, Default)]
+pub struct Connectors {
+    http: HttpClient,
+}
+
+impl Connect for Connectors {
+    fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError> {
+        let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
+        let requested = spec.requested();
+        let usual = |key| key_of(spec, Some(key)).and_then(|key| key.ok_or_else(missing_key)).map_err(setup);
+        let connected = match (spec.connector, server) {
+            (Connector::OpenaiCompatible | Connector::Simulated, _) => {
+                let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
+                let endpoint = endpoint.ok_or_else(|| ConnectError::NoEndpoint(spec.label.to_string()))?;
+                let mut config = OpenAiConfig::new(endpoint, requested);
+                let key = key_of(spec, None).map_err(setup)?;
+                config.key = key.or_else(|| server.and_then(|server| server.key.clone()));
+                config.context_tokens = server.and_then(|server| server.context_tokens);
+                config.send_seed = spec.send_seed.unwrap_or(true);
+                // A simulator is close and cannot stall unnoticed; whole answers cost less.
+                config.stream = spec.stream.unwrap_or(spec.connector != Connector::Simulated);
+                let server = Arc::new(OpenAiCompatible::with_client(config, &self.http).map_err(setup)?);
+                let model = Arc::clone(&server) as Arc<dyn ChatModel>;
+                return Ok(Connected { model, listing: Some(server), script: None });
+            }
+            (Connector::Anthropic, _) => {
+                let mut config = AnthropicConfig::new(requested, usual(ANTHROPIC_KEY)?);
+                config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
+                Connected::opaque(Arc::new(Anthropic::with_client(config, &self.http).map_err(setup)?))
+            }
+            (Connector::Gemini, _) => {
+                let mut config = GeminiConfig::new(requested, usual(GEMINI_KEY)?);
+                config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
+                Connected::opaque(Arc::new(Gemini::with_client(config, &self.http).map_err(setup)?))
+            }
+            (Connector::Replay, _) => {
+                return Err(ConnectError::Unsupported {
+                    model: spec.label.to_string(),
+                    connector: "replay".to_owned(),
+                });
+            }
+        };
+        Ok(if spec.send_seed == Some(false) {
+            Connected::opaque(Arc::new(WithoutSeed(connected.model)))
+        } else {
+            connected
+        })
+    }
+}
+
+/// The key that a model's description names, or the one of its provider's usual variable.
+fn key_of(spec: &ModelSpec, usual: Option<&str>) -> Result<Option<Secret>, SetupError> {
+    match (&spec.key_env, &spec.key_file, usual) {
+        (Some(name), _, _) => Secret::from_env(name).map(Some),
+        (None, Some(file), _) => Secret::from_file(Path::new(file)).map(Some),
+        (None, None, Some(name)) => Secret::from_env(name).map(Some),
+        (None, None, None) => Ok(None),
+    }
+}
+
+fn missing_key() -> SetupError {
+    SetupError::KeyMissing("none is configured".to_owned())
+}
+
+/// What names the key of a model, for people and for rate budgets: the connector and the variable or file, never the
+/// key itself.
+pub fn key_name(spec: &ModelSpec) -> String {
+    let key = match (&spec.key_env, &spec.key_file, spec.connector) {
+        (Some(name), _, _) => name.clone(),
+        (None, Some(file), _) => file.display().to_string(),
+        (None, None, Connector::Anthropic) => ANTHROPIC_KEY.to_owned(),
+        (None, None, Connector::Gemini) => GEMINI_KEY.to_owned(),
+        // Without a key it is the server that bears the calls.
+        (None, None, _) => spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned()),
+    };
+    format!("{}/{key}", connector_name(spec.connector))
+}
+
+/// The connector as configurations write it.
+pub fn connector_name(connector: Connector) -> &'static str {
+    match connector {
+        Connector::OpenaiCompatible => "openai-compatible",
+        Connector::Anthropic => "anthropic",
+        Connector::Gemini => "gemini",
+        Connector::Simulated => "simulated",
+        Connector::Replay => "replay",
+    }
+}
+
+/// A model that is not sent the seed of the dialogue.
+struct WithoutSeed(Arc<dyn ChatModel>);
+
+impl ChatModel for WithoutSeed {
+    fn complete(&self, request: ChatRequest) -> futures::future::BoxFuture<'_, Result<ChatReply, CallError>> {
+        self.0.complete(ChatRequest { seed: None, ..request })
+    }
+
+    fn identity(&self) -> &ModelIdentity {
+        self.0.identity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(json: serde_json::Value) -> ModelSpec {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_found_server_comes_before_the_address_of_the_description() {
+        let spec = spec(
+            serde_json::json!({"label": "m", "connector": "openai-compatible", "endpoint": "http://b/v1"}),
+        );
+        let found =
+            FoundServer { endpoint: "http://a:1/v1".to_owned(), key: None, context_tokens: Some(4096) };
+        let connectors = Connectors::default();
+        let at = |server| {
+            let connected = connectors.connect(&spec, server).unwrap();
+            let context = connected.listing.unwrap().context_tokens();
+            (connected.model.identity().endpoint.clone().unwrap(), context)
+        };
+        assert_eq!(at(Some(&found)), ("http://a:1/v1".to_owned(), Some(4096)));
+        assert_eq!(at(None), ("http://b/v1".to_owned(), None));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error =
+            |json| Connectors::default().connect(&spec(json), None).map(|_| ()).unwrap_err().to_string();
+        let no_endpoint = error(serde_json::json!({"label": "m", "connector": "openai-compatible"}));
+        assert!(no_endpoint.contains("model `m` has no `endpoint`"), "{no_endpoint}");
+        let no_key = error(
+            serde_json::json!({"label": "c", "connector": "anthropic", "key_env": "KGFLEET_TEST_NOT_SET"}),
+        );
+        assert!(no_key.contains("`c`") && no_key.contains("KGFLEET_TEST_NOT_SET"), "{no_key}");
+        let replay = error(serde_json::json!({"label": "r", "connector": "replay"}));
+        assert!(replay.contains("`replay`"), "{replay}");
+    }
+
+    #[test]
+    fn budgets_are_named_by_where_the_key_is() {
+        let name = |json| key_name(&spec(json));
+        assert_eq!(
+            name(serde_json::json!({"label": "c", "connector": "anthropic"})),
+            "anthropic/ANTHROPIC_API_KEY"
+        );
+        assert_eq!(
+            name(serde_json::json!({"label": "c", "connector": "gemini", "key_file": "/run/key"})),
+            "gemini//run/key"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_model_without_seed_is_sent_none() {
+        let echo = models::Scripted::function(|request| Ok(ChatReply::text(format!("{:?}", request.seed))));
+        let request = ChatRequest {
+            messages: Arc::from([domain::Message::user("?")]),
+            sampling: domain::Sampling::default(),
+            seed: Some(7),
+            deadline: std::time::Duration::from_secs(1),
+            key: domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
+            round: 0,
+        };
+        let reply = WithoutSeed(Arc::new(echo)).complete(request).await.unwrap();
+        assert_eq!(reply.answer.text, "None");
+    }
+}

@@ -1,0 +1,281 @@
+//! Finds servers: reads where they may be, asks what they serve, and asks again.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use models::http::parse_endpoint;
+use models::{OpenAiCompatible, OpenAiConfig, Secret};
+use serde::Deserialize;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+use crate::servers::News;
+use crate::vllm::ServerLoad;
+
+/// How often a discovery file is read.
+const READ_EVERY: Duration = Duration::from_secs(2);
+
+/// How often a server that answers is asked what it serves.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// How often a server that answers is asked how many requests wait there.
+const LOAD_EVERY: Duration = Duration::from_secs(1);
+
+/// The largest discovery file read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Addresses of one worker; a longer list is a mistake.
+const ENDPOINTS_MAX: usize = 256;
+
+/// Where servers are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoints {
+    /// At these addresses, such as `http://127.0.0.1:8000/v1`.
+    Listed(Vec<String>),
+    /// At the addresses of a file that may change: a JSON list, a JSON object with the list as `endpoints`, or one
+    /// address per line with `#` before comments.
+    File(PathBuf),
+}
+
+/// Looks for servers until it is dropped.
+pub struct Discovery {
+    suspected: Suspected,
+    task: JoinHandle<()>,
+}
+
+type Suspected = Arc<Mutex<HashMap<String, Arc<Notify>>>>;
+
+impl Discovery {
+    /// Begins to look.
+    pub fn start(endpoints: Endpoints, key: Option<Secret>, news: mpsc::Sender<News>) -> Self {
+        let suspected = Suspected::default();
+        let search = Search { key, news, suspected: Arc::clone(&suspected), probes: HashMap::new() };
+        Self { suspected, task: tokio::spawn(search.run(endpoints)) }
+    }
+
+    /// A dialogue could not reach this address: it is asked at once.
+    pub fn suspect(&self, endpoint: &str) {
+        let suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(probe) = suspected.get(endpoint) {
+            probe.notify_one();
+        }
+    }
+}
+
+impl Drop for Discovery {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Search {
+    key: Option<Secret>,
+    news: mpsc::Sender<News>,
+    suspected: Suspected,
+    probes: HashMap<String, AbortOnDrop>,
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Search {
+    async fn run(mut self, endpoints: Endpoints) {
+        match endpoints {
+            Endpoints::Listed(listed) => {
+                self.follow(listed).await;
+                // The probes live as long as this task.
+                self.news.closed().await;
+            }
+            Endpoints::File(path) => loop {
+                match read(&path).await {
+                    Ok(listed) if listed.is_empty() => {
+                        let reason = format!("the discovery file {} names no server", path.display());
+                        self.follow(listed).await;
+                        self.tell(News::NoAddresses { reason }).await;
+                    }
+                    Ok(listed) => self.follow(listed).await,
+                    // What was known stays: the file may be being written.
+                    Err(reason) if self.probes.is_empty() => self.tell(News::NoAddresses { reason }).await,
+                    Err(reason) => tracing::warn!(reason, "the discovery file cannot be used"),
+                }
+                tokio::select! {
+                    () = self.news.closed() => return,
+                    () = tokio::time::sleep(READ_EVERY) => {}
+                }
+            },
+        }
+    }
+
+    /// Probes exactly these.
+    async fn follow(&mut self, endpoints: Vec<String>) {
+        let gone: Vec<String> =
+            self.probes.keys().filter(|known| !endpoints.contains(known)).cloned().collect();
+        for endpoint in gone {
+            self.probes.remove(&endpoint);
+            self.suspected.lock().unwrap_or_else(PoisonError::into_inner).remove(&endpoint);
+            self.tell(News::Removed { endpoint }).await;
+        }
+        for endpoint in endpoints.into_iter().take(ENDPOINTS_MAX) {
+            if self.probes.contains_key(&endpoint) {
+                continue;
+            }
+            let asked = Arc::new(Notify::new());
+            self.suspected
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(endpoint.clone(), Arc::clone(&asked));
+            let probe = probe(endpoint.clone(), self.key.clone(), self.news.clone(), asked);
+            self.probes.insert(endpoint, AbortOnDrop(tokio::spawn(probe)));
+        }
+    }
+
+    async fn tell(&self, news: News) {
+        // Without a receiver the worker is ending, and so is this task.
+        let _ = self.news.send(news).await;
+    }
+}
+
+/// Asks one address again and again what it serves, and in between how busy it is.
+async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, suspected: Arc<Notify>) {
+    let mut config = OpenAiConfig::new(endpoint.clone(), "");
+    config.key = key;
+    let server = match OpenAiCompatible::new(config) {
+        Ok(server) => server,
+        Err(error) => {
+            let _ = news.send(News::Unreachable { endpoint, reason: error.to_string() }).await;
+            return;
+        }
+    };
+    let mut load = ServerLoad::new(&endpoint);
+    let mut backoff = Backoff::default();
+    loop {
+        let told = match server.probe().await {
+            Ok(models) => {
+                backoff.succeeded();
+                news.send(News::Listed { endpoint: endpoint.clone(), models }).await
+            }
+            Err(error) => {
+                let told = News::Unreachable { endpoint: endpoint.clone(), reason: error.to_string() };
+                let told = news.send(told).await;
+                tokio::time::sleep(backoff.failed()).await;
+                if told.is_ok() {
+                    continue;
+                }
+                told
+            }
+        };
+        if told.is_err() {
+            return;
+        }
+        let until = Instant::now() + PROBE_EVERY;
+        while Instant::now() < until {
+            if let Some(requests) = load.waiting().await {
+                let waiting = News::Waiting { endpoint: endpoint.clone(), requests };
+                if news.send(waiting).await.is_err() {
+                    return;
+                }
+            }
+            tokio::select! {
+                () = suspected.notified() => break,
+                () = tokio::time::sleep(LOAD_EVERY) => {}
+            }
+        }
+    }
+}
+
+async fn read(path: &std::path::Path) -> Result<Vec<String>, String> {
+    let failed = |reason: &dyn std::fmt::Display| format!("the discovery file {}: {reason}", path.display());
+    let size = tokio::fs::metadata(path).await.map_err(|error| failed(&error))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(failed(&format_args!("{size} bytes are too many")));
+    }
+    let text = tokio::fs::read_to_string(path).await.map_err(|error| failed(&error))?;
+    parse(&text).map_err(|error| failed(&error))
+}
+
+/// The addresses of a discovery file.
+fn parse(text: &str) -> Result<Vec<String>, String> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum File {
+        List(Vec<String>),
+        Object { endpoints: Vec<String> },
+    }
+    let listed: Vec<String> = if text.trim_start().starts_with(['[', '{']) {
+        match serde_json::from_str(text) {
+            Ok(File::List(listed) | File::Object { endpoints: listed }) => listed,
+            Err(_) => {
+                return Err("neither a JSON list of addresses nor an object with `endpoints`".to_owned());
+            }
+        }
+    } else {
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        lines.filter(|line| !line.is_empty()).map(ToOwned::to_owned).collect()
+    };
+    let mut endpoints: Vec<String> = Vec::new();
+    for endpoint in listed {
+        let endpoint = normal(&endpoint).map_err(|error| error.to_string())?;
+        if !endpoints.contains(&endpoint) {
+            endpoints.push(endpoint);
+        }
+    }
+    Ok(endpoints)
+}
+
+/// An address in the form in which it is compared and shown.
+///
+/// # Errors
+/// It is no HTTP address.
+pub fn normal(endpoint: &str) -> Result<String, models::SetupError> {
+    Ok(parse_endpoint(endpoint)?.as_str().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_lists_objects_or_lines() {
+        let two = vec!["http://a:1/v1".to_owned(), "http://b:2".to_owned()];
+        for text in [
+            r#"["http://a:1/v1", "http://b:2/", "http://a:1/v1"]"#,
+            r#"{"endpoints": ["http://a:1/v1/", "http://b:2"]}"#,
+            "# the pool\nhttp://a:1/v1\n\n  http://b:2 # the second\n",
+        ] {
+            assert_eq!(parse(text).unwrap(), two, "{text}");
+        }
+        assert_eq!(parse("").unwrap(), Vec::<String>::new());
+        assert!(parse("ftp://a").unwrap_err().contains("ftp://a"));
+        assert!(parse("[1]").unwrap_err().contains("endpoints"));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_changes_moves_the_search() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("servers");
+        let (news, mut told) = mpsc::channel(16);
+        // Nobody listens on port 9 of the loopback interface; what is looked at is who is asked.
+        std::fs::write(&path, "http://127.0.0.1:9/v1\n").unwrap();
+        let _discovery = Discovery::start(Endpoints::File(path.clone()), None, news);
+        let first = told.recv().await.unwrap();
+        assert!(matches!(&first, News::Unreachable { endpoint, .. } if endpoint == "http://127.0.0.1:9/v1"));
+        std::fs::write(&path, "").unwrap();
+        loop {
+            match told.recv().await.unwrap() {
+                News::Removed { endpoint } => break assert_eq!(endpoint, "http://127.0.0.1:9/v1"),
+                News::Unreachable { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(matches!(told.recv().await.unwrap(), News::NoAddresses { .. }));
+    }
+}

@@ -1,0 +1,122 @@
+//! Renews leases, on a thread of its own.
+//!
+//! A worker that evaluates on every core is slow to come round to anything else, and a lease that is renewed too late
+//! costs a strike. So renewal shares nothing with the work but the ledger: it has its own thread, its own runtime, and
+//! its own connection, because a connection is driven by the runtime that made it.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use domain::exchange::{Orders, Report, WorkExchange};
+use domain::{ErrorCode, ServiceError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+use crate::ledger::SharedLedger;
+use crate::metrics;
+
+/// Makes a connection to the coordinator, on the runtime that it is called on.
+pub type ExchangeFactory = Arc<dyn Fn() -> Arc<dyn WorkExchange> + Send + Sync>;
+
+/// Replies that wait for the work loop. More are dropped: the next reply brings everything again.
+const REPLIES_WAITING_MAX: usize = 16;
+
+/// How often the keeper looks whether a renewal is due: leases may come whose time is shorter.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// A failed renewal is given up after this long at least, however short the leases.
+const ANSWER_MIN: Duration = Duration::from_secs(1);
+
+/// The keeper of one worker. Ends when it is dropped.
+pub struct Keeper {
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a renewal brought: the report that was sent, and the answer.
+pub type Renewal = (Report, Orders);
+
+impl Keeper {
+    /// Begins to renew, at least every `report_every`, and every third of the shortest lease.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(
+        ledger: SharedLedger,
+        connect: ExchangeFactory,
+        report_every: Duration,
+    ) -> std::io::Result<(Self, mpsc::Receiver<Renewal>)> {
+        let (replies, received) = mpsc::channel(REPLIES_WAITING_MAX);
+        let (end, ended) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = std::thread::Builder::new().name("lease-keeper".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = renew(ledger, connect, report_every, replies) => {}
+                    _ = ended => {}
+                }
+            });
+        })?;
+        Ok((Self { end: Some(end), thread: Some(thread) }, received))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It ends at its next await, within moments.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn renew(
+    ledger: SharedLedger,
+    connect: ExchangeFactory,
+    report_every: Duration,
+    replies: mpsc::Sender<Renewal>,
+) {
+    let mut exchange = connect();
+    let mut backoff = Backoff::default();
+    let (mut renewed, mut next) = (Instant::now(), None);
+    loop {
+        let interval = {
+            let ledger = ledger.lock();
+            ledger.slots.shortest_lease().map_or(report_every, |lease| (lease / 3).min(report_every))
+        };
+        let due = next.unwrap_or(renewed + interval);
+        if Instant::now() < due {
+            tokio::time::sleep_until(due.min(Instant::now() + LOOK_EVERY)).await;
+            continue;
+        }
+        let report = ledger.lock().renewal();
+        let began = Instant::now();
+        let answer = tokio::time::timeout(interval.max(ANSWER_MIN), exchange.exchange(report.clone())).await;
+        let timed_out = answer.is_err();
+        let answer = answer.unwrap_or_else(|_| {
+            let message = format!("no answer within {:?}", interval.max(ANSWER_MIN));
+            Err(ServiceError::new(ErrorCode::Unavailable, message))
+        });
+        match answer {
+            Ok(orders) => {
+                (renewed, next) = (began, None);
+                backoff.succeeded();
+                // A full channel means that the work loop has not looked for a while; see the constant.
+                let _ = replies.try_send((report, orders));
+            }
+            Err(error) => {
+                metrics::exchange_failed(error.code);
+                tracing::warn!(leases = report.held.len(), %error, "leases were not renewed");
+                if timed_out {
+                    // A connection may hang where a new one would not.
+                    exchange = connect();
+                }
+                next = Some(Instant::now() + backoff.failed().min(interval));
+            }
+        }
+        metrics::renewal_age(renewed.elapsed());
+    }
+}

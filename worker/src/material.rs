@@ -1,0 +1,211 @@
+//! The tasks of a run: a pack opened and the tasks built, here and in the evaluation processes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use domain::TaskLabel;
+use packs::{Identity, Pack, PackError};
+use serde::{Deserialize, Serialize};
+use tasks::{GraphLibrary, Task};
+
+use crate::evaluate::TaskList;
+
+/// The name that means the built-in pack.
+pub const CORE: &str = "core";
+
+/// The hidden verb that an evaluation process is started with.
+pub const EVALUATOR_COMMAND: &str = "evaluation-process";
+
+/// Which tasks a process needs: what a parent tells its evaluation processes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MaterialRequest {
+    /// `core` or the path of a pack file.
+    pub pack: String,
+    /// Labels within the pack, in the order of the list wanted.
+    pub tasks: Vec<String>,
+}
+
+/// Why there are no tasks.
+#[derive(Debug, thiserror::Error)]
+pub enum MaterialError {
+    /// The pack cannot be used.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    /// The identity that is part of the program cannot be used.
+    #[error("the built-in identity: {0}")]
+    Identity(#[from] packs::IdentityError),
+    /// The pack has other tasks.
+    #[error("the pack {pack} has no task `{task}`")]
+    NoTask {
+        /// Name of the pack.
+        pack: String,
+        /// The task.
+        task: String,
+    },
+    /// A file of the pack folder cannot be used.
+    #[error("the pack folder: {path}: {source}")]
+    Folder {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is another pack.
+    #[error("pack {wanted} was asked for and {found} came from {from}")]
+    OtherPack {
+        /// Hash of the one wanted.
+        wanted: String,
+        /// Hash of the one found.
+        found: String,
+        /// Where it was found.
+        from: String,
+    },
+    /// A parent asked for what no parent asks for.
+    #[error("the request for tasks cannot be read: {0}")]
+    Request(#[from] serde_json::Error),
+}
+
+/// Opens a pack by its name in configurations: `core`, or a path.
+///
+/// # Errors
+/// The file cannot be read or opened.
+pub fn open_pack(name: &str) -> Result<Arc<Pack>, MaterialError> {
+    if name == CORE {
+        return Ok(Pack::shared_builtin()?);
+    }
+    Ok(Arc::new(Pack::open(Path::new(name), &Identity::published()?)?))
+}
+
+/// The tasks of these labels, in their order, ready to be asked. Large graphs are left to those who judge: this process
+/// starts sooner and stays small.
+///
+/// # Errors
+/// A task is not there, or cannot be built.
+pub fn build_to_ask<'a>(
+    pack: &Pack,
+    labels: impl IntoIterator<Item = &'a TaskLabel>,
+) -> Result<TaskList, MaterialError> {
+    let labels: Vec<&str> = labels.into_iter().map(TaskLabel::as_str).collect();
+    Ok(build(pack, &pack.graphs()?.build_deferred(), &labels)?.into())
+}
+
+fn build(pack: &Pack, graphs: &GraphLibrary, labels: &[&str]) -> Result<Vec<Arc<Task>>, MaterialError> {
+    let built = pack.build_selected(graphs, |task| labels.contains(&task.label.as_str()))?;
+    let built: Vec<Arc<Task>> = built.into_iter().map(Arc::new).collect();
+    let in_order = labels.iter().map(|label| {
+        let task = built.iter().find(|task| task.label.as_str() == *label);
+        task.cloned().ok_or_else(|| MaterialError::NoTask {
+            pack: pack.header().name.clone(),
+            task: (*label).to_owned(),
+        })
+    });
+    in_order.collect()
+}
+
+/// Loads what a [`MaterialRequest`] names, large graphs included: the loader of evaluation processes.
+///
+/// # Errors
+/// The pack or a task cannot be used.
+pub fn load(request: &serde_json::Value) -> Result<Vec<Arc<Task>>, String> {
+    let load = || -> Result<Vec<Arc<Task>>, MaterialError> {
+        let request = MaterialRequest::deserialize(request)?;
+        let labels: Vec<&str> = request.tasks.iter().map(String::as_str).collect();
+        let pack = open_pack(&request.pack)?;
+        build(&pack, &pack.graphs()?.build(), &labels)
+    };
+    load().map_err(|error| error.to_string())
+}
+
+/// A folder of packs by their hashes, `HASH.kgpack`: what was fetched once is not fetched again.
+#[derive(Clone, Debug)]
+pub struct PackFolder(PathBuf);
+
+impl PackFolder {
+    /// A folder, made when it is first written to.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The pack of this hash and the name that [`open_pack`] opens it by; none where it has to be fetched. A file that
+    /// cannot be opened, or holds another pack, counts as not there.
+    pub fn find(&self, hash: &str) -> Option<(String, Arc<Pack>)> {
+        let path = self.path(hash);
+        if !path.exists() {
+            return None;
+        }
+        match open_pack(&path.to_string_lossy()) {
+            Ok(pack) if pack.hash().as_str() == hash => Some((path.to_string_lossy().into_owned(), pack)),
+            Ok(_) => None,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "a cached pack cannot be used and is fetched again");
+                None
+            }
+        }
+    }
+
+    /// Keeps a pack that was fetched, once it has proved to be the one of this hash.
+    ///
+    /// # Errors
+    /// It is another pack, or cannot be written.
+    pub fn keep(&self, hash: &str, sealed: &[u8]) -> Result<(String, Arc<Pack>), MaterialError> {
+        let name = format!("pack {hash} as sent by the coordinator");
+        let pack = Pack::open_bytes(&name, sealed, &Identity::published()?)?;
+        if pack.hash().as_str() != hash {
+            return Err(MaterialError::OtherPack {
+                wanted: hash.to_owned(),
+                found: pack.hash().as_str().to_owned(),
+                from: "the coordinator".to_owned(),
+            });
+        }
+        let path = self.path(hash);
+        let at = |source| MaterialError::Folder { path: path.clone(), source };
+        std::fs::create_dir_all(&self.0).map_err(at)?;
+        // Under another name first: several workers may share the folder, and one may be killed here.
+        let new = self.0.join(format!("{hash}.{}.new", std::process::id()));
+        std::fs::write(&new, sealed).and_then(|()| std::fs::rename(&new, &path)).map_err(at)?;
+        Ok((path.to_string_lossy().into_owned(), Arc::new(pack)))
+    }
+
+    fn path(&self, hash: &str) -> PathBuf {
+        // A hash from the wire is a name of hexadecimal digits; anything else could leave the folder.
+        let name: String = hash.chars().filter(char::is_ascii_hexdigit).take(64).collect();
+        self.0.join(format!("{name}.kgpack"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_leads_to_the_same_tasks_in_its_order() {
+        let pack = open_pack(CORE).unwrap();
+        let labels: Vec<TaskLabel> = pack.tasks().iter().rev().take(2).map(|t| t.label.clone()).collect();
+        let asked = build_to_ask(&pack, &labels).unwrap();
+        let tasks = labels.iter().map(ToString::to_string).collect();
+        let request = serde_json::to_value(MaterialRequest { pack: CORE.to_owned(), tasks }).unwrap();
+        let judged = load(&request).unwrap();
+        let names = |tasks: &[Arc<Task>]| tasks.iter().map(|t| t.class_name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&asked), names(&judged));
+        let error = build_to_ask(&pack, &["no-such-task".into()]).unwrap_err().to_string();
+        assert!(error.contains("no task `no-such-task`"), "{error}");
+    }
+
+    #[test]
+    fn a_fetched_pack_is_kept_if_it_is_the_one_wanted() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = PackFolder::new(dir.path().join("packs"));
+        let builtin = Pack::shared_builtin().unwrap();
+        let hash = builtin.hash().as_str();
+        let sealed = packs::seal(builtin.parts(), &Identity::published().unwrap()).unwrap();
+        assert!(folder.find(hash).is_none());
+        let (name, pack) = folder.keep(hash, &sealed).unwrap();
+        assert_eq!((pack.hash(), open_pack(&name).unwrap().hash()), (builtin.hash(), builtin.hash()));
+        assert!(folder.find(hash).is_some());
+        std::fs::write(dir.path().join(format!("packs/{hash}.kgpack")), &sealed[..100]).unwrap();
+        assert!(folder.find(hash).is_none(), "a damaged file is fetched again");
+        let error = folder.keep(&"0".repeat(64), &sealed).unwrap_err();
+        assert!(matches!(error, MaterialError::OtherPack { .. }), "{error}");
+        assert!(folder.path("../../etc").ends_with("packs/ec.kgpack"));
+    }
+}

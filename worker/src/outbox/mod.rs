@@ -1,0 +1,373 @@
+//! Where records wait until a coordinator has acknowledged them.
+//!
+//! A record is written to the [`spool`] as soon as it comes, where there is one, and leaves with others in the order
+//! that [`queue`] decides. While a coordinator is away for long, only the places of records are kept in memory.
+//!
+//! Records of protected runs never touch the disk: their texts may lie there only encrypted, and a key that the
+//! worker could read again after a restart would lie beside them. They wait in memory, within its bound; a worker that
+//! dies with some of them lets their dialogues be held again.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domain::exchange::{Delivery, Receipt, WorkExchange};
+use domain::{ErrorCode, ServiceError};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+pub mod queue;
+pub mod spool;
+
+use crate::metrics;
+use crate::slots::Tag;
+use queue::{Batch, Body, Parcel, Queue};
+use spool::{Location, Recovered, Spool};
+
+/// The longest wait for the receipts of a batch; longer, and the batch counts as failed and goes again.
+const DELIVER_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of records kept in memory although they lie on disk, so that they need not be read back in good times.
+const CACHED_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of records that may wait in memory without lying on disk, before no dialogue is begun.
+const MEMORY_BYTES_MAX: u64 = 64 << 20;
+
+/// Batches of arrivals that wait for the worker's loop.
+const ARRIVALS_WAITING_MAX: usize = 64;
+
+/// A record that need not be kept any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The dialogue, where this process held it.
+    pub tag: Option<Tag>,
+    /// None where the record is stored; else why it never will be, and the dialogue is to be given back.
+    pub refused: Option<String>,
+}
+
+/// Takes records; see the module.
+pub struct Outbox {
+    records: mpsc::UnboundedSender<NewRecord>,
+    load: Arc<Load>,
+    sender: JoinHandle<()>,
+}
+
+struct NewRecord {
+    tag: Tag,
+    delivery: Delivery,
+    /// Whether its texts may lie on a disk.
+    spooled: bool,
+}
+
+/// What waits, for those who decide whether more may come.
+#[derive(Default)]
+struct Load {
+    records: AtomicU64,
+    /// Of these, those that an earlier process left behind.
+    recovered: AtomicU64,
+    /// Bytes that are in memory only.
+    memory_bytes: AtomicU64,
+    spool_full: AtomicBool,
+    trouble: Mutex<Option<String>>,
+}
+
+/// A spool with what was found in it, and the most bytes it may hold.
+pub struct OpenSpool {
+    /// The folder.
+    pub spool: Spool,
+    /// What an earlier process left behind.
+    pub recovered: Recovered,
+    /// With so many bytes waiting, no dialogue is begun.
+    pub bytes_max: u64,
+}
+
+impl Outbox {
+    /// Starts sending; what the spool held goes first.
+    pub fn start(
+        exchange: Arc<dyn WorkExchange>,
+        spool: Option<OpenSpool>,
+    ) -> (Self, mpsc::Receiver<Vec<Arrival>>) {
+        // Bounded by those who submit: they begin no dialogue without room, so that at most those in flight come on
+        // top of it.
+        let (records, incoming) = mpsc::unbounded_channel();
+        let (arrivals, arrived) = mpsc::channel(ARRIVALS_WAITING_MAX);
+        let load = Arc::new(Load::default());
+        let mut queue = Queue::default();
+        let mut spool_bytes_max = u64::MAX;
+        let spool = spool.map(|OpenSpool { spool, recovered, bytes_max }| {
+            let since = Instant::now();
+            load.records.store(recovered.records.len() as u64, Ordering::Relaxed);
+            load.recovered.store(recovered.records.len() as u64, Ordering::Relaxed);
+            load.spool_full.store(spool.bytes() >= bytes_max, Ordering::Relaxed);
+            spool_bytes_max = bytes_max;
+            for location in recovered.records {
+                let bytes = location.bytes();
+                queue.push(Parcel { tag: None, body: Body::OnDisk, location: Some(location), bytes, since });
+            }
+            Arc::new(Mutex::new(spool))
+        });
+        let sender = Sender {
+            exchange,
+            spool,
+            spool_bytes_max,
+            queue,
+            incoming,
+            arrivals,
+            load: Arc::clone(&load),
+            in_flight: FuturesUnordered::new(),
+            cached_bytes: 0,
+        };
+        (Self { records, load, sender: tokio::spawn(sender.run()) }, arrived)
+    }
+
+    /// Takes a record. `spooled` says whether its texts may lie on a disk.
+    pub fn submit(&self, tag: Tag, delivery: Delivery, spooled: bool) {
+        self.load.records.fetch_add(1, Ordering::Relaxed);
+        // The sender ends after this handle only.
+        let _ = self.records.send(NewRecord { tag, delivery, spooled });
+    }
+
+    /// Whether dialogues may be begun: there is room for their records, and what an earlier process left behind has
+    /// been received, so that no dialogue is held whose record lies here.
+    pub fn has_room(&self) -> bool {
+        let load = &self.load;
+        load.recovered.load(Ordering::Relaxed) == 0
+            && load.memory_bytes.load(Ordering::Relaxed) < MEMORY_BYTES_MAX
+            && !load.spool_full.load(Ordering::Relaxed)
+    }
+
+    /// Records that nobody has acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.load.records.load(Ordering::Relaxed)
+    }
+
+    /// What keeps records from leaving, where something does.
+    pub fn trouble(&self) -> Option<String> {
+        self.load.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stops sending. What lies in the spool is sent by the worker's next process.
+    pub async fn close(self) {
+        drop(self.records);
+        self.sender.abort();
+        let _ = self.sender.await;
+    }
+}
+
+type Landed = (Batch, Result<Vec<Option<Receipt>>, ServiceError>);
+
+struct Sender {
+    exchange: Arc<dyn WorkExchange>,
+    spool: Option<Arc<Mutex<Spool>>>,
+    spool_bytes_max: u64,
+    queue: Queue,
+    incoming: mpsc::UnboundedReceiver<NewRecord>,
+    arrivals: mpsc::Sender<Vec<Arrival>>,
+    load: Arc<Load>,
+    in_flight: FuturesUnordered<BoxFuture<'static, Landed>>,
+    /// Bytes of records that are in memory and on disk.
+    cached_bytes: u64,
+}
+
+impl Sender {
+    async fn run(mut self) {
+        let mut records = Vec::new();
+        loop {
+            while let Some(batch) = self.queue.next(Instant::now()) {
+                self.in_flight.push(Box::pin(send(batch, Arc::clone(&self.exchange), self.spool.clone())));
+            }
+            let wake_at = self.queue.wake_at();
+            tokio::select! {
+                taken = self.incoming.recv_many(&mut records, queue::BATCH_RECORDS_MAX) => {
+                    if taken == 0 {
+                        return;
+                    }
+                    self.take(std::mem::take(&mut records)).await;
+                }
+                Some((batch, receipts)) = self.in_flight.next() => {
+                    if self.landed(batch, receipts).await.is_break() {
+                        return;
+                    }
+                }
+                () = sleep_until(wake_at) => {}
+            }
+        }
+    }
+
+    /// Puts records where they wait.
+    async fn take(&mut self, records: Vec<NewRecord>) {
+        let since = Instant::now();
+        let to_disk: Vec<Delivery> =
+            records.iter().filter(|record| record.spooled).map(|record| record.delivery.clone()).collect();
+        let mut locations = self.append(to_disk).await.into_iter();
+        for NewRecord { tag, delivery, spooled } in records {
+            let location = if spooled { locations.next() } else { None };
+            let bytes = delivery.json.len() as u64;
+            let body = match location {
+                Some(_) if self.cached_bytes + bytes > CACHED_BYTES_MAX => Body::OnDisk,
+                Some(_) => {
+                    self.cached_bytes += bytes;
+                    Body::Here(delivery)
+                }
+                None => {
+                    self.load.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
+                    Body::Here(delivery)
+                }
+            };
+            self.queue.push(Parcel { tag: Some(tag), body, location, bytes, since });
+        }
+    }
+
+    /// The places of the records on disk; none where there is no disk for them.
+    async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<Location> {
+        let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
+        let written = tokio::task::spawn_blocking(move || {
+            let mut spool = lock(&spool);
+            (spool.append(&deliveries), spool.bytes())
+        });
+        let (locations, bytes) = match written.await {
+            Ok((Ok(locations), bytes)) => (locations, bytes),
+            Ok((Err(error), bytes)) => {
+                tracing::warn!(%error, "records cannot be written to the spool and wait in memory");
+                (Vec::new(), bytes)
+            }
+            Err(_) => return Vec::new(), // The runtime is ending.
+        };
+        self.note_spool(bytes);
+        locations
+    }
+
+    /// A batch arrived, or did not.
+    async fn landed(
+        &mut self,
+        batch: Batch,
+        receipts: Result<Vec<Option<Receipt>>, ServiceError>,
+    ) -> std::ops::ControlFlow<()> {
+        let receipts = match receipts {
+            Ok(receipts) => receipts,
+            Err(error) => {
+                tracing::warn!(records = batch.parcels.len(), %error, "records were not received; they go again");
+                metrics::delivery_failed(error.code);
+                self.queue.failed(batch, Instant::now());
+                self.set_trouble(Some(format!("records cannot be delivered: {error}")));
+                return std::ops::ControlFlow::Continue(());
+            }
+        };
+        self.queue.arrived();
+        self.set_trouble(None);
+        let mut arrivals = Vec::with_capacity(batch.parcels.len());
+        let mut forgotten = Vec::new();
+        for (parcel, receipt) in batch.parcels.into_iter().zip(receipts) {
+            let refused = match receipt {
+                Some(Receipt::Stored) => None,
+                Some(Receipt::Refused { reason }) => {
+                    tracing::error!(dialogue = ?parcel.tag, %reason, "the coordinator refused a record for good");
+                    Some(reason)
+                }
+                None => Some("its record cannot be read back from the spool".to_owned()),
+            };
+            metrics::record_received(refused.is_some());
+            self.load.records.fetch_sub(1, Ordering::Relaxed);
+            if parcel.tag.is_none() {
+                self.load.recovered.fetch_sub(1, Ordering::Relaxed);
+            }
+            match (parcel.location, &parcel.body) {
+                (Some(_), Body::Here(_)) => self.cached_bytes -= parcel.bytes,
+                (Some(_), Body::OnDisk) => {}
+                (None, _) => {
+                    self.load.memory_bytes.fetch_sub(parcel.bytes, Ordering::Relaxed);
+                }
+            }
+            forgotten.extend(parcel.location);
+            arrivals.push(Arrival { tag: parcel.tag, refused });
+        }
+        if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
+            let forget = tokio::task::spawn_blocking(move || {
+                let mut spool = lock(&spool);
+                spool.forget(forgotten);
+                spool.bytes()
+            });
+            if let Ok(bytes) = forget.await {
+                self.note_spool(bytes);
+            }
+        }
+        match self.arrivals.send(arrivals).await {
+            Ok(()) => std::ops::ControlFlow::Continue(()),
+            Err(_) => std::ops::ControlFlow::Break(()),
+        }
+    }
+
+    fn note_spool(&self, bytes: u64) {
+        metrics::spool_bytes(bytes);
+        self.load.spool_full.store(bytes >= self.spool_bytes_max, Ordering::Relaxed);
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) {
+        *self.load.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
+/// Sends a batch, read back from the disk where it is not in memory: one receipt for each record, none where it cannot
+/// be read back.
+async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<Mutex<Spool>>>) -> Landed {
+    let mut bodies: Vec<Option<Delivery>> = Vec::with_capacity(batch.parcels.len());
+    for parcel in &batch.parcels {
+        bodies.push(match (&parcel.body, parcel.location, &spool) {
+            (Body::Here(delivery), ..) => Some(delivery.clone()),
+            (Body::OnDisk, Some(location), Some(spool)) => read(spool, location).await,
+            (Body::OnDisk, ..) => None,
+        });
+    }
+    let readable: Vec<bool> = bodies.iter().map(Option::is_some).collect();
+    let deliveries: Vec<Delivery> = bodies.into_iter().flatten().collect();
+    let sent = deliveries.len();
+    if sent == 0 {
+        let receipts = readable.iter().map(|_| None).collect();
+        return (batch, Ok(receipts));
+    }
+    let began = Instant::now();
+    let receipts = match tokio::time::timeout(DELIVER_MAX, exchange.deliver(deliveries)).await {
+        Ok(Ok(receipts)) if receipts.len() == sent => Ok(receipts),
+        Ok(Ok(receipts)) => {
+            let message = format!("{} receipts came for {sent} records", receipts.len());
+            Err(ServiceError::new(ErrorCode::Internal, message))
+        }
+        Ok(Err(error)) => Err(error),
+        Err(_) => {
+            let message = format!("no receipt came within {} s", DELIVER_MAX.as_secs());
+            Err(ServiceError::new(ErrorCode::Unavailable, message))
+        }
+    };
+    metrics::delivered(began.elapsed());
+    let receipts = receipts.map(|receipts| {
+        let mut receipts = receipts.into_iter();
+        readable.iter().map(|readable| if *readable { receipts.next() } else { None }).collect()
+    });
+    (batch, receipts)
+}
+
+async fn read(spool: &Arc<Mutex<Spool>>, location: Location) -> Option<Delivery> {
+    let spool = Arc::clone(spool);
+    match tokio::task::spawn_blocking(move || lock(&spool).read(location)).await.ok()? {
+        Ok(delivery) => Some(delivery),
+        Err(error) => {
+            tracing::error!(%error, "a record cannot be read back from the spool; its dialogue is held again");
+            None
+        }
+    }
+}
+
+fn lock(spool: &Mutex<Spool>) -> std::sync::MutexGuard<'_, Spool> {
+    spool.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,384 @@
+//! Records on disk until a coordinator has them: what survives the death of the worker's process.
+//!
+//! Append-only segments, `00000001.spool` and up. Each begins with eight bytes that name the format; then follow frames
+//! of length, CRC-32 (both little-endian, four bytes) and two lines of JSON: whose record it is, and the record. Nothing
+//! is synced: a power failure may take the last records, whose dialogues are then held again. A segment is deleted when all its records are
+//! acknowledged; which ones are is not written down, so a restart sends a segment's acknowledged records again, and the
+//! coordinator counts them once.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use domain::exchange::Delivery;
+use domain::{DialogueKey, FailureCause, RunId};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+/// First bytes of a segment: the format and its version.
+const MAGIC: &[u8; 8] = b"kgspool1";
+
+/// Bytes of a frame before its record.
+const FRAME_HEAD_BYTES: u64 = 8;
+
+/// A segment that has grown to this many bytes is followed by another. Small, because acknowledged records of a segment
+/// are sent again after a restart.
+const SEGMENT_BYTES_MAX: u64 = 1 << 20;
+
+/// A segment without unacknowledged records is deleted from this many bytes on, and kept in use below: creating a file
+/// costs more than writing to one.
+const SEGMENT_BYTES_KEPT: u64 = 64 << 10;
+
+/// The longest record, in bytes; a longer length in a file is damage. An answer has 16 MiB of text at most, a dialogue
+/// three, and JSON may need several bytes for one.
+const RECORD_BYTES_MAX: u64 = 512 << 20;
+
+/// Where a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    segment: u64,
+    offset: u64,
+    bytes: u32,
+}
+
+impl Location {
+    /// Bytes of the record.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.bytes)
+    }
+}
+
+/// What went wrong with a spool.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// A file or folder cannot be used.
+    #[error("the spool {path}: {source}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another worker uses the folder.
+    #[error(
+        "the spool {0} is in use by another worker; give every worker its own name (--name) or its own spool folder"
+    )]
+    InUse(PathBuf),
+    /// A file of another version, or no spool at all.
+    #[error("{0} is no spool of this version; move it away, or let the version that wrote it deliver it")]
+    Format(PathBuf),
+}
+
+/// The first line of a frame.
+#[derive(Serialize, Deserialize)]
+struct Head<'a> {
+    run: Cow<'a, RunId>,
+    key: Cow<'a, DialogueKey>,
+    failure: Option<FailureCause>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    /// Records that nobody acknowledged.
+    live: u64,
+}
+
+/// A folder of segments, locked for this process. Its methods block.
+#[derive(Debug)]
+pub struct Spool {
+    dir: PathBuf,
+    segments: BTreeMap<u64, Segment>,
+    next_segment: u64,
+    bytes: u64,
+    _lock: File,
+}
+
+/// What was found in a spool.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// Records that may not have been delivered, oldest first.
+    pub records: Vec<Location>,
+    /// Bytes that were cut: the end of what a killed process was writing, or damage.
+    pub torn_bytes: u64,
+}
+
+impl Spool {
+    /// Opens a folder, made where there is none, and reads what an earlier process left there.
+    ///
+    /// # Errors
+    /// The folder cannot be used, is in use, or holds what no spool holds.
+    pub fn open(dir: &Path) -> Result<(Self, Recovered), SpoolError> {
+        std::fs::create_dir_all(dir).map_err(at(dir))?;
+        let lock_path = dir.join("lock");
+        let lock = OpenOptions::new().create(true).append(true).open(&lock_path).map_err(at(&lock_path))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| SpoolError::InUse(dir.to_owned()))?;
+        let mut spool =
+            Self { dir: dir.to_owned(), segments: BTreeMap::new(), next_segment: 1, bytes: 0, _lock: lock };
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(dir).map_err(at(dir))? {
+            let name = entry.map_err(at(dir))?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_suffix(".spool")?.parse::<u64>().ok());
+            numbers.extend(number);
+        }
+        numbers.sort_unstable();
+        let mut recovered = Recovered::default();
+        for number in numbers {
+            spool.recover(number, &mut recovered)?;
+        }
+        Ok((spool, recovered))
+    }
+
+    fn recover(&mut self, number: u64, recovered: &mut Recovered) -> Result<(), SpoolError> {
+        let path = self.path(number);
+        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(at(&path))?;
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(at(&path))?;
+        self.next_segment = number + 1;
+        let start = MAGIC.len().min(content.len());
+        if !MAGIC.starts_with(&content[..start]) {
+            return Err(SpoolError::Format(path));
+        }
+        let mut offset = start;
+        let mut live = 0;
+        while let Some(bytes) = frame_at(&content[offset..]) {
+            recovered.records.push(Location {
+                segment: number,
+                offset: offset as u64 + FRAME_HEAD_BYTES,
+                bytes,
+            });
+            offset += FRAME_HEAD_BYTES as usize + bytes as usize;
+            live += 1;
+        }
+        recovered.torn_bytes += (content.len() - offset) as u64;
+        if live == 0 {
+            return std::fs::remove_file(&path).map_err(at(&path));
+        }
+        file.set_len(offset as u64).map_err(at(&path))?;
+        self.bytes += offset as u64;
+        self.segments.insert(number, Segment { path, file, bytes: offset as u64, live });
+        Ok(())
+    }
+
+    /// Adds records, in one write.
+    ///
+    /// # Errors
+    /// None of them is on the disk for certain: it may be full.
+    pub fn append(&mut self, deliveries: &[Delivery]) -> io::Result<Vec<Location>> {
+        let number = match self.segments.last_key_value() {
+            Some((number, segment)) if segment.bytes < SEGMENT_BYTES_MAX => *number,
+            _ => self.begin_segment()?,
+        };
+        let Some(segment) = self.segments.get_mut(&number) else {
+            return Err(io::Error::other("the segment just begun is not there"));
+        };
+        let (mut frames, mut locations) = (Vec::new(), Vec::with_capacity(deliveries.len()));
+        for Delivery { run, key, failure, json } in deliveries {
+            let head = frames.len();
+            frames.extend_from_slice(&[0; FRAME_HEAD_BYTES as usize]);
+            let whose = Head { run: Cow::Borrowed(run), key: Cow::Borrowed(key), failure: *failure };
+            serde_json::to_writer(&mut frames, &whose)?;
+            frames.push(b'\n');
+            frames.extend_from_slice(json.as_bytes());
+            let record = head + FRAME_HEAD_BYTES as usize;
+            let bytes = u32::try_from(frames.len() - record).map_err(io::Error::other)?;
+            let crc = crc32fast::hash(&frames[record..]);
+            frames[head..head + 4].copy_from_slice(&bytes.to_le_bytes());
+            frames[head + 4..record].copy_from_slice(&crc.to_le_bytes());
+            locations.push(Location { segment: number, offset: segment.bytes + record as u64, bytes });
+        }
+        if let Err(error) = segment.file.write_all(&frames) {
+            // Half a frame would hide all that is written after it.
+            segment.file.set_len(segment.bytes)?;
+            return Err(error);
+        }
+        segment.bytes += frames.len() as u64;
+        segment.live += deliveries.len() as u64;
+        self.bytes += frames.len() as u64;
+        Ok(locations)
+    }
+
+    fn begin_segment(&mut self) -> io::Result<u64> {
+        let number = self.next_segment;
+        let path = self.path(number);
+        let mut file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
+        file.write_all(MAGIC)?;
+        self.next_segment += 1;
+        let bytes = MAGIC.len() as u64;
+        self.bytes += bytes;
+        self.segments.insert(number, Segment { path, file, bytes, live: 0 });
+        Ok(number)
+    }
+
+    /// Reads a record back.
+    ///
+    /// # Errors
+    /// It is not there any more, or damaged.
+    pub fn read(&self, location: Location) -> io::Result<Delivery> {
+        let gone = || io::Error::other("the segment of the record was deleted");
+        let segment = self.segments.get(&location.segment).ok_or_else(gone)?;
+        let mut record = vec![0; location.bytes as usize];
+        segment.file.read_exact_at(&mut record, location.offset)?;
+        let record = String::from_utf8(record).map_err(io::Error::other)?;
+        let (head, json) = record.split_once('\n').ok_or_else(|| io::Error::other("a frame of one line"))?;
+        let Head { run, key, failure } = serde_json::from_str(head)?;
+        Ok(Delivery { run: run.into_owned(), key: key.into_owned(), failure, json: json.into() })
+    }
+
+    /// Records were acknowledged. Segments without others are deleted.
+    pub fn forget(&mut self, locations: impl IntoIterator<Item = Location>) {
+        for location in locations {
+            let Some(segment) = self.segments.get_mut(&location.segment) else { continue };
+            segment.live = segment.live.saturating_sub(1);
+            if segment.live == 0 && segment.bytes >= SEGMENT_BYTES_KEPT {
+                self.delete(location.segment);
+            }
+        }
+        let older: Vec<u64> = self.segments.keys().rev().skip(1).copied().collect();
+        for number in older {
+            if self.segments[&number].live == 0 {
+                self.delete(number);
+            }
+        }
+    }
+
+    fn delete(&mut self, number: u64) {
+        let Some(segment) = self.segments.remove(&number) else { return };
+        self.bytes -= segment.bytes;
+        if let Err(error) = std::fs::remove_file(&segment.path) {
+            // Its records are sent again after a restart, and counted once.
+            tracing::warn!(path = %segment.path.display(), %error, "cannot delete a spool segment");
+        }
+    }
+
+    /// Bytes of all segments.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("{number:08}.spool"))
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        let done = self.segments.iter().filter(|(_, segment)| segment.live == 0);
+        let done: Vec<u64> = done.map(|(number, _)| *number).collect();
+        done.into_iter().for_each(|number| self.delete(number));
+    }
+}
+
+/// The length of the record of a whole, undamaged frame.
+fn frame_at(bytes: &[u8]) -> Option<u32> {
+    let (head, rest) = bytes.split_first_chunk::<8>()?;
+    let [l0, l1, l2, l3, c0, c1, c2, c3] = *head;
+    let length = u32::from_le_bytes([l0, l1, l2, l3]);
+    if length == 0 || u64::from(length) > RECORD_BYTES_MAX {
+        return None;
+    }
+    let record = rest.get(..length as usize)?;
+    (crc32fast::hash(record) == u32::from_le_bytes([c0, c1, c2, c3])).then_some(length)
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
+    let path = path.to_owned();
+    move |source| SpoolError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn delivery(iteration: u32, text: &str) -> Delivery {
+        Delivery {
+            run: "run".into(),
+            key: DialogueKey { model: "m".into(), task: "t".into(), iteration },
+            failure: iteration.is_multiple_of(2).then_some(FailureCause::Timeout),
+            json: serde_json::json!({ "text": text }).to_string().into(),
+        }
+    }
+
+    fn all(spool: &Spool, recovered: &Recovered) -> Vec<Delivery> {
+        recovered.records.iter().map(|location| spool.read(*location).unwrap()).collect()
+    }
+
+    #[test]
+    fn records_survive_the_process_until_they_are_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let sent: Vec<_> = (0..5).map(|n| delivery(n, "with \"quotes\" and ünïcode\n")).collect();
+        let (mut spool, recovered) = Spool::open(dir.path()).unwrap();
+        assert!(recovered.records.is_empty());
+        let locations = spool.append(&sent[..3]).unwrap();
+        spool.append(&sent[3..]).unwrap();
+        assert_eq!(spool.read(locations[1]).unwrap(), sent[1]);
+        assert!(matches!(Spool::open(dir.path()), Err(SpoolError::InUse(_))));
+        drop(spool);
+
+        let (mut spool, recovered) = Spool::open(dir.path()).unwrap();
+        assert_eq!((all(&spool, &recovered), recovered.torn_bytes), (sent, 0));
+        spool.forget(recovered.records);
+        drop(spool);
+        let (spool, recovered) = Spool::open(dir.path()).unwrap();
+        assert_eq!((recovered.records.len(), spool.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn segments_end_and_vanish_when_all_their_records_are_acknowledged() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut spool, _) = Spool::open(dir.path()).unwrap();
+        let text = "x".repeat(SEGMENT_BYTES_MAX as usize / 4);
+        let locations: Vec<_> = (0..20).flat_map(|n| spool.append(&[delivery(n, &text)]).unwrap()).collect();
+        let files = || std::fs::read_dir(dir.path()).unwrap().count() - 1;
+        assert!(files() > 3);
+        let bytes = spool.bytes();
+        spool.forget(locations[..10].iter().copied());
+        assert!(spool.bytes() < bytes);
+        for location in &locations[10..] {
+            assert!(spool.read(*location).is_ok());
+        }
+        spool.forget(locations[10..].iter().copied());
+        assert_eq!((spool.bytes(), files()), (0, 0));
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("00000001.spool"), b"kgspool2....").unwrap();
+        assert!(matches!(Spool::open(dir.path()), Err(SpoolError::Format(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn a_torn_or_damaged_tail_is_cut(records in 1..6_u32, at in any::<prop::sample::Index>(), flip in any::<bool>()) {
+            let dir = tempfile::tempdir().unwrap();
+            let sent: Vec<_> = (0..records).map(|n| delivery(n, "some text")).collect();
+            let (mut spool, _) = Spool::open(dir.path()).unwrap();
+            let locations = spool.append(&sent).unwrap();
+            drop(spool);
+            let path = dir.path().join("00000001.spool");
+            let mut content = std::fs::read(&path).unwrap();
+            let at = MAGIC.len() + at.index(content.len() - MAGIC.len());
+            if flip { content[at] ^= 1 } else { content.truncate(at) }
+            std::fs::write(&path, &content).unwrap();
+            let whole = locations.iter().take_while(|l| l.offset + l.bytes() <= at as u64).count();
+
+            let (mut spool, recovered) = Spool::open(dir.path()).unwrap();
+            prop_assert_eq!(all(&spool, &recovered), &sent[..whole]);
+            let later = delivery(99, "after the cut");
+            spool.append(std::slice::from_ref(&later)).unwrap();
+            drop(spool);
+            let (spool, recovered) = Spool::open(dir.path()).unwrap();
+            prop_assert_eq!(all(&spool, &recovered).last(), Some(&later));
+            prop_assert_eq!(recovered.records.len(), whole + 1);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Calls within a budget that all workers share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::ModelSpec;
+use domain::exchange::{RateBudget, WorkExchange};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
+
+use crate::backoff::Backoff;
+use crate::connect::key_name;
+
+/// The longest wait before a budget is asked again, whatever it says: it may have grown meanwhile.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// A model that is called no faster than its budget allows. Waiting is bounded by the time of the dialogue; while no
+/// coordinator can be asked there are no calls, because others may be using the same key.
+pub struct WithinBudget {
+    model: Arc<dyn ChatModel>,
+    exchange: Arc<dyn WorkExchange>,
+    budget: RateBudget,
+}
+
+impl WithinBudget {
+    /// The model as it is where its description limits no rate.
+    pub fn wrap(
+        model: Arc<dyn ChatModel>,
+        spec: &ModelSpec,
+        exchange: &Arc<dyn WorkExchange>,
+    ) -> Arc<dyn ChatModel> {
+        match spec.calls_per_minute {
+            None => model,
+            Some(per_minute) => {
+                let budget = RateBudget { name: key_name(spec), per_minute: per_minute.max(1) };
+                Arc::new(Self { model, exchange: Arc::clone(exchange), budget })
+            }
+        }
+    }
+
+    async fn permit(&self) {
+        let mut backoff = Backoff::default();
+        loop {
+            let wait = match self.exchange.take_rate(&self.budget, 1).await {
+                Ok(None) => return,
+                Ok(Some(wait)) => wait.clamp(Duration::from_millis(1), WAIT_MAX),
+                Err(error) => {
+                    tracing::debug!(budget = self.budget.name, %error, "no permit can be had");
+                    backoff.failed()
+                }
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+impl ChatModel for WithinBudget {
+    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
+        async move {
+            self.permit().await;
+            self.model.complete(request).await
+        }
+        .boxed()
+    }
+
+    fn identity(&self) -> &ModelIdentity {
+        self.model.identity()
+    }
+}

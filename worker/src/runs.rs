@@ -1,0 +1,233 @@
+//! What the dialogues of one run share: its tasks, its models and who judges.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use domain::exchange::{RunMaterial, WorkExchange};
+use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
+use packs::Pack;
+use tasks::{Effort, EvaluationLimits};
+
+use crate::backoff::Backoff;
+use crate::dialogue::PackProvenance;
+use crate::evaluate::{Evaluator, InProcess, Sandbox, SandboxConfig, SandboxLimits, TaskList};
+use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
+
+/// Who judges answers.
+#[derive(Clone, Debug)]
+pub enum Evaluation {
+    /// Child processes with limits.
+    Sandbox {
+        /// The program; normally this very binary.
+        program: PathBuf,
+        /// Arguments that lead to [`crate::evaluate::sandbox::child::serve`] with [`material::load`].
+        arguments: Vec<String>,
+    },
+    /// Threads of this process: for answers that are trusted.
+    InProcess,
+}
+
+/// One run.
+pub struct RunContext {
+    /// What the coordinator says of it.
+    pub material: RunMaterial,
+    /// Its tasks, in the order of the plan.
+    pub tasks: TaskList,
+    /// Who judges.
+    pub evaluator: Arc<dyn Evaluator>,
+    /// Where the tasks come from.
+    pub pack: PackProvenance,
+    indexes: HashMap<TaskLabel, usize>,
+}
+
+impl RunContext {
+    /// The index of a task by its label in the run.
+    pub fn task(&self, label: &TaskLabel) -> Option<usize> {
+        self.indexes.get(label).copied()
+    }
+
+    /// A model of the run.
+    pub fn model(&self, label: &ModelLabel) -> Option<&ModelSpec> {
+        self.material.models.iter().find(|model| model.label == *label)
+    }
+}
+
+/// Why a run cannot be worked on here.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The coordinator does not say what is needed.
+    #[error("run {run}: {source}")]
+    Exchange {
+        /// The run.
+        run: RunId,
+        /// What it said.
+        source: ServiceError,
+    },
+    /// Its tasks cannot be used.
+    #[error("run {run}: {source}")]
+    Material {
+        /// The run.
+        run: RunId,
+        /// Why.
+        source: MaterialError,
+    },
+    /// No evaluator can be started.
+    #[error("run {run}: cannot start the evaluation of answers: {source}")]
+    Evaluator {
+        /// The run.
+        run: RunId,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It needs a pack that has to be kept somewhere.
+    #[error("run {run} needs pack {hash}, and this worker has no folder for packs (--pack-dir)")]
+    NoFolder {
+        /// The run.
+        run: RunId,
+        /// Hash of the pack.
+        hash: String,
+    },
+}
+
+/// Evaluators by the pack and tasks that they judge.
+type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
+
+/// Makes runs ready to be worked on. Runs that ask the same share an evaluator: its processes hold large graphs.
+pub struct Runs {
+    exchange: Arc<dyn WorkExchange>,
+    evaluation: Evaluation,
+    evaluators: NonZeroUsize,
+    packs: Option<PackFolder>,
+    started: Mutex<Evaluators>,
+}
+
+impl Runs {
+    /// None yet. `evaluators` is the number of processes or threads that judge, for each set of tasks.
+    pub fn new(
+        exchange: Arc<dyn WorkExchange>,
+        evaluation: Evaluation,
+        evaluators: NonZeroUsize,
+        packs: Option<PackFolder>,
+    ) -> Self {
+        Self { exchange, evaluation, evaluators, packs, started: Mutex::default() }
+    }
+
+    /// Makes a run ready. Waits for a coordinator that is away; the caller drops the future when nobody needs the run.
+    ///
+    /// # Errors
+    /// What keeps this worker from working on the run, and will keep it from it.
+    pub async fn load(self: Arc<Self>, run: RunId) -> Result<RunContext, RunError> {
+        let failed = |source| RunError::Exchange { run: run.clone(), source };
+        let material = patiently(|| self.exchange.run_material(&run)).await.map_err(failed)?;
+        let pack = self.pack(&material).await?;
+        let (this, owned) = (Arc::clone(&self), material.clone());
+        let built = blocking(move || {
+            let (name, pack) = pack;
+            this.build(owned, &name, &pack)
+        });
+        built.await.unwrap_or_else(|| Err(failed(ServiceError::new(ErrorCode::Internal, "a thread died"))))
+    }
+
+    /// The pack of a run and the name that evaluation processes open it by.
+    async fn pack(&self, material: &RunMaterial) -> Result<(String, Arc<Pack>), RunError> {
+        let (run, hash) = (&material.run, material.pack_hash.clone());
+        let of_material = |source| RunError::Material { run: run.clone(), source };
+        let died = || RunError::Exchange {
+            run: run.clone(),
+            source: ServiceError::new(ErrorCode::Internal, "a thread died while it opened a pack"),
+        };
+        let builtin = blocking(|| material::open_pack(CORE)).await.ok_or_else(died)?.map_err(of_material)?;
+        if builtin.hash().as_str() == hash {
+            return Ok((CORE.to_owned(), builtin));
+        }
+        let Some(folder) = self.packs.clone() else {
+            return Err(RunError::NoFolder { run: run.clone(), hash });
+        };
+        let (place, wanted) = (folder.clone(), hash.clone());
+        if let Some(found) = blocking(move || place.find(&wanted)).await.flatten() {
+            return Ok(found);
+        }
+        let sealed = patiently(|| self.exchange.pack(&hash))
+            .await
+            .map_err(|source| RunError::Exchange { run: run.clone(), source })?;
+        blocking(move || folder.keep(&hash, &sealed)).await.ok_or_else(died)?.map_err(of_material)
+    }
+
+    fn build(&self, material: RunMaterial, name: &str, pack: &Pack) -> Result<RunContext, RunError> {
+        let run = &material.run;
+        let labels = material.tasks.iter().map(|task| &task.pack_label);
+        let tasks = material::build_to_ask(pack, labels)
+            .map_err(|source| RunError::Material { run: run.clone(), source })?;
+        let request = MaterialRequest {
+            pack: name.to_owned(),
+            tasks: material.tasks.iter().map(|task| task.pack_label.to_string()).collect(),
+        };
+        let limits = pack.header().limits;
+        let evaluator = self
+            .evaluator(request, &tasks, limits)
+            .map_err(|source| RunError::Evaluator { run: run.clone(), source })?;
+        let indexes =
+            material.tasks.iter().enumerate().map(|(index, task)| (task.label.clone(), index)).collect();
+        Ok(RunContext { tasks, evaluator, pack: provenance(pack, limits), indexes, material })
+    }
+
+    /// The evaluator of these tasks, started where none runs.
+    fn evaluator(
+        &self,
+        request: MaterialRequest,
+        tasks: &TaskList,
+        limits: EvaluationLimits,
+    ) -> std::io::Result<Arc<dyn Evaluator>> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.retain(|_, evaluator| evaluator.strong_count() > 0);
+        if let Some(evaluator) = started.get(&request).and_then(Weak::upgrade) {
+            return Ok(evaluator);
+        }
+        let evaluator: Arc<dyn Evaluator> = match &self.evaluation {
+            Evaluation::InProcess => {
+                Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
+            }
+            Evaluation::Sandbox { program, arguments } => {
+                let compat = limits == EvaluationLimits::compat();
+                Arc::new(Sandbox::start(SandboxConfig {
+                    program: program.clone(),
+                    arguments: arguments.clone(),
+                    tasks: serde_json::to_value(&request)?,
+                    children: self.evaluators,
+                    evaluation: limits,
+                    limits: if compat { SandboxLimits::compat() } else { SandboxLimits::default() },
+                })?)
+            }
+        };
+        started.insert(request, Arc::downgrade(&evaluator));
+        Ok(evaluator)
+    }
+}
+
+/// What records say of the pack: the scorer is this version with these limits.
+fn provenance(pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
+    let limits = serde_json::to_value(limits).unwrap_or_default();
+    PackProvenance {
+        name: pack.header().name.clone(),
+        hash: pack.hash().as_str().to_owned(),
+        scorer: format!("{} {limits}", env!("CARGO_PKG_VERSION")),
+    }
+}
+
+/// Repeats a call while its error may pass.
+async fn patiently<'a, T>(call: impl Fn() -> domain::exchange::Reply<'a, T>) -> Result<T, ServiceError> {
+    let mut backoff = Backoff::default();
+    loop {
+        match call().await {
+            Err(error) if error.code.is_transient() => tokio::time::sleep(backoff.failed()).await,
+            done => return done,
+        }
+    }
+}
+
+/// Off the async threads; none where the runtime is ending or the work panicked.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}

@@ -1,0 +1,448 @@
+//! The servers that a worker asks, as far as it knows them: a plain state machine that takes news and the time.
+//!
+//! A *server* is one model name at one address, or one model at a provider. Each has its own limit on dialogues in
+//! flight, shared by all runs. What is found at addresses may change at any time: servers come and go, and one may be
+//! started again with another model under an old name, which must never be mixed up with the first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use domain::{Connector, ModelSpec};
+use models::{Secret, ServedModel};
+use tokio::time::Instant;
+
+use crate::connect::{FoundServer, key_name, list};
+use crate::limiter::{Limiter, LimiterBounds};
+
+/// A server that has not answered for this long is given up: what is held for it goes to others.
+pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
+
+/// Dialogues of a usual unit.
+pub const UNIT_DIALOGUES: u32 = 10;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ServerKey {
+    /// A model found at an address.
+    Found {
+        /// The address.
+        endpoint: String,
+        /// The name that it is served by.
+        model: String,
+    },
+    /// A model at the address that a configuration or a provider gives.
+    Hosted {
+        /// How it is reached.
+        connector: Connector,
+        /// Name of the key: different keys have different limits.
+        key: String,
+        /// The address, where the configuration gives one.
+        endpoint: Option<String>,
+        /// The name asked for.
+        model: String,
+    },
+}
+
+impl ServerKey {
+    /// The server of a model that is reached as its configuration says.
+    pub fn hosted(spec: &ModelSpec) -> Self {
+        Self::Hosted {
+            connector: spec.connector,
+            key: key_name(spec),
+            endpoint: spec.endpoint.clone(),
+            model: spec.requested().to_owned(),
+        }
+    }
+
+    /// A name for people and metrics.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Found { endpoint, model } => format!("{model} at {endpoint}"),
+            Self::Hosted { key, model, .. } => format!("{model} by {key}"),
+        }
+    }
+}
+
+/// What became known about an address.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// It answers, and serves these.
+    Listed {
+        /// The address.
+        endpoint: String,
+        /// What it serves.
+        models: Vec<ServedModel>,
+    },
+    /// It does not answer as it should.
+    Unreachable {
+        /// The address.
+        endpoint: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Nobody names it any more.
+    Removed {
+        /// The address.
+        endpoint: String,
+    },
+    /// Requests that wait there, and are not worked on yet.
+    Waiting {
+        /// The address.
+        endpoint: String,
+        /// How many.
+        requests: u32,
+    },
+    /// No address is known, and why.
+    NoAddresses {
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// A server serves none of the models that it is expected to serve.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{endpoint} serves {served}, and this worker was told to expect {expected}. Start the server with \
+     `--served-model-name` and that name, correct --model, or leave --model out to take whatever is served"
+)]
+pub struct WrongModel {
+    endpoint: String,
+    served: String,
+    expected: String,
+}
+
+#[derive(Debug, Default)]
+struct Endpoint {
+    /// None until it first answered.
+    models: Option<Vec<ServedModel>>,
+    silent_since: Option<Instant>,
+    trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Server {
+    limiter: Limiter,
+    in_flight: u32,
+}
+
+/// All servers of a worker.
+#[derive(Debug)]
+pub struct Servers {
+    /// Models that must be served; any if empty.
+    expected: Vec<String>,
+    /// Dialogues in flight per server, instead of adapting.
+    concurrency: Option<u32>,
+    key: Option<Secret>,
+    endpoints: BTreeMap<String, Endpoint>,
+    servers: BTreeMap<ServerKey, Server>,
+    /// What was loaded under a name when it was first seen.
+    roots: BTreeMap<String, String>,
+    no_addresses: Option<String>,
+}
+
+impl Servers {
+    /// None known yet. `key` is sent to servers found at addresses, where a configuration names no other.
+    pub fn new(expected: Vec<String>, concurrency: Option<u32>, key: Option<Secret>) -> Self {
+        Self {
+            expected,
+            concurrency,
+            key,
+            endpoints: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            roots: BTreeMap::new(),
+            no_addresses: None,
+        }
+    }
+
+    /// Takes note of news.
+    ///
+    /// # Errors
+    /// An address serves other models than expected the first time it answers. When that happens later it is a
+    /// trouble, because the server served the right one before.
+    pub fn apply(&mut self, news: News, now: Instant) -> Result<(), WrongModel> {
+        match news {
+            News::Listed { endpoint, models } => {
+                self.no_addresses = None;
+                self.listed(endpoint, models)?;
+            }
+            News::Unreachable { endpoint, reason } => {
+                self.no_addresses = None;
+                let state = self.endpoints.entry(endpoint.clone()).or_default();
+                state.silent_since.get_or_insert(now);
+                state.trouble = Some(match state.models {
+                    None => format!("waiting for {endpoint}: {reason}"),
+                    Some(_) => format!("{endpoint} does not answer any more: {reason}"),
+                });
+            }
+            News::Removed { endpoint } => drop(self.endpoints.remove(&endpoint)),
+            News::Waiting { endpoint, requests } => {
+                let here =
+                    |key: &ServerKey| matches!(key, ServerKey::Found { endpoint: at, .. } if *at == endpoint);
+                let servers = self.servers.iter_mut().filter(|(key, _)| here(key));
+                servers.for_each(|(_, server)| server.limiter.pressure(requests));
+            }
+            News::NoAddresses { reason } => self.no_addresses = Some(reason),
+        }
+        self.servers.retain(|key, server| match key {
+            ServerKey::Found { endpoint, .. } => {
+                server.in_flight > 0 || self.endpoints.contains_key(endpoint)
+            }
+            ServerKey::Hosted { .. } => true,
+        });
+        Ok(())
+    }
+
+    fn listed(&mut self, endpoint: String, listed: Vec<ServedModel>) -> Result<(), WrongModel> {
+        let names = list(listed.iter().map(|model| model.id.as_str()));
+        let (mut models, mut trouble) = (Vec::new(), None);
+        for model in listed {
+            if !self.expected.is_empty() && !self.expected.contains(&model.id) {
+                continue;
+            }
+            // Servers that do not tell what is loaded are believed by the name.
+            let root = model.root.clone().unwrap_or_else(|| model.id.clone());
+            let first = self.roots.entry(model.id.clone()).or_insert_with(|| root.clone());
+            if *first == root {
+                models.push(model);
+            } else {
+                let name = &model.id;
+                trouble = Some(format!(
+                    "{endpoint} serves {root} under the name {name}, which stood for {first} before: it is not \
+                     asked. Serve it under another name, or restart this worker if {root} is meant"
+                ));
+            }
+        }
+        let state = self.endpoints.entry(endpoint.clone()).or_default();
+        if models.is_empty() && trouble.is_none() {
+            let wrong = WrongModel { endpoint, served: names, expected: self.expected.join(", ") };
+            if !self.expected.is_empty() && state.models.is_none() {
+                return Err(wrong);
+            }
+            trouble = Some(if self.expected.is_empty() {
+                format!("{} serves no model", wrong.endpoint)
+            } else {
+                wrong.to_string()
+            });
+        } else if let Some(before) = &state.models
+            && trouble.is_none()
+            && let Some(gone) = before.iter().find(|old| models.iter().all(|model| model.id != old.id))
+        {
+            tracing::warn!(
+                endpoint,
+                model = gone.id,
+                serves = names,
+                "the server serves another model; units of the old one are given back"
+            );
+        }
+        *state = Endpoint { models: Some(models), silent_since: None, trouble };
+        Ok(())
+    }
+
+    /// Names of the models that can be had now.
+    pub fn models(&self, now: Instant) -> BTreeSet<String> {
+        let endpoints = self.endpoints.values().filter(|endpoint| !given_up(endpoint, now));
+        endpoints
+            .flat_map(|endpoint| endpoint.models.iter().flatten())
+            .map(|model| model.id.clone())
+            .collect()
+    }
+
+    /// The servers of a model that are not given up.
+    pub fn of_model(&self, model: &str, now: Instant) -> Vec<ServerKey> {
+        let serve = |endpoint: &&Endpoint| {
+            !given_up(endpoint, now) && endpoint.models.iter().flatten().any(|served| served.id == model)
+        };
+        let found = self.endpoints.iter().filter(|(_, endpoint)| serve(endpoint));
+        let key =
+            |endpoint: &String| ServerKey::Found { endpoint: endpoint.clone(), model: model.to_owned() };
+        found.map(|(endpoint, _)| key(endpoint)).collect()
+    }
+
+    /// How to connect to a server that was found.
+    pub fn found(&self, key: &ServerKey) -> Option<FoundServer> {
+        let ServerKey::Found { endpoint, model } = key else { return None };
+        let models = self.endpoints.get(endpoint)?.models.as_ref()?;
+        let served = models.iter().find(|served| served.id == *model)?;
+        Some(FoundServer {
+            endpoint: endpoint.clone(),
+            key: self.key.clone(),
+            context_tokens: served.max_model_len,
+        })
+    }
+
+    /// Begins to count a server; `concurrency` is what the model's configuration says.
+    pub fn open(&mut self, key: &ServerKey, concurrency: Option<u32>) {
+        let fixed = self.concurrency.or(concurrency);
+        let bounds = match (fixed, key) {
+            (Some(fixed), _) => LimiterBounds::fixed(fixed.max(1)),
+            (None, ServerKey::Hosted { connector: Connector::Anthropic | Connector::Gemini, .. }) => {
+                LimiterBounds::provider()
+            }
+            (None, ServerKey::Hosted { connector: Connector::Simulated | Connector::Replay, .. }) => {
+                LimiterBounds::fixed(64)
+            }
+            (None, _) => LimiterBounds::own_server(),
+        };
+        match self.servers.get_mut(key) {
+            Some(server) if fixed.is_some() => server.limiter.set_bounds(bounds),
+            Some(_) => {}
+            None => {
+                let server = Server { limiter: Limiter::new(bounds), in_flight: 0 };
+                self.servers.insert(key.clone(), server);
+            }
+        }
+    }
+
+    /// Dialogues that a server would take now.
+    pub fn free(&self, key: &ServerKey) -> u32 {
+        let answers = match key {
+            ServerKey::Hosted { .. } => true,
+            ServerKey::Found { endpoint, model } => self.endpoints.get(endpoint).is_some_and(|endpoint| {
+                endpoint.silent_since.is_none()
+                    && endpoint.models.iter().flatten().any(|served| served.id == *model)
+            }),
+        };
+        if answers { self.limit(key).saturating_sub(self.in_flight(key)) } else { 0 }
+    }
+
+    /// Dialogues that a server would hold at once; what it would begin with where none was held yet.
+    pub fn limit(&self, key: &ServerKey) -> u32 {
+        match self.servers.get(key) {
+            Some(server) => server.limiter.limit() as u32,
+            None => self.concurrency.unwrap_or(LimiterBounds::own_server().start),
+        }
+    }
+
+    /// Dialogues of a server that are under way.
+    pub fn in_flight(&self, key: &ServerKey) -> u32 {
+        self.servers.get(key).map_or(0, |server| server.in_flight)
+    }
+
+    /// Dialogues to hold beyond those under way, so that a slot never waits for a lease: one unit, or a quarter of the
+    /// limit where dialogues end faster than units come, and no more than the server would hold at once.
+    pub fn prefetch(&self, key: &ServerKey) -> u32 {
+        let limit = self.limit(key);
+        (limit / 4).max(UNIT_DIALOGUES).min(limit)
+    }
+
+    /// A dialogue begins.
+    pub fn begin(&mut self, key: &ServerKey) {
+        if let Some(server) = self.servers.get_mut(key) {
+            server.in_flight += 1;
+        }
+    }
+
+    /// A dialogue ended; `refused` when the server said that it was asked too much, none when it was stopped and says
+    /// nothing.
+    pub fn ended(&mut self, key: &ServerKey, refused: Option<bool>) {
+        let Some(server) = self.servers.get_mut(key) else { return };
+        server.in_flight = server.in_flight.saturating_sub(1);
+        if let Some(refused) = refused {
+            server.limiter.ended(refused, server.in_flight as usize);
+        }
+    }
+
+    /// Every server with its limit and the dialogues under way.
+    pub fn limits(&self) -> impl Iterator<Item = (&ServerKey, u32, u32)> {
+        self.servers.iter().map(|(key, server)| (key, server.limiter.limit() as u32, server.in_flight))
+    }
+
+    /// What is wrong, if anything.
+    pub fn trouble(&self) -> Option<String> {
+        let endpoints = self.endpoints.values().find_map(|endpoint| endpoint.trouble.clone());
+        endpoints.or_else(|| self.no_addresses.clone())
+    }
+}
+
+fn given_up(endpoint: &Endpoint, now: Instant) -> bool {
+    endpoint.silent_since.is_some_and(|since| now.duration_since(since) >= GIVEN_UP_AFTER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(id: &str, root: &str) -> ServedModel {
+        ServedModel { id: id.to_owned(), root: Some(root.to_owned()), max_model_len: Some(4096) }
+    }
+
+    fn listed(endpoint: &str, models: &[(&str, &str)]) -> News {
+        let models = models.iter().map(|(id, root)| served(id, root)).collect();
+        News::Listed { endpoint: endpoint.to_owned(), models }
+    }
+
+    fn servers(expected: &[&str]) -> Servers {
+        Servers::new(expected.iter().map(|&name| name.to_owned()).collect(), None, None)
+    }
+
+    fn names(servers: &Servers, now: Instant) -> Vec<String> {
+        servers.models(now).into_iter().collect()
+    }
+
+    #[test]
+    fn servers_come_go_silent_and_are_given_up() {
+        let (mut servers, now) = (servers(&[]), Instant::now());
+        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+        servers.apply(listed("http://b", &[("m", "org/m")]), now).unwrap();
+        let keys = servers.of_model("m", now);
+        assert_eq!(keys.len(), 2);
+        assert_eq!(servers.found(&keys[0]).unwrap().context_tokens, Some(4096));
+        let silent = News::Unreachable { endpoint: "http://a".to_owned(), reason: "refused".to_owned() };
+        servers.apply(silent.clone(), now).unwrap();
+        servers.apply(silent, now + GIVEN_UP_AFTER / 2).unwrap();
+        assert_eq!((servers.free(&keys[0]), servers.free(&keys[1])), (0, 32));
+        assert_eq!(servers.of_model("m", now).len(), 2, "it may be back soon");
+        assert_eq!(servers.of_model("m", now + GIVEN_UP_AFTER), &keys[1..]);
+        assert!(servers.trouble().unwrap().contains("http://a does not answer any more: refused"));
+        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+        servers.apply(News::Removed { endpoint: "http://b".to_owned() }, now).unwrap();
+        assert_eq!((servers.of_model("m", now), servers.trouble()), (keys[..1].to_vec(), None));
+    }
+
+    #[test]
+    fn a_server_of_other_models_is_refused_with_what_to_do() {
+        let (mut servers, now) = (servers(&["wanted"]), Instant::now());
+        let error =
+            servers.apply(listed("http://a", &[("other", "org/other")]), now).unwrap_err().to_string();
+        for part in ["http://a serves other", "expect wanted", "--served-model-name", "--model"] {
+            assert!(error.contains(part), "{error}");
+        }
+        servers.apply(listed("http://b", &[("wanted", "w"), ("extra", "e")]), now).unwrap();
+        assert_eq!(names(&servers, now), ["wanted"], "what was not asked for is not offered");
+        // Later it is no reason to end: the other servers go on.
+        servers.apply(listed("http://b", &[("extra", "e")]), now).unwrap();
+        assert!(names(&servers, now).is_empty());
+        assert!(servers.trouble().unwrap().contains("expect wanted"));
+    }
+
+    #[test]
+    fn another_model_under_an_old_name_is_not_asked() {
+        let (mut servers, now) = (servers(&[]), Instant::now());
+        servers.apply(listed("http://a", &[("m", "org/first")]), now).unwrap();
+        servers.apply(listed("http://a", &[("m", "org/second")]), now).unwrap();
+        assert!(names(&servers, now).is_empty());
+        let trouble = servers.trouble().unwrap();
+        assert!(trouble.contains("serves org/second under the name m"), "{trouble}");
+    }
+
+    #[test]
+    fn limits_belong_to_servers() {
+        let (mut servers, now) = (servers(&[]), Instant::now());
+        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+        let key = servers.of_model("m", now).remove(0);
+        servers.open(&key, Some(4));
+        assert_eq!((servers.limit(&key), servers.prefetch(&key), servers.free(&key)), (4, 4, 4));
+        servers.begin(&key);
+        assert_eq!((servers.free(&key), servers.in_flight(&key)), (3, 1));
+        servers.ended(&key, Some(false));
+        servers.open(&key, None);
+        assert_eq!((servers.free(&key), servers.in_flight(&key)), (4, 0));
+        let mut fixed = Servers::new(Vec::new(), Some(100), None);
+        fixed.open(&key, Some(4));
+        assert_eq!(
+            (fixed.limit(&key), fixed.prefetch(&key)),
+            (100, 25),
+            "the worker's own setting comes first"
+        );
+    }
+}

@@ -1,0 +1,403 @@
+//! What a worker holds: its leases and how far each of their dialogues is.
+//!
+//! A plain state machine without IO. Every granted dialogue ends in exactly one of three ways: its record was
+//! acknowledged, it was given back with its lease, or its lease was lost. [`Slots::check`] says so in code.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::exchange::{Grant, LeaseId};
+use domain::{Iteration, ModelLabel, RunId, TaskLabel};
+
+/// Leases remembered after their end. A report that was under way when a lease ended may bring its grant again, which
+/// must not begin it anew; grants come again within one lease duration, in which no worker ends as many leases.
+const CLOSED_KEPT_MAX: usize = 16_384;
+
+/// One model of one run: what dialogues are queued by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey {
+    /// The run.
+    pub run: RunId,
+    /// The model.
+    pub model: ModelLabel,
+}
+
+impl LaneKey {
+    /// The lane of a lease.
+    pub fn of(lease: &LeaseId) -> Self {
+        Self { run: lease.run.clone(), model: lease.model.clone() }
+    }
+}
+
+/// One dialogue of a lease.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag {
+    /// The lease.
+    pub lease: Arc<LeaseId>,
+    /// The repetition.
+    pub iteration: Iteration,
+}
+
+/// A dialogue to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// Which dialogue of which lease.
+    pub tag: Tag,
+    /// Its task.
+    pub task: TaskLabel,
+}
+
+/// What became of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// It is held now.
+    New,
+    /// It is held already, or was: nothing happened.
+    Known,
+}
+
+/// How many dialogues of a lane are how far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneCount {
+    /// Not begun.
+    pub pending: u32,
+    /// Under way.
+    pub running: u32,
+}
+
+/// How dialogues ended so far, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Came with grants.
+    pub granted: u64,
+    /// Their records were acknowledged.
+    pub delivered: u64,
+    /// Given back with their lease.
+    pub released: u64,
+    /// Their lease was lost; a record that existed is delivered all the same.
+    pub lost: u64,
+}
+
+#[derive(Debug)]
+struct Lease {
+    task: TaskLabel,
+    lease_for: Duration,
+    pending: VecDeque<Iteration>,
+    running: BTreeSet<Iteration>,
+    /// Ended with a record that nobody acknowledged yet.
+    undelivered: BTreeSet<Iteration>,
+    /// Dialogues that are given back with the lease; where there are any, it cannot be finished.
+    given_back: u64,
+}
+
+impl Lease {
+    fn is_open(&self) -> bool {
+        !(self.pending.is_empty() && self.running.is_empty() && self.undelivered.is_empty())
+    }
+}
+
+/// The leases of a worker.
+#[derive(Debug, Default)]
+pub struct Slots {
+    leases: HashMap<Arc<LeaseId>, Lease>,
+    /// Leases with dialogues to begin, oldest first.
+    queues: BTreeMap<LaneKey, VecDeque<Arc<LeaseId>>>,
+    counts: BTreeMap<LaneKey, LaneCount>,
+    /// Ended, until a reply says that it was noted.
+    finished: BTreeSet<Arc<LeaseId>>,
+    released: BTreeSet<Arc<LeaseId>>,
+    closed: BTreeSet<Arc<LeaseId>>,
+    closed_order: VecDeque<Arc<LeaseId>>,
+    tally: Tally,
+}
+
+impl Slots {
+    /// Takes a unit. A lease that is known, or was, changes nothing.
+    pub fn grant(&mut self, grant: Grant) -> Granted {
+        let known = self.leases.contains_key(&grant.lease) || self.closed.contains(&grant.lease);
+        if known || grant.iterations.is_empty() {
+            return Granted::Known;
+        }
+        let id = Arc::new(grant.lease);
+        let lane = LaneKey::of(&id);
+        // A repetition named twice is one dialogue.
+        let mut seen = BTreeSet::new();
+        let pending: VecDeque<_> = grant.iterations.into_iter().filter(|i| seen.insert(*i)).collect();
+        self.tally.granted += pending.len() as u64;
+        self.counts.entry(lane.clone()).or_default().pending += pending.len() as u32;
+        self.queues.entry(lane).or_default().push_back(Arc::clone(&id));
+        let lease = Lease {
+            task: grant.task,
+            lease_for: grant.lease_for,
+            pending,
+            running: BTreeSet::new(),
+            undelivered: BTreeSet::new(),
+            given_back: 0,
+        };
+        self.leases.insert(id, lease);
+        Granted::New
+    }
+
+    /// Begins the next dialogue of a lane: of its oldest lease first, so that units end one by one.
+    pub fn begin(&mut self, lane: &LaneKey) -> Option<Next> {
+        let queue = self.queues.get_mut(lane)?;
+        let id = Arc::clone(queue.front()?);
+        let lease = self.leases.get_mut(&id)?;
+        let iteration = lease.pending.pop_front()?;
+        if lease.pending.is_empty() {
+            queue.pop_front();
+        }
+        lease.running.insert(iteration);
+        let count = self.counts.entry(lane.clone()).or_default();
+        count.pending -= 1;
+        count.running += 1;
+        Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone() })
+    }
+
+    /// A dialogue ended with a record. False where its lease is not held any more.
+    pub fn ended(&mut self, tag: &Tag) -> bool {
+        let Some(lease) = self.leases.get_mut(&tag.lease) else { return false };
+        if lease.running.remove(&tag.iteration) {
+            count(&mut self.counts, tag).running -= 1;
+            lease.undelivered.insert(tag.iteration);
+        }
+        true
+    }
+
+    /// The record of a dialogue was received: it is done.
+    pub fn acknowledged(&mut self, tag: &Tag) {
+        let Some(lease) = self.leases.get_mut(&tag.lease) else { return };
+        if lease.undelivered.remove(&tag.iteration) {
+            self.tally.delivered += 1;
+        }
+        self.close_if_done(&tag.lease);
+    }
+
+    /// A dialogue ended without a record, or its record is not to be kept: it goes back with its lease, and so does
+    /// what the lease has not begun, for somebody who may do better.
+    pub fn dropped(&mut self, tag: &Tag) {
+        let Some(lease) = self.leases.get_mut(&tag.lease) else { return };
+        if lease.running.remove(&tag.iteration) {
+            count(&mut self.counts, tag).running -= 1;
+            lease.given_back += 1;
+        } else if lease.undelivered.remove(&tag.iteration) {
+            lease.given_back += 1;
+        }
+        self.give_back(&Arc::clone(&tag.lease));
+    }
+
+    /// Gives back everything of a lane that has not begun; leases of which something runs are given back when that
+    /// has ended.
+    pub fn give_back_lane(&mut self, lane: &LaneKey) {
+        let held: Vec<_> = self.leases_of(lane).collect();
+        held.iter().for_each(|lease| self.give_back(lease));
+    }
+
+    /// The same for all lanes: a worker that ends.
+    pub fn give_back_all(&mut self) {
+        let held: Vec<_> = self.leases.keys().cloned().collect();
+        held.iter().for_each(|lease| self.give_back(lease));
+    }
+
+    fn give_back(&mut self, id: &Arc<LeaseId>) {
+        let Some(lease) = self.leases.get_mut(id) else { return };
+        let dropped = lease.pending.len();
+        if dropped > 0 {
+            lease.pending.clear();
+            lease.given_back += dropped as u64;
+            let lane = LaneKey::of(id);
+            self.counts.entry(lane.clone()).or_default().pending -= dropped as u32;
+            self.unqueue(&lane, id);
+        }
+        self.close_if_done(id);
+    }
+
+    /// Leases are not held any more. Their dialogues that run are to be stopped: these.
+    pub fn lost(&mut self, id: &LeaseId) -> Vec<Tag> {
+        let Some((id, lease)) = self.leases.remove_entry(id) else { return Vec::new() };
+        let lane = LaneKey::of(&id);
+        let (pending, running) = (lease.pending.len(), lease.running.len());
+        let count = self.counts.entry(lane.clone()).or_default();
+        count.pending -= pending as u32;
+        count.running -= running as u32;
+        // What was given back to a lease that is lost is lost with it.
+        self.tally.lost += (pending + running + lease.undelivered.len()) as u64 + lease.given_back;
+        self.unqueue(&lane, &id);
+        self.remember(&id);
+        lease.running.iter().map(|&iteration| Tag { lease: Arc::clone(&id), iteration }).collect()
+    }
+
+    /// Gives back every lease that is left, whatever its state: the last act of a worker that cannot wait.
+    pub fn release_all(&mut self) {
+        let held: Vec<_> = self.leases.keys().cloned().collect();
+        for id in held {
+            let Some(lease) = self.leases.remove(&id) else { continue };
+            let open = lease.pending.len() + lease.running.len() + lease.undelivered.len();
+            self.tally.released += open as u64 + lease.given_back;
+            self.remember(&id);
+            self.released.insert(id);
+        }
+        self.queues.clear();
+        self.counts.clear();
+    }
+
+    /// Finished and released leases that a reply has taken note of need not be told again.
+    pub fn noted(&mut self, finished: &[LeaseId], released: &[LeaseId]) {
+        for lease in finished {
+            self.finished.remove(lease);
+        }
+        for lease in released {
+            self.released.remove(lease);
+        }
+    }
+
+    /// Leases worked on, in no order.
+    pub fn held(&self) -> impl Iterator<Item = &LeaseId> {
+        self.leases.keys().map(AsRef::as_ref)
+    }
+
+    /// Leases all of whose records were received.
+    pub fn finished(&self) -> impl ExactSizeIterator<Item = &LeaseId> {
+        self.finished.iter().map(AsRef::as_ref)
+    }
+
+    /// Leases given back.
+    pub fn released(&self) -> impl ExactSizeIterator<Item = &LeaseId> {
+        self.released.iter().map(AsRef::as_ref)
+    }
+
+    /// Lanes with dialogues to begin.
+    pub fn waiting_lanes(&self) -> Vec<LaneKey> {
+        let waiting = self.counts.iter().filter(|(_, count)| count.pending > 0);
+        waiting.map(|(lane, _)| lane.clone()).collect()
+    }
+
+    /// Lanes of which a lease is held.
+    pub fn held_lanes(&self) -> BTreeSet<LaneKey> {
+        self.leases.keys().map(|id| LaneKey::of(id)).collect()
+    }
+
+    /// How many dialogues of a lane are pending and running.
+    pub fn count(&self, lane: &LaneKey) -> LaneCount {
+        self.counts.get(lane).copied().unwrap_or_default()
+    }
+
+    /// The same over all lanes.
+    pub fn total(&self) -> LaneCount {
+        let mut total = LaneCount::default();
+        for count in self.counts.values() {
+            total.pending += count.pending;
+            total.running += count.running;
+        }
+        total
+    }
+
+    /// Whether no lease is held.
+    pub fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// Whether everything that ended was noted.
+    pub fn is_told(&self) -> bool {
+        self.finished.is_empty() && self.released.is_empty()
+    }
+
+    /// The shortest lease held.
+    pub fn shortest_lease(&self) -> Option<Duration> {
+        self.leases.values().map(|lease| lease.lease_for).min()
+    }
+
+    /// How dialogues ended so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Forgets lanes that have ended; a worker may see many runs.
+    pub fn forget_idle_lanes(&mut self) {
+        self.counts.retain(|_, count| *count != LaneCount::default());
+        self.queues.retain(|_, queue| !queue.is_empty());
+    }
+
+    fn leases_of<'a>(&'a self, lane: &'a LaneKey) -> impl Iterator<Item = Arc<LeaseId>> + 'a {
+        self.leases.keys().filter(|id| id.run == lane.run && id.model == lane.model).cloned()
+    }
+
+    fn unqueue(&mut self, lane: &LaneKey, id: &Arc<LeaseId>) {
+        if let Some(queue) = self.queues.get_mut(lane) {
+            queue.retain(|queued| queued != id);
+        }
+    }
+
+    fn close_if_done(&mut self, id: &Arc<LeaseId>) {
+        if self.leases.get(id).is_none_or(Lease::is_open) {
+            return;
+        }
+        let Some(lease) = self.leases.remove(id) else { return };
+        self.remember(id);
+        if lease.given_back == 0 {
+            self.finished.insert(Arc::clone(id));
+        } else {
+            self.tally.released += lease.given_back;
+            self.released.insert(Arc::clone(id));
+        }
+    }
+
+    fn remember(&mut self, id: &Arc<LeaseId>) {
+        if self.closed.insert(Arc::clone(id)) {
+            self.closed_order.push_back(Arc::clone(id));
+        }
+        if self.closed_order.len() > CLOSED_KEPT_MAX
+            && let Some(oldest) = self.closed_order.pop_front()
+        {
+            self.closed.remove(&oldest);
+        }
+    }
+
+    /// The invariants, as a sentence where one is broken.
+    ///
+    /// # Errors
+    /// Which one.
+    pub fn check(&self) -> Result<(), String> {
+        let mut counts: BTreeMap<LaneKey, LaneCount> = BTreeMap::new();
+        let mut open = 0;
+        for (id, lease) in &self.leases {
+            let count = counts.entry(LaneKey::of(id)).or_default();
+            count.pending += lease.pending.len() as u32;
+            count.running += lease.running.len() as u32;
+            open += (lease.pending.len() + lease.running.len() + lease.undelivered.len()) as u64;
+            open += lease.given_back;
+            if !lease.is_open() {
+                return Err(format!("{id:?} is done and still held"));
+            }
+            if self.closed.contains(id) {
+                return Err(format!("{id:?} is held and closed"));
+            }
+            let queued = self.queues.get(&LaneKey::of(id)).is_some_and(|queue| queue.contains(id));
+            if queued == lease.pending.is_empty() {
+                return Err(format!("{id:?} has {} to begin, queued: {queued}", lease.pending.len()));
+            }
+        }
+        let counted: BTreeMap<_, _> =
+            self.counts.clone().into_iter().filter(|(_, count)| *count != LaneCount::default()).collect();
+        counts.retain(|_, count| *count != LaneCount::default());
+        if counts != counted {
+            return Err(format!("counted {counted:?}, there are {counts:?}"));
+        }
+        let Tally { granted, delivered, released, lost } = self.tally;
+        if granted != delivered + released + lost + open {
+            return Err(format!("{:?} with {open} open: every dialogue ends exactly once", self.tally));
+        }
+        if self.finished.intersection(&self.released).next().is_some() {
+            return Err("a lease is both finished and released".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn count<'a>(counts: &'a mut BTreeMap<LaneKey, LaneCount>, tag: &Tag) -> &'a mut LaneCount {
+    counts.entry(LaneKey::of(&tag.lease)).or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! Lanes: the dialogues of one model of one run, made ready and begun.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::exchange::Serves;
+use domain::{Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
+use jiff::Timestamp;
+use tokio::task::{AbortHandle, JoinError};
+use tokio::time::Instant;
+
+use super::records::Finished;
+use super::{RUNS_KEPT_MAX, Running, Work, is_of};
+use crate::connect::{Connect, ConnectError, Connected, FoundServer};
+use crate::dialogue::{DialogueContext, DialogueJob, hold};
+use crate::rate::WithinBudget;
+use crate::runs::{RunContext, RunError};
+use crate::servers::ServerKey;
+use crate::slots::{LaneKey, Next, Tag};
+
+/// A run on its way to being ready.
+pub(super) enum RunState {
+    Loading(AbortHandle),
+    Ready {
+        context: Arc<RunContext>,
+        /// When a lease of it was last held.
+        used: Instant,
+    },
+}
+
+pub(super) type Loaded = (RunId, Result<RunContext, RunError>);
+
+/// One model of one run.
+pub(super) struct Lane {
+    pub(super) run: Arc<RunContext>,
+    pub(super) spec: ModelSpec,
+    /// The offer that its units are granted for.
+    pub(super) serves: Serves,
+    /// The servers that it draws from now.
+    pub(super) servers: Vec<ServerKey>,
+    /// What its dialogues share, per server; none while that is being made.
+    contexts: BTreeMap<ServerKey, Option<Arc<DialogueContext>>>,
+    in_flight: u32,
+}
+
+/// A lane is ready for a server, or never will be.
+pub(super) struct Prepared {
+    lane: LaneKey,
+    server: ServerKey,
+    outcome: Result<Connected, ConnectError>,
+}
+
+impl Work {
+    /// Brings all lanes in line with the runs and servers that there are.
+    pub(super) fn settle_lanes(&mut self, now: Instant) {
+        let held = self.ledger.lock().slots.held_lanes();
+        for key in held {
+            if self.breakers.get(&key).is_some_and(|breaker| breaker.is_open(now)) {
+                self.ledger.lock().slots.give_back_lane(&key);
+                continue;
+            }
+            let Some(run) = self.context(&key.run, now) else { continue };
+            if !self.lanes.contains_key(&key) {
+                let Some(spec) = run.model(&key.model).cloned() else {
+                    self.trip(&key, format!("run {} has no model {}", key.run, key.model), now);
+                    continue;
+                };
+                let serves = self.offered_as(&spec, now);
+                let (servers, contexts) = (Vec::new(), BTreeMap::new());
+                self.lanes.insert(key.clone(), Lane { run, spec, serves, servers, contexts, in_flight: 0 });
+            }
+            self.settle_lane(&key, now);
+        }
+    }
+
+    fn settle_lane(&mut self, key: &LaneKey, now: Instant) {
+        let Some(spec) = self.lanes.get(key).map(|lane| lane.spec.clone()) else { return };
+        let servers = self.servers_of(&spec, now);
+        let serves = self.offered_as(&spec, now);
+        let Some(lane) = self.lanes.get_mut(key) else { return };
+        lane.serves = serves;
+        if lane.servers != servers {
+            lane.servers.clone_from(&servers);
+            // What runs at a server that is gone, or serves another model now, would end there by chance only.
+            let gone =
+                self.running.iter().filter(|(tag, run)| is_of(tag, key) && !servers.contains(&run.server));
+            let gone: Vec<Tag> = gone.map(|(tag, _)| tag.clone()).collect();
+            gone.iter().for_each(|tag| self.stop_dialogue(tag));
+        }
+        if servers.is_empty() {
+            let LaneKey { run, model } = key;
+            tracing::warn!(%run, %model, requested = spec.requested(), "no server serves the model; units go back");
+            self.ledger.lock().slots.give_back_lane(key);
+        }
+        for server in servers {
+            let Some(lane) = self.lanes.get_mut(key) else { return };
+            if lane.contexts.contains_key(&server) {
+                continue;
+            }
+            lane.contexts.insert(server.clone(), None);
+            self.servers.open(&server, spec.concurrency);
+            let found = self.servers.found(&server);
+            let connect = Arc::clone(&self.config.connect);
+            self.preparing.spawn(prepare(connect, key.clone(), spec.clone(), server, found));
+        }
+    }
+
+    /// The servers that a model is asked at: those found that serve it, else the one that its configuration names.
+    fn servers_of(&self, spec: &ModelSpec, now: Instant) -> Vec<ServerKey> {
+        if matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated) {
+            let found = self.servers.of_model(spec.requested(), now);
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        let offered = self.config.connectors.contains(&spec.connector);
+        let reachable = spec.connector != Connector::OpenaiCompatible || spec.endpoint.is_some();
+        if offered && reachable { vec![ServerKey::hosted(spec)] } else { Vec::new() }
+    }
+
+    fn offered_as(&self, spec: &ModelSpec, now: Instant) -> Serves {
+        match self.servers_of(spec, now).first() {
+            Some(ServerKey::Hosted { connector, .. }) => Serves::Connector(*connector),
+            _ => Serves::Model(spec.requested().to_owned()),
+        }
+    }
+
+    /// The context of a run; begins to make it where there is none.
+    fn context(&mut self, run: &RunId, now: Instant) -> Option<Arc<RunContext>> {
+        match self.contexts.get_mut(run) {
+            Some(RunState::Ready { context, used }) => {
+                *used = now;
+                Some(Arc::clone(context))
+            }
+            Some(RunState::Loading(_)) => None,
+            None => {
+                let (runs, id) = (Arc::clone(&self.runs), run.clone());
+                let task = self.loading.spawn(async move { (id.clone(), runs.load(id).await) });
+                self.contexts.insert(run.clone(), RunState::Loading(task));
+                None
+            }
+        }
+    }
+
+    pub(super) fn loaded(&mut self, loaded: Result<Loaded, JoinError>, now: Instant) {
+        self.unsettled = true;
+        match loaded {
+            Ok((run, Ok(context))) => {
+                self.contexts.insert(run, RunState::Ready { context: Arc::new(context), used: now });
+            }
+            Ok((run, Err(error))) => {
+                self.contexts.remove(&run);
+                let held = self.ledger.lock().slots.held_lanes();
+                for lane in held.into_iter().filter(|lane| lane.run == run) {
+                    self.trip(&lane, error.to_string(), now);
+                }
+            }
+            Err(error) if error.is_cancelled() => {}
+            Err(error) => {
+                // Which run it was is not known; all that are not ready are made ready again.
+                tracing::error!(%error, "making a run ready ended by a panic");
+                self.contexts.retain(|_, state| matches!(state, RunState::Ready { .. }));
+            }
+        }
+    }
+
+    pub(super) fn prepared(&mut self, prepared: Result<Prepared, JoinError>, now: Instant) {
+        let Prepared { lane: key, server, outcome } = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return tracing::error!(%error, "connecting to a model ended by a panic"),
+        };
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        match outcome {
+            Ok(Connected { model, script, .. }) => {
+                let run = &lane.run;
+                let context = DialogueContext {
+                    model: WithinBudget::wrap(model, &lane.spec, &self.exchange),
+                    script,
+                    evaluator: Arc::clone(&run.evaluator),
+                    tasks: Arc::clone(&run.tasks),
+                    pack: run.pack.clone(),
+                    sampling: lane.spec.sampling.clone(),
+                    retry: self.config.retry.clone(),
+                    deadlines: self.config.deadlines,
+                    run_seed: run.material.seed,
+                    now: Timestamp::now,
+                };
+                lane.contexts.insert(server, Some(Arc::new(context)));
+            }
+            Err(error) => {
+                // It is tried again when the model is granted again.
+                lane.contexts.remove(&server);
+                self.trip(&key, error.to_string(), now);
+            }
+        }
+    }
+
+    /// Begins as many dialogues as there is room for, one of each lane in turn.
+    pub(super) fn begin_dialogues(&mut self, now: Instant) {
+        if !self.outbox.has_room() {
+            return;
+        }
+        let mut waiting = self.ledger.lock().slots.waiting_lanes();
+        if let Some(last) = &self.last_begun {
+            let behind = waiting.partition_point(|lane| lane <= last);
+            waiting.rotate_left(behind);
+        }
+        while !waiting.is_empty() {
+            waiting.retain(|lane| self.begin_dialogue(lane, now));
+        }
+    }
+
+    /// Begins a dialogue of a lane; false where none can be begun.
+    fn begin_dialogue(&mut self, key: &LaneKey, now: Instant) -> bool {
+        let Some(lane) = self.lanes.get_mut(key) else { return false };
+        if lane
+            .spec
+            .concurrency
+            .is_some_and(|most| self.config.concurrency.is_none() && lane.in_flight >= most)
+        {
+            return false;
+        }
+        let servers = &self.servers;
+        let free = lane.servers.iter().filter_map(|server| {
+            let context = lane.contexts.get(server)?.as_ref()?;
+            Some((servers.free(server), server, context)).filter(|(free, ..)| *free > 0)
+        });
+        let Some((_, server, context)) = free.max_by_key(|(free, ..)| *free) else { return false };
+        let Some(Next { tag, task }) = self.ledger.lock().slots.begin(key) else { return false };
+        let Some(index) = lane.run.task(&task) else {
+            self.ledger.lock().slots.dropped(&tag);
+            self.trip(key, format!("run {} has no task {task}", key.run), now);
+            return false;
+        };
+        let (server, context) = (server.clone(), Arc::clone(context));
+        lane.in_flight += 1;
+        self.servers.begin(&server);
+        let lease = &tag.lease;
+        let job = DialogueJob {
+            key: DialogueKey { model: key.model.clone(), task, iteration: tag.iteration },
+            task: index,
+            attempt: Attempt {
+                id: RecordId::random(),
+                generation: lease.generation,
+                number: lease.attempt,
+                worker: self.config.worker.clone(),
+            },
+        };
+        let run = key.run.clone();
+        let task = self.dialogues.spawn(async move { Finished::of(run, hold(&context, job).await) });
+        self.tags.insert(task.id(), tag.clone());
+        self.running.insert(tag, Running { server, task, began: now });
+        self.last_begun = Some(key.clone());
+        true
+    }
+
+    /// A dialogue of a lane ended, however it did.
+    pub(super) fn leave_lane(&mut self, key: &LaneKey) {
+        if let Some(lane) = self.lanes.get_mut(key) {
+            lane.in_flight = lane.in_flight.saturating_sub(1);
+        }
+    }
+
+    /// Forgets runs of which nothing is held, all but those used last; stops making ready what nobody waits for.
+    pub(super) fn evict_runs(&mut self) {
+        let held = self.ledger.lock().slots.held_lanes();
+        let is_held = |run: &RunId| held.iter().any(|lane| lane.run == *run);
+        let mut idle = Vec::new();
+        self.contexts.retain(|run, state| match state {
+            RunState::Loading(task) if !is_held(run) => {
+                task.abort();
+                false
+            }
+            RunState::Ready { used, .. } if !is_held(run) => {
+                idle.push((*used, run.clone()));
+                true
+            }
+            _ => true,
+        });
+        let surplus = self.contexts.len().saturating_sub(RUNS_KEPT_MAX);
+        idle.sort();
+        for (_, run) in idle.into_iter().take(surplus) {
+            self.contexts.remove(&run);
+            self.lanes.retain(|lane, _| lane.run != run);
+        }
+    }
+}
+
+/// Connects, off the async threads, and asks a server that its configuration names whether it serves the model.
+async fn prepare(
+    connect: Arc<dyn Connect>,
+    lane: LaneKey,
+    spec: ModelSpec,
+    server: ServerKey,
+    found: Option<FoundServer>,
+) -> Prepared {
+    let (of, label) = (spec.clone(), spec.label.to_string());
+    let is_found = found.is_some();
+    let connected = tokio::task::spawn_blocking(move || connect.connect(&of, found.as_ref())).await;
+    let connected = connected.unwrap_or_else(|error| {
+        Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
+    });
+    let outcome = match connected {
+        // Discovery has seen what a found server serves.
+        Ok(connected) if !is_found => match connected.check(&spec).await {
+            // One that cannot be reached may be starting: calls wait for it with more patience than there is here.
+            Ok(()) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
+            Err(error) => Err(error),
+        },
+        connected => connected,
+    };
+    Prepared { lane, server, outcome }
+}

@@ -1,0 +1,300 @@
+//! The work loop: everything that happens to a worker comes through here, one event at a time.
+//!
+//! The parts decide and the loop carries out: [`crate::slots`] what is held, [`crate::servers`] who is asked,
+//! [`crate::breaker`] what is not asked for a while. [`lanes`] makes the dialogues of a run ready and begins them,
+//! [`records`] takes what comes of them, [`poll`] talks to the coordinator, [`ending`] stops.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::WorkerId;
+use domain::exchange::{Parking, WorkExchange, WorkerStatus};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::Instant;
+
+mod ending;
+mod lanes;
+mod poll;
+mod records;
+
+use crate::breaker::Breaker;
+use crate::config::WorkerConfig;
+use crate::discovery::Discovery;
+use crate::keeper::Renewal;
+use crate::ledger::SharedLedger;
+use crate::metrics;
+use crate::outbox::{Arrival, Outbox};
+use crate::runs::Runs;
+use crate::servers::{News, ServerKey, Servers, WrongModel};
+use crate::slots::{LaneKey, Tag};
+use crate::stop::{Stop, StopReceiver};
+use ending::Phase;
+use lanes::{Lane, Loaded, Prepared, RunState};
+use poll::{Answered, Poll};
+use records::{Finished, HeldBack};
+
+/// How often the loop looks after what changes with time alone.
+const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
+
+/// Runs kept ready. More are kept only while leases of them are held.
+const RUNS_KEPT_MAX: usize = 4;
+
+/// What the loop listens to.
+pub(crate) struct Ears {
+    pub(crate) stop: StopReceiver,
+    pub(crate) arrivals: mpsc::Receiver<Vec<Arrival>>,
+    pub(crate) renewals: mpsc::Receiver<Renewal>,
+    pub(crate) news: mpsc::Receiver<News>,
+}
+
+/// Something that happened.
+enum Event {
+    Stop(Stop),
+    Dialogue(Result<(Id, Finished), JoinError>),
+    Arrivals(Vec<Arrival>),
+    Answer(Answered),
+    Renewal(Renewal),
+    News(News),
+    Loaded(Result<Loaded, JoinError>),
+    Prepared(Result<Prepared, JoinError>),
+    Time,
+}
+
+/// A dialogue under way.
+struct Running {
+    server: ServerKey,
+    task: AbortHandle,
+    began: Instant,
+}
+
+pub(crate) struct Work {
+    config: WorkerConfig,
+    exchange: Arc<dyn WorkExchange>,
+    ledger: SharedLedger,
+    outbox: Outbox,
+    discovery: Discovery,
+    servers: Servers,
+    runs: Arc<Runs>,
+    contexts: BTreeMap<domain::RunId, RunState>,
+    lanes: BTreeMap<LaneKey, Lane>,
+    /// The lane of which a dialogue was begun last: the others come first.
+    last_begun: Option<LaneKey>,
+    breakers: HashMap<LaneKey, Breaker<HeldBack>>,
+    loading: JoinSet<Loaded>,
+    preparing: JoinSet<Prepared>,
+    dialogues: JoinSet<Finished>,
+    running: HashMap<Tag, Running>,
+    tags: HashMap<Id, Tag>,
+    poll: Poll,
+    phase: Phase,
+    /// Whether lanes have to be looked at again: leases, servers or runs changed.
+    unsettled: bool,
+    /// What keeps a run or model from being worked on.
+    trouble: Option<String>,
+    ended: u64,
+    next_housekeeping: Instant,
+}
+
+impl Work {
+    pub(crate) fn new(
+        config: WorkerConfig,
+        exchange: Arc<dyn WorkExchange>,
+        ledger: SharedLedger,
+        outbox: Outbox,
+        discovery: Discovery,
+        runs: Arc<Runs>,
+    ) -> Self {
+        let servers =
+            Servers::new(config.expected_models.clone(), config.concurrency, config.server_key.clone());
+        Self {
+            config,
+            exchange,
+            ledger,
+            outbox,
+            discovery,
+            servers,
+            runs,
+            contexts: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            last_begun: None,
+            breakers: HashMap::new(),
+            loading: JoinSet::new(),
+            preparing: JoinSet::new(),
+            dialogues: JoinSet::new(),
+            running: HashMap::new(),
+            tags: HashMap::new(),
+            poll: Poll::default(),
+            phase: Phase::Working,
+            unsettled: false,
+            trouble: None,
+            ended: 0,
+            next_housekeeping: Instant::now(),
+        }
+    }
+
+    /// Works until told to end, and everything is delivered or given back; how many dialogues ended.
+    pub(crate) async fn run(&mut self, ears: &mut Ears) -> Result<u64, WrongModel> {
+        let stop = *ears.stop.borrow_and_update();
+        self.stop(stop, Instant::now());
+        loop {
+            let now = Instant::now();
+            let next = self.advance(now);
+            if self.phase == Phase::Over {
+                return Ok(self.ended);
+            }
+            match self.next_event(ears, next).await {
+                Event::Stop(stop) => self.stop(stop, Instant::now()),
+                Event::Dialogue(ended) => self.dialogue_ended(ended, Instant::now()),
+                Event::Arrivals(arrivals) => self.arrived(arrivals, Instant::now()),
+                Event::Answer(answer) => self.answered(answer, Instant::now()),
+                Event::Renewal((report, orders)) => drop(self.take_orders(&report, orders, Instant::now())),
+                Event::News(news) => {
+                    self.servers.apply(news, Instant::now())?;
+                    self.unsettled = true;
+                }
+                Event::Loaded(loaded) => self.loaded(loaded, Instant::now()),
+                Event::Prepared(prepared) => self.prepared(prepared, Instant::now()),
+                Event::Time => {}
+            }
+        }
+    }
+
+    /// Does everything that can be done now; when there may be more to do without an event.
+    fn advance(&mut self, now: Instant) -> Instant {
+        if now >= self.next_housekeeping {
+            self.keep_house(now);
+            self.next_housekeeping = now + HOUSEKEEPING_EVERY;
+        }
+        if self.unsettled {
+            self.unsettled = false;
+            self.settle_lanes(now);
+        }
+        self.begin_dialogues(now);
+        self.release_held_back();
+        let ending = self.advance_ending(now);
+        let poll = self.advance_poll(now);
+        [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
+    }
+
+    async fn next_event(&mut self, ears: &mut Ears, wake_at: Instant) -> Event {
+        tokio::select! {
+            stop = stopped(&mut ears.stop) => Event::Stop(stop),
+            Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
+            Some(arrivals) = ears.arrivals.recv() => Event::Arrivals(arrivals),
+            answer = self.poll.answer() => Event::Answer(answer),
+            Some(renewal) = ears.renewals.recv() => Event::Renewal(renewal),
+            Some(news) = ears.news.recv() => Event::News(news),
+            Some(loaded) = self.loading.join_next() => Event::Loaded(loaded),
+            Some(prepared) = self.preparing.join_next() => Event::Prepared(prepared),
+            () = tokio::time::sleep_until(wake_at) => Event::Time,
+        }
+    }
+
+    /// Looks after what changes with time alone.
+    fn keep_house(&mut self, now: Instant) {
+        self.unsettled = true; // Servers are given up and breakers close by the clock.
+        for (key, limit, in_flight) in self.servers.limits() {
+            metrics::server(key.name(), limit, in_flight);
+        }
+        {
+            let mut ledger = self.ledger.lock();
+            ledger.slots.forget_idle_lanes();
+            let (leases, pending) = (ledger.slots.held().count(), ledger.slots.total().pending);
+            metrics::holdings(leases, pending, self.outbox.unacknowledged());
+        }
+        self.evict_runs();
+        let held = self.ledger.lock().slots.held_lanes();
+        self.breakers.retain(|lane, breaker| held.contains(lane) || breaker.is_worth_keeping(now));
+    }
+
+    /// What the worker tells people about itself.
+    fn status(&self, now: Instant) -> WorkerStatus {
+        let mut status = WorkerStatus {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            host: self.config.host.clone(),
+            serves: self.servers.models(now).into_iter().collect(),
+            in_flight: self.running.len() as u32,
+            limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
+            dialogues: self.ended,
+            unacknowledged: self.outbox.unacknowledged(),
+            trouble: None,
+        };
+        let troubles =
+            [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), self.trouble.clone()];
+        status.trouble = troubles.into_iter().flatten().next();
+        status
+    }
+
+    /// Stops the dialogues of a lane that run, and gives back what has not begun.
+    fn stop_lane(&mut self, lane: &LaneKey) {
+        let tags: Vec<Tag> = self.running.keys().filter(|tag| is_of(tag, lane)).cloned().collect();
+        tags.iter().for_each(|tag| self.stop_dialogue(tag));
+        self.ledger.lock().slots.give_back_lane(lane);
+    }
+
+    /// Stops a dialogue; it goes back with its lease.
+    fn stop_dialogue(&mut self, tag: &Tag) {
+        if let Some(running) = self.running.get(tag) {
+            running.task.abort();
+        }
+        self.ledger.lock().slots.dropped(tag);
+    }
+
+    /// A lane cannot be worked on for a reason beyond its dialogues.
+    fn trip(&mut self, lane: &LaneKey, reason: String, now: Instant) {
+        let (forgotten, parked_for) = self.breakers.entry(lane.clone()).or_default().trip(now);
+        self.park(lane, forgotten, parked_for, reason, true);
+    }
+
+    /// A breaker opened. `everywhere` says whether other workers would fare the same.
+    fn park(
+        &mut self,
+        lane: &LaneKey,
+        forgotten: Vec<HeldBack>,
+        parked_for: Duration,
+        reason: String,
+        everywhere: bool,
+    ) {
+        let LaneKey { run, model } = lane.clone();
+        tracing::warn!(%run, %model, seconds = parked_for.as_secs(), reason, "the model is not asked for a while");
+        metrics::parked(model.as_str());
+        self.trouble = Some(format!("model {model} of run {run} is not asked: {reason}"));
+        for held_back in forgotten {
+            self.ledger.lock().slots.dropped(&held_back.tag);
+        }
+        self.stop_lane(lane);
+        if everywhere {
+            self.ledger.lock().park(Parking { run, model, parked_for, reason });
+        }
+    }
+
+    fn worker(&self) -> &WorkerId {
+        &self.config.worker
+    }
+
+    /// Records that no coordinator has acknowledged.
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        self.outbox.unacknowledged()
+    }
+
+    /// Ends the parts.
+    pub(crate) async fn close(self) {
+        let Self { outbox, mut dialogues, .. } = self;
+        dialogues.shutdown().await;
+        outbox.close().await;
+    }
+}
+
+fn is_of(tag: &Tag, lane: &LaneKey) -> bool {
+    tag.lease.run == lane.run && tag.lease.model == lane.model
+}
+
+/// The next stop that is asked for.
+async fn stopped(stop: &mut StopReceiver) -> Stop {
+    match stop.changed().await {
+        Ok(()) => *stop.borrow_and_update(),
+        Err(_) => std::future::pending().await, // Nobody is left who could ask.
+    }
+}

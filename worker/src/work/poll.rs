@@ -1,0 +1,249 @@
+//! Reports to the coordinator, and what it answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::exchange::{Offer, Orders, Registration, Report, Serves};
+use domain::{ErrorCode, ServiceError};
+use tokio::time::Instant;
+
+use super::Work;
+use super::ending::Phase;
+use crate::backoff::Backoff;
+use crate::metrics;
+use crate::servers::{ServerKey, UNIT_DIALOGUES};
+use crate::slots::{Granted, Tag};
+
+/// How long an answer may wait for work.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// How much longer than asked for an answer may take before the call counts as failed.
+const WAIT_EXTRA: Duration = Duration::from_secs(10);
+
+/// A report that waits for work is replaced by a newer one no sooner than this: many things change together.
+const REPLACED_AFTER: Duration = Duration::from_millis(25);
+
+/// The pause after an answer that brought nothing although it could have waited.
+const PAUSE: Duration = Duration::from_millis(100);
+
+type Call = Pin<Box<dyn Future<Output = Result<Orders, ServiceError>> + Send>>;
+
+/// An answer to a report, or none.
+pub(super) struct Answered {
+    report: Arc<Report>,
+    began: Instant,
+    orders: Result<Orders, ServiceError>,
+}
+
+/// The report under way, and when the next may leave.
+#[derive(Default)]
+pub(super) struct Poll {
+    call: Option<(Arc<Report>, Instant, Call)>,
+    not_before: Option<Instant>,
+    backoff: Backoff,
+    trouble: Option<String>,
+    /// Whether the coordinator does not know this worker.
+    unknown: bool,
+}
+
+impl Poll {
+    /// The answer to the report under way; never, if none is.
+    pub(super) async fn answer(&mut self) -> Answered {
+        let Some((report, began, call)) = &mut self.call else { return std::future::pending().await };
+        let orders = call.as_mut().await;
+        let answered = Answered { report: Arc::clone(report), began: *began, orders };
+        self.call = None;
+        answered
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+}
+
+impl Work {
+    /// Sends a report where one is due; when the next may be.
+    pub(super) fn advance_poll(&mut self, now: Instant) -> Option<Instant> {
+        if let Some((report, began, _)) = &self.poll.call {
+            if report.wait.is_zero() || !self.is_outdated(report, now) {
+                return None;
+            }
+            let replaced_at = *began + REPLACED_AFTER;
+            if now < replaced_at {
+                return Some(replaced_at);
+            }
+            // Nothing was there for what it offered. Should an answer be on its way all the same, its grants come
+            // again with the next.
+            self.poll.call = None;
+        }
+        if let Some(not_before) = self.poll.not_before.filter(|not_before| now < *not_before) {
+            return Some(not_before);
+        }
+        let offers = self.offers(now);
+        let wait = if offers.iter().any(|offer| offer.room > 0) {
+            WAIT
+        } else if self.ledger.lock().has_news(None) || self.poll.unknown {
+            Duration::ZERO
+        } else {
+            let serves: Vec<Serves> = offers.into_iter().map(|offer| offer.serves).collect();
+            self.ledger.lock().serves = serves;
+            return None;
+        };
+        let status = self.status(now);
+        let report = {
+            let mut ledger = self.ledger.lock();
+            ledger.serves = offers.iter().map(|offer| offer.serves.clone()).collect();
+            ledger.status = status;
+            Arc::new(ledger.report(offers, wait))
+        };
+        let (exchange, sent) = (Arc::clone(&self.exchange), Report::clone(&report));
+        let registration = self.poll.unknown.then(|| self.registration());
+        let call = async move {
+            let exchange = async {
+                if let Some(registration) = registration {
+                    exchange.register(registration).await?;
+                }
+                exchange.exchange(sent).await
+            };
+            tokio::time::timeout(wait + WAIT_EXTRA, exchange).await.unwrap_or_else(|_| {
+                Err(ServiceError::new(
+                    ErrorCode::Unavailable,
+                    "the coordinator did not answer a report in time",
+                ))
+            })
+        };
+        self.poll.call = Some((report, now, Box::pin(call)));
+        None
+    }
+
+    pub(super) fn registration(&self) -> Registration {
+        Registration {
+            worker: self.worker().clone(),
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            host: self.config.host.clone(),
+        }
+    }
+
+    /// Whether a newer report would say something that may change the answer.
+    fn is_outdated(&self, report: &Report, now: Instant) -> bool {
+        if self.ledger.lock().has_news(Some(report)) {
+            return true;
+        }
+        let offered =
+            |offer: &Offer| report.offers.iter().any(|old| old.serves == offer.serves && old.room > 0);
+        self.offers(now).iter().any(|offer| offer.room > 0 && !offered(offer))
+    }
+
+    /// What is served, and how much more of it could be begun.
+    fn offers(&self, now: Instant) -> Vec<Offer> {
+        let accepting = self.phase == Phase::Working && self.outbox.has_room();
+        let ledger = self.ledger.lock();
+        let slots = &ledger.slots;
+        let mut unresolved = slots.total().pending;
+        let mut pending: BTreeMap<&Serves, u32> = BTreeMap::new();
+        let mut hosted: BTreeMap<&Serves, BTreeSet<&ServerKey>> = BTreeMap::new();
+        let mut closed: BTreeSet<&Serves> = BTreeSet::new();
+        for (key, lane) in &self.lanes {
+            let count = slots.count(key);
+            unresolved -= count.pending;
+            *pending.entry(&lane.serves).or_default() += count.pending;
+            if count.pending + count.running > 0 {
+                hosted.entry(&lane.serves).or_default().extend(&lane.servers);
+            }
+            // A model that is found at servers of this worker only is not asked while its breaker is open; others
+            // are parked by the coordinator.
+            if self.breakers.get(key).is_some_and(|breaker| breaker.is_open(now)) {
+                closed.insert(&lane.serves);
+            }
+        }
+        let room = |serves: &Serves, wanted: u32| {
+            let pending = pending.get(serves).copied().unwrap_or(0);
+            let room = wanted.saturating_sub(pending + unresolved);
+            // Half a unit is not worth a call, as long as there is something to begin.
+            let worth = room >= UNIT_DIALOGUES / 2 || pending + unresolved == 0;
+            if accepting && worth { room } else { 0 }
+        };
+        let mut offers = Vec::new();
+        for model in self.servers.models(now) {
+            let servers = self.servers.of_model(&model, now);
+            let serves = Serves::Model(model);
+            let wanted = servers.iter().map(|server| self.wanted(server)).sum();
+            let wanted = if closed.contains(&serves) { 0 } else { wanted };
+            offers.push(Offer { room: room(&serves, wanted), serves });
+        }
+        for connector in &self.config.connectors {
+            let serves = Serves::Connector(*connector);
+            let servers = hosted.get(&serves).into_iter().flatten();
+            // One unit more for a model that has none yet: its limit is not known before it is granted.
+            let wanted = servers.map(|server| self.wanted(server)).sum::<u32>() + UNIT_DIALOGUES;
+            offers.push(Offer { room: room(&serves, wanted), serves });
+        }
+        offers
+    }
+
+    /// Dialogues that may wait for a server: for what is free, and for what will be.
+    fn wanted(&self, server: &ServerKey) -> u32 {
+        match self.servers.free(server) {
+            0 if self.servers.in_flight(server) == 0 => 0, // It does not answer.
+            free => free + self.servers.prefetch(server),
+        }
+    }
+
+    pub(super) fn answered(&mut self, answered: Answered, now: Instant) {
+        let Answered { report, began, orders } = answered;
+        match orders {
+            Ok(orders) => {
+                self.poll.backoff.succeeded();
+                (self.poll.trouble, self.poll.unknown) = (None, false);
+                let noted = orders.noted;
+                let granted = self.take_orders(&report, orders, now);
+                let idle = granted == 0 && (!noted || !report.wait.is_zero());
+                let early = now.duration_since(began) < PAUSE;
+                self.poll.not_before = (idle && early).then(|| now + PAUSE);
+            }
+            Err(error) => {
+                metrics::exchange_failed(error.code);
+                tracing::warn!(%error, "the coordinator cannot be asked for work");
+                self.poll.unknown = error.code == ErrorCode::NotFound;
+                self.poll.trouble = Some(format!("the coordinator cannot be asked for work: {error}"));
+                self.poll.not_before = Some(now + self.poll.backoff.failed());
+            }
+        }
+    }
+
+    /// Carries out what the coordinator says; how many units are new.
+    pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
+        let Orders { grants, lost, noted, drain } = orders;
+        let mut stopped: Vec<Tag> = Vec::new();
+        let mut new = 0;
+        {
+            let mut ledger = self.ledger.lock();
+            if noted {
+                ledger.noted(report);
+            }
+            for lease in &lost {
+                tracing::warn!(?lease, "a lease was lost; its dialogues are stopped");
+                stopped.extend(ledger.slots.lost(lease));
+            }
+            for grant in grants {
+                new += usize::from(ledger.slots.grant(grant) == Granted::New);
+            }
+            if self.phase != Phase::Working {
+                ledger.slots.give_back_all();
+            }
+        }
+        metrics::leases_lost(lost.len());
+        for tag in stopped {
+            if let Some(running) = self.running.get(&tag) {
+                running.task.abort();
+            }
+        }
+        self.unsettled |= new > 0;
+        if drain {
+            self.drain(now);
+        }
+        new
+    }
+}

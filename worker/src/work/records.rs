@@ -1,0 +1,157 @@
+//! What comes of dialogues, and what becomes of it.
+
+use std::collections::BTreeSet;
+
+use domain::exchange::Delivery;
+use domain::{FailureCause, Outcome, Record, RunId};
+use tokio::task::{Id, JoinError};
+use tokio::time::Instant;
+
+use super::Work;
+use crate::breaker::Decision;
+use crate::metrics;
+use crate::outbox::Arrival;
+use crate::servers::ServerKey;
+use crate::slots::{LaneKey, Tag};
+
+/// A dialogue that came to its end.
+pub(super) struct Finished {
+    delivery: Result<Delivery, serde_json::Error>,
+    /// Why it has no scores.
+    failure: Option<(FailureCause, String)>,
+    failed_calls: Vec<FailureCause>,
+}
+
+impl Finished {
+    /// Of its record.
+    pub(super) fn of(run: RunId, record: Record) -> Self {
+        let calls = record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
+        let failed_calls = calls.map(|call| call.cause).collect();
+        let delivery = Delivery::of(run, &record);
+        let failure = match record.outcome {
+            Outcome::Scored { .. } => None,
+            Outcome::Failed { cause, message } => Some((cause, message)),
+        };
+        Self { delivery, failure, failed_calls }
+    }
+
+    /// Whether the server said during the dialogue that it was asked too much.
+    fn was_refused(&self) -> bool {
+        let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
+        self.failed_calls.iter().copied().any(too_much)
+    }
+}
+
+/// A record that waits for its model's breaker.
+#[derive(Debug)]
+pub(super) struct HeldBack {
+    pub(super) tag: Tag,
+    delivery: Delivery,
+}
+
+impl Work {
+    pub(super) fn dialogue_ended(&mut self, ended: Result<(Id, Finished), JoinError>, now: Instant) {
+        self.take_dialogue(ended, now);
+        // Many end while one is looked at; taking them together spares the rest of the loop.
+        while let Some(ended) = self.dialogues.try_join_next_with_id() {
+            self.take_dialogue(ended, now);
+        }
+    }
+
+    fn take_dialogue(&mut self, ended: Result<(Id, Finished), JoinError>, now: Instant) {
+        let (id, finished) = match ended {
+            Ok((id, finished)) => (id, Ok(finished)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let Some(tag) = self.tags.remove(&id) else { return };
+        let Some(running) = self.running.remove(&tag) else { return };
+        let lane = LaneKey::of(&tag.lease);
+        self.leave_lane(&lane);
+        let refused = finished.as_ref().ok().map(Finished::was_refused);
+        self.servers.ended(&running.server, refused);
+        let finished = match finished {
+            Ok(finished) => finished,
+            // Who stopped it has said in the ledger what becomes of it.
+            Err(error) if error.is_cancelled() => return,
+            Err(error) => {
+                tracing::error!(%error, dialogue = ?tag, "a dialogue ended by a panic");
+                self.ledger.lock().slots.dropped(&tag);
+                return self.trip(&lane, format!("a dialogue ended by a panic: {error}"), now);
+            }
+        };
+        self.ended += 1;
+        let cause = finished.failure.as_ref().map(|(cause, _)| *cause);
+        metrics::dialogue_ended(lane.model.as_str(), cause, now.duration_since(running.began));
+        finished.failed_calls.iter().copied().for_each(metrics::call_failed);
+        if let (Some(FailureCause::Connection), ServerKey::Found { endpoint, .. }) = (cause, &running.server)
+        {
+            self.discovery.suspect(endpoint);
+        }
+        let delivery = match finished.delivery {
+            Ok(delivery) => delivery,
+            Err(error) => {
+                self.ledger.lock().slots.dropped(&tag);
+                return self.trip(&lane, format!("a record cannot be written: {error}"), now);
+            }
+        };
+        // A record whose lease was lost meanwhile is delivered all the same: it may be the only one of its dialogue.
+        self.ledger.lock().slots.ended(&tag);
+        let breaker = self.breakers.entry(lane.clone()).or_default();
+        match breaker.ended(HeldBack { tag, delivery }, cause, now) {
+            Decision::Deliver(records) => self.submit(records),
+            Decision::Hold => {}
+            Decision::Open { forgotten, parked_for } => {
+                let (cause, message) = finished.failure.unwrap_or((FailureCause::Connection, String::new()));
+                // A server that this worker found is its own affair; an account is everybody's.
+                let everywhere = matches!(running.server, ServerKey::Hosted { .. })
+                    || cause == FailureCause::QuotaExhausted;
+                self.park(&lane, forgotten, parked_for, format!("{cause}: {message}"), everywhere);
+            }
+        }
+    }
+
+    /// Records that were held back and that nothing more will be learnt about are delivered.
+    pub(super) fn release_held_back(&mut self) {
+        let mut records = Vec::new();
+        {
+            let ledger = self.ledger.lock();
+            for (lane, breaker) in self.breakers.iter_mut().filter(|(_, breaker)| breaker.holds()) {
+                let count = ledger.slots.count(lane);
+                if count.pending + count.running == 0 {
+                    records.extend(breaker.settle());
+                }
+            }
+        }
+        self.submit(records);
+    }
+
+    fn submit(&mut self, records: Vec<HeldBack>) {
+        for HeldBack { tag, delivery } in records {
+            let lane = self.lanes.get(&LaneKey::of(&tag.lease));
+            // Of a run that was forgotten it is not known; then its texts stay off the disk.
+            let protected = lane.is_none_or(|lane| lane.run.material.protected);
+            self.outbox.submit(tag, delivery, !protected);
+        }
+    }
+
+    pub(super) fn arrived(&mut self, arrivals: Vec<Arrival>, now: Instant) {
+        let mut refused = BTreeSet::new();
+        {
+            let mut ledger = self.ledger.lock();
+            for Arrival { tag, refused: reason } in arrivals {
+                match (tag, reason) {
+                    (Some(tag), None) => ledger.slots.acknowledged(&tag),
+                    (Some(tag), Some(reason)) => {
+                        ledger.slots.dropped(&tag);
+                        refused.insert((LaneKey::of(&tag.lease), reason));
+                    }
+                    (None, _) => {}
+                }
+            }
+        }
+        for (lane, reason) in refused {
+            // Asked again, it would be refused again; not at once, at least.
+            self.trip(&lane, format!("the coordinator refused a record: {reason}"), now);
+        }
+    }
+}

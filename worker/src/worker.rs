@@ -1,0 +1,176 @@
+//! A worker from its first words to its last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::ServiceError;
+use domain::exchange::{Registered, Registration, WorkExchange, WorkerStatus};
+use tokio::sync::mpsc;
+
+use crate::backoff::Backoff;
+use crate::config::{SpoolConfig, WorkerConfig};
+use crate::discovery::{Discovery, Endpoints, normal};
+use crate::keeper::{ExchangeFactory, Keeper};
+use crate::ledger::{Ledger, SharedLedger};
+use crate::material::PackFolder;
+use crate::outbox::spool::{Spool, SpoolError};
+use crate::outbox::{OpenSpool, Outbox};
+use crate::runs::Runs;
+use crate::servers::WrongModel;
+use crate::slots::Tally;
+use crate::stop::{Stop, StopReceiver};
+use crate::work::{Ears, Work};
+
+/// News of servers that wait for the work loop.
+const NEWS_WAITING_MAX: usize = 256;
+
+/// The longest wait for an answer to the first and last words.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerReport {
+    /// Dialogues that ended here, failed ones included.
+    pub dialogues: u64,
+    /// How the dialogues that were granted ended.
+    pub tally: Tally,
+    /// Records that no coordinator has acknowledged. Where there is a spool, they are sent when a worker of this name
+    /// is started again.
+    pub unacknowledged: u64,
+}
+
+/// Why a worker does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The address of a server is none.
+    #[error("{0}")]
+    Endpoint(#[from] models::SetupError),
+    /// The spool cannot be used.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// A server serves something else.
+    #[error(transparent)]
+    WrongModel(#[from] WrongModel),
+    /// The coordinator does not take this worker.
+    #[error("the coordinator refuses this worker: {0}")]
+    Refused(ServiceError),
+    /// The machine does not give what is needed.
+    #[error("cannot start the lease keeper: {0}")]
+    Keeper(std::io::Error),
+}
+
+/// A worker.
+pub struct Worker;
+
+impl Worker {
+    /// Works until `stop` or the coordinator asks for an end, and returns when what it held is delivered or given
+    /// back. `connect` is called on each runtime that talks to the coordinator: here, and on the lease keeper's.
+    ///
+    /// A coordinator that cannot be reached is waited for.
+    ///
+    /// # Errors
+    /// See [`WorkerError`]; all of them need a person.
+    pub async fn run(
+        mut config: WorkerConfig,
+        connect: ExchangeFactory,
+        mut stop: StopReceiver,
+    ) -> Result<WorkerReport, WorkerError> {
+        if let Endpoints::Listed(listed) = &mut config.endpoints {
+            *listed = listed.iter().map(|endpoint| normal(endpoint)).collect::<Result<_, _>>()?;
+            listed.sort();
+            listed.dedup();
+        }
+        let spool = open_spool(&config).await?;
+        let exchange = connect();
+        let registration = Registration {
+            worker: config.worker.clone(),
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            host: config.host.clone(),
+        };
+        let registered = tokio::select! {
+            registered = register(&*exchange, registration) => registered.map_err(WorkerError::Refused)?,
+            () = asked_to_end(&mut stop) => return Ok(WorkerReport::default()),
+        };
+        tracing::info!(worker = %config.worker, coordinator = registered.kgfleet, "registered");
+        let status = WorkerStatus {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            host: config.host.clone(),
+            ..WorkerStatus::default()
+        };
+        let ledger = SharedLedger::new(Ledger::new(config.worker.clone(), status));
+        let (outbox, arrivals) = Outbox::start(Arc::clone(&exchange), spool);
+        let (keeper, renewals) =
+            Keeper::start(ledger.clone(), connect, registered.report_every).map_err(WorkerError::Keeper)?;
+        let (tell, news) = mpsc::channel(NEWS_WAITING_MAX);
+        let discovery = Discovery::start(config.endpoints.clone(), config.server_key.clone(), tell);
+        let runs = Arc::new(Runs::new(
+            Arc::clone(&exchange),
+            config.evaluation.clone(),
+            config.evaluators,
+            config.pack_dir.clone().map(PackFolder::new),
+        ));
+        let worker = config.worker.clone();
+        let mut work = Work::new(config, Arc::clone(&exchange), ledger.clone(), outbox, discovery, runs);
+        let mut ears = Ears { stop, arrivals, renewals, news };
+        let ended = work.run(&mut ears).await;
+        drop(keeper);
+        let unacknowledged = work.unacknowledged();
+        work.close().await;
+        match tokio::time::timeout(ANSWER_MAX, exchange.deregister(&worker)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the coordinator was not told of the end"),
+            Err(_) => tracing::warn!("the coordinator was not told of the end in time"),
+        }
+        let tally = ledger.lock().slots.tally();
+        Ok(WorkerReport { dialogues: ended?, tally, unacknowledged })
+    }
+}
+
+/// Opens the worker's own folder under the spool's.
+async fn open_spool(config: &WorkerConfig) -> Result<Option<OpenSpool>, SpoolError> {
+    let Some(SpoolConfig { dir, bytes_max }) = config.spool.clone() else { return Ok(None) };
+    // Names of workers may have any characters; those of folders may not.
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name: String =
+        config.worker.as_str().chars().map(|c| if plain(c) { c } else { '_' }).take(200).collect();
+    let folder = dir.join(name);
+    let path = folder.clone();
+    let opened = tokio::task::spawn_blocking(move || Spool::open(&folder)).await;
+    let (spool, recovered) =
+        opened.unwrap_or_else(|error| Err(SpoolError::Io { path, source: std::io::Error::other(error) }))?;
+    if recovered.torn_bytes > 0 {
+        tracing::warn!(bytes = recovered.torn_bytes, "cut the unfinished end of the spool");
+    }
+    if !recovered.records.is_empty() {
+        tracing::info!(
+            records = recovered.records.len(),
+            "sending what an earlier process left in the spool"
+        );
+    }
+    Ok(Some(OpenSpool { spool, recovered, bytes_max }))
+}
+
+/// Registers, with patience for a coordinator that is not there.
+async fn register(
+    exchange: &dyn WorkExchange,
+    registration: Registration,
+) -> Result<Registered, ServiceError> {
+    let mut backoff = Backoff::default();
+    loop {
+        match tokio::time::timeout(ANSWER_MAX, exchange.register(registration.clone())).await {
+            Ok(Ok(registered)) => return Ok(registered),
+            Ok(Err(error)) if error.code.is_transient() => {
+                tracing::warn!(%error, "the coordinator cannot be reached; trying again");
+            }
+            Ok(Err(error)) => return Err(error),
+            Err(_) => tracing::warn!("the coordinator does not answer; trying again"),
+        }
+        tokio::time::sleep(backoff.failed()).await;
+    }
+}
+
+async fn asked_to_end(stop: &mut StopReceiver) {
+    if stop.wait_for(|stop| *stop > Stop::No).await.is_err() {
+        std::future::pending::<()>().await; // Nobody is left who could ask.
+    }
+}
