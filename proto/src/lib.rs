@@ -35,3 +35,7 @@ mod wire {
     pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kgfleet.v1.bin"));
 }
 
+#[cfg(test)]
+mod frozen;
+#[cfg(test)]
+mod properties;

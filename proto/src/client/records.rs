@@ -258,10 +258,29 @@ fn batches(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
     use proptest::prelude::*;
     use prost::Message as _;
 
     use super::*;
+
+    #[tokio::test]
+    async fn so_many_batches_are_in_flight_and_no_more() {
+        // Somebody who accepts the connection, and then says nothing.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let client = crate::Client::connect_lazy(&crate::ClientConfig::new(address)).unwrap();
+        let free = || client.records.in_flight.available_permits();
+        let mut calls = Vec::new();
+        for sent in 1..2 * BATCHES_IN_FLIGHT {
+            let mut call = Box::pin(client.records.deliver(vec![delivery("m", 1)]));
+            assert!(call.as_mut().now_or_never().is_none());
+            calls.push(call);
+            assert_eq!(free(), BATCHES_IN_FLIGHT.saturating_sub(sent));
+        }
+        drop(calls);
+        assert_eq!(free(), BATCHES_IN_FLIGHT, "calls given up leave their places");
+    }
 
     fn delivery(name: &str, bytes: usize) -> Delivery {
         let key = domain::DialogueKey { model: name.into(), task: name.into(), iteration: u32::MAX };

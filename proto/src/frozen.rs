@@ -1,0 +1,288 @@
+//! Bytes of version 1 as they were first written, decoded by every build. They are never rewritten: a change that
+//! reads them differently breaks every cluster that is updated one process at a time.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use domain::control::{
+    CellView, DeadLetterView, ExportItem, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
+};
+use domain::exchange::{
+    Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
+    RunMaterial, Serves, TaskUse, WorkerStatus,
+};
+use domain::{Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError};
+use prost::Message;
+
+use crate::convert::{all, causes_from_wire, causes_to_wire, error_from_wire, error_to_wire, every};
+use crate::convert::{
+    configuration_from_wire, receipts_from_wire, receipts_to_wire, wait_from_wire, wait_to_wire,
+};
+use crate::wire::{self, batch_outcome::Outcome, submit_part::Part};
+
+/// Reads the frozen bytes of a message. With `KGFLEET_BLESS=1` a file that is missing is written first.
+fn thawed<W: Message + Default>(name: &str, message: W) -> W {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/v1").join(format!("{name}.bin"));
+    if !path.exists() && std::env::var_os("KGFLEET_BLESS").is_some() {
+        std::fs::write(&path, message.encode_to_vec()).unwrap();
+    }
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    // A field of the future: number 2047, three bytes. It is ignored everywhere.
+    let with_unknown_field: Vec<u8> = bytes.iter().copied().chain([0xfa, 0x7f, 3, 1, 2, 3]).collect();
+    let message = W::decode(bytes.as_slice()).unwrap();
+    let same = W::decode(with_unknown_field.as_slice()).unwrap();
+    assert_eq!(message.encode_to_vec(), same.encode_to_vec(), "{name}");
+    message
+}
+
+/// The frozen bytes of a noun are this value.
+fn frozen<D, W>(name: &str, value: D)
+where
+    D: Clone + Debug + PartialEq + TryFrom<W>,
+    <D as TryFrom<W>>::Error: Debug,
+    W: Message + Default + TryFrom<D>,
+    <W as TryFrom<D>>::Error: Debug,
+{
+    let thawed = thawed(name, W::try_from(value.clone()).unwrap());
+    assert_eq!(D::try_from(thawed).unwrap(), value, "{name}");
+}
+
+fn lease(unit: u64) -> LeaseId {
+    LeaseId { run: "2026-autumn".into(), generation: 3, model: "tiny".into(), unit, attempt: 2 }
+}
+
+fn key() -> DialogueKey {
+    DialogueKey { model: "tiny".into(), task: "count-friends".into(), iteration: 7 }
+}
+
+fn status() -> WorkerStatus {
+    WorkerStatus {
+        kgfleet: "0.1.0".into(),
+        host: "node-1".into(),
+        serves: vec!["tiny".into(), "large".into()],
+        in_flight: 12,
+        limit: 64,
+        dialogues: 4096,
+        unacknowledged: 5,
+        trouble: Some("the server is full".into()),
+    }
+}
+
+#[test]
+fn registrations() {
+    frozen::<_, wire::Registration>(
+        "registration",
+        Registration { worker: "node-1-a".into(), kgfleet: "0.1.0".into(), host: "node-1".into() },
+    );
+    frozen::<_, wire::Registered>(
+        "registered",
+        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500) },
+    );
+}
+
+#[test]
+fn reports() {
+    let parking = Parking {
+        run: "2026-autumn".into(),
+        model: "large".into(),
+        parked_for: Duration::from_secs(900),
+        reason: "quota".into(),
+    };
+    frozen::<_, wire::Report>(
+        "report",
+        Report {
+            worker: "node-1-a".into(),
+            offers: vec![
+                Offer { serves: Serves::Model("tiny".into()), room: 8 },
+                Offer { serves: Serves::Connector(Connector::Gemini), room: 0 },
+            ],
+            held: vec![lease(1), lease(2)],
+            finished: vec![lease(3)],
+            released: vec![lease(4)],
+            parked: vec![parking],
+            draining: true,
+            wait: Duration::from_secs(20),
+            status: status(),
+        },
+    );
+}
+
+#[test]
+fn orders() {
+    let grant = Grant {
+        lease: lease(5),
+        task: "count-friends".into(),
+        iterations: vec![0, 1, 9],
+        lease_for: Duration::from_secs(30),
+    };
+    frozen::<_, wire::Orders>(
+        "orders",
+        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true },
+    );
+}
+
+#[test]
+fn records() {
+    let delivery = |failure| Delivery {
+        run: "2026-autumn".into(),
+        key: key(),
+        failure,
+        json: r#"{"outcome":"ü","score":0.30000000000000004}"#.into(),
+    };
+    let deliveries = vec![delivery(None), delivery(Some(FailureCause::ContextExceeded))];
+    let batch = wire::DeliveryBatch { sequence: 300, deliveries: every(deliveries.clone()) };
+    let batch = thawed("delivery_batch", batch);
+    assert_eq!((batch.sequence, all(batch.deliveries).unwrap()), (300, deliveries));
+
+    let receipts = vec![Receipt::Stored, Receipt::Refused { reason: "not planned".into() }];
+    let outcome = Some(Outcome::Receipts(receipts_to_wire(receipts.clone())));
+    let taken = thawed("batch_taken", wire::BatchOutcome { sequence: 300, outcome });
+    let Some(Outcome::Receipts(found)) = taken.outcome else { panic!("{taken:?}") };
+    assert_eq!((taken.sequence, receipts_from_wire(found, 2).unwrap()), (300, receipts));
+
+    let error = ServiceError::new(ErrorCode::Full, "the disk is full");
+    let outcome = Some(Outcome::Error(error_to_wire(error.clone())));
+    let refused = thawed("batch_refused", wire::BatchOutcome { sequence: 301, outcome });
+    let Some(Outcome::Error(found)) = refused.outcome else { panic!("{refused:?}") };
+    assert_eq!((refused.sequence, error_from_wire(found).unwrap()), (301, error));
+}
+
+#[test]
+fn materials() {
+    let model = ModelSpec {
+        label: "tiny".into(),
+        connector: Connector::OpenaiCompatible,
+        model: Some("org/tiny".into()),
+        endpoint: Some("http://127.0.0.1:8000/v1".into()),
+        key_env: Some("TINY_KEY".into()),
+        key_file: Some("/run/key".into()),
+        iterations: Some(20),
+        sampling: Sampling { temperature: Some(0.1), stop: vec!["\n".into()], ..Sampling::default() },
+        send_seed: Some(false),
+        calls_per_minute: Some(60),
+        concurrency: Some(4),
+        stream: Some(true),
+        skill: Some(0.5),
+        recorded: vec!["a.json".into()],
+    };
+    frozen::<_, wire::RunMaterial>(
+        "run_material",
+        RunMaterial {
+            run: "2026-autumn".into(),
+            seed: u64::MAX,
+            pack_hash: "00ff".into(),
+            tasks: vec![TaskUse { label: "count-friends".into(), pack_label: "friends".into() }],
+            models: vec![model],
+            protected: true,
+        },
+    );
+}
+
+#[test]
+fn budgets() {
+    let budget = RateBudget { name: "TINY_KEY".into(), per_minute: 60 };
+    let request = thawed("rate_request", wire::RateRequest::from((&budget, 3)));
+    assert_eq!(<(RateBudget, u32)>::try_from(request).unwrap(), (budget, 3));
+    let wait = Some(Duration::new(1, 1));
+    assert_eq!(wait_from_wire(thawed("rate_answer", wait_to_wire(wait))).unwrap(), wait);
+}
+
+#[test]
+fn submissions() {
+    let head =
+        wire::SubmissionHead { configuration_json: r#"{"name":"quick","seed":1}"#.into(), with_pack: true };
+    let part = thawed("submit_head", wire::SubmitPart { part: Some(Part::Head(head)) });
+    let Some(Part::Head(head)) = part.part else { panic!("{part:?}") };
+    assert!(head.with_pack);
+    assert_eq!(configuration_from_wire(&head).unwrap(), serde_json::json!({ "name": "quick", "seed": 1 }));
+
+    let chunk = wire::PackChunk { total_bytes: 1000, data: vec![0, 1, 255].into() };
+    let part = thawed("submit_pack", wire::SubmitPart { part: Some(Part::Pack(chunk)) });
+    let Some(Part::Pack(chunk)) = part.part else { panic!("{part:?}") };
+    assert_eq!((chunk.total_bytes, chunk.data.as_ref()), (1000, [0, 1, 255].as_slice()));
+}
+
+#[test]
+fn runs() {
+    let model = ModelView {
+        model: "tiny".into(),
+        planned: 520,
+        scored: 400,
+        failed: 20,
+        units_pending: 8,
+        units_leased: 2,
+        units_dead: 1,
+        workers: 4,
+        parked: Some("quota".into()),
+    };
+    let cell = CellView {
+        task: "count-friends".into(),
+        model: "tiny".into(),
+        scored: 19,
+        failed: 1,
+        mean: Some(0.1 + 0.2),
+    };
+    frozen::<_, wire::RunView>(
+        "run_view",
+        RunView {
+            run: "2026-autumn".into(),
+            name: "autumn".into(),
+            phase: RunPhase::Paused,
+            created_at: "2026-11-21T16:00:00.123456789Z".parse().unwrap(),
+            generation: 3,
+            planned: 520,
+            scored: 400,
+            failed: 20,
+            failures: vec![(FailureCause::Timeout, 18), (FailureCause::Poisoned, 2)],
+            rate: 12.5,
+            eta_s: Some(8.0),
+            trouble: Some("no worker".into()),
+            models: vec![model],
+            cells: vec![cell],
+        },
+    );
+}
+
+#[test]
+fn commands() {
+    let run = RunId::new("2026-autumn");
+    let command = thawed("command", wire::CommandRequest::from((&run, RunCommand::Cancel)));
+    assert_eq!(<(RunId, RunCommand)>::try_from(command).unwrap(), (run, RunCommand::Cancel));
+
+    let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(&FailureCause::ALL) };
+    let request = thawed("retry", request);
+    assert_eq!(causes_from_wire(&request.causes).unwrap(), FailureCause::ALL);
+
+    let request = thawed("requeue", wire::RequeueRequest { run: "r".into(), units: vec![1, 1 << 40] });
+    assert_eq!((request.run.as_str(), request.units), ("r", vec![1, 1 << 40]));
+    let request = thawed("dead_letters", wire::DeadLettersRequest { run: "r".into(), unit: Some(0) });
+    assert_eq!((request.run.as_str(), request.unit), ("r", Some(0)));
+}
+
+#[test]
+fn exports() {
+    frozen::<_, wire::ExportItem>("export_manifest", ExportItem::Manifest(r#"{"run":"r"}"#.into()));
+    frozen::<_, wire::ExportItem>(
+        "export_record",
+        ExportItem::Record { ticket: 1 << 33, json: r#"{"score":1.0}"#.into() },
+    );
+}
+
+#[test]
+fn workers_and_dead_letters() {
+    frozen::<_, wire::WorkerView>(
+        "worker_view",
+        WorkerView { worker: "node-1-a".into(), status: status(), seen_ms_ago: 1500, draining: true },
+    );
+    let strike = StrikeView {
+        worker: "node-1-a".into(),
+        attempt: 3,
+        cause: "lease expired".into(),
+        at: "1969-12-31T23:59:59.5Z".parse().unwrap(),
+    };
+    frozen::<_, wire::DeadLetter>(
+        "dead_letter",
+        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike] },
+    );
+}

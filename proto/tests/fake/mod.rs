@@ -1,0 +1,420 @@
+//! A coordinator that remembers what it hears and says what it was told to, and a server for it.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use domain::control::{
+    CellView, Control, DeadLetterView, ExportItem, Feed, ModelView, RunCommand, RunPhase, RunView,
+    StrikeView, Submission, WorkerView,
+};
+use domain::exchange::{
+    Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
+    RunMaterial, TaskUse, WorkExchange, WorkerStatus,
+};
+use domain::{Connector, DialogueKey, FailureCause, ModelSpec, RunId, Sampling, ServiceError, WorkerId};
+use futures::{StreamExt as _, stream};
+use proto::server::{ServeError, ServerTls, Services, serve};
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// A call in the words in which [`Fake`] remembers it.
+pub fn call(name: &str, arguments: &dyn Debug) -> String {
+    format!("{name} {arguments:?}")
+}
+
+#[derive(Default)]
+pub struct Fake(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    heard: Vec<String>,
+    next: Option<Result<Box<dyn Any + Send>, ServiceError>>,
+    endless: Option<RunView>,
+    stored: Vec<Delivery>,
+    batches: Vec<Vec<u32>>,
+    refused: Option<u32>,
+    gate: Option<Arc<Gate>>,
+}
+
+impl Fake {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// What the next call is answered with.
+    pub fn will_return<T: Send + 'static>(&self, value: T) {
+        self.state().next = Some(Ok(Box::new(value)));
+    }
+
+    /// What the next call fails with.
+    pub fn will_fail(&self, error: &ServiceError) {
+        self.state().next = Some(Err(error.clone()));
+    }
+
+    /// Watchers are shown this, and wait for more.
+    pub fn will_show_and_wait(&self, view: RunView) {
+        self.state().endless = Some(view);
+    }
+
+    /// The calls since the last question.
+    pub fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().heard)
+    }
+
+    pub fn take_stored(&self) -> Vec<Delivery> {
+        std::mem::take(&mut self.state().stored)
+    }
+
+    /// The iterations of each batch.
+    pub fn take_batches(&self) -> Vec<Vec<u32>> {
+        std::mem::take(&mut self.state().batches)
+    }
+
+    /// Records of this iteration are refused.
+    pub fn refuse_iteration(&self, iteration: u32) {
+        self.state().refused = Some(iteration);
+    }
+
+    /// From now on deliveries wait at this gate.
+    pub fn hold_deliveries(&self) -> Arc<Gate> {
+        let gate = Arc::new(Gate::default());
+        self.state().gate = Some(Arc::clone(&gate));
+        gate
+    }
+
+    fn reply<T: 'static>(&self, heard: String) -> Result<T, ServiceError> {
+        let mut state = self.state();
+        state.heard.push(heard);
+        let next = state.next.take().expect("the test says what the next call is answered with");
+        next.map(|value| *value.downcast().expect("the test's answer has the type of the call"))
+    }
+
+    fn replying<T: Send + 'static>(&self, heard: String) -> Reply<'_, T> {
+        Box::pin(async move { self.reply(heard) })
+    }
+
+    fn feeding<T: Send + 'static>(&self, heard: String) -> Feed<'_, T> {
+        let items: Result<Vec<Result<T, ServiceError>>, _> = self.reply(heard);
+        Box::pin(stream::iter(items.unwrap_or_else(|error| vec![Err(error)])))
+    }
+}
+
+impl WorkExchange for Fake {
+    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
+        self.replying(call("register", &registration))
+    }
+
+    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
+        self.replying(call("exchange", &report))
+    }
+
+    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
+        Box::pin(async move {
+            let gate = {
+                let mut state = self.state();
+                if let Some(Err(error)) = state.next.take() {
+                    return Err(error);
+                }
+                state.gate.clone()
+            };
+            if let Some(gate) = gate {
+                gate.pass().await;
+            }
+            let mut state = self.state();
+            let receipt = |delivery: &Delivery| match state.refused {
+                Some(refused) if refused == delivery.key.iteration => {
+                    Receipt::Refused { reason: "not planned".to_owned() }
+                }
+                _ => Receipt::Stored,
+            };
+            let receipts = deliveries.iter().map(receipt).collect();
+            state.batches.push(deliveries.iter().map(|delivery| delivery.key.iteration).collect());
+            state.stored.extend(deliveries);
+            Ok(receipts)
+        })
+    }
+
+    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
+        self.replying(call("run_material", run))
+    }
+
+    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
+        self.replying(call("pack", &hash))
+    }
+
+    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
+        self.replying(call("take_rate", &(budget, permits)))
+    }
+
+    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        self.replying(call("deregister", worker))
+    }
+}
+
+impl Control for Fake {
+    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
+        self.replying(call("submit", &submission))
+    }
+
+    fn runs(&self) -> Reply<'_, Vec<RunView>> {
+        self.replying("runs".to_owned())
+    }
+
+    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
+        self.replying(call("run", run))
+    }
+
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+        let endless = self.state().endless.clone();
+        match endless {
+            Some(view) => Box::pin(stream::iter([Ok(view)]).chain(stream::pending())),
+            None => self.feeding(call("watch", run)),
+        }
+    }
+
+    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
+        self.replying(call("command", &(run, command)))
+    }
+
+    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
+        self.replying(call("retry", &(run, causes)))
+    }
+
+    fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
+        self.feeding(call("records", run))
+    }
+
+    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
+        self.replying("workers".to_owned())
+    }
+
+    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        self.replying(call("drain_worker", worker))
+    }
+
+    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
+        self.replying(call("dead_letters", &(run, unit)))
+    }
+
+    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
+        self.replying(call("requeue", &(run, units)))
+    }
+
+    fn check(&self) -> Reply<'_, Vec<String>> {
+        self.replying("check".to_owned())
+    }
+}
+
+/// Where deliveries wait until the test lets them through.
+pub struct Gate {
+    entered: watch::Sender<usize>,
+    passed: watch::Sender<usize>,
+    tickets: Semaphore,
+    inside: Mutex<(usize, usize)>,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        let (entered, passed) = (watch::Sender::new(0), watch::Sender::new(0));
+        Self { entered, passed, tickets: Semaphore::new(0), inside: Mutex::default() }
+    }
+}
+
+impl Gate {
+    async fn pass(&self) {
+        {
+            let mut inside = self.inside.lock().unwrap();
+            inside.0 += 1;
+            inside.1 = inside.1.max(inside.0);
+        }
+        self.entered.send_modify(|entered| *entered += 1);
+        self.tickets.acquire().await.unwrap().forget();
+        self.inside.lock().unwrap().0 -= 1;
+        self.passed.send_modify(|passed| *passed += 1);
+    }
+
+    /// Waits until so many deliveries have gone through.
+    pub async fn passed(&self, count: usize) {
+        self.passed.subscribe().wait_for(|passed| *passed >= count).await.unwrap();
+    }
+
+    /// Waits until so many deliveries have come.
+    pub async fn entered(&self, count: usize) {
+        self.entered.subscribe().wait_for(|entered| *entered >= count).await.unwrap();
+    }
+
+    /// The most that waited at the same time.
+    pub fn most_at_once(&self) -> usize {
+        self.inside.lock().unwrap().1
+    }
+
+    pub fn open_one(&self) {
+        self.tickets.add_permits(1);
+    }
+
+    pub fn open(&self) {
+        self.tickets.add_permits(1 << 20);
+    }
+}
+
+/// A server on a runtime of its own, so that it can die as a process does.
+pub struct Node {
+    address: String,
+    /// Keeps the port while a server dies and another one begins.
+    port: Option<TcpListener>,
+    runtime: Option<Runtime>,
+    stop: Option<oneshot::Sender<()>>,
+    serving: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Node {
+    pub fn start(fake: &Arc<Fake>) -> Self {
+        Self::start_on(fake, TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    pub fn start_on(fake: &Arc<Fake>, port: TcpListener) -> Self {
+        Self::start_as(fake, port, None)
+    }
+
+    pub fn start_with_tls(fake: &Arc<Fake>, tls: ServerTls) -> Self {
+        Self::start_as(fake, TcpListener::bind("127.0.0.1:0").unwrap(), Some(tls))
+    }
+
+    fn start_as(fake: &Arc<Fake>, port: TcpListener, tls: Option<ServerTls>) -> Self {
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let address = format!("{scheme}://{}", port.local_addr().unwrap());
+        port.set_nonblocking(true).unwrap();
+        let listener = port.try_clone().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let services = Services { exchange: fake.clone(), control: fake.clone() };
+        let (stop, stopped) = oneshot::channel();
+        let serving = runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            serve(listener, services, tls, async { stopped.await.unwrap_or_default() }).await
+        });
+        Self { address, port: Some(port), runtime: Some(runtime), stop: Some(stop), serving: Some(serving) }
+    }
+
+    pub fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    /// Dies without a word; its port stays open for another one.
+    pub fn die(mut self) -> TcpListener {
+        self.runtime.take().unwrap().shutdown_background();
+        self.port.take().unwrap()
+    }
+
+    /// Asks the server to stop.
+    pub fn stop(&mut self) {
+        self.port = None;
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until it has.
+    pub async fn ended(&mut self) {
+        self.serving.take().unwrap().await.unwrap().unwrap();
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+pub fn lease(unit: u64) -> LeaseId {
+    LeaseId { run: "r".into(), generation: 1 << 40, model: "tiny".into(), unit, attempt: 1 }
+}
+
+pub fn grant(unit: u64) -> Grant {
+    Grant { lease: lease(unit), task: "t".into(), iterations: vec![0, 4], lease_for: Duration::from_secs(30) }
+}
+
+pub fn delivery(iteration: u32) -> Delivery {
+    let key = DialogueKey { model: "tiny".into(), task: "t".into(), iteration };
+    let failure = (iteration % 3 == 0).then_some(FailureCause::Server);
+    Delivery { run: "r".into(), key, failure, json: format!("{{\"i\":{iteration}}}").into() }
+}
+
+pub fn material() -> RunMaterial {
+    let model = ModelSpec {
+        label: "tiny".into(),
+        connector: Connector::Simulated,
+        model: None,
+        endpoint: None,
+        key_env: None,
+        key_file: None,
+        iterations: None,
+        sampling: Sampling { temperature: Some(0.7), ..Sampling::default() },
+        send_seed: None,
+        calls_per_minute: None,
+        concurrency: None,
+        stream: None,
+        skill: Some(0.1 + 0.2),
+        recorded: Vec::new(),
+    };
+    RunMaterial {
+        run: "r".into(),
+        seed: u64::MAX,
+        pack_hash: "00ff".into(),
+        tasks: vec![TaskUse { label: "t".into(), pack_label: "p".into() }],
+        models: vec![model],
+        protected: true,
+    }
+}
+
+pub fn run_view() -> RunView {
+    let model = ModelView {
+        model: "tiny".into(),
+        planned: 10,
+        scored: 5,
+        failed: 1,
+        units_pending: 2,
+        units_leased: 3,
+        units_dead: 4,
+        workers: 6,
+        parked: Some("quota".to_owned()),
+    };
+    RunView {
+        run: "r".into(),
+        name: "quick".to_owned(),
+        phase: RunPhase::Active,
+        created_at: "2026-11-21T16:00:00.000000001Z".parse().unwrap(),
+        generation: 7,
+        planned: 10,
+        scored: 5,
+        failed: 1,
+        failures: vec![(FailureCause::Timeout, 1)],
+        rate: 0.1 + 0.2,
+        eta_s: Some(1e-300),
+        trouble: Some("slow".to_owned()),
+        models: vec![model],
+        cells: vec![CellView { task: "t".into(), model: "tiny".into(), scored: 5, failed: 1, mean: None }],
+    }
+}
+
+pub fn worker_view() -> WorkerView {
+    let status = WorkerStatus { serves: vec!["tiny".to_owned()], in_flight: 3, ..WorkerStatus::default() };
+    WorkerView { worker: "w".into(), status, seen_ms_ago: 12, draining: true }
+}
+
+pub fn dead_letter() -> DeadLetterView {
+    let strike = StrikeView {
+        worker: "w".into(),
+        attempt: 3,
+        cause: "lease expired".to_owned(),
+        at: "2026-11-21T16:00:00Z".parse().unwrap(),
+    };
+    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike] }
+}
