@@ -67,6 +67,22 @@ impl FrameLines {
         }
     }
 
+    /// The line of this number, from 0; `None` if there are not so many. Cheapest for rising numbers.
+    pub(super) fn line(&mut self, number: u32) -> Option<Line<'_>> {
+        if number < self.line {
+            (self.position, self.line) = (0, 0);
+        }
+        while self.line < number {
+            self.next()?;
+        }
+        self.next()
+    }
+
+    /// Length of the lines in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// The next line; `None` at the end. An iterator that lends.
     #[expect(
         clippy::should_implement_trait,

@@ -18,7 +18,7 @@
 //! ([`cipher`]); checksums are checked without the key, everything else needs it.
 //!
 //! **Who reads how.** [`reader`] reads everything there is, [`tail`] what has come since it was asked before, and both give
-//! whole records; [`head`] is the part of them that counting needs.
+//! whole records; [`places`] reads entries in any order. [`head`] is the part of them that counting needs.
 //!
 //! **Which record counts.** A key may have several records; [`winner`] says which one every reader takes.
 
@@ -30,6 +30,7 @@ pub mod error;
 pub mod frame;
 pub mod head;
 pub mod lines;
+pub mod places;
 pub mod reader;
 pub mod segment;
 pub mod segment_id;
@@ -47,6 +48,7 @@ pub use envelope::{LogEntry, Parsed};
 pub use error::LogError;
 pub use head::{OutcomeHead, RecordHead};
 pub use lines::{FrameLines, Line, Location};
+pub use places::PlaceReader;
 pub use reader::{LogItem, LogReader};
 pub use segment_id::{SegmentId, WriterId};
 pub use tail::{LogTail, TailPart};

@@ -11,6 +11,7 @@ use super::damage::{Damage, DamageKind};
 use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
 use super::lines::{FrameLines, Line, Location, Unreadable};
+use super::places::PlaceReader;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 
@@ -78,31 +79,15 @@ impl LogReader {
         self.passed_lines.unwrap_or(0)
     }
 
-    /// One entry whose place is known.
+    /// One entry whose place is known; a [`PlaceReader`] is for many.
     pub fn entry_at(
         folder: &Path,
         location: Location,
         cipher: Option<&LogCipher>,
     ) -> Result<Option<LogEntry>, LogError> {
-        let path = location.segment.path(folder);
-        let mut segment = Segment::open(&path)?;
-        segment.seek(location.offset);
-        let part = segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
-        let Some(Part::Frame { offset, header, payload }) = part else { return Ok(None) };
-        let place = Place { segment: location.segment, offset };
-        let mut lines = match FrameLines::open(place, &header, &payload, cipher) {
-            Ok(lines) => lines,
-            Err(Unreadable::KeyNeeded) => return Err(LogError::KeyNeeded { path }),
-            Err(Unreadable::Damaged(_)) => return Ok(None),
-        };
-        for _ in 0..location.line {
-            lines.next();
-        }
-        let Some(line) = lines.next() else { return Ok(None) };
-        match line.parse::<Record>() {
-            Ok(Parsed { ticket, record, .. }) => Ok(Some(LogEntry { ticket, record })),
-            Err(error) => line.damage(folder, error).map(|_| None),
-        }
+        let mut reader = PlaceReader::new(folder, cipher);
+        let parsed = reader.read::<Record>(location)?;
+        Ok(parsed.map(|Parsed { ticket, record, .. }| LogEntry { ticket, record }))
     }
 
     fn next_item(&mut self) -> Result<Option<LogItem>, LogError> {

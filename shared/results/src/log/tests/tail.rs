@@ -73,6 +73,15 @@ proptest! {
         given.extend(poll(&mut tail).0);
         prop_assert!(poll(&mut tail).0.is_empty());
         given.sort_unstable();
+        let mut places = PlaceReader::new(folder.path(), cipher.as_ref());
+        for &(location, ticket) in given.iter().rev().chain(&given) {
+            let parsed = places.read::<domain::Record>(location).unwrap().unwrap();
+            let entry = testing::entry(ticket, "m", ticket as u32, true);
+            prop_assert_eq!(&*parsed.json, serde_json::to_string(&entry.record).unwrap());
+            prop_assert_eq!((parsed.ticket, parsed.record), (ticket, entry.record));
+            let behind = Location { line: location.line + 1000, ..location };
+            prop_assert!(places.read::<RecordHead>(behind).unwrap().is_none());
+        }
         let mut expected = read_all(folder.path(), cipher.as_ref());
         expected.retain(|(location, _)| location.segment.writer != except);
         prop_assert_eq!(given, expected);

@@ -1,0 +1,94 @@
+//! Reads entries by their places, in any order.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::cipher::{LogCipher, Place};
+use super::envelope::Parsed;
+use super::error::LogError;
+use super::lines::{FrameLines, Line, Location, Unreadable};
+use super::segment::{Part, Segment};
+use super::segment_id::SegmentId;
+
+/// Bytes of lines that are kept open, the last frame not counted: some frames of ordinary size. Records that were
+/// asked together were written together, so that most frames are opened once for every few hundred entries read.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// Reads entries of a log by their places; keeps the frames that it opened last.
+pub struct PlaceReader {
+    folder: PathBuf,
+    cipher: Option<LogCipher>,
+    /// The frame used last comes first.
+    frames: VecDeque<Frame>,
+}
+
+struct Frame {
+    segment: SegmentId,
+    offset: u64,
+    lines: FrameLines,
+}
+
+impl PlaceReader {
+    /// A reader of the log in `folder`.
+    pub fn new(folder: &Path, cipher: Option<&LogCipher>) -> Self {
+        Self { folder: folder.to_owned(), cipher: cipher.cloned(), frames: VecDeque::new() }
+    }
+
+    /// All of the record at a place or [a part of it](super::RecordHead), and its JSON; `None` if no entry lies there.
+    pub fn read<R: DeserializeOwned>(&mut self, place: Location) -> Result<Option<Parsed<'_, R>>, LogError> {
+        let at = self
+            .frames
+            .iter()
+            .position(|frame| (frame.segment, frame.offset) == (place.segment, place.offset));
+        let frame = match at.and_then(|at| self.frames.remove(at)) {
+            Some(frame) => frame,
+            None => match self.open(place)? {
+                Some(lines) => Frame { segment: place.segment, offset: place.offset, lines },
+                None => return Ok(None),
+            },
+        };
+        self.frames.push_front(frame);
+        self.forget();
+        let Some(line) = self.frames.front_mut().and_then(|frame| frame.lines.line(place.line)) else {
+            return Ok(None);
+        };
+        parsed(&self.folder, &line)
+    }
+
+    fn open(&self, place: Location) -> Result<Option<FrameLines>, LogError> {
+        let path = place.segment.path(&self.folder);
+        let mut segment = Segment::open(&path)?;
+        segment.seek(place.offset);
+        let part = segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
+        let Some(Part::Frame { offset, header, payload }) = part else { return Ok(None) };
+        let place = Place { segment: place.segment, offset };
+        match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
+            Ok(lines) => Ok(Some(lines)),
+            Err(Unreadable::KeyNeeded) => Err(LogError::KeyNeeded { path }),
+            Err(Unreadable::Damaged(_)) => Ok(None),
+        }
+    }
+
+    /// Lets go of the frames that were not used for longest.
+    fn forget(&mut self) {
+        let mut bytes = 0;
+        let kept = self.frames.iter().skip(1).take_while(|frame| {
+            bytes += frame.lines.bytes();
+            bytes <= KEPT_BYTES
+        });
+        let kept = 1 + kept.count();
+        self.frames.truncate(kept);
+    }
+}
+
+fn parsed<'a, R: DeserializeOwned>(
+    folder: &Path,
+    line: &Line<'a>,
+) -> Result<Option<Parsed<'a, R>>, LogError> {
+    match line.parse() {
+        Ok(parsed) => Ok(Some(parsed)),
+        Err(error) => line.damage(folder, error).map(|_| None),
+    }
+}
