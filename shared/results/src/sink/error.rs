@@ -122,14 +122,12 @@ impl SinkError {
 fn io_code(error: &io::Error) -> ErrorCode {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::Full,
-        io::ErrorKind::NotFound => ErrorCode::NotFound,
         _ => ErrorCode::Unavailable,
     }
 }
 
 fn store_code(error: &object_store::Error) -> ErrorCode {
     match error {
-        object_store::Error::NotFound { .. } => ErrorCode::NotFound,
         object_store::Error::AlreadyExists { .. } => ErrorCode::Conflict,
         object_store::Error::InvalidPath { .. } | object_store::Error::UnknownConfigurationKey { .. } => {
             ErrorCode::Invalid
@@ -137,7 +135,7 @@ fn store_code(error: &object_store::Error) -> ErrorCode {
         object_store::Error::NotSupported { .. } | object_store::Error::NotImplemented { .. } => {
             ErrorCode::Internal
         }
-        // Also where access is denied: it may be granted later, and nothing is lost by trying again.
+        // Also where the bucket is missing or access denied: that can be mended, and nothing is lost by trying again.
         _ => ErrorCode::Unavailable,
     }
 }

@@ -41,6 +41,15 @@ impl Folder {
         Ok(RunDir::of(&self.data, run)?)
     }
 
+    fn existing(&self, run: &RunId) -> Result<RunDir, SinkError> {
+        let dir = self.run_dir(run)?;
+        if dir.manifest_path().is_file() {
+            Ok(dir)
+        } else {
+            Err(SinkError::NoRun { place: dir.path().display().to_string() })
+        }
+    }
+
     pub(super) fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
         Ok(self.run_dir(run)?.manifest()?)
     }
@@ -50,7 +59,7 @@ impl Folder {
         run: &RunId,
         options: LogOptions,
     ) -> Result<(LogWriter, Recovery), SinkError> {
-        Ok(LogWriter::open(&self.run_dir(run)?.log(), options)?)
+        Ok(LogWriter::open(&self.existing(run)?.log(), options)?)
     }
 
     pub(super) fn read_state(&self, run: &RunId) -> Result<Option<Vec<u8>>, SinkError> {
@@ -58,11 +67,7 @@ impl Folder {
     }
 
     pub(super) fn write_state(&self, run: &RunId, state: &[u8]) -> Result<(), SinkError> {
-        let dir = self.run_dir(run)?;
-        if !dir.manifest_path().is_file() {
-            return Err(SinkError::NoRun { place: dir.path().display().to_string() });
-        }
-        replace(&dir.state_path(), state)
+        replace(&self.existing(run)?.state_path(), state)
     }
 
     pub(super) fn put_pack(&self, hash: &str, sealed: &[u8]) -> Result<(), SinkError> {
@@ -81,11 +86,7 @@ impl Folder {
     }
 
     pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
-        let dir = self.run_dir(run)?;
-        if !dir.manifest_path().is_file() {
-            return Err(SinkError::NoRun { place: dir.path().display().to_string() });
-        }
-        Ok(dir.remove()?)
+        Ok(self.existing(run)?.remove()?)
     }
 
     /// Writes, reads and removes a file, and asks for the space that is left.

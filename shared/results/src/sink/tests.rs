@@ -10,28 +10,45 @@ use super::*;
 use crate::log::{LogError, LogItem, LogReader, RecordHead, TailPart, WinnerIndex, verify};
 use crate::testing;
 
-/// What several coordinators share, and a folder for each that it removes in the end.
+/// An object store to test on, such as `s3://BUCKET/PREFIX`; its settings come from the environment, as always. The tests
+/// remove what they make there, except for packs.
+const REAL_STORE: &str = "KGFLEET_TEST_OBJECTS";
+
+/// What several coordinators share, and a folder for each that is removed in the end.
 struct Shared {
     folder: tempfile::TempDir,
-    store: Option<Arc<InMemory>>,
+    place: Place,
     mirrors: AtomicU64,
 }
 
+enum Place {
+    Folder,
+    Memory(Arc<InMemory>),
+    /// With a prefix of its own for each test.
+    Real(String),
+}
+
 impl Shared {
-    fn all() -> [Self; 2] {
-        let new = |store| Self { folder: tempfile::tempdir().unwrap(), store, mirrors: AtomicU64::new(0) };
-        [new(None), new(Some(Arc::new(InMemory::new())))]
+    fn all() -> Vec<Self> {
+        let new = |place| Self { folder: tempfile::tempdir().unwrap(), place, mirrors: AtomicU64::new(0) };
+        let mut all = vec![new(Place::Folder), new(Place::Memory(Arc::new(InMemory::new())))];
+        match std::env::var(REAL_STORE) {
+            Ok(url) => all.push(new(Place::Real(format!("{url}/{:016x}", OsRng.next_u64())))),
+            Err(_) => eprintln!("{REAL_STORE} is not set: tested in a folder and in memory only"),
+        }
+        all
     }
 
     /// The sink of one more coordinator.
     fn sink(&self) -> Sink {
-        match &self.store {
-            None => Sink::folder(self.folder.path().join("data")),
-            Some(store) => {
-                let number = self.mirrors.fetch_add(1, Ordering::Relaxed);
-                let mirror = self.folder.path().join(format!("mirror {number}"));
+        let number = self.mirrors.fetch_add(1, Ordering::Relaxed);
+        let mirror = self.folder.path().join(format!("mirror {number}"));
+        match &self.place {
+            Place::Folder => Sink::folder(self.folder.path().join("data")),
+            Place::Memory(store) => {
                 Sink::store(Arc::clone(store) as Arc<dyn ObjectStore>, Path::from("some/prefix"), mirror)
             }
+            Place::Real(url) => Sink::objects(url, mirror).unwrap(),
         }
     }
 }
@@ -214,7 +231,7 @@ async fn a_check_leaves_nothing_behind() {
         let folder = sink.run_dir(&run("r")).unwrap();
         let data = folder.path().ancestors().nth(2).unwrap();
         assert_eq!(std::fs::read_dir(data).unwrap().count(), 0);
-        if let Some(store) = &shared.store {
+        if let Place::Memory(store) = &shared.place {
             assert_eq!(store.list_with_delimiter(None).await.unwrap().common_prefixes.len(), 0);
         }
     }
