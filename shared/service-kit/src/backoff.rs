@@ -1,0 +1,119 @@
+//! How long to wait before the next try.
+
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::time::Duration;
+
+/// Bounded exponential back-off with jitter, without a clock: whoever uses it sleeps.
+///
+/// The n-th delay (from 0) is drawn evenly from `shortest ..= min(shortest * 2^(n + 1), longest)`. Drawing from the
+/// whole range spreads clients that lost the same server at the same moment widest ("full jitter" in M. Brooker,
+/// *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015); the floor keeps them from asking at once.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    shortest: Duration,
+    longest: Duration,
+    ceiling: Duration,
+    random: u64,
+}
+
+impl Default for Backoff {
+    /// From 0.2 s to 5 s.
+    fn default() -> Self {
+        Self::new(Duration::from_millis(200), Duration::from_secs(5))
+    }
+}
+
+impl Backoff {
+    /// Delays between these two. Where `longest` is the smaller one, every delay is `longest`.
+    pub fn new(shortest: Duration, longest: Duration) -> Self {
+        // The standard library's own source of differing seeds; nothing here needs more than that.
+        Self::seeded(shortest, longest, std::hash::RandomState::new().build_hasher().finish())
+    }
+
+    /// The same with chosen randomness, so that a test sees the same delays each time.
+    pub fn seeded(shortest: Duration, longest: Duration, seed: u64) -> Self {
+        let shortest = shortest.min(longest);
+        Self { shortest, longest, ceiling: shortest, random: seed }
+    }
+
+    /// The delay before the next try.
+    pub fn next_delay(&mut self) -> Duration {
+        self.ceiling = self.ceiling.saturating_mul(2).min(self.longest);
+        self.shortest + (self.ceiling - self.shortest).mul_f64(self.draw())
+    }
+
+    /// It worked: the next failure is a first one again.
+    pub fn reset(&mut self) {
+        self.ceiling = self.shortest;
+    }
+
+    /// A number from 0 to 1: SplitMix64 (Steele, Lea, Flood, *Fast Splittable Pseudorandom Number Generators*, 2014).
+    fn draw(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let bits = (z ^ (z >> 31)) >> 11;
+        bits as f64 / (1_u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORTEST: Duration = Duration::from_millis(200);
+    const LONGEST: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn delays_stay_between_the_bounds_and_below_a_doubling_ceiling() {
+        for seed in 0..200 {
+            let mut backoff = Backoff::seeded(SHORTEST, LONGEST, seed);
+            for n in 0..40 {
+                let ceiling =
+                    SHORTEST.saturating_mul(1_u32.checked_shl(n + 1).unwrap_or(u32::MAX)).min(LONGEST);
+                let delay = backoff.next_delay();
+                assert!(
+                    (SHORTEST..=ceiling).contains(&delay),
+                    "seed {seed}, delay {n}: {delay:?} above {ceiling:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn delays_use_the_whole_range() {
+        let mut backoff = Backoff::seeded(SHORTEST, LONGEST, 7);
+        let delays: Vec<_> = (0..200).map(|_| backoff.next_delay()).skip(5).collect();
+        assert!(delays.iter().any(|delay| *delay < Duration::from_secs(1)));
+        assert!(delays.iter().any(|delay| *delay > Duration::from_secs(4)));
+    }
+
+    #[test]
+    fn two_clients_wait_differently_and_the_same_seed_waits_the_same() {
+        let delays = |mut backoff: Backoff| (0..5).map(|_| backoff.next_delay()).collect::<Vec<_>>();
+        assert_ne!(delays(Backoff::default()), delays(Backoff::default()));
+        let seeded = || Backoff::seeded(SHORTEST, LONGEST, 1);
+        assert_eq!(delays(seeded()), delays(seeded()));
+    }
+
+    #[test]
+    fn success_begins_anew() {
+        let mut backoff = Backoff::default();
+        for _ in 0..20 {
+            backoff.next_delay();
+        }
+        backoff.reset();
+        assert!(backoff.next_delay() <= 2 * SHORTEST);
+    }
+
+    #[test]
+    fn bounds_the_wrong_way_round_or_huge_do_no_harm() {
+        let mut narrow = Backoff::new(LONGEST, SHORTEST);
+        assert_eq!((narrow.next_delay(), narrow.next_delay()), (SHORTEST, SHORTEST));
+        let mut endless = Backoff::new(Duration::from_secs(1), Duration::MAX);
+        for _ in 0..200 {
+            assert!(endless.next_delay() >= Duration::from_secs(1));
+        }
+    }
+}

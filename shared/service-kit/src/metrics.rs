@@ -1,0 +1,227 @@
+//! Metrics for Prometheus.
+//!
+//! Each crate declares its metrics in one table of [`MetricDefinition`]s, describes them with [`Metrics::describe`]
+//! and records them with the macros of the `metrics` crate. The reference in the documentation is made from the same tables.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+pub use metrics::Unit;
+
+/// Upper bounds of the buckets of every histogram, in seconds: from a local call to a long answer of a slow model.
+pub const BUCKETS_S: [f64; 18] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+    600.0,
+];
+
+/// How often values are moved from the buffers of histograms into their buckets where nobody asks for them. Between
+/// two rounds a histogram holds every value that it was given.
+pub const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// What a metric can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Rises, and begins anew with the process.
+    Counter,
+    /// Rises and falls.
+    Gauge,
+    /// Counts values by size.
+    Histogram,
+}
+
+impl MetricKind {
+    /// Prometheus's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A metric as its crate declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricDefinition {
+    /// Its name, such as `kgfleet_records_total`.
+    pub name: &'static str,
+    /// What it can do.
+    pub kind: MetricKind,
+    /// What its numbers are.
+    pub unit: Unit,
+    /// What it says, in a sentence.
+    pub help: &'static str,
+    /// Names of its labels. Their values come from closed lists or from configurations, never from the world.
+    pub labels: &'static [&'static str],
+}
+
+/// The metrics of this process.
+#[derive(Clone)]
+pub struct Metrics(PrometheusHandle);
+
+/// Something else collects the metrics of this process already.
+#[derive(Debug, thiserror::Error)]
+#[error("metrics cannot be collected: {0}")]
+pub struct InstallError(String);
+
+impl Metrics {
+    /// Begins to collect. The first call in a process does it, further ones return the same.
+    ///
+    /// # Errors
+    /// Something else collects already.
+    pub fn install() -> Result<Self, InstallError> {
+        static INSTALLED: Mutex<Option<Metrics>> = Mutex::new(None);
+        let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(metrics) = installed.as_ref() {
+            return Ok(metrics.clone());
+        }
+        let handle = PrometheusBuilder::new()
+            .set_buckets(&BUCKETS_S)
+            .and_then(PrometheusBuilder::install_recorder)
+            .map_err(|e| InstallError(e.to_string()))?;
+        Ok(installed.insert(Self(handle)).clone())
+    }
+
+    /// Gives metrics their help and unit. It may be done more than once.
+    pub fn describe(&self, definitions: &[MetricDefinition]) {
+        for MetricDefinition { name, kind, unit, help, .. } in definitions {
+            match kind {
+                MetricKind::Counter => metrics::describe_counter!(*name, *unit, *help),
+                MetricKind::Gauge => metrics::describe_gauge!(*name, *unit, *help),
+                MetricKind::Histogram => metrics::describe_histogram!(*name, *unit, *help),
+            }
+        }
+    }
+
+    /// Everything in Prometheus's text format.
+    pub fn render(&self) -> String {
+        self.0.render()
+    }
+
+    /// Keeps histograms small for ever; see [`UPKEEP_EVERY`]. [`http::serve`](crate::http::serve) does this, too.
+    pub async fn keep_up(&self) {
+        let mut rounds = tokio::time::interval(UPKEEP_EVERY);
+        loop {
+            rounds.tick().await;
+            self.0.run_upkeep();
+        }
+    }
+}
+
+/// What is wrong with a table of metrics by Prometheus's conventions
+/// (<https://prometheus.io/docs/practices/naming/>) and ours; for a test beside each table.
+pub fn violations(definitions: &[MetricDefinition]) -> Vec<String> {
+    let snake = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let mut violations = Vec::new();
+    for (i, definition) in definitions.iter().enumerate() {
+        let MetricDefinition { name, kind, unit, help, labels } = definition;
+        let mut wrong = |what: &str| violations.push(format!("{name}: {what}"));
+        if !snake(name) || !name.starts_with("kgfleet_") {
+            wrong("the name is not `kgfleet_` and lower-case words");
+        }
+        if (*kind == MetricKind::Counter) != name.ends_with("_total") {
+            wrong("counters, and only they, end in `_total`");
+        }
+        let stem = name.strip_suffix("_total").unwrap_or(name);
+        for (of, suffix) in [(Unit::Seconds, "_seconds"), (Unit::Bytes, "_bytes")] {
+            if (*unit == of) != stem.ends_with(suffix) {
+                wrong(&format!("the unit is {}, the name says otherwise", unit.as_str()));
+            }
+        }
+        if *kind == MetricKind::Histogram && *unit != Unit::Seconds {
+            wrong("histograms have buckets for seconds");
+        }
+        if !help.ends_with('.') {
+            wrong("the help is no sentence");
+        }
+        if !labels.iter().all(|label| snake(label)) {
+            wrong("a label is not in lower-case words");
+        }
+        if definitions[..i].iter().any(|other| other.name == *name) {
+            wrong("the name is used twice");
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: [MetricDefinition; 3] = [
+        MetricDefinition {
+            name: "kgfleet_test_calls_total",
+            kind: MetricKind::Counter,
+            unit: Unit::Count,
+            help: "Calls made.",
+            labels: &["code"],
+        },
+        MetricDefinition {
+            name: "kgfleet_test_memory_bytes",
+            kind: MetricKind::Gauge,
+            unit: Unit::Bytes,
+            help: "Memory in use.",
+            labels: &[],
+        },
+        MetricDefinition {
+            name: "kgfleet_test_call_seconds",
+            kind: MetricKind::Histogram,
+            unit: Unit::Seconds,
+            help: "Time of a call.",
+            labels: &[],
+        },
+    ];
+
+    #[test]
+    fn metrics_are_rendered_with_help_type_labels_and_buckets() {
+        let metrics = Metrics::install().unwrap();
+        metrics.describe(&GOOD);
+        metrics::counter!("kgfleet_test_calls_total", "code" => "full").increment(2);
+        metrics::gauge!("kgfleet_test_memory_bytes").set(1024.0);
+        metrics::histogram!("kgfleet_test_call_seconds").record(0.3);
+        // A second installation is the same one.
+        let text = Metrics::install().unwrap().render();
+        for line in [
+            "# HELP kgfleet_test_calls_total Calls made.",
+            "# TYPE kgfleet_test_calls_total counter",
+            "kgfleet_test_calls_total{code=\"full\"} 2",
+            "kgfleet_test_memory_bytes 1024",
+            "# TYPE kgfleet_test_call_seconds histogram",
+            "kgfleet_test_call_seconds_bucket{le=\"0.25\"} 0",
+            "kgfleet_test_call_seconds_bucket{le=\"0.5\"} 1",
+            "kgfleet_test_call_seconds_bucket{le=\"600\"} 1",
+            "kgfleet_test_call_seconds_count 1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_good_table_has_no_violations_and_each_fault_is_named() {
+        assert_eq!(violations(&GOOD), [""; 0]);
+        let [counter, gauge, histogram] = GOOD;
+        for (bad, words) in [
+            (MetricDefinition { name: "Calls_total", ..counter }, "`kgfleet_`"),
+            (MetricDefinition { name: "kgfleet_calls", ..counter }, "`_total`"),
+            (MetricDefinition { name: "kgfleet_memory", ..gauge }, "the unit is bytes"),
+            (
+                MetricDefinition { name: "kgfleet_wait_seconds", unit: Unit::Count, ..gauge },
+                "the unit is count",
+            ),
+            (
+                MetricDefinition { name: "kgfleet_sizes", unit: Unit::Count, ..histogram },
+                "buckets for seconds",
+            ),
+            (MetricDefinition { help: "Time", ..histogram }, "no sentence"),
+            (MetricDefinition { labels: &["HTTP code"], ..counter }, "a label"),
+        ] {
+            let found = violations(&[bad]);
+            assert!(found.len() == 1 && found[0].contains(words), "{words}: {found:?}");
+        }
+        assert!(violations(&[gauge, gauge])[0].contains("twice"));
+    }
+}

@@ -1,0 +1,107 @@
+//! An end in two steps: the first signal drains, the second aborts.
+
+use tokio::sync::watch;
+
+/// How much is still wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Go on.
+    #[default]
+    No,
+    /// Start nothing new, finish what runs.
+    Drain,
+    /// Drop what runs. What is durable stays.
+    Abort,
+}
+
+/// Tells everybody to stop. Stopping is never taken back.
+#[derive(Clone, Debug)]
+pub struct StopSender(watch::Sender<Stop>);
+
+/// Hears of it.
+pub type StopReceiver = watch::Receiver<Stop>;
+
+/// A stop that nobody asked for yet.
+pub fn channel() -> (StopSender, StopReceiver) {
+    let (sender, receiver) = watch::channel(Stop::No);
+    (StopSender(sender), receiver)
+}
+
+impl StopSender {
+    /// Asks for at least this much.
+    pub fn at_least(&self, wanted: Stop) {
+        self.0.send_if_modified(|stop| {
+            let more = wanted > *stop;
+            *stop = wanted.max(*stop);
+            more
+        });
+    }
+}
+
+/// Waits until at least this much is asked for, or nobody is left who could ask.
+pub async fn reached(mut receiver: StopReceiver, wanted: Stop) {
+    let _ = receiver.wait_for(|stop| *stop >= wanted).await;
+}
+
+/// Turns SIGINT and SIGTERM into stops: the first drains, the second aborts, further ones change nothing. Each is
+/// told to `say` first, which can print what it means here.
+///
+/// # Errors
+/// The handlers cannot be installed.
+pub fn on_signals(sender: StopSender, say: impl Fn(Stop) + Send + 'static) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::spawn(async move {
+        for wanted in [Stop::Drain, Stop::Abort] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            say(wanted);
+            sender.at_least(wanted);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn stopping_is_never_taken_back() {
+        let (sender, mut receiver) = channel();
+        assert_eq!(*receiver.borrow_and_update(), Stop::No);
+        sender.at_least(Stop::Abort);
+        assert_eq!(*receiver.borrow_and_update(), Stop::Abort);
+        sender.at_least(Stop::Drain);
+        assert_eq!(*receiver.borrow(), Stop::Abort);
+        assert!(!receiver.has_changed().unwrap(), "what changes nothing wakes nobody");
+    }
+
+    #[tokio::test]
+    async fn more_than_what_is_waited_for_is_enough() {
+        let (sender, receiver) = channel();
+        sender.at_least(Stop::Abort);
+        reached(receiver.clone(), Stop::Drain).await;
+        drop(sender);
+        reached(receiver, Stop::Abort).await;
+    }
+
+    #[tokio::test]
+    async fn the_first_signal_drains_and_the_second_aborts() {
+        let (sender, receiver) = channel();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let hear = Arc::clone(&said);
+        on_signals(sender, move |stop| hear.lock().unwrap().push(stop)).unwrap();
+        for (signal, expected) in [("-TERM", Stop::Drain), ("-INT", Stop::Abort)] {
+            let id = std::process::id().to_string();
+            assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+            reached(receiver.clone(), expected).await;
+            assert_eq!(*receiver.borrow(), expected);
+        }
+        assert_eq!(*said.lock().unwrap(), [Stop::Drain, Stop::Abort]);
+    }
+}
