@@ -21,14 +21,10 @@ pub use version::WIRE_VERSION;
 
 /// What prost and tonic make of the `.proto` files.
 mod wire {
-    // Generated: documented in the .proto files, and not all of it is used.
-    #![allow(
-        missing_docs,
-        dead_code,
-        unused_qualifications,
-        clippy::all,
-        clippy::semicolon_if_nothing_returned
-    )]
+    #![allow(missing_docs, reason = "documented in the .proto files")]
+    #![allow(dead_code, unused_qualifications, clippy::all, reason = "generated, not written")]
+    #![allow(clippy::semicolon_if_nothing_returned, reason = "generated, not written")]
+
     tonic::include_proto!("kgfleet.v1");
 
     /// The `.proto` files as the reflection service tells them.

@@ -1,5 +1,7 @@
 //! A client against a server over a real socket, with a coordinator that only remembers and replies.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
 mod fake;
 
 use std::sync::Arc;

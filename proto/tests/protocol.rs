@@ -1,5 +1,7 @@
 //! What a server says to those who are not our client: other versions, probes, tools, strangers.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
 mod fake;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! A coordinator that remembers what it hears and says what it was told to, and a server for it.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -343,7 +343,7 @@ pub fn grant(unit: u64) -> Grant {
 
 pub fn delivery(iteration: u32) -> Delivery {
     let key = DialogueKey { model: "tiny".into(), task: "t".into(), iteration };
-    let failure = (iteration % 3 == 0).then_some(FailureCause::Server);
+    let failure = iteration.is_multiple_of(3).then_some(FailureCause::Server);
     Delivery { run: "r".into(), key, failure, json: format!("{{\"i\":{iteration}}}").into() }
 }
 
