@@ -187,7 +187,7 @@ mod tests {
         let judged = load(&request).unwrap();
         let names = |tasks: &[Arc<Task>]| tasks.iter().map(|t| t.class_name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&asked), names(&judged));
-        let error = build_to_ask(&pack, &["no-such-task".into()]).unwrap_err().to_string();
+        let error = build_to_ask(&pack, &["no-such-task".into()]).err().unwrap().to_string();
         assert!(error.contains("no task `no-such-task`"), "{error}");
     }
 

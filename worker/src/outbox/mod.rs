@@ -75,6 +75,13 @@ struct Load {
     trouble: Mutex<Option<String>>,
 }
 
+impl Load {
+    fn note_spool(&self, spool: &Spool, bytes_max: u64) {
+        metrics::spool_bytes(spool.bytes());
+        self.spool_full.store(spool.is_full(bytes_max), Ordering::Relaxed);
+    }
+}
+
 /// A spool with what was found in it, and the most bytes it may hold.
 pub struct OpenSpool {
     /// The folder.
@@ -102,7 +109,7 @@ impl Outbox {
             let since = Instant::now();
             load.records.store(recovered.records.len() as u64, Ordering::Relaxed);
             load.recovered.store(recovered.records.len() as u64, Ordering::Relaxed);
-            load.spool_full.store(spool.bytes() >= bytes_max, Ordering::Relaxed);
+            load.spool_full.store(spool.is_full(bytes_max), Ordering::Relaxed);
             spool_bytes_max = bytes_max;
             for location in recovered.records {
                 let bytes = location.bytes();
@@ -225,20 +232,21 @@ impl Sender {
     /// The places of the records on disk; none where there is no disk for them.
     async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<Location> {
         let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
+        let (load, bytes_max) = (Arc::clone(&self.load), self.spool_bytes_max);
         let written = tokio::task::spawn_blocking(move || {
             let mut spool = lock(&spool);
-            (spool.append(&deliveries), spool.bytes())
+            let locations = spool.append(&deliveries);
+            load.note_spool(&spool, bytes_max);
+            locations
         });
-        let (locations, bytes) = match written.await {
-            Ok((Ok(locations), bytes)) => (locations, bytes),
-            Ok((Err(error), bytes)) => {
+        match written.await {
+            Ok(Ok(locations)) => locations,
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "records cannot be written to the spool and wait in memory");
-                (Vec::new(), bytes)
+                Vec::new()
             }
-            Err(_) => return Vec::new(), // The runtime is ending.
-        };
-        self.note_spool(bytes);
-        locations
+            Err(_) => Vec::new(), // The runtime is ending.
+        }
     }
 
     /// A batch arrived, or did not.
@@ -286,24 +294,18 @@ impl Sender {
             arrivals.push(Arrival { tag: parcel.tag, refused });
         }
         if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
+            let (load, bytes_max) = (Arc::clone(&self.load), self.spool_bytes_max);
             let forget = tokio::task::spawn_blocking(move || {
                 let mut spool = lock(&spool);
                 spool.forget(forgotten);
-                spool.bytes()
+                load.note_spool(&spool, bytes_max);
             });
-            if let Ok(bytes) = forget.await {
-                self.note_spool(bytes);
-            }
+            let _ = forget.await; // It fails where the runtime is ending.
         }
         match self.arrivals.send(arrivals).await {
             Ok(()) => std::ops::ControlFlow::Continue(()),
             Err(_) => std::ops::ControlFlow::Break(()),
         }
-    }
-
-    fn note_spool(&self, bytes: u64) {
-        metrics::spool_bytes(bytes);
-        self.load.spool_full.store(bytes >= self.spool_bytes_max, Ordering::Relaxed);
     }
 
     fn set_trouble(&self, trouble: Option<String>) {

@@ -262,6 +262,12 @@ impl Spool {
         self.bytes
     }
 
+    /// Whether so many bytes are used that more should wait. Never while nothing waits to be acknowledged: the segment
+    /// in use may stay, and nothing would ever make room.
+    pub fn is_full(&self, bytes_max: u64) -> bool {
+        self.bytes >= bytes_max && self.segments.values().any(|segment| segment.live > 0)
+    }
+
     fn path(&self, number: u64) -> PathBuf {
         self.dir.join(format!("{number:08}.spool"))
     }
@@ -377,7 +383,7 @@ mod tests {
             spool.append(std::slice::from_ref(&later)).unwrap();
             drop(spool);
             let (spool, recovered) = Spool::open(dir.path()).unwrap();
-            prop_assert_eq!(all(&spool, &recovered).last(), Some(&later));
+            prop_assert_eq!(all(&spool, &recovered).pop(), Some(later));
             prop_assert_eq!(recovered.records.len(), whole + 1);
         }
     }

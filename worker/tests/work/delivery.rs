@@ -1,0 +1,34 @@
+//! Records that the coordinator does not take.
+
+use worker::Stop;
+
+use crate::coordinator::{Coordinator, key};
+use crate::harness::{AtWork, config, model};
+use crate::model::Gate;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_record_gives_its_unit_back_and_parks_the_model() {
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..2);
+    coordinator.change(|state| state.refuse = true);
+    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
+    let state = coordinator.until("the unit is back", |state| !state.released.is_empty()).await;
+    assert_eq!(state.finished, []);
+    let state = coordinator.until("a parking", |state| !state.parked.is_empty()).await;
+    assert!(state.parked[0].reason.contains("no such dialogue"), "{}", state.parked[0].reason);
+    worker.stop(Stop::Drain);
+    let report = worker.ended().await.unwrap();
+    assert_eq!((report.unacknowledged, report.tally.released), (0, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_say_whose_they_are() {
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", [5]);
+    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    assert_eq!(state.stored[0].key, key("m", 5));
+    assert!(!state.stored[0].json.contains('\n'));
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}

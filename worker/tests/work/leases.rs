@@ -1,0 +1,147 @@
+//! Units from grant to end.
+
+use domain::FailureCause;
+use models::ChatReply;
+use worker::Stop;
+
+use crate::coordinator::Coordinator;
+use crate::harness::{AtWork, config, model};
+use crate::model::{Gate, failure};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn units_are_held_delivered_and_finished() {
+    let coordinator = Coordinator::new(vec![model("m"), model("n")]);
+    coordinator.unit("m", 0..10);
+    coordinator.unit("m", 10..20);
+    coordinator.unit("n", 20..35);
+    let gate = Gate::answering().open();
+    let worker = AtWork::start(config(gate.clone(), 4), &coordinator);
+    let state = coordinator.until("the end of all units", |state| state.complete()).await;
+    assert_eq!(state.by_key().into_iter().collect::<Vec<_>>(), (0..35).map(|i| (i, 1)).collect::<Vec<_>>());
+    assert_eq!((state.finished.len(), state.released.len(), state.parked.len()), (3, 0, 0));
+    let record: domain::Record = serde_json::from_str(&state.stored[0].json).unwrap();
+    assert_eq!((record.attempt.number, record.attempt.generation), (1, 1));
+    assert_eq!((record.attempt.worker.as_str(), &record.key), ("worker", &state.stored[0].key));
+    worker.stop(Stop::Drain);
+    let report = worker.ended().await.unwrap();
+    assert_eq!((report.dialogues, report.unacknowledged), (35, 0));
+    assert_eq!((report.tally.granted, report.tally.delivered), (35, 35));
+    assert_eq!(coordinator.state().deregistered, ["worker".into()]);
+    assert_eq!(gate.calls(), 35);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_run_at_once_than_the_limit_and_than_the_configuration_says() {
+    let mut narrow = model("n");
+    narrow.concurrency = Some(2);
+    let coordinator = Coordinator::new(vec![model("m"), narrow]);
+    coordinator.unit("n", 0..10);
+    let gate = Gate::answering();
+    let mut adapting = config(gate.clone(), 0);
+    adapting.concurrency = None;
+    let worker = AtWork::start(adapting, &coordinator);
+    gate.in_flight(2).await;
+    coordinator
+        .until("a renewal", |state| state.last_report.as_ref().is_some_and(|r| r.held.len() == 1))
+        .await;
+    assert_eq!(gate.calls(), 2);
+    let _open = gate.clone().open();
+    coordinator.until("the end", |state| state.complete()).await;
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_lease_stops_its_dialogues_and_delivers_nothing_new() {
+    let coordinator = Coordinator::new(vec![model("m")]);
+    let unit = coordinator.unit("m", 0..10);
+    let gate = Gate::answering();
+    let worker = AtWork::start(config(gate.clone(), 3), &coordinator);
+    gate.in_flight(3).await;
+    // The lease keeper hears of it: the work loop waits for work.
+    coordinator.lose(unit);
+    gate.in_flight(0).await;
+    assert_eq!((gate.calls(), coordinator.state().stored.len()), (3, 0));
+    coordinator.unit("m", 10..12);
+    gate.answer(2);
+    let state = coordinator.until("the end of the other unit", |state| state.stored.len() == 2).await;
+    assert_eq!(state.by_key().into_keys().collect::<Vec<_>>(), [10, 11]);
+    worker.stop(Stop::Drain);
+    let report = worker.ended().await.unwrap();
+    assert_eq!((report.tally.lost, report.tally.delivered), (10, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
+    let coordinator = Coordinator::new(vec![model("m"), model("n")]);
+    coordinator.unit("m", 0..10);
+    coordinator.unit("m", 10..20);
+    coordinator.unit("n", 20..30);
+    let gate = Gate::new(|request| match request.key.model.as_str() {
+        "m" => Err(failure(FailureCause::Connection)),
+        _ => Ok(ChatReply::text("here")),
+    });
+    let worker = AtWork::start(config(gate.clone().open(), 2), &coordinator);
+    let parked = |state: &crate::coordinator::State| !state.parked.is_empty() && state.stored.len() == 10;
+    let state = coordinator.until("a parking, and the other model's records", parked).await;
+    assert_eq!(state.parked[0].model.as_str(), "m");
+    assert_eq!(state.parked[0].parked_for.as_secs(), 60);
+    assert!(state.parked[0].reason.contains("connection"), "{}", state.parked[0].reason);
+    assert!(state.stored.iter().all(|stored| stored.key.model.as_str() == "n"));
+    coordinator.until("all units of the model are back", |state| state.released.len() >= 1).await;
+    worker.stop(Stop::Drain);
+    let report = worker.ended().await.unwrap();
+    assert_eq!(report.tally.delivered, 10);
+    assert_eq!(coordinator.state().stored.len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..4);
+    let gate = Gate::new(|request| match request.key.iteration {
+        1 => Err(failure(FailureCause::Connection)),
+        2 => Err(failure(FailureCause::ContextExceeded)),
+        _ => Ok(ChatReply::text("here")),
+    });
+    let worker = AtWork::start(config(gate.open(), 1), &coordinator);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    let failure = |iteration| {
+        state.stored.iter().find(|stored| stored.key.iteration == iteration).and_then(|stored| stored.failure)
+    };
+    assert_eq!(
+        [0, 1, 2, 3].map(failure),
+        [None, Some(FailureCause::Connection), Some(FailureCause::ContextExceeded), None]
+    );
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_within_a_budget_ask_for_their_permits() {
+    let mut limited = model("m");
+    limited.calls_per_minute = Some(60);
+    let coordinator = Coordinator::new(vec![limited]);
+    coordinator.unit("m", 0..5);
+    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    assert_eq!(state.permits, 5);
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_run_does_not_have_parks_the_model_with_the_reason() {
+    let mut unreachable = model("m");
+    unreachable.connector = domain::Connector::Replay;
+    let coordinator = Coordinator::new(vec![unreachable]);
+    coordinator.unit("m", 0..5);
+    let mut config = config(worker::Connectors::default(), 4);
+    config.connectors = vec![domain::Connector::Replay];
+    let worker = AtWork::start(config, &coordinator);
+    let state = coordinator.until("a parking", |state| !state.parked.is_empty()).await;
+    assert!(state.parked[0].reason.contains("connector `replay`"), "{}", state.parked[0].reason);
+    coordinator.until("the unit is back", |state| state.released.len() == 1).await;
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}

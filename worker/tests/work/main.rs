@@ -1,0 +1,12 @@
+//! Whole workers against a coordinator that does as it is told.
+
+#![allow(clippy::unwrap_used, reason = "a failure of a test may panic wherever it happens")]
+
+mod coordinator;
+mod delivery;
+mod ending;
+mod harness;
+mod leases;
+mod model;
+mod outages;
+mod servers;

@@ -1,0 +1,109 @@
+//! Coordinators that are away, and workers that are killed meanwhile.
+
+use worker::Stop;
+
+use crate::coordinator::Coordinator;
+use crate::harness::{AtWork, config, model, spooled};
+use crate::model::Gate;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_waits_for_its_coordinator() {
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..3);
+    coordinator.change(|state| state.away = true);
+    let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
+    coordinator.until("an attempt to register", |state| state.failed_calls > 0).await;
+    coordinator.change(|state| state.away = false);
+    coordinator.until("the end", |state| state.complete()).await;
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..10);
+    let gate = Gate::answering();
+    let worker = AtWork::start(spooled(config(gate.clone(), 4), dir.path(), 1 << 20), &coordinator);
+    gate.in_flight(4).await;
+    coordinator.change(|state| state.away = true);
+    gate.answer(10);
+    // It goes on with what it holds, all of it.
+    gate.in_flight(0).await;
+    coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
+    assert_eq!((gate.calls(), coordinator.state().stored.len()), (10, 0));
+    coordinator.change(|state| state.away = false);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
+    worker.stop(Stop::Drain);
+    let report = worker.ended().await.unwrap();
+    assert_eq!((report.tally.delivered, report.unacknowledged), (10, 0));
+    let left: Vec<_> = std::fs::read_dir(dir.path().join("worker")).unwrap().flatten().collect();
+    assert!(left.iter().all(|file| file.file_name() == "lock"), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_takes_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..6);
+    coordinator.change(|state| state.full = true);
+    let gate = Gate::answering();
+    let worker = AtWork::start(spooled(config(gate.clone(), 6), dir.path(), 1 << 20), &coordinator);
+    gate.in_flight(6).await;
+    gate.answer(4);
+    gate.in_flight(2).await;
+    coordinator.until("an attempt to deliver", |state| state.failed_deliveries > 1).await;
+    worker.stop(Stop::Abort);
+    let report = worker.ended().await.unwrap();
+    assert_eq!((report.unacknowledged, report.dialogues), (4, 4));
+
+    coordinator.change(|state| state.full = false);
+    gate.answer(2);
+    let worker = AtWork::start(spooled(config(gate.clone(), 6), dir.path(), 1 << 20), &coordinator);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
+    assert_eq!(state.stored.len(), 6);
+    assert_eq!(gate.calls(), 8, "two were stopped and asked again, four were not");
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_spool_holds_the_work_back_until_there_is_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..50);
+    coordinator.change(|state| state.full = true);
+    let gate = Gate::answering().open();
+    // The first record alone is longer than this.
+    let worker = AtWork::start(spooled(config(gate.clone(), 2), dir.path(), 100), &coordinator);
+    coordinator.until("several attempts to deliver", |state| state.failed_deliveries > 3).await;
+    let calls = gate.calls();
+    assert!(calls <= 2 * 2, "{calls} dialogues were begun with a full spool");
+    coordinator.change(|state| state.full = false);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    assert_eq!(state.stored.len(), 50);
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_of_protected_runs_do_not_touch_the_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.protect();
+    coordinator.unit("m", 0..4);
+    coordinator.change(|state| state.full = true);
+    let worker =
+        AtWork::start(spooled(config(Gate::answering().open(), 4), dir.path(), 1 << 20), &coordinator);
+    coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
+    for file in std::fs::read_dir(dir.path().join("worker")).unwrap() {
+        assert_eq!(file.unwrap().metadata().unwrap().len(), 0);
+    }
+    coordinator.change(|state| state.full = false);
+    coordinator.until("the end", |state| state.complete()).await;
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}

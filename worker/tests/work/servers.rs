@@ -1,0 +1,90 @@
+//! Servers that are found, over real connections.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+
+use domain::ModelSpec;
+use tokio::net::TcpListener;
+use vllm_sim::{ModelConfig, SimConfig, SimHandle, Simulator};
+use worker::{Endpoints, Evaluation, Stop, WorkerConfig, WorkerError};
+
+use crate::coordinator::Coordinator;
+use crate::harness::AtWork;
+
+async fn simulator(model: &str) -> SimHandle {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    Simulator::new(SimConfig::new(vec![ModelConfig::new(model)])).unwrap().serve(listener).unwrap()
+}
+
+fn spec(label: &str, name: &str) -> ModelSpec {
+    let spec = serde_json::json!({"label": label, "connector": "openai-compatible", "model": name});
+    serde_json::from_value(spec).unwrap()
+}
+
+fn config(endpoints: Vec<String>) -> WorkerConfig {
+    WorkerConfig {
+        endpoints: Endpoints::Listed(endpoints),
+        concurrency: Some(4),
+        evaluators: NonZeroUsize::MIN,
+        ..WorkerConfig::new("worker".into(), Evaluation::InProcess)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_of_one_model_share_its_dialogues() {
+    let (first, second) = (simulator("org/model").await, simulator("org/model").await);
+    let coordinator = Coordinator::new(vec![spec("m", "org/model")]);
+    for unit in 0..4 {
+        coordinator.unit("m", unit * 10..unit * 10 + 10);
+    }
+    let worker = AtWork::start(config(vec![first.base_url(), second.base_url()]), &coordinator);
+    let state = coordinator.until("the end", |state| state.complete()).await;
+    assert_eq!(state.stored.len(), 40);
+    let asked: BTreeSet<String> = state
+        .stored
+        .iter()
+        .filter_map(|stored| {
+            let record: domain::Record = serde_json::from_str(&stored.json).unwrap();
+            record.provenance.model.endpoint
+        })
+        .collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+    first.shutdown().await;
+    second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_another_model_than_expected_ends_the_worker_with_what_to_do() {
+    let server = simulator("org/other").await;
+    let coordinator = Coordinator::new(vec![spec("m", "org/model")]);
+    let mut config = config(vec![server.base_url()]);
+    config.expected_models = vec!["org/model".to_owned()];
+    let error = AtWork::start(config, &coordinator).ended().await.unwrap_err();
+    assert!(matches!(error, WorkerError::WrongModel(_)), "{error}");
+    let message = error.to_string();
+    for part in ["org/other", "org/model", "--served-model-name"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(coordinator.state().deregistered.len(), 1);
+    server.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_comes_later_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("servers.json");
+    let coordinator = Coordinator::new(vec![spec("m", "org/model")]);
+    coordinator.unit("m", 0..5);
+    let mut config = config(Vec::new());
+    config.endpoints = Endpoints::File(file.clone());
+    let worker = AtWork::start(config, &coordinator);
+    coordinator.until("it is registered", |state| !state.registered.is_empty()).await;
+    let server = simulator("org/model").await;
+    std::fs::write(&file, format!("[\"{}\"]", server.base_url())).unwrap();
+    coordinator.until("the end", |state| state.complete()).await;
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+    server.shutdown().await;
+}
