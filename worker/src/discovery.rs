@@ -12,9 +12,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
 use crate::servers::News;
 use crate::vllm::ServerLoad;
+use service_kit::Backoff;
 
 /// How often a discovery file is read.
 const READ_EVERY: Duration = Duration::from_secs(2);
@@ -160,13 +160,13 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
     loop {
         let told = match server.probe().await {
             Ok(models) => {
-                backoff.succeeded();
+                backoff.reset();
                 news.send(News::Listed { endpoint: endpoint.clone(), models }).await
             }
             Err(error) => {
                 let told = News::Unreachable { endpoint: endpoint.clone(), reason: error.to_string() };
                 let told = news.send(told).await;
-                tokio::time::sleep(backoff.failed()).await;
+                tokio::time::sleep(backoff.next_delay()).await;
                 if told.is_ok() {
                     continue;
                 }

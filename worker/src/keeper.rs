@@ -13,9 +13,9 @@ use domain::{ErrorCode, ServiceError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
 use crate::ledger::SharedLedger;
 use crate::metrics;
+use service_kit::Backoff;
 
 /// Makes a connection to the coordinator, on the runtime that it is called on.
 pub type ExchangeFactory = Arc<dyn Fn() -> Arc<dyn WorkExchange> + Send + Sync>;
@@ -103,7 +103,7 @@ async fn renew(
         match answer {
             Ok(orders) => {
                 (renewed, next) = (began, None);
-                backoff.succeeded();
+                backoff.reset();
                 // A full channel means that the work loop has not looked for a while; see the constant.
                 let _ = replies.try_send((report, orders));
             }
@@ -114,7 +114,7 @@ async fn renew(
                     // A connection may hang where a new one would not.
                     exchange = connect();
                 }
-                next = Some(Instant::now() + backoff.failed().min(interval));
+                next = Some(Instant::now() + backoff.next_delay().min(interval));
             }
         }
         metrics::renewal_age(renewed.elapsed());

@@ -7,7 +7,6 @@
 //! [`outbox`] with its spool, and [`discovery`], which finds servers. [`runs`] and [`connect`] provide what dialogues
 //! need: tasks, evaluators and models.
 
-mod backoff;
 pub mod breaker;
 pub mod config;
 pub mod connect;
@@ -24,7 +23,6 @@ pub mod rate;
 pub mod runs;
 pub mod servers;
 pub mod slots;
-pub mod stop;
 mod vllm;
 mod work;
 pub mod worker;
@@ -40,5 +38,5 @@ pub use keeper::ExchangeFactory;
 pub use limiter::{Limiter, LimiterBounds};
 pub use material::EVALUATOR_COMMAND;
 pub use runs::Evaluation;
-pub use stop::{Stop, StopReceiver};
+pub use service_kit::{Stop, StopReceiver};
 pub use worker::{Worker, WorkerError, WorkerReport};

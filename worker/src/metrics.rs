@@ -6,39 +6,140 @@ use std::time::Duration;
 
 use domain::{ErrorCode, FailureCause};
 use metrics::{counter, gauge, histogram};
+use service_kit::metrics::{MetricDefinition, MetricKind, Unit};
 
-/// Dialogues that ended here. Labels: `model`, `outcome` (`scored`, or the cause of the failure).
-pub const DIALOGUES: &str = "kgfleet_worker_dialogues_total";
-/// Time from the begin of a dialogue to its record, in seconds. Label: `model`.
-pub const DIALOGUE_SECONDS: &str = "kgfleet_worker_dialogue_duration_seconds";
-/// Calls of models that failed and may have been repeated. Label: `cause`.
-pub const FAILED_CALLS: &str = "kgfleet_worker_failed_calls_total";
-/// Dialogues under way. Label: `server`.
-pub const IN_FLIGHT: &str = "kgfleet_worker_inflight_dialogues";
-/// Dialogues that a server is given at once. Label: `server`.
-pub const LIMIT: &str = "kgfleet_worker_concurrency_limit";
-/// Leases held.
-pub const LEASES: &str = "kgfleet_worker_leases";
-/// Dialogues held that have not begun.
-pub const PENDING: &str = "kgfleet_worker_pending_dialogues";
-/// Records that no coordinator has acknowledged.
-pub const UNACKNOWLEDGED: &str = "kgfleet_worker_unacknowledged_records";
-/// Bytes of the spool.
-pub const SPOOL_BYTES: &str = "kgfleet_worker_spool_bytes";
-/// Records acknowledged. Label: `outcome` (`stored`, `refused`).
-pub const RECEIPTS: &str = "kgfleet_worker_receipts_total";
-/// Time from sending a batch of records to its receipts, in seconds.
-pub const DELIVERY_SECONDS: &str = "kgfleet_worker_delivery_duration_seconds";
-/// Batches of records that went in vain. Label: `code`.
-pub const DELIVERY_FAILURES: &str = "kgfleet_worker_delivery_failures_total";
-/// Reports to the coordinator that went in vain. Label: `code`.
-pub const EXCHANGE_FAILURES: &str = "kgfleet_worker_exchange_failures_total";
-/// Time since leases were last renewed, in seconds.
-pub const RENEWAL_AGE: &str = "kgfleet_worker_lease_age_seconds";
-/// Leases that were lost while they were held.
-pub const LOST_LEASES: &str = "kgfleet_worker_lost_leases_total";
-/// Times that a model's breaker opened. Label: `model`.
-pub const PARKINGS: &str = "kgfleet_worker_parkings_total";
+const DIALOGUES: &str = "kgfleet_worker_dialogues_total";
+const DIALOGUE_SECONDS: &str = "kgfleet_worker_dialogue_duration_seconds";
+const FAILED_CALLS: &str = "kgfleet_worker_failed_calls_total";
+const IN_FLIGHT: &str = "kgfleet_worker_inflight_dialogues";
+const LIMIT: &str = "kgfleet_worker_concurrency_limit";
+const LEASES: &str = "kgfleet_worker_leases";
+const PENDING: &str = "kgfleet_worker_pending_dialogues";
+const UNACKNOWLEDGED: &str = "kgfleet_worker_unacknowledged_records";
+const SPOOL_BYTES: &str = "kgfleet_worker_spool_bytes";
+const RECEIPTS: &str = "kgfleet_worker_receipts_total";
+const DELIVERY_SECONDS: &str = "kgfleet_worker_delivery_duration_seconds";
+const DELIVERY_FAILURES: &str = "kgfleet_worker_delivery_failures_total";
+const EXCHANGE_FAILURES: &str = "kgfleet_worker_exchange_failures_total";
+const RENEWAL_AGE: &str = "kgfleet_worker_lease_age_seconds";
+const LOST_LEASES: &str = "kgfleet_worker_lost_leases_total";
+const PARKINGS: &str = "kgfleet_worker_parkings_total";
+
+/// Every metric of this crate.
+pub const DEFINITIONS: &[MetricDefinition] = &[
+    MetricDefinition {
+        name: DIALOGUES,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Dialogues that ended here, with scores or by the cause of their failure.",
+        labels: &["model", "outcome"],
+    },
+    MetricDefinition {
+        name: DIALOGUE_SECONDS,
+        kind: MetricKind::Histogram,
+        unit: Unit::Seconds,
+        help: "Time from the begin of a dialogue to its record.",
+        labels: &["model"],
+    },
+    MetricDefinition {
+        name: FAILED_CALLS,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Calls of models that failed; most were repeated.",
+        labels: &["cause"],
+    },
+    MetricDefinition {
+        name: IN_FLIGHT,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Dialogues under way.",
+        labels: &["server"],
+    },
+    MetricDefinition {
+        name: LIMIT,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Dialogues that a server is given at once.",
+        labels: &["server"],
+    },
+    MetricDefinition {
+        name: LEASES,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Leases held.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: PENDING,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Dialogues held that have not begun.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: UNACKNOWLEDGED,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Records that no coordinator has acknowledged.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: SPOOL_BYTES,
+        kind: MetricKind::Gauge,
+        unit: Unit::Bytes,
+        help: "Size of the spool on disk.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: RECEIPTS,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Records acknowledged, stored or refused for good.",
+        labels: &["outcome"],
+    },
+    MetricDefinition {
+        name: DELIVERY_SECONDS,
+        kind: MetricKind::Histogram,
+        unit: Unit::Seconds,
+        help: "Time from sending a batch of records to its receipts.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: DELIVERY_FAILURES,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Batches of records that went in vain and go again.",
+        labels: &["code"],
+    },
+    MetricDefinition {
+        name: EXCHANGE_FAILURES,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Reports to the coordinator that went in vain.",
+        labels: &["code"],
+    },
+    MetricDefinition {
+        name: RENEWAL_AGE,
+        kind: MetricKind::Gauge,
+        unit: Unit::Seconds,
+        help: "Time since leases were last renewed.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: LOST_LEASES,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Leases that were lost while they were held.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: PARKINGS,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Times that a model was parked because it could not be asked.",
+        labels: &["model"],
+    },
+];
 
 pub(crate) fn dialogue_ended(model: &str, cause: Option<FailureCause>, took: Duration) {
     let outcome = cause.map_or("scored", FailureCause::as_str);
@@ -103,5 +204,15 @@ fn code_name(code: ErrorCode) -> &'static str {
         ErrorCode::Full => "full",
         ErrorCode::Unavailable => "unavailable",
         ErrorCode::Internal => "internal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_keeps_the_conventions() {
+        assert_eq!(service_kit::metrics::violations(DEFINITIONS), [""; 0]);
     }
 }

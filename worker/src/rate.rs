@@ -9,8 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
-use crate::backoff::Backoff;
 use crate::connect::key_name;
+use service_kit::Backoff;
 
 /// The longest wait before a budget is asked again, whatever it says: it may have grown meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ impl WithinBudget {
                 Ok(Some(wait)) => wait.clamp(Duration::from_millis(1), WAIT_MAX),
                 Err(error) => {
                     tracing::debug!(budget = self.budget.name, %error, "no permit can be had");
-                    backoff.failed()
+                    backoff.next_delay()
                 }
             };
             tokio::time::sleep(wait).await;

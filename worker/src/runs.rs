@@ -10,10 +10,10 @@ use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
 use packs::Pack;
 use tasks::{Effort, EvaluationLimits};
 
-use crate::backoff::Backoff;
 use crate::dialogue::PackProvenance;
 use crate::evaluate::{Evaluator, InProcess, Sandbox, SandboxConfig, SandboxLimits, TaskList};
 use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
+use service_kit::Backoff;
 
 /// Who judges answers.
 #[derive(Clone, Debug)]
@@ -221,7 +221,7 @@ async fn patiently<'a, T>(call: impl Fn() -> domain::exchange::Reply<'a, T>) -> 
     let mut backoff = Backoff::default();
     loop {
         match call().await {
-            Err(error) if error.code.is_transient() => tokio::time::sleep(backoff.failed()).await,
+            Err(error) if error.code.is_transient() => tokio::time::sleep(backoff.next_delay()).await,
             done => return done,
         }
     }

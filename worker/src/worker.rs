@@ -7,7 +7,6 @@ use domain::ServiceError;
 use domain::exchange::{Registered, Registration, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 
-use crate::backoff::Backoff;
 use crate::config::{SpoolConfig, WorkerConfig};
 use crate::discovery::{Discovery, Endpoints, normal};
 use crate::keeper::{ExchangeFactory, Keeper};
@@ -18,8 +17,9 @@ use crate::outbox::{OpenSpool, Outbox};
 use crate::runs::Runs;
 use crate::servers::WrongModel;
 use crate::slots::Tally;
-use crate::stop::{Stop, StopReceiver};
 use crate::work::{Ears, Work};
+use service_kit::Backoff;
+use service_kit::{Stop, StopReceiver};
 
 /// News of servers that wait for the work loop.
 const NEWS_WAITING_MAX: usize = 256;
@@ -165,7 +165,7 @@ async fn register(
             Ok(Err(error)) => return Err(error),
             Err(_) => tracing::warn!("the coordinator does not answer; trying again"),
         }
-        tokio::time::sleep(backoff.failed()).await;
+        tokio::time::sleep(backoff.next_delay()).await;
     }
 }
 

@@ -10,8 +10,8 @@ use domain::exchange::Delivery;
 use tokio::time::Instant;
 
 use super::spool::Location;
-use crate::backoff::Backoff;
 use crate::slots::Tag;
+use service_kit::Backoff;
 
 /// Records of one batch.
 pub const BATCH_RECORDS_MAX: usize = 256;
@@ -114,7 +114,7 @@ impl Queue {
     /// A batch arrived.
     pub fn arrived(&mut self) {
         self.in_flight -= 1;
-        self.backoff.succeeded();
+        self.backoff.reset();
         self.not_before = None;
     }
 
@@ -124,7 +124,7 @@ impl Queue {
         self.again.insert(batch.number, batch);
         // Batches that failed together are one failure.
         if self.not_before.is_none_or(|until| until <= now) {
-            self.not_before = Some(now + self.backoff.failed());
+            self.not_before = Some(now + self.backoff.next_delay());
         }
     }
 

@@ -59,7 +59,7 @@ fn a_lost_lease_names_what_is_to_be_stopped_and_begins_nothing() {
     let running = slots.begin(&lane("m")).unwrap().tag;
     let ended = slots.begin(&lane("m")).unwrap().tag;
     slots.ended(&ended);
-    assert_eq!(slots.lost(&lease("m", 0)), [running.clone()]);
+    assert_eq!(slots.lost(&lease("m", 0)), std::slice::from_ref(&running));
     assert_eq!(slots.begin(&lane("m")), None);
     assert!(!slots.ended(&running));
     slots.acknowledged(&ended);

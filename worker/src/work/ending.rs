@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::Work;
 use crate::slots::Tag;
-use crate::stop::Stop;
+use service_kit::Stop;
 
 /// The longest wait for receipts at the end. What has none is sent from the spool by the next process.
 const FLUSH_MAX: Duration = Duration::from_secs(5);

@@ -29,11 +29,11 @@ use crate::outbox::{Arrival, Outbox};
 use crate::runs::Runs;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
-use crate::stop::{Stop, StopReceiver};
 use ending::Phase;
 use lanes::{Lane, Loaded, Prepared, RunState};
 use poll::{Answered, Poll};
 use records::{Finished, HeldBack};
+use service_kit::{Stop, StopReceiver};
 
 /// How often the loop looks after what changes with time alone.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::ending::Phase;
-use crate::backoff::Backoff;
 use crate::metrics;
 use crate::servers::{ServerKey, UNIT_DIALOGUES};
 use crate::slots::{Granted, Tag};
+use service_kit::Backoff;
 
 /// How long an answer may wait for work.
 const WAIT: Duration = Duration::from_secs(20);
@@ -195,7 +195,7 @@ impl Work {
         let Answered { report, began, orders } = answered;
         match orders {
             Ok(orders) => {
-                self.poll.backoff.succeeded();
+                self.poll.backoff.reset();
                 (self.poll.trouble, self.poll.unknown) = (None, false);
                 let noted = orders.noted;
                 let granted = self.take_orders(&report, orders, now);
@@ -208,7 +208,7 @@ impl Work {
                 tracing::warn!(%error, "the coordinator cannot be asked for work");
                 self.poll.unknown = error.code == ErrorCode::NotFound;
                 self.poll.trouble = Some(format!("the coordinator cannot be asked for work: {error}"));
-                self.poll.not_before = Some(now + self.poll.backoff.failed());
+                self.poll.not_before = Some(now + self.poll.backoff.next_delay());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use worker::Stop;
 
-use crate::coordinator::{Coordinator, key};
+use crate::coordinator::{Coordinator, State, key};
 use crate::harness::{AtWork, config, model};
 use crate::model::Gate;
 
@@ -26,7 +26,7 @@ async fn records_say_whose_they_are() {
     let coordinator = Coordinator::new(vec![model("m")]);
     coordinator.unit("m", [5]);
     let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     assert_eq!(state.stored[0].key, key("m", 5));
     assert!(!state.stored[0].json.contains('\n'));
     worker.stop(Stop::Drain);

@@ -4,7 +4,7 @@ use domain::FailureCause;
 use models::ChatReply;
 use worker::Stop;
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, State};
 use crate::harness::{AtWork, config, model};
 use crate::model::{Gate, failure};
 
@@ -16,7 +16,7 @@ async fn units_are_held_delivered_and_finished() {
     coordinator.unit("n", 20..35);
     let gate = Gate::answering().open();
     let worker = AtWork::start(config(gate.clone(), 4), &coordinator);
-    let state = coordinator.until("the end of all units", |state| state.complete()).await;
+    let state = coordinator.until("the end of all units", State::complete).await;
     assert_eq!(state.by_key().into_iter().collect::<Vec<_>>(), (0..35).map(|i| (i, 1)).collect::<Vec<_>>());
     assert_eq!((state.finished.len(), state.released.len(), state.parked.len()), (3, 0, 0));
     let record: domain::Record = serde_json::from_str(&state.stored[0].json).unwrap();
@@ -46,7 +46,7 @@ async fn no_more_run_at_once_than_the_limit_and_than_the_configuration_says() {
         .await;
     assert_eq!(gate.calls(), 2);
     let _open = gate.clone().open();
-    coordinator.until("the end", |state| state.complete()).await;
+    coordinator.until("the end", State::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }
@@ -82,13 +82,13 @@ async fn a_model_that_cannot_be_reached_is_parked_and_leaves_no_records() {
         _ => Ok(ChatReply::text("here")),
     });
     let worker = AtWork::start(config(gate.clone().open(), 2), &coordinator);
-    let parked = |state: &crate::coordinator::State| !state.parked.is_empty() && state.stored.len() == 10;
+    let parked = |state: &State| !state.parked.is_empty() && state.stored.len() == 10;
     let state = coordinator.until("a parking, and the other model's records", parked).await;
     assert_eq!(state.parked[0].model.as_str(), "m");
     assert_eq!(state.parked[0].parked_for.as_secs(), 60);
     assert!(state.parked[0].reason.contains("connection"), "{}", state.parked[0].reason);
     assert!(state.stored.iter().all(|stored| stored.key.model.as_str() == "n"));
-    coordinator.until("all units of the model are back", |state| state.released.len() >= 1).await;
+    coordinator.until("all units of the model are back", |state| !state.released.is_empty()).await;
     worker.stop(Stop::Drain);
     let report = worker.ended().await.unwrap();
     assert_eq!(report.tally.delivered, 10);
@@ -105,7 +105,7 @@ async fn a_failure_of_one_dialogue_is_a_record_like_any_other() {
         _ => Ok(ChatReply::text("here")),
     });
     let worker = AtWork::start(config(gate.open(), 1), &coordinator);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     let failure = |iteration| {
         state.stored.iter().find(|stored| stored.key.iteration == iteration).and_then(|stored| stored.failure)
     };
@@ -124,7 +124,7 @@ async fn calls_within_a_budget_ask_for_their_permits() {
     let coordinator = Coordinator::new(vec![limited]);
     coordinator.unit("m", 0..5);
     let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     assert_eq!(state.permits, 5);
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();

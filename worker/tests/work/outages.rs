@@ -2,7 +2,7 @@
 
 use worker::Stop;
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, State};
 use crate::harness::{AtWork, config, model, spooled};
 use crate::model::Gate;
 
@@ -14,7 +14,7 @@ async fn a_worker_waits_for_its_coordinator() {
     let worker = AtWork::start(config(Gate::answering().open(), 4), &coordinator);
     coordinator.until("an attempt to register", |state| state.failed_calls > 0).await;
     coordinator.change(|state| state.away = false);
-    coordinator.until("the end", |state| state.complete()).await;
+    coordinator.until("the end", State::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }
@@ -34,7 +34,7 @@ async fn an_outage_neither_stops_the_model_nor_loses_or_doubles_a_record() {
     coordinator.until("attempts to deliver", |state| state.failed_deliveries > 1).await;
     assert_eq!((gate.calls(), coordinator.state().stored.len()), (10, 0));
     coordinator.change(|state| state.away = false);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
     worker.stop(Stop::Drain);
     let report = worker.ended().await.unwrap();
@@ -62,7 +62,7 @@ async fn what_a_killed_worker_left_in_its_spool_is_sent_by_the_next_before_it_ta
     coordinator.change(|state| state.full = false);
     gate.answer(2);
     let worker = AtWork::start(spooled(config(gate.clone(), 6), dir.path(), 1 << 20), &coordinator);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     assert!(state.by_key().values().all(|records| *records == 1), "{:?}", state.by_key());
     assert_eq!(state.stored.len(), 6);
     assert_eq!(gate.calls(), 8, "two were stopped and asked again, four were not");
@@ -83,7 +83,7 @@ async fn a_full_spool_holds_the_work_back_until_there_is_room() {
     let calls = gate.calls();
     assert!(calls <= 2 * 2, "{calls} dialogues were begun with a full spool");
     coordinator.change(|state| state.full = false);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     assert_eq!(state.stored.len(), 50);
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
@@ -103,7 +103,7 @@ async fn texts_of_protected_runs_do_not_touch_the_disk() {
         assert_eq!(file.unwrap().metadata().unwrap().len(), 0);
     }
     coordinator.change(|state| state.full = false);
-    coordinator.until("the end", |state| state.complete()).await;
+    coordinator.until("the end", State::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use vllm_sim::{ModelConfig, SimConfig, SimHandle, Simulator};
 use worker::{Endpoints, Evaluation, Stop, WorkerConfig, WorkerError};
 
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, State};
 use crate::harness::AtWork;
 
 async fn simulator(model: &str) -> SimHandle {
@@ -38,7 +38,7 @@ async fn two_servers_of_one_model_share_its_dialogues() {
         coordinator.unit("m", unit * 10..unit * 10 + 10);
     }
     let worker = AtWork::start(config(vec![first.base_url(), second.base_url()]), &coordinator);
-    let state = coordinator.until("the end", |state| state.complete()).await;
+    let state = coordinator.until("the end", State::complete).await;
     assert_eq!(state.stored.len(), 40);
     let asked: BTreeSet<String> = state
         .stored
@@ -83,7 +83,7 @@ async fn a_server_that_comes_later_is_found() {
     coordinator.until("it is registered", |state| !state.registered.is_empty()).await;
     let server = simulator("org/model").await;
     std::fs::write(&file, format!("[\"{}\"]", server.base_url())).unwrap();
-    coordinator.until("the end", |state| state.complete()).await;
+    coordinator.until("the end", State::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
     server.shutdown().await;
