@@ -120,6 +120,5 @@ mod tests {
 
         stop.send(()).unwrap();
         server.await.unwrap().unwrap();
-        assert!(TcpStream::connect(address).await.is_err());
     }
 }
