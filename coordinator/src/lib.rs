@@ -1,6 +1,45 @@
-//! The coordinating half of a run: what is to be asked, in which order, by whom.
+//! The coordinating half of a run: what is to be asked, in which order, by whom, and what has come of it.
 //!
-//! Reading order: [`configuration`] is what a user writes, [`plan`] cuts it into dialogues and units.
+//! Reading order: [`configuration`] is what a user writes, [`plan`] cuts it into dialogues and units, `submit` makes a run
+//! of it. `exchange` and `grants` are the talk with workers, `commit` takes their records, [`aggregate`] counts them.
+//! `rebuild` keeps queue and log in step, `tend` does what nobody asks for, `control` what people ask for.
+//! [`Coordinator`] is all of it as others see it.
+//!
+//! A coordinator keeps no state of its own. Records lie in the sink, work in the queue; what is in memory can be read
+//! again from the two, by this process or by another one.
 
+pub mod aggregate;
+mod backlog;
+mod commit;
+pub mod config;
 pub mod configuration;
+mod control;
+mod coordinator;
+mod core;
+mod errors;
+mod exchange;
+mod export;
+mod grants;
+pub mod headline;
+pub mod layout;
+mod matching;
+pub mod metrics;
+mod pack_store;
+mod payload;
 pub mod plan;
+mod poison;
+pub mod protection;
+mod rate;
+mod rebuild;
+mod run;
+mod runs;
+mod storage;
+mod submit;
+mod tend;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use config::{CoordinatorConfig, Scope};
+pub use coordinator::Coordinator;
+pub use pack_store::CORE_PACK;

@@ -126,6 +126,21 @@ impl Benchmark {
         Ok(benchmark)
     }
 
+    /// Checks what a run within one process needs beside [`validate`](Self::validate): nobody else knows where the
+    /// models are served. In a fleet the workers do.
+    pub fn validate_local(&self, file: &str) -> Result<(), ConfigurationError> {
+        let homeless =
+            |model: &ModelSpec| model.connector == Connector::OpenaiCompatible && model.endpoint.is_none();
+        match self.models.iter().position(homeless) {
+            None => Ok(()),
+            Some(index) => Err(ConfigurationError::Value {
+                file: file.to_owned(),
+                field: format!("models[{index}].endpoint"),
+                problem: "is missing; this connector needs the server's URL".into(),
+            }),
+        }
+    }
+
     /// Checks every bound that a type cannot hold.
     pub fn validate(&self, file: &str) -> Result<(), ConfigurationError> {
         let wrong = |field: &str, problem: String| {
@@ -162,9 +177,6 @@ impl Benchmark {
             }
             if model.skill.is_some() && model.connector != Connector::Simulated {
                 return wrong(&field("skill"), "is for simulated models only".into());
-            }
-            if model.connector == Connector::OpenaiCompatible && model.endpoint.is_none() {
-                return wrong(&field("endpoint"), "is missing; this connector needs the server's URL".into());
             }
             if model.connector == Connector::Replay && model.recorded.is_empty() {
                 return wrong(&field("recorded"), "is empty; name the result files to answer from".into());
@@ -223,6 +235,14 @@ models:
         assert!(error("skill = 0.5", "skill = 1.5").contains("between 0 and 1"));
         let unknown = error("iterations = 3", "iteration = 3");
         assert!(unknown.contains("iteration") && unknown.contains("line"), "{unknown}");
-        assert!(error("endpoint = \"http://127.0.0.1:8000/v1\"", "").contains("server's URL"));
+    }
+
+    #[test]
+    fn only_a_run_of_one_process_must_say_where_its_models_are() {
+        let text = TOML.replace("endpoint = \"http://127.0.0.1:8000/v1\"", "");
+        let benchmark = Benchmark::parse(&text, "a.toml").unwrap();
+        let refused = benchmark.validate_local("a.toml").unwrap_err().to_string();
+        assert!(refused.contains("models[0].endpoint") && refused.contains("server's URL"), "{refused}");
+        Benchmark::parse(TOML, "a.toml").unwrap().validate_local("a.toml").unwrap();
     }
 }

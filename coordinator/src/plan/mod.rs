@@ -8,8 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::configuration::{Benchmark, Glob, TaskChoice};
 
+mod outline;
 mod units;
 
+pub use outline::outlines;
 pub use units::{UNIT_DIALOGUES_MAX, Unit};
 
 /// What a plan needs to know of a task.
@@ -112,8 +114,25 @@ impl Plan {
     }
 
     /// The dialogues handed out together, long tasks first; dialogues for which `is_done` are left out.
-    pub fn units(&self, is_done: impl Fn(usize, usize, Iteration) -> bool) -> Vec<Unit> {
+    pub fn units<'p, F>(&'p self, is_done: F) -> Vec<Unit>
+    where
+        F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
+    {
+        self.units_without(is_done).collect()
+    }
+
+    /// Like [`units`](Self::units), each unit made when it is asked for.
+    pub fn units_without<'p, F>(&'p self, is_done: F) -> impl Iterator<Item = Unit> + Send + use<'p, F>
+    where
+        F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
+    {
         units::cut(self, is_done)
+    }
+
+    /// Every unit of the plan, always in the same order: two coordinators that queue a plan agree on the numbers of
+    /// its units.
+    pub fn all_units(&self) -> impl Iterator<Item = Unit> + Send + '_ {
+        self.units_without(|_, _, _| false)
     }
 
     /// Hash of everything that decides what is asked: plan, seed and pack. Hexadecimal SHA-256.

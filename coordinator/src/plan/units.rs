@@ -26,51 +26,62 @@ pub struct Unit {
     pub iterations: Vec<Iteration>,
 }
 
-pub(super) fn cut(plan: &Plan, is_done: impl Fn(usize, usize, Iteration) -> bool) -> Vec<Unit> {
+/// The units of a plan, made while they are asked for: a plan of a million dialogues is never in memory as units.
+/// Dialogues for which `is_done` holds are left out.
+pub(super) fn cut<'p, F>(plan: &'p Plan, is_done: F) -> impl Iterator<Item = Unit> + Send + use<'p, F>
+where
+    F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
+{
     let mut by_weight: Vec<usize> = (0..plan.tasks.len()).collect();
     // Stable: equal weights keep the order of the configuration.
     by_weight.sort_by_key(|task| std::cmp::Reverse(plan.tasks[*task].weight));
-    let mut units = Vec::new();
-    for (model, planned) in plan.models.iter().enumerate() {
-        let of_model = units.len();
-        let mut dialogues = 0;
-        for &task in &by_weight {
-            let cases = plan.tasks[task].cases.max(1);
-            for case in 0..cases {
-                let pending: Vec<Iteration> = (0..planned.iterations)
-                    .skip(case)
-                    .step_by(cases)
-                    .filter(|iteration| !is_done(model, task, *iteration))
-                    .collect();
-                dialogues += pending.len();
-                units.extend(pending.chunks(UNIT_DIALOGUES_MAX).map(|iterations| Unit {
-                    model,
-                    task,
+    (0..plan.models.len()).flat_map(move |model| {
+        let iterations = plan.models[model].iterations;
+        let of_task = |task: usize| (0..iterations).filter(move |i| !is_done(model, task, *i)).count();
+        let mut left: usize = (0..plan.tasks.len()).map(of_task).sum();
+        let tail = left / TAIL_DIVISOR;
+        of_model(plan, by_weight.clone(), model, is_done).flat_map(move |unit| {
+            // The last twentieth of the model's dialogues, in whole units, is cut into units of one.
+            let split = left <= tail;
+            left -= unit.iterations.len();
+            let size = if split { 1 } else { UNIT_DIALOGUES_MAX };
+            let parts: Vec<Unit> = unit
+                .iterations
+                .chunks(size)
+                .map(|iterations| Unit {
                     iterations: iterations.to_vec(),
-                }));
-            }
-        }
-        shrink_tail(&mut units, of_model, dialogues / TAIL_DIVISOR);
-    }
-    units
+                    model: unit.model,
+                    task: unit.task,
+                })
+                .collect();
+            parts
+        })
+    })
 }
 
-/// Cuts the last `tail` dialogues into units of one.
-fn shrink_tail(units: &mut Vec<Unit>, from: usize, tail: usize) {
-    let mut left = tail;
-    let mut split = units.len();
-    while split > from && left >= units[split - 1].iterations.len() {
-        split -= 1;
-        left -= units[split].iterations.len();
-    }
-    let last = units.split_off(split);
-    units.extend(last.into_iter().flat_map(|unit| {
-        unit.iterations.into_iter().map(move |iteration| Unit {
-            model: unit.model,
-            task: unit.task,
-            iterations: vec![iteration],
+/// A model's units before its tail is cut up.
+fn of_model<'p, F>(
+    plan: &'p Plan,
+    by_weight: Vec<usize>,
+    model: usize,
+    is_done: F,
+) -> impl Iterator<Item = Unit> + Send + use<'p, F>
+where
+    F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
+{
+    let iterations = plan.models[model].iterations;
+    by_weight.into_iter().flat_map(move |task| {
+        let cases = plan.tasks[task].cases.max(1);
+        (0..cases).flat_map(move |case| {
+            let of_case = (0..iterations).skip(case).step_by(cases);
+            let pending: Vec<Iteration> = of_case.filter(|i| !is_done(model, task, *i)).collect();
+            let units: Vec<Unit> = pending
+                .chunks(UNIT_DIALOGUES_MAX)
+                .map(|iterations| Unit { model, task, iterations: iterations.to_vec() })
+                .collect();
+            units
         })
-    }));
+    })
 }
 
 #[cfg(test)]
@@ -131,7 +142,7 @@ mod tests {
             done in 0_u32..7,
         ) {
             let plan = plan(&models, &tasks);
-            let is_done = |_: usize, _: usize, iteration: Iteration| iteration % 7 < done;
+            let is_done = move |_: usize, _: usize, iteration: Iteration| iteration % 7 < done;
             let mut seen = BTreeSet::new();
             for unit in plan.units(is_done) {
                 prop_assert!(!unit.iterations.is_empty() && unit.iterations.len() <= UNIT_DIALOGUES_MAX);

@@ -1,0 +1,262 @@
+//! What is known of every dialogue of a run: the record that counts, its headline score, its cause of failure.
+//!
+//! The table is a function of the *set* of records: in whatever order they come, and however often, it ends up
+//! the same, and so do the means, which are added up in the order of the plan. A coordinator that has followed a
+//! run from its first record thus shows, to the last digit, what one shows that has just read its log.
+
+use domain::FailureCause;
+use domain::control::CellView;
+
+use crate::layout::{Layout, Slot};
+use crate::plan::Plan;
+
+/// What the table keeps of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// Its place in the order of commits.
+    pub ticket: u64,
+    /// Its headline score, or why it has none.
+    pub outcome: Result<f64, FailureCause>,
+}
+
+/// The code of a dialogue without a record. Failures have the place of their cause in [`FailureCause::ALL`].
+const NONE: u8 = u8::MAX;
+const SCORED: u8 = u8::MAX - 1;
+
+/// One slot per dialogue in three columns, so that nothing is spent on padding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    tickets: Vec<u64>,
+    headlines: Vec<f64>,
+    codes: Vec<u8>,
+    scored: u64,
+    failed: [u64; FailureCause::ALL.len()],
+    /// The highest ticket and the highest generation met, of winners and others.
+    highest_ticket: u64,
+    highest_generation: u64,
+}
+
+/// Bytes that the table takes for one dialogue.
+pub const BYTES_PER_DIALOGUE: usize = size_of::<u64>() + size_of::<f64>() + size_of::<u8>();
+
+impl Aggregate {
+    /// A table of this many dialogues, none of them with a record.
+    pub fn new(slots: usize) -> Self {
+        Self {
+            tickets: vec![0; slots],
+            headlines: vec![0.0; slots],
+            codes: vec![NONE; slots],
+            scored: 0,
+            failed: [0; FailureCause::ALL.len()],
+            highest_ticket: 0,
+            highest_generation: 0,
+        }
+    }
+
+    /// Takes a record into account and says whether it counts now and did not before. A scored record wins over a
+    /// failure, then the lower ticket wins: the rule of the queue and of every reader of the log.
+    pub fn fold(&mut self, slot: Slot, entry: Entry) -> bool {
+        self.highest_ticket = self.highest_ticket.max(entry.ticket);
+        let code = match entry.outcome {
+            Ok(_) => SCORED,
+            Err(cause) => cause_code(cause),
+        };
+        let standing = self.codes[slot];
+        let rank = |code: u8, ticket: u64| (code != SCORED, ticket);
+        if standing != NONE && rank(code, entry.ticket) >= rank(standing, self.tickets[slot]) {
+            return false;
+        }
+        *self.count(standing) -= u64::from(standing != NONE);
+        *self.count(code) += 1;
+        self.tickets[slot] = entry.ticket;
+        self.headlines[slot] = entry.outcome.unwrap_or(0.0);
+        self.codes[slot] = code;
+        true
+    }
+
+    /// Takes note of the numbers of a record that need not be planned: what the queue hands out next lies above them.
+    pub fn note(&mut self, ticket: u64, generation: u64) {
+        self.highest_ticket = self.highest_ticket.max(ticket);
+        self.highest_generation = self.highest_generation.max(generation);
+    }
+
+    /// The record that counts for a dialogue.
+    pub fn get(&self, slot: Slot) -> Option<Entry> {
+        let outcome = match self.codes[slot] {
+            NONE => return None,
+            SCORED => Ok(self.headlines[slot]),
+            code => Err(FailureCause::ALL[code as usize]),
+        };
+        Some(Entry { ticket: self.tickets[slot], outcome })
+    }
+
+    /// Number of dialogues.
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Whether the plan is empty.
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty()
+    }
+
+    /// Dialogues whose record has scores.
+    pub fn scored(&self) -> u64 {
+        self.scored
+    }
+
+    /// Dialogues whose record is a failure.
+    pub fn failed(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
+    /// Failed dialogues by cause, those that occur.
+    pub fn failures(&self) -> Vec<(FailureCause, u64)> {
+        FailureCause::ALL.into_iter().zip(self.failed).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Whether every dialogue has a record.
+    pub fn is_complete(&self) -> bool {
+        self.scored + self.failed() == self.len() as u64
+    }
+
+    /// The highest ticket of all records, 0 without any.
+    pub fn highest_ticket(&self) -> u64 {
+        self.highest_ticket
+    }
+
+    /// The highest generation of all records, 0 without any.
+    pub fn highest_generation(&self) -> u64 {
+        self.highest_generation
+    }
+
+    /// Scores by task and model in the order of the plan. Every sum goes through the dialogues in their order,
+    /// because sums of floating-point numbers depend on it.
+    pub fn cells(&self, plan: &Plan, layout: &Layout) -> Vec<CellView> {
+        let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
+        for (t, task) in plan.tasks.iter().enumerate() {
+            for (m, model) in plan.models.iter().enumerate() {
+                let (mut scored, mut failed, mut sum) = (0_u64, 0, 0.0);
+                for slot in layout.cell(m, t) {
+                    match self.codes[slot] {
+                        NONE => {}
+                        SCORED => {
+                            scored += 1;
+                            sum += self.headlines[slot];
+                        }
+                        _ => failed += 1,
+                    }
+                }
+                let mean = (scored > 0).then(|| sum / scored as f64);
+                let (task, model) = (task.label.clone(), model.label.clone());
+                cells.push(CellView { task, model, scored, failed, mean });
+            }
+        }
+        cells
+    }
+
+    fn count(&mut self, code: u8) -> &mut u64 {
+        match self.failed.get_mut(code as usize) {
+            Some(count) => count,
+            // Of a dialogue without a record nothing is taken off: see the caller.
+            None => &mut self.scored,
+        }
+    }
+}
+
+fn cause_code(cause: FailureCause) -> u8 {
+    FailureCause::ALL.iter().position(|known| *known == cause).unwrap_or_default() as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::{PlannedModel, PlannedTask};
+
+    fn plan() -> Plan {
+        let model = |label: &str| PlannedModel { label: label.into(), iterations: 3 };
+        let task = |label: &str| PlannedTask { label: label.into(), index: 0, cases: 1, weight: 1 };
+        Plan { models: vec![model("a"), model("b")], tasks: vec![task("s"), task("t")] }
+    }
+
+    /// The rule in words, with nothing in common with the table but the plan: the first scored record in the order of
+    /// tickets, else the first failed one.
+    fn recomputed(records: &[(Slot, Entry)], slot: Slot) -> Option<Entry> {
+        let of_slot = || records.iter().filter(|(at, _)| *at == slot).map(|(_, entry)| *entry);
+        let first = |scored: bool| {
+            of_slot().filter(|entry| entry.outcome.is_ok() == scored).min_by_key(|entry| entry.ticket)
+        };
+        first(true).or_else(|| first(false))
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_and_any_repetition_gives_what_a_recompute_gives(
+            outcomes in prop::collection::vec(
+                (0..12_usize, prop_oneof![
+                    (0.0..1.0_f64).prop_map(Ok),
+                    (0..FailureCause::ALL.len()).prop_map(|at| Err(FailureCause::ALL[at])),
+                ]),
+                0..60,
+            ),
+            order in prop::collection::vec(0..60_usize, 0..180),
+        ) {
+            // Tickets are unique, as the queue hands them out.
+            let records: Vec<(Slot, Entry)> = outcomes
+                .into_iter()
+                .enumerate()
+                .map(|(ticket, (slot, outcome))| (slot, Entry { ticket: ticket as u64 * 7 % 61, outcome }))
+                .collect();
+            let plan = plan();
+            let layout = Layout::of(&plan);
+            let mut table = Aggregate::new(layout.slots());
+            // Some of them several times in a random order, then all of them backwards.
+            let repeated = order.iter().filter_map(|at| records.get(*at));
+            for (slot, entry) in repeated.chain(records.iter().rev()) {
+                table.fold(*slot, *entry);
+            }
+            let mut fresh = Aggregate::new(layout.slots());
+            for slot in 0..layout.slots() {
+                let expected = recomputed(&records, slot);
+                prop_assert_eq!(table.get(slot), expected);
+                if let Some(entry) = expected {
+                    fresh.fold(slot, entry);
+                }
+            }
+            let mut causes = BTreeMap::new();
+            for slot in 0..layout.slots() {
+                if let Some(Entry { outcome: Err(cause), .. }) = table.get(slot) {
+                    *causes.entry(cause).or_insert(0_u64) += 1;
+                }
+            }
+            prop_assert_eq!(table.failures(), causes.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(table.cells(&plan, &layout), fresh.cells(&plan, &layout));
+            prop_assert_eq!((table.scored(), table.failed()), (fresh.scored(), fresh.failed()));
+        }
+    }
+
+    #[test]
+    fn a_million_dialogues_take_17_bytes_each() {
+        let table = Aggregate::new(1_000_000);
+        let bytes = table.tickets.capacity() * size_of::<u64>()
+            + table.headlines.capacity() * size_of::<f64>()
+            + table.codes.capacity();
+        assert_eq!(bytes, 1_000_000 * BYTES_PER_DIALOGUE);
+        assert!(BYTES_PER_DIALOGUE <= 24);
+    }
+
+    #[test]
+    fn a_fold_says_whether_the_record_counts_now() {
+        let mut table = Aggregate::new(1);
+        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout) };
+        let scored = |ticket| Entry { ticket, outcome: Ok(0.5) };
+        assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
+        assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
+        assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));
+        assert_eq!((table.scored(), table.failed(), table.highest_ticket()), (1, 0, 9));
+    }
+}

@@ -1,0 +1,149 @@
+//! How much work waits, read from the queue for all who want to know.
+//!
+//! A thousand workers that wait for work must not ask the queue a thousand times. One of them reads the counts of all
+//! runs, at most every quarter of a second, and all others look at what it has read. Who goes to the queue takes what
+//! it hopes to get off the reading first, so that ten waiting units do not send a thousand workers there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use futures::FutureExt;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
+
+use domain::control::RunPhase;
+use queue::ModelCounts;
+
+use crate::core::Core;
+use crate::errors::Result;
+use crate::run::Run;
+
+/// The latest reading.
+pub(crate) struct Backlog {
+    reading: Mutex<Option<(Instant, Result<Arc<Snapshot>>)>>,
+    /// Whether something has changed here that the latest reading does not show.
+    stale: AtomicBool,
+    changed: watch::Sender<()>,
+}
+
+/// What waited when the queue was asked.
+#[derive(Default)]
+pub(crate) struct Snapshot {
+    /// Runs that are not over, older ones first.
+    pub runs: Vec<RunBacklog>,
+}
+
+/// What waited of a run.
+pub(crate) struct RunBacklog {
+    pub run: Arc<Run>,
+    /// By model, in the order of the plan.
+    pub models: Vec<ModelBacklog>,
+}
+
+/// What waited of a model.
+pub(crate) struct ModelBacklog {
+    /// The queue's counts; `None` where it has none.
+    pub counts: Option<ModelCounts>,
+    /// Units that nobody has gone for since.
+    claimable: AtomicU64,
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Self { reading: Mutex::default(), stale: AtomicBool::new(true), changed: watch::Sender::new(()) }
+    }
+}
+
+impl Backlog {
+    /// Something has changed: the next one who asks reads anew, and those who wait ask.
+    pub(crate) fn touch(&self) {
+        self.stale.store(true, Ordering::Release);
+        self.changed.send_replace(());
+    }
+
+    /// Tells of changes.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}
+
+impl ModelBacklog {
+    pub(crate) fn of(counts: Option<ModelCounts>, active: bool) -> Self {
+        let ready = counts.as_ref().filter(|counts| active && counts.parked.is_none());
+        Self { claimable: AtomicU64::new(ready.map_or(0, |counts| counts.pending)), counts }
+    }
+
+    /// Takes up to `wanted` units off the reading.
+    pub(crate) fn claim(&self, wanted: u64) -> u64 {
+        let take = |left: u64| Some(left.saturating_sub(wanted));
+        let before = self.claimable.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+        before.unwrap_or_default().min(wanted)
+    }
+
+    /// Dialogues of an average unit, from 1.
+    pub(crate) fn dialogues_per_unit(&self) -> u64 {
+        let Some(counts) = &self.counts else { return 1 };
+        (counts.backlog_dialogues / (counts.pending + counts.leased).max(1)).max(1)
+    }
+}
+
+impl Core {
+    /// What waits, as known to the last [`backlog_for`](crate::CoordinatorConfig::backlog_for).
+    pub(crate) async fn backlog(&self) -> Result<Arc<Snapshot>> {
+        let mut reading = self.backlog.reading.lock().await;
+        if let Some((at, snapshot)) = &*reading
+            && at.elapsed() < self.config.backlog_for
+            && !self.backlog.stale.swap(false, Ordering::AcqRel)
+        {
+            return snapshot.clone();
+        }
+        self.backlog.stale.store(false, Ordering::Release);
+        let snapshot = self.read_backlog().await.map(Arc::new);
+        // An error is kept as long: a queue that is down is not asked once for every worker.
+        *reading = Some((Instant::now(), snapshot.clone()));
+        snapshot
+    }
+
+    async fn read_backlog(&self) -> Result<Snapshot> {
+        let mut snapshot = Snapshot::default();
+        for run in self.runs.live() {
+            let queue = &self.queue;
+            let counts = self.on_queue(&run, |at| async move { queue.counts(&at).await }.boxed()).await?;
+            let active = run.phase() == RunPhase::Active;
+            let of_model = |spec: &domain::ModelSpec| {
+                let counts = counts.iter().find(|counts| counts.model == spec.label).cloned();
+                ModelBacklog::of(counts, active)
+            };
+            let models = run.models.iter().map(of_model).collect();
+            snapshot.runs.push(RunBacklog { run, models });
+        }
+        Ok(snapshot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_goes_for_what_others_have_gone_for() {
+        let counts = ModelCounts {
+            model: "m".into(),
+            added: 9,
+            pending: 5,
+            leased: 1,
+            dead: 0,
+            done: 3,
+            backlog_dialogues: 25,
+            scored: 0,
+            failed: 0,
+            parked: None,
+        };
+        let backlog = ModelBacklog::of(Some(counts.clone()), true);
+        assert_eq!(backlog.dialogues_per_unit(), 4);
+        assert_eq!([backlog.claim(3), backlog.claim(3), backlog.claim(3)], [3, 2, 0]);
+        assert_eq!(ModelBacklog::of(Some(counts.clone()), false).claim(1), 0);
+        let parked = queue::Parked { reason: "quota".into(), until_ms: 1 };
+        assert_eq!(ModelBacklog::of(Some(ModelCounts { parked: Some(parked), ..counts }), true).claim(1), 0);
+    }
+}

@@ -1,0 +1,296 @@
+//! Records on their way: ticket, log, queue, receipt.
+//!
+//! The order is what makes a record count exactly once. The ticket is drawn first, so that all readers of the log agree
+//! on the order of records; the queue is told only what the log holds durably; and the worker may forget a record only
+//! when both are done. Records of all workers go together in batches, several of which are under way at a time.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
+
+use domain::exchange::{Delivery, Receipt};
+use domain::{ErrorCode, FailureCause, RecordId, ServiceError};
+use futures::FutureExt;
+use queue::Commit;
+use results::log::{CommitError, CommitQueue, RecordHead, envelope};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use crate::aggregate::Entry;
+use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
+use crate::core::Core;
+use crate::errors::{Result, internal, invalid};
+use crate::layout::Slot;
+use crate::metrics;
+use crate::run::Run;
+
+/// The unit in which room for records is counted.
+pub(crate) const BYTES_PER_PERMIT: usize = 1024;
+
+/// Records of one batch. Well below what the queue takes in one call.
+const MAX_BATCH: usize = 512;
+
+/// Batches of a run that are under way at a time: one draws tickets, one is in the log, one in the queue, one returns.
+const MAX_BATCHES_UNDER_WAY: usize = 4;
+
+/// Records that wait for a batch; their bytes are bounded by the room for records.
+const WAITING: usize = 1024;
+
+/// Ids of records that are remembered as appended: those of more seconds than a worker takes to repeat itself.
+const RECENT_RECORDS: usize = 32_768;
+
+/// A record on its way.
+pub(crate) struct Item {
+    slot: Slot,
+    outcome: std::result::Result<f64, FailureCause>,
+    generation: u64,
+    id: RecordId,
+    json: Arc<str>,
+    receipt: oneshot::Sender<Result<Receipt>>,
+    _room: OwnedSemaphorePermit,
+}
+
+/// The way to one run's log.
+pub(crate) struct Committer {
+    items: mpsc::Sender<Item>,
+    /// Set where the log has ended and must be opened anew.
+    broken: Arc<AtomicBool>,
+}
+
+/// Tickets of records that were appended lately, so that a repeated delivery is not appended again.
+#[derive(Debug, Default)]
+pub(crate) struct RecentRecords {
+    tickets: HashMap<RecordId, u64>,
+    order: VecDeque<RecordId>,
+}
+
+impl RecentRecords {
+    fn get(&self, id: &RecordId) -> Option<u64> {
+        self.tickets.get(id).copied()
+    }
+
+    fn insert(&mut self, id: &RecordId, ticket: u64) {
+        if self.tickets.insert(id.clone(), ticket).is_some() {
+            return;
+        }
+        self.order.push_back(id.clone());
+        if self.order.len() > RECENT_RECORDS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.tickets.remove(&oldest);
+        }
+    }
+}
+
+impl Committer {
+    fn start(core: Weak<Core>, run: Weak<Run>, log: CommitQueue) -> Self {
+        let (items, waiting) = mpsc::channel(WAITING);
+        let broken = Arc::new(AtomicBool::new(false));
+        tokio::spawn(gather(core, run, log, waiting, Arc::clone(&broken)));
+        Self { items, broken }
+    }
+}
+
+/// Makes batches of what waits. While as many as may be are under way, more records gather, so that batches grow with the
+/// load. Ends with the run's committer.
+async fn gather(
+    core: Weak<Core>,
+    run: Weak<Run>,
+    log: CommitQueue,
+    mut waiting: mpsc::Receiver<Item>,
+    broken: Arc<AtomicBool>,
+) {
+    let under_way = Arc::new(Semaphore::new(MAX_BATCHES_UNDER_WAY));
+    loop {
+        let Ok(turn) = Arc::clone(&under_way).acquire_owned().await else { return };
+        let mut batch = Vec::new();
+        if waiting.recv_many(&mut batch, MAX_BATCH).await == 0 {
+            return;
+        }
+        let (Some(core), Some(run)) = (core.upgrade(), run.upgrade()) else { return };
+        let (log, broken) = (log.clone(), Arc::clone(&broken));
+        tokio::spawn(async move {
+            let result = core.commit_batch(&run, &log, &batch, &broken).await;
+            for item in batch {
+                // A caller that has gone away has nothing to be told.
+                let _ = item.receipt.send(result.clone().map(|()| Receipt::Stored));
+            }
+            drop(turn);
+        });
+    }
+}
+
+impl Core {
+    /// Stores records and says what became of each, in order.
+    pub(crate) async fn deliver_records(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Result<Vec<Receipt>> {
+        if deliveries.len() > MAX_DELIVERIES_PER_CALL {
+            let (most, given) = (MAX_DELIVERIES_PER_CALL, deliveries.len());
+            return Err(invalid(format!("at most {most} records may be delivered at once, not {given}")));
+        }
+        let mut receipts = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            receipts.push(self.accept(delivery).await?);
+        }
+        let mut answer = Vec::with_capacity(receipts.len());
+        for receipt in receipts {
+            let ended = || ServiceError::new(ErrorCode::Unavailable, "the coordinator is ending");
+            answer.push(receipt.await.map_err(|_| ended())??);
+        }
+        Ok(answer)
+    }
+
+    /// Checks a record and sends it on its way.
+    async fn accept(self: &Arc<Self>, delivery: Delivery) -> Result<oneshot::Receiver<Result<Receipt>>> {
+        let (receipt, received) = oneshot::channel();
+        let run = match self.known(&delivery.run).await {
+            Ok(run) if run.is_attended() || run.phase().is_over() => run,
+            Ok(run) => {
+                let reason = format!("run {} is not run by this fleet", run.id());
+                let _ = receipt.send(Ok(Receipt::Refused { reason }));
+                return Ok(received);
+            }
+            Err(error) if error.code == ErrorCode::NotFound => {
+                let _ = receipt.send(Ok(Receipt::Refused { reason: error.message }));
+                return Ok(received);
+            }
+            Err(error) => return Err(error),
+        };
+        let permits = delivery.json.len().min(MAX_BYTES_IN_FLIGHT).div_ceil(BYTES_PER_PERMIT).max(1);
+        let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
+        let (slot, head) = match check(&run, &delivery) {
+            Ok(checked) => checked,
+            Err(reason) => {
+                tracing::warn!(run = %run.id(), key = %delivery.key, %reason, "a record was refused");
+                let _ = receipt.send(Ok(Receipt::Refused { reason }));
+                return Ok(received);
+            }
+        };
+        let (_, task, _) = run.layout.place(slot);
+        let item = Item {
+            slot,
+            outcome: crate::headline::outcome(&head.outcome, run.tasks[task].class),
+            generation: head.attempt.generation,
+            id: head.attempt.id,
+            json: delivery.json,
+            receipt,
+            _room: room,
+        };
+        let items = self.committer(&run).await?;
+        items
+            .send(item)
+            .await
+            .map_err(|_| ServiceError::new(ErrorCode::Unavailable, "the record log was closed"))?;
+        Ok(received)
+    }
+
+    /// The way to a run's log, opened with the first record, and anew where it has ended.
+    pub(crate) async fn committer(self: &Arc<Self>, run: &Arc<Run>) -> Result<mpsc::Sender<Item>> {
+        let mut log = run.log.lock().await;
+        let open = |committer: &&Committer| !committer.broken.load(Ordering::Acquire);
+        if let Some(committer) = log.committer.as_ref().filter(open) {
+            return Ok(committer.items.clone());
+        }
+        if log.lock.is_none() {
+            log.lock = self.storage.lock(run.id())?;
+        }
+        log.committer = None;
+        let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
+        let queue = self.note_sink(self.storage.open_log(run, writer).await)?;
+        log.reopened = true;
+        let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), queue);
+        let items = committer.items.clone();
+        log.committer = Some(committer);
+        Ok(items)
+    }
+
+    /// Ticket, log, queue.
+    async fn commit_batch(
+        &self,
+        run: &Arc<Run>,
+        log: &CommitQueue,
+        batch: &[Item],
+        broken: &AtomicBool,
+    ) -> Result<()> {
+        let begun = tokio::time::Instant::now();
+        let mut tickets: Vec<Option<u64>> = {
+            let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            batch.iter().map(|item| recent.get(&item.id)).collect()
+        };
+        let fresh = tickets.iter().filter(|ticket| ticket.is_none()).count() as u32;
+        if fresh > 0 {
+            let queue = &self.queue;
+            let call = |at| async move { queue.tickets(&at, fresh).await }.boxed();
+            let mut drawn = self.on_queue(run, call).await?;
+            let mut lines = Vec::with_capacity(fresh as usize);
+            for (ticket, item) in tickets.iter_mut().zip(batch) {
+                if ticket.is_none() {
+                    *ticket = drawn.next();
+                    lines.push((ticket.unwrap_or_default(), Arc::clone(&item.json)));
+                }
+            }
+            let appended = log.commit_batch(lines).await.map_err(|error| {
+                if !error.is_transient() {
+                    broken.store(true, Ordering::Release);
+                }
+                of_log(&error)
+            });
+            self.note_sink(appended)?;
+        }
+        // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
+        let mut commits = Vec::with_capacity(batch.len());
+        for (ticket, item) in tickets.into_iter().zip(batch) {
+            let ticket = ticket.unwrap_or_default();
+            self.recent.lock().unwrap_or_else(PoisonError::into_inner).insert(&item.id, ticket);
+            let entry = Entry { ticket, outcome: item.outcome };
+            if run.fold(item.slot, entry, item.generation, self.now()) {
+                metrics::dialogue(run, item.slot, entry);
+            }
+            commits.push(run.commit(item.slot, entry));
+        }
+        let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
+        self.on_queue(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
+        metrics::committed(batch.len(), begun.elapsed());
+        Ok(())
+    }
+}
+
+/// Whether a record may stand in the log of a run, and where it belongs.
+fn check(run: &Run, delivery: &Delivery) -> std::result::Result<(Slot, RecordHead), String> {
+    envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
+    let head =
+        RecordHead::parse(&delivery.json).map_err(|error| format!("not the JSON of a record: {error}"))?;
+    if head.key != delivery.key {
+        return Err(format!("the record is of {}, it was delivered as one of {}", head.key, delivery.key));
+    }
+    if head.outcome.failure() != delivery.failure {
+        return Err(format!("the record of {} ends otherwise than it was delivered", head.key));
+    }
+    let slot = run.layout.slot_of(&head.key);
+    let slot = slot.ok_or_else(|| format!("{} is not planned in run {}", head.key, run.id()))?;
+    Ok((slot, head))
+}
+
+fn of_log(error: &CommitError) -> ServiceError {
+    if error.is_disk_full() {
+        let message = format!("{error}: make room for records, workers keep theirs until then");
+        return ServiceError::new(ErrorCode::Full, message);
+    }
+    ServiceError::new(ErrorCode::Unavailable, format!("records cannot be stored: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_records_are_remembered_up_to_a_bound() {
+        let mut recent = RecentRecords::default();
+        let id = |n: usize| RecordId::new(n.to_string());
+        for n in 0..=RECENT_RECORDS {
+            recent.insert(&id(n), n as u64);
+            recent.insert(&id(n), n as u64);
+        }
+        assert_eq!(recent.get(&id(0)), None);
+        assert_eq!(recent.get(&id(1)), Some(1));
+        assert_eq!((recent.tickets.len(), recent.order.len()), (RECENT_RECORDS, RECENT_RECORDS));
+    }
+}

@@ -1,0 +1,187 @@
+//! What people ask of a coordinator.
+
+use std::sync::Arc;
+
+use domain::control::{DeadLetterView, RunCommand, RunPhase, StrikeView};
+use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
+use futures::FutureExt;
+use jiff::Timestamp;
+use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
+use queue::{DeadLetter, NewUnit, UnitId};
+
+use crate::core::Core;
+use crate::errors::{Result, conflict, not_found};
+use crate::payload::{Payload, new_unit};
+use crate::run::Run;
+use crate::storage::RunStateFile;
+
+impl Core {
+    pub(crate) async fn command_run(self: &Arc<Self>, id: &RunId, command: RunCommand) -> Result<Arc<Run>> {
+        let run = self.known(id).await?;
+        self.follow(&run).await?;
+        let state = self.storage.state(id).await?.unwrap_or_default();
+        let phase = run.phase();
+        let to = match (command, phase) {
+            (RunCommand::Pause, RunPhase::Cancelled | RunPhase::Finished)
+            | (RunCommand::Cancel, RunPhase::Finished) => {
+                return Err(conflict(format!("run {id} is {phase}")));
+            }
+            (RunCommand::Resume, RunPhase::Finished) if run.table(|table| table.is_complete()) => {
+                return Ok(run);
+            }
+            (RunCommand::Pause, _) => RunPhase::Paused,
+            (RunCommand::Cancel, _) => RunPhase::Cancelled,
+            (RunCommand::Resume, _) => {
+                let state = RunStateFile { phase: RunPhase::Active, ..state };
+                self.note_sink(self.storage.set_state(id, &state).await)?;
+                self.begin(&run).await?;
+                tracing::info!(run = %id, "resumed");
+                return Ok(run);
+            }
+        };
+        let state = RunStateFile { phase: to, ..self.summed_up(&run, state) };
+        self.change_state(&run, state).await?;
+        tracing::info!(run = %id, "{to}");
+        Ok(run)
+    }
+
+    /// The state with the counts of a run, which are shown without loading it.
+    pub(crate) fn summed_up(&self, run: &Run, state: RunStateFile) -> RunStateFile {
+        run.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
+    }
+
+    /// Queues failed dialogues again: units first, which nobody gets before the run is active.
+    pub(crate) async fn retry_run(self: &Arc<Self>, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
+        let run = self.known(id).await?;
+        self.follow(&run).await?;
+        let mut wanted = vec![false; run.layout.slots()];
+        run.table(|table| {
+            for (slot, wanted) in wanted.iter_mut().enumerate() {
+                let failure = table.get(slot).and_then(|entry| entry.outcome.err());
+                *wanted = failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause));
+            }
+        });
+        let (wanted, layout) = (&wanted, &run.layout);
+        let is_left_out =
+            |model, task, iteration| layout.slot(model, task, iteration).is_none_or(|slot| !wanted[slot]);
+        let units = run.plan.units_without(is_left_out).map(|unit| new_unit(&run.plan, unit, true));
+        let units = units.collect::<Result<Vec<NewUnit>>>()?;
+        let dialogues = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
+        if dialogues == 0 {
+            return Ok(0);
+        }
+        if !self.is_shared() {
+            self.committer(&run).await?;
+        }
+        run.attend();
+        self.append_units(&run, units).await?;
+        self.rework(&run).await?;
+        tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
+        Ok(dialogues)
+    }
+
+    /// Makes a run active until no unit is left, although every dialogue may have a record.
+    async fn rework(&self, run: &Arc<Run>) -> Result<()> {
+        let state = self.storage.state(run.id()).await?.unwrap_or_default();
+        let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
+        self.change_state(run, RunStateFile { phase, rework: true, fleet: self.is_shared(), ..state }).await
+    }
+
+    pub(crate) async fn drain(&self, worker: &WorkerId) -> Result<()> {
+        if self.note_queue(self.queue.drain_worker(worker).await)? {
+            return Ok(());
+        }
+        Err(not_found(format!("no worker `{worker}` is registered")))
+    }
+
+    pub(crate) async fn dead(&self, id: &RunId, unit: Option<u64>) -> Result<Vec<DeadLetterView>> {
+        let run = self.known(id).await?;
+        let letters = match unit {
+            None => self.all_dead(&run).await?,
+            Some(unit) => {
+                let queue = &self.queue;
+                let call = |at| async move { queue.dead_letter(&at, UnitId(unit)).await }.boxed();
+                let letter = self.on_queue(&run, call).await?;
+                vec![letter.ok_or_else(|| not_found(format!("unit {unit} of run {id} is not set aside")))?]
+            }
+        };
+        letters.into_iter().map(|letter| view(&run, letter)).collect()
+    }
+
+    /// Every unit of a run that was set aside.
+    pub(crate) async fn all_dead(&self, run: &Arc<Run>) -> Result<Vec<DeadLetter>> {
+        let mut letters: Vec<DeadLetter> = Vec::new();
+        loop {
+            let (queue, after) = (&self.queue, letters.last().map(|letter| letter.unit));
+            let call =
+                |at| async move { queue.dead_letters(&at, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
+            let page = self.on_queue(run, call).await?;
+            if page.is_empty() {
+                return Ok(letters);
+            }
+            letters.extend(page);
+        }
+    }
+
+    pub(crate) async fn requeue_units(&self, id: &RunId, units: &[u64]) -> Result<u64> {
+        let run = self.known(id).await?;
+        let units: Vec<UnitId> = match units {
+            [] => self.all_dead(&run).await?.into_iter().map(|letter| letter.unit).collect(),
+            units => units.iter().copied().map(UnitId).collect(),
+        };
+        let mut requeued = 0;
+        for units in units.chunks(MAX_FENCES_PER_CALL) {
+            let queue = &self.queue;
+            requeued +=
+                self.on_queue(&run, |at| async move { queue.requeue(&at, units).await }.boxed()).await?;
+        }
+        if requeued > 0 {
+            self.rework(&run).await?;
+            tracing::info!(run = %id, requeued, "units get another chance");
+        }
+        Ok(requeued)
+    }
+
+    /// What keeps this coordinator from a long run, worst first.
+    pub(crate) async fn check_all(&self) -> Result<Vec<String>> {
+        let mut warnings = Vec::new();
+        match self.queue.check().await {
+            Ok(found) => warnings.extend(found),
+            Err(error) => warnings.insert(0, crate::errors::of_queue(&error).message),
+        }
+        warnings.extend(self.storage.check().await);
+        Ok(warnings)
+    }
+
+    /// Whether this coordinator can do its work.
+    pub(crate) fn fitness(&self) -> Result<()> {
+        let unfit = |message: String| Err(ServiceError::new(ErrorCode::Unavailable, message));
+        match self.health.trouble() {
+            Some(trouble) => unfit(trouble),
+            None if self.config.tends && !self.health.is_tended() => {
+                unfit("runs are still being loaded".into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn view(run: &Run, letter: DeadLetter) -> Result<DeadLetterView> {
+    let payload = Payload::read(&letter.payload)?;
+    let model = run.layout.model(&letter.model);
+    let key = |iteration: &u32| run.key(model?, payload.task, *iteration);
+    let strike = |strike: queue::Strike| StrikeView {
+        worker: strike.worker,
+        attempt: strike.attempt,
+        cause: strike.cause,
+        at: i64::try_from(strike.at_ms)
+            .ok()
+            .and_then(|ms| Timestamp::from_millisecond(ms).ok())
+            .unwrap_or_default(),
+    };
+    Ok(DeadLetterView {
+        unit: letter.unit.0,
+        dialogues: payload.iterations.iter().filter_map(key).collect(),
+        strikes: letter.strikes.into_iter().map(strike).collect(),
+    })
+}

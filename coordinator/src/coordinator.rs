@@ -1,0 +1,178 @@
+//! A coordinator as others use it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domain::control::{
+    Control, DeadLetterView, ExportItem, Feed, RunCommand, RunView, Submission, WorkerView,
+};
+use domain::exchange::{
+    Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
+};
+use domain::{FailureCause, RunId, ServiceError, WorkerId};
+use futures::stream;
+use queue::QueueStore;
+use results::Sink;
+
+use crate::config::CoordinatorConfig;
+use crate::core::Core;
+use crate::storage::Storage;
+use crate::tend::Tending;
+use crate::view::{Detail, WATCH_EVERY};
+
+/// A coordinator over a queue and a sink. Any number of them may work on the same two; none of them knows anything that
+/// another one could not find out.
+pub struct Coordinator {
+    core: Arc<Core>,
+    tending: Arc<Tending>,
+}
+
+impl Coordinator {
+    /// Begins to look after runs. Needs a runtime of tokio; ends when it is dropped.
+    pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Sink) -> Arc<Self> {
+        let storage = Storage::new(sink, config.scope);
+        let core = Arc::new(Core::new(config, queue, storage));
+        let tending = Arc::new(Tending::new(&core));
+        if core.config.tends {
+            let rounds = Arc::clone(&tending).rounds(Arc::downgrade(&core), core.config.tend_every);
+            tokio::spawn(rounds);
+        }
+        Arc::new(Self { core, tending })
+    }
+
+    /// Whether it can do its work now.
+    ///
+    /// # Errors
+    /// What is in its way: the queue cannot be reached, the sink not be written, runs are still being loaded.
+    pub fn ready(&self) -> Result<(), ServiceError> {
+        self.core.fitness()
+    }
+
+    /// What keeps records from being stored, if anything does.
+    pub fn sink_trouble(&self) -> Option<String> {
+        self.core.health.sink_trouble()
+    }
+
+    /// It is about to end: who waits for work is told that there is none, and goes elsewhere.
+    pub fn close(&self) {
+        self.core.closing.store(true, Ordering::Relaxed);
+        self.core.backlog.touch();
+    }
+
+    /// Looks after all runs once. Happens by itself, unless [`CoordinatorConfig::tends`] says otherwise.
+    ///
+    /// # Errors
+    /// The queue cannot be reached.
+    pub async fn tend(&self) -> Result<(), ServiceError> {
+        self.tending.round(&self.core).await
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}
+
+impl WorkExchange for Coordinator {
+    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
+        Box::pin(self.core.register_worker(registration))
+    }
+
+    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
+        Box::pin(self.core.answer_report(report))
+    }
+
+    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
+        Box::pin(self.core.deliver_records(deliveries))
+    }
+
+    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
+        Box::pin(async move { Ok(self.core.known(run).await?.material.clone()) })
+    }
+
+    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
+        Box::pin(self.core.sealed_pack(hash))
+    }
+
+    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
+        Box::pin(self.core.take_permits(budget, permits))
+    }
+
+    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        Box::pin(self.core.deregister_worker(worker))
+    }
+}
+
+impl Control for Coordinator {
+    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
+        Box::pin(async move {
+            let run = self.core.submit_run(submission).await?;
+            Ok(self.core.view(&run, Detail::Full).await)
+        })
+    }
+
+    fn runs(&self) -> Reply<'_, Vec<RunView>> {
+        Box::pin(self.core.views())
+    }
+
+    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            let run = self.core.known(run).await?;
+            if run.phase().is_over() {
+                // Nobody looks after it any more, and late records may have come to others.
+                self.core.follow(&run).await?;
+            }
+            Ok(self.core.view(&run, Detail::Full).await)
+        })
+    }
+
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+        // `None` is the beginning, then whether the last view was that of a run that is over.
+        Box::pin(stream::unfold(None, move |over: Option<bool>| async move {
+            match over {
+                Some(true) => return None,
+                Some(false) => tokio::time::sleep(WATCH_EVERY).await,
+                None => {}
+            }
+            let view = self.run(run).await;
+            let over = view.as_ref().map_or(true, |view| view.phase.is_over());
+            Some((view, Some(over)))
+        }))
+    }
+
+    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            let run = self.core.command_run(run, command).await?;
+            Ok(self.core.view(&run, Detail::Full).await)
+        })
+    }
+
+    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
+        Box::pin(self.core.retry_run(run, causes))
+    }
+
+    fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
+        self.core.export(run)
+    }
+
+    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
+        Box::pin(self.core.worker_views())
+    }
+
+    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        Box::pin(self.core.drain(worker))
+    }
+
+    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
+        Box::pin(self.core.dead(run, unit))
+    }
+
+    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
+        Box::pin(self.core.requeue_units(run, units))
+    }
+
+    fn check(&self) -> Reply<'_, Vec<String>> {
+        Box::pin(self.core.check_all())
+    }
+}

@@ -1,0 +1,271 @@
+//! A worker's report and the answer to it.
+//!
+//! Reports say everything that a worker holds, so nothing is remembered between them: a restarted coordinator, or another
+//! one, goes on with the next report.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domain::exchange::{LeaseId, Orders, RateBudget, Registered, Registration, Report, WorkerStatus};
+use domain::{ErrorCode, ModelLabel, RunId, WorkerId};
+use futures::FutureExt;
+use queue::limits::{MAX_DURATION, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_WORKER_INFO_BYTES};
+use queue::{Fence, Lease, Rate, RateReply, Renewal, RunState, UnitId};
+use tokio::time::Instant;
+
+use crate::backlog::Snapshot;
+use crate::config::MAX_WAIT;
+use crate::core::Core;
+use crate::errors::{Result, internal, invalid};
+use crate::matching::models_of;
+use crate::run::Run;
+
+/// What a report says of one run.
+#[derive(Default)]
+struct Concern {
+    held: Vec<Fence>,
+    finished: HashSet<Fence>,
+    released: HashSet<Fence>,
+    /// Models of which the worker may hold leases that it does not know of.
+    models: BTreeSet<ModelLabel>,
+}
+
+impl Core {
+    pub(crate) async fn register_worker(&self, registration: Registration) -> Result<Registered> {
+        let Registration { worker, kgfleet, host } = registration;
+        self.heartbeat(&worker, WorkerStatus { kgfleet, host, ..WorkerStatus::default() }).await?;
+        tracing::info!(%worker, "registered");
+        let report_every = self.config.report_every();
+        Ok(Registered { kgfleet: env!("CARGO_PKG_VERSION").to_owned(), report_every })
+    }
+
+    pub(crate) async fn answer_report(&self, report: Report) -> Result<Orders> {
+        let until = Instant::now() + report.wait.min(MAX_WAIT);
+        let drain = self.heartbeat(&report.worker, report.status.clone()).await?;
+        let mut orders = Orders { drain, ..Orders::default() };
+        self.park_models(&report).await?;
+        let snapshot = self.backlog().await?;
+        for (run, concern) in concerns(&report, &snapshot) {
+            match self.known(&run).await {
+                Ok(run) => self.settle(&run, concern, &report, &mut orders).await?,
+                // Of a run that was removed.
+                Err(error) if error.code == ErrorCode::NotFound => {
+                    orders.lost.extend(concern.held.iter().map(|fence| lease_id(&run, fence)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        orders.noted = true;
+        let wants_work = report.offers.iter().any(|offer| offer.room > 0) && !report.draining && !drain;
+        let mut changes = self.backlog.changes();
+        while wants_work && orders.grants.is_empty() && orders.lost.is_empty() {
+            self.grant(&report, &mut orders).await?;
+            let now = Instant::now();
+            if !orders.grants.is_empty() || now >= until || self.closing.load(Ordering::Relaxed) {
+                break;
+            }
+            let pause = self.config.backlog_for.max(Duration::from_millis(20)).min(until - now);
+            // Whichever comes first: something has changed here, or perhaps elsewhere.
+            let _ = tokio::time::timeout(pause, changes.changed()).await;
+        }
+        Ok(orders)
+    }
+
+    /// Keeps the worker registered, and says whether it is to drain.
+    async fn heartbeat(&self, worker: &WorkerId, mut status: WorkerStatus) -> Result<bool> {
+        let mut info = serde_json::to_vec(&status).map_err(internal)?;
+        if info.len() > MAX_WORKER_INFO_BYTES {
+            // Names are for people; what a worker gets follows from its offers.
+            status.serves.truncate(16);
+            status.trouble = status.trouble.map(|trouble| trouble.chars().take(500).collect());
+            info = serde_json::to_vec(&status).map_err(internal)?;
+        }
+        let orders = self.queue.heartbeat(worker, &info, self.config.lease_for.max(MAX_WAIT)).await;
+        self.note_queue(orders).map(|orders| orders.drain)
+    }
+
+    async fn park_models(&self, report: &Report) -> Result<()> {
+        for parking in &report.parked {
+            let run = match self.known(&parking.run).await {
+                Ok(run) if run.phase().is_over() => continue,
+                Ok(run) => run,
+                Err(error) if error.code == ErrorCode::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let (queue, parked_for) = (&self.queue, parking.parked_for);
+            let parked_for = parked_for.clamp(Duration::from_millis(1), MAX_DURATION);
+            let call = |at| {
+                async move { queue.park(&at, &parking.model, parked_for, &parking.reason).await }.boxed()
+            };
+            self.on_queue(&run, call).await?;
+            tracing::warn!(run = %run.id(), model = %parking.model, reason = parking.reason, "parked");
+            self.backlog.touch();
+        }
+        Ok(())
+    }
+
+    /// Brings what the worker says of its leases and what the queue says into step.
+    async fn settle(
+        &self,
+        run: &Arc<Run>,
+        concern: Concern,
+        report: &Report,
+        orders: &mut Orders,
+    ) -> Result<()> {
+        let id = |fence: &Fence| lease_id(run.id(), fence);
+        if run.phase().is_over() && run.at().is_none() {
+            orders.lost.extend(concern.held.iter().map(id));
+            return Ok(());
+        }
+        let renewal = self.renew(run, &report.worker, &concern.models, &concern.held).await?;
+        let mut given_back: Vec<Fence> = Vec::new();
+        if matches!(renewal.state, RunState::Cancelled | RunState::Finished) {
+            orders.lost.extend(concern.held.iter().map(id));
+            given_back.extend(concern.held);
+            given_back.extend(renewal.unreported.into_iter().map(|lease| lease.fence));
+            return self.release(run, &given_back).await;
+        }
+        orders.lost.extend(renewal.lost.iter().map(id));
+        // What the worker did not report as held has ended, or its grant was lost on the way.
+        let (mut finished, mut granted) = (Vec::new(), Vec::new());
+        for lease in renewal.unreported {
+            if concern.finished.contains(&lease.fence) {
+                finished.push(lease);
+            } else if concern.released.contains(&lease.fence)
+                || report.draining
+                || orders.drain
+                || renewal.state == RunState::Paused
+            {
+                given_back.push(lease.fence);
+            } else {
+                granted.push(lease);
+            }
+        }
+        let gaps = self.finish_complete(run, finished).await?;
+        for fence in &gaps {
+            tracing::warn!(run = %run.id(), unit = %fence.unit, worker = %report.worker, "reported as finished without all its records");
+        }
+        given_back.extend(gaps);
+        self.release(run, &given_back).await?;
+        self.hand_out(run, granted, orders).await
+    }
+
+    /// Renews what a worker holds on these models and says what it does not know of. In as many calls as the queue's
+    /// bounds ask for.
+    async fn renew(
+        &self,
+        run: &Arc<Run>,
+        worker: &WorkerId,
+        models: &BTreeSet<ModelLabel>,
+        held: &[Fence],
+    ) -> Result<Renewal> {
+        let mut whole =
+            Renewal { state: RunState::Active, lost: Vec::new(), unreported: Vec::new(), deadline_ms: 0 };
+        let models: Vec<ModelLabel> = models.iter().cloned().collect();
+        let known: HashSet<&Fence> = held.iter().collect();
+        for models in models.chunks(MAX_MODELS_PER_CALL) {
+            let of_models: Vec<Fence> =
+                held.iter().filter(|fence| models.contains(&fence.model)).cloned().collect();
+            let none: &[Fence] = &[];
+            let calls = of_models.chunks(MAX_FENCES_PER_CALL).chain(of_models.is_empty().then_some(none));
+            for held in calls {
+                let queue = &self.queue;
+                let call = |at| async move { queue.renew(&at, worker, models, held).await }.boxed();
+                let renewal = self.on_queue(run, call).await?;
+                whole.state = renewal.state;
+                whole.lost.extend(renewal.lost);
+                whole.unreported.extend(
+                    renewal.unreported.into_iter().filter(|lease: &Lease| !known.contains(&lease.fence)),
+                );
+            }
+        }
+        let mut seen = HashSet::new();
+        whole.unreported.retain(|lease| seen.insert(lease.fence.clone()));
+        Ok(whole)
+    }
+
+    /// Gives units back.
+    pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
+        for fences in fences.chunks(MAX_FENCES_PER_CALL) {
+            let queue = &self.queue;
+            self.on_queue(run, |at| async move { queue.release(&at, fences).await }.boxed()).await?;
+            self.backlog.touch();
+        }
+        Ok(())
+    }
+
+    /// Gives back whatever a worker that has ended still holds, so that nobody waits for its leases to expire.
+    pub(crate) async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        for run in self.runs.live() {
+            let models = run.models.iter().map(|spec| spec.label.clone()).collect();
+            let renewal = self.renew(&run, worker, &models, &[]).await?;
+            let left: Vec<Fence> = renewal.unreported.into_iter().map(|lease| lease.fence).collect();
+            self.release(&run, &left).await?;
+        }
+        self.note_queue(self.queue.deregister(worker).await)?;
+        tracing::info!(%worker, "deregistered");
+        Ok(())
+    }
+
+    /// Takes permits of a budget that all workers share.
+    pub(crate) async fn take_permits(&self, budget: &RateBudget, permits: u32) -> Result<Option<Duration>> {
+        if permits == 0 {
+            return Err(invalid("at least one permit must be asked for"));
+        }
+        // Six seconds' worth may be used at once: short bursts pass, and no minute sees much more than its share.
+        let burst = (budget.per_minute / 10).max(permits);
+        let rate = Rate { per_minute: budget.per_minute, burst };
+        let reply = self.note_queue(self.queue.take_rate(&budget.name, rate, permits).await)?;
+        Ok(match reply {
+            RateReply::Granted => None,
+            RateReply::Wait { ms } => Some(Duration::from_millis(ms)),
+        })
+    }
+}
+
+/// What the report says of each run, and the runs of which the worker may hold something without knowing it.
+fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
+    let mut concerns: BTreeMap<RunId, Concern> = BTreeMap::new();
+    for of_run in &snapshot.runs {
+        let models = &of_run.run.models;
+        let matched = report.offers.iter().flat_map(|offer| models_of(offer, models, 0));
+        let matched: BTreeSet<ModelLabel> = matched.map(|model| models[model].label.clone()).collect();
+        if !matched.is_empty() {
+            concerns.entry(of_run.run.id().clone()).or_default().models = matched;
+        }
+    }
+    let mut note = |lease: &LeaseId, put: fn(&mut Concern, Fence)| {
+        let concern = concerns.entry(lease.run.clone()).or_default();
+        concern.models.insert(lease.model.clone());
+        put(concern, fence(lease));
+    };
+    report.held.iter().for_each(|lease| note(lease, |concern, fence| concern.held.push(fence)));
+    report.finished.iter().for_each(|lease| {
+        note(lease, |concern, fence| {
+            concern.finished.insert(fence);
+        });
+    });
+    report.released.iter().for_each(|lease| {
+        note(lease, |concern, fence| {
+            concern.released.insert(fence);
+        });
+    });
+    concerns
+}
+
+fn fence(lease: &LeaseId) -> Fence {
+    let LeaseId { generation, model, unit, attempt, .. } = lease;
+    Fence { generation: *generation, model: model.clone(), unit: UnitId(*unit), attempt: *attempt }
+}
+
+pub(crate) fn lease_id(run: &RunId, fence: &Fence) -> LeaseId {
+    LeaseId {
+        run: run.clone(),
+        generation: fence.generation,
+        model: fence.model.clone(),
+        unit: fence.unit.0,
+        attempt: fence.attempt,
+    }
+}

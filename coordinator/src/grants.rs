@@ -1,0 +1,212 @@
+//! Units for workers: leased from the queue, less the dialogues that have a record.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::exchange::{Grant, Offer, Orders, Report};
+use domain::{DialogueKey, FailureCause, Iteration, WorkerId};
+use futures::FutureExt;
+use queue::limits::{MAX_COMMITS_PER_CALL, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_UNITS_PER_LEASE};
+use queue::{Committed, Fence, Lease, LeaseRequest};
+use tokio::time::Instant;
+
+use crate::backlog::RunBacklog;
+use crate::core::Core;
+use crate::errors::Result;
+use crate::exchange::lease_id;
+use crate::layout::Slot;
+use crate::matching::models_of;
+use crate::payload::Payload;
+use crate::run::Run;
+
+/// Longest time spent on finding units that still hold something to ask. After a queue was rebuilt, those that do not
+/// come first.
+const MAX_SEARCH: Duration = Duration::from_secs(2);
+
+/// What is known of a dialogue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    Nothing,
+    Scored,
+    /// With its cause, where this coordinator has seen the record.
+    Failed(Option<FailureCause>),
+}
+
+/// A unit with what is known of its dialogues.
+struct Examined {
+    lease: Lease,
+    /// Index of the task in the plan; `None` where the plan has no such unit.
+    task: Option<usize>,
+    retry: bool,
+    dialogues: Vec<(Iteration, Known)>,
+}
+
+impl Core {
+    /// Finds work for the room that a worker offers: older runs first.
+    pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
+        let snapshot = self.backlog().await?;
+        let begun = Instant::now();
+        let turn = turn_of(&report.worker);
+        let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
+        for of_run in &snapshot.runs {
+            for (offer, room) in report.offers.iter().zip(&mut rooms) {
+                while *room > 0 && begun.elapsed() < MAX_SEARCH {
+                    let Some(ask) = claim(of_run, offer, *room, &report.worker, turn) else { break };
+                    let (queue, ask) = (&self.queue, &ask);
+                    let call = |at| async move { queue.lease(&at, ask).await }.boxed();
+                    let leases = self.on_queue(&of_run.run, call).await?;
+                    if leases.is_empty() {
+                        break;
+                    }
+                    let before = orders.grants.len();
+                    self.hand_out(&of_run.run, leases, orders).await?;
+                    let granted: usize =
+                        orders.grants[before..].iter().map(|grant| grant.iterations.len()).sum();
+                    *room = room.saturating_sub(granted as u64);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Grants leased units; those with nothing left to ask end at once.
+    pub(crate) async fn hand_out(
+        &self,
+        run: &Arc<Run>,
+        leases: Vec<Lease>,
+        orders: &mut Orders,
+    ) -> Result<()> {
+        let mut done = Vec::new();
+        for unit in self.examine(run, leases).await? {
+            let iterations = unit.to_ask(self.config.max_strikes);
+            match unit.task {
+                Some(task) if !iterations.is_empty() => orders.grants.push(Grant {
+                    lease: lease_id(run.id(), &unit.lease.fence),
+                    task: run.plan.tasks[task].label.clone(),
+                    iterations,
+                    lease_for: self.config.lease_for,
+                }),
+                _ => done.push(unit.lease.fence),
+            }
+        }
+        self.finish(run, &done).await
+    }
+
+    /// Ends the units all of whose dialogues have a record; returns the others.
+    pub(crate) async fn finish_complete(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Fence>> {
+        let (mut complete, mut gaps) = (Vec::new(), Vec::new());
+        for unit in self.examine(run, leases).await? {
+            let all = unit.dialogues.iter().all(|(_, known)| *known != Known::Nothing);
+            if all { complete.push(unit.lease.fence) } else { gaps.push(unit.lease.fence) }
+        }
+        self.finish(run, &complete).await?;
+        Ok(gaps)
+    }
+
+    async fn finish(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
+        for fences in fences.chunks(MAX_FENCES_PER_CALL) {
+            let queue = &self.queue;
+            self.on_queue(run, |at| async move { queue.finish(&at, fences).await }.boxed()).await?;
+        }
+        Ok(())
+    }
+
+    /// What is known of the dialogues of these units: by the log, as far as it was read, else by the queue.
+    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Examined>> {
+        if leases.iter().any(|lease| lease.fence.attempt > self.config.max_strikes) {
+            // Perhaps it was set aside, which only the causes of its failures tell.
+            self.follow(run).await?;
+        }
+        let mut units = Vec::with_capacity(leases.len());
+        let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
+        for lease in leases {
+            let payload = Payload::read(&lease.payload)?;
+            let model = run.layout.model(&lease.fence.model);
+            let slot = |iteration| run.layout.slot(model?, payload.task, iteration);
+            let planned: Vec<(Iteration, Slot)> = payload
+                .iterations
+                .iter()
+                .filter_map(|iteration| Some((*iteration, slot(*iteration)?)))
+                .collect();
+            let dialogues: Vec<(Iteration, Known)> = run.table(|table| {
+                planned
+                    .iter()
+                    .map(|(iteration, slot)| match table.get(*slot).map(|entry| entry.outcome) {
+                        None => (*iteration, Known::Nothing),
+                        Some(Ok(_)) => (*iteration, Known::Scored),
+                        Some(Err(cause)) => (*iteration, Known::Failed(Some(cause))),
+                    })
+                    .collect()
+            });
+            for (at, (_, slot)) in planned.iter().enumerate() {
+                if self.is_shared() && dialogues[at].1 == Known::Nothing {
+                    unknown.push((units.len(), at, run.layout.key(*slot)));
+                }
+            }
+            let task = (!planned.is_empty()).then_some(payload.task);
+            units.push(Examined { lease, task, retry: payload.retry, dialogues });
+        }
+        for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
+            let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
+            let (queue, keys) = (&self.queue, &keys);
+            let call = |at| async move { queue.committed(&at, keys).await }.boxed();
+            let committed = self.on_queue(run, call).await?;
+            for ((unit, at, _), committed) in chunk.iter().zip(committed) {
+                units[*unit].dialogues[*at].1 = match committed {
+                    None => Known::Nothing,
+                    Some(Committed { scored: true, .. }) => Known::Scored,
+                    Some(Committed { scored: false, .. }) => Known::Failed(None),
+                };
+            }
+        }
+        Ok(units)
+    }
+}
+
+impl Examined {
+    /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by
+    /// `retry`, or by giving a unit that was set aside another chance, which only then is leased more often than it may
+    /// be struck.
+    fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {
+        let requeued = self.lease.fence.attempt > max_strikes;
+        let open = |known: &Known| match known {
+            Known::Nothing => true,
+            Known::Scored => false,
+            Known::Failed(cause) => self.retry || (requeued && *cause == Some(FailureCause::Poisoned)),
+        };
+        self.dialogues.iter().filter(|(_, known)| open(known)).map(|(iteration, _)| *iteration).collect()
+    }
+}
+
+/// What to ask the queue for: as many units as fill the room, of what nobody else has gone for. `None`: nothing.
+fn claim(
+    of_run: &RunBacklog,
+    offer: &Offer,
+    room: u64,
+    worker: &WorkerId,
+    turn: usize,
+) -> Option<LeaseRequest> {
+    let (mut models, mut units, mut left) = (Vec::new(), 0, room);
+    for model in models_of(offer, &of_run.run.models, turn) {
+        let backlog = &of_run.models[model];
+        let wanted = left.div_ceil(backlog.dialogues_per_unit()).min(u64::from(MAX_UNITS_PER_LEASE) - units);
+        let claimed = backlog.claim(wanted);
+        if claimed > 0 {
+            models.push(of_run.run.models[model].label.clone());
+            units += claimed;
+            left = left.saturating_sub(claimed * backlog.dialogues_per_unit());
+        }
+        if left == 0 || models.len() == MAX_MODELS_PER_CALL {
+            break;
+        }
+    }
+    (units > 0).then(|| LeaseRequest { worker: worker.clone(), models, max_units: units as u32 })
+}
+
+/// A number that differs from worker to worker.
+fn turn_of(worker: &WorkerId) -> usize {
+    let mut hasher = DefaultHasher::new();
+    worker.as_str().hash(&mut hasher);
+    hasher.finish() as usize
+}

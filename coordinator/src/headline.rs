@@ -1,0 +1,39 @@
+//! The score that stands for a dialogue in tables.
+
+use domain::{FailureCause, Scores};
+use results::log::OutcomeHead;
+use tasks::TaskClass;
+
+/// The headline score of a task of this class; `None` where the scores have none.
+pub fn headline(scores: &Scores, class: TaskClass) -> Option<f64> {
+    let (first, rest) = class.headline().split_first()?;
+    rest.iter().try_fold(scores.get(*first)?, |value, key| value.get(key))?.as_f64()
+}
+
+/// What tables keep of an outcome: the headline score, 0 where the scores have none, or why there is none.
+pub(crate) fn outcome(head: &OutcomeHead, class: TaskClass) -> Result<f64, FailureCause> {
+    match head {
+        OutcomeHead::Scored(scores) => Ok(headline(scores, class).unwrap_or(0.0)),
+        OutcomeHead::Failed(cause) => Err(*cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_headline_is_found_where_the_class_has_it() {
+        let scored =
+            |scores: serde_json::Value| OutcomeHead::Scored(scores.as_object().cloned().unwrap_or_default());
+        let flat = scored(json!({"f1": 0.25}));
+        assert_eq!(outcome(&flat, TaskClass::RdfFriendCount), Ok(0.25));
+        let nested = scored(json!({"max": {"combined": 0.75}}));
+        assert_eq!(outcome(&nested, TaskClass::RdfSyntaxFix), Ok(0.75));
+        assert_eq!(outcome(&nested, TaskClass::RdfFriendCount), Ok(0.0));
+        let failed = OutcomeHead::Failed(FailureCause::Timeout);
+        assert_eq!(outcome(&failed, TaskClass::RdfFriendCount), Err(FailureCause::Timeout));
+    }
+}

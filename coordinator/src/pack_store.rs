@@ -1,0 +1,127 @@
+//! Packs by their hash: the built-in one, those of the sink, and files in runs of one process.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use packs::{Identity, Pack, seal};
+use results::RunManifest;
+
+use crate::configuration::Benchmark;
+use crate::core::Core;
+use crate::errors::{Result, internal, invalid, not_found};
+
+/// The name that means the built-in pack.
+pub const CORE_PACK: &str = "core";
+
+/// Opened packs that are kept.
+const MAX_OPEN: usize = 4;
+
+/// Packs that were opened lately.
+#[derive(Default)]
+pub(crate) struct PackStore {
+    open: Mutex<Vec<Arc<Pack>>>,
+    /// The built-in pack as a sealed file, made when the first worker of another version asks for it.
+    builtin: tokio::sync::OnceCell<Arc<[u8]>>,
+}
+
+impl PackStore {
+    fn get(&self, hash: &str) -> Option<Arc<Pack>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.iter().find(|pack| pack.hash().as_str() == hash).cloned()
+    }
+
+    fn keep(&self, pack: &Arc<Pack>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() == MAX_OPEN {
+            open.remove(0);
+        }
+        open.push(Arc::clone(pack));
+    }
+}
+
+impl Core {
+    /// The pack that a submission means, with its bytes where it came with it.
+    pub(crate) async fn submitted_pack(
+        &self,
+        benchmark: &Benchmark,
+        sealed: Option<Arc<[u8]>>,
+    ) -> Result<Arc<Pack>> {
+        let name = benchmark.pack.clone();
+        let sealed = match sealed {
+            Some(sealed) => sealed,
+            None if name == CORE_PACK => return builtin().await,
+            None if self.is_shared() => {
+                return Err(invalid(format!(
+                    "pack `{name}` is a file that the coordinator does not have; send it with the submission"
+                )));
+            }
+            None => read_file(&name).await?,
+        };
+        let pack = open(name, Arc::clone(&sealed)).await?;
+        self.storage.put_pack(pack.hash().as_str(), sealed).await?;
+        self.packs.keep(&pack);
+        Ok(pack)
+    }
+
+    /// The pack of a run that exists.
+    pub(crate) async fn pack_of(&self, manifest: &RunManifest) -> Result<Arc<Pack>> {
+        let run = &manifest.run;
+        let hash = manifest.packs.first().map(|pack| pack.hash.clone()).unwrap_or_default();
+        let built_in = builtin().await?;
+        if built_in.hash().as_str() == hash {
+            return Ok(built_in);
+        }
+        if let Some(pack) = self.packs.get(&hash) {
+            return Ok(pack);
+        }
+        let name = manifest.configuration.get("pack").and_then(|pack| pack.as_str()).unwrap_or_default();
+        let sealed = match self.storage.pack(&hash).await? {
+            Some(sealed) => sealed,
+            // Runs of earlier versions know their pack as a file only; the plan's hash tells if it is another one.
+            None if !self.is_shared() && name != CORE_PACK => read_file(name).await?,
+            None if name == CORE_PACK => return Ok(built_in),
+            None => return Err(not_found(format!("the pack {hash} of run {run} is not in the sink"))),
+        };
+        let pack = open(name.to_owned(), sealed).await?;
+        self.packs.keep(&pack);
+        Ok(pack)
+    }
+
+    /// A pack as a sealed file.
+    pub(crate) async fn sealed_pack(&self, hash: &str) -> Result<Arc<[u8]>> {
+        let built_in = builtin().await?;
+        if built_in.hash().as_str() == hash {
+            let sealed = self.packs.builtin.get_or_try_init(|| seal_again(built_in)).await?;
+            return Ok(Arc::clone(sealed));
+        }
+        let sealed = self.storage.pack(hash).await?;
+        sealed.ok_or_else(|| not_found(format!("there is no pack {hash}")))
+    }
+}
+
+async fn builtin() -> Result<Arc<Pack>> {
+    tokio::task::spawn_blocking(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
+}
+
+/// The program holds its pack opened; sealed again it has other bytes and the same hash.
+async fn seal_again(pack: Arc<Pack>) -> Result<Arc<[u8]>> {
+    let seal = move || -> Result<Arc<[u8]>> {
+        let identity = Identity::published().map_err(internal)?;
+        seal(pack.parts(), &identity).map(Into::into).map_err(internal)
+    };
+    tokio::task::spawn_blocking(seal).await.map_err(internal)?
+}
+
+async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
+    let open = move || -> Result<Arc<Pack>> {
+        let identity = Identity::published().map_err(internal)?;
+        let pack = Pack::open_bytes(&name, &sealed, &identity);
+        pack.map(Arc::new).map_err(|error| invalid(error.to_string()))
+    };
+    tokio::task::spawn_blocking(open).await.map_err(internal)?
+}
+
+async fn read_file(name: &str) -> Result<Arc<[u8]>> {
+    let bytes = tokio::fs::read(Path::new(name)).await;
+    bytes.map(Into::into).map_err(|error| invalid(format!("pack `{name}`: {error}")))
+}

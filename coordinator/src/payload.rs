@@ -1,0 +1,48 @@
+//! What the queue carries of a unit: indexes into the plan, never texts.
+
+use domain::Iteration;
+use queue::NewUnit;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::{Result, internal};
+use crate::plan::{Plan, Unit};
+
+/// The payload of a unit, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Payload {
+    /// Index of the task in the plan.
+    pub task: usize,
+    /// The repetitions.
+    pub iterations: Vec<Iteration>,
+    /// Whether dialogues that failed are to be asked again.
+    #[serde(default)]
+    pub retry: bool,
+}
+
+impl Payload {
+    /// Reads what the queue brought.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
+        serde_json::from_slice(bytes).map_err(|error| internal(format!("a unit's payload: {error}")))
+    }
+}
+
+/// A unit of a plan as the queue takes it.
+pub(crate) fn new_unit(plan: &Plan, unit: Unit, retry: bool) -> Result<NewUnit> {
+    let dialogues = unit.iterations.len() as u32;
+    let payload = Payload { task: unit.task, iterations: unit.iterations, retry };
+    let payload = serde_json::to_vec(&payload).map_err(internal)?;
+    Ok(NewUnit { model: plan.models[unit.model].label.clone(), dialogues, payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_reads_back_and_need_not_say_retry() {
+        let payload = Payload { task: 3, iterations: vec![0, 5], retry: true };
+        assert_eq!(Payload::read(&serde_json::to_vec(&payload).unwrap()).unwrap(), payload);
+        assert!(!Payload::read(br#"{"task":3,"iterations":[1]}"#).unwrap().retry);
+        assert!(Payload::read(b"{}").is_err());
+    }
+}

@@ -1,0 +1,35 @@
+//! What a plan needs to know of a pack.
+
+use packs::Pack;
+use serde_json::{Map, Value};
+use tasks::{TaskClass, TaskData};
+
+use super::TaskOutline;
+
+/// The tasks of a pack in its order, as a plan sees them.
+pub fn outlines(pack: &Pack) -> Vec<TaskOutline> {
+    let outline = |task: &TaskData| TaskOutline {
+        label: task.label.clone(),
+        class: task.class.clone(),
+        parameters: task.parameters.clone(),
+        cases: task.cases.len(),
+        weight: weight(task),
+        standard: pack.is_default(&task.label),
+    };
+    pack.tasks().iter().map(outline).collect()
+}
+
+/// Expected work of a dialogue in characters: the texts of a case, twice for tasks that repeat a whole document and may
+/// ask again. Good enough for an order.
+fn weight(task: &TaskData) -> u64 {
+    let texts =
+        |map: &Map<String, Value>| -> usize { map.values().filter_map(Value::as_str).map(str::len).sum() };
+    let case = task.cases.first().map_or(0, |case| {
+        texts(&case.data) + texts(&case.prompt) + case.first_prompts.first().map_or(0, String::len)
+    });
+    let rounds = match TaskClass::resolve(&task.class, &task.version) {
+        Ok(TaskClass::RdfSyntaxFix | TaskClass::Text2Sparql(_) | TaskClass::SparqlSyntaxFixing) => 2,
+        _ => 1,
+    };
+    (case * rounds) as u64
+}

@@ -1,0 +1,103 @@
+//! Units that were set aside, in the record log: their dialogues end as failures, so that the run can end.
+
+use std::sync::Arc;
+
+use domain::exchange::{Delivery, Receipt};
+use domain::{
+    Attempt, FailureCause, ModelProvenance, Outcome, Provenance, Record, RecordId, TaskProvenance, WorkerId,
+    seed,
+};
+use jiff::Timestamp;
+use queue::DeadLetter;
+
+use crate::config::MAX_DELIVERIES_PER_CALL;
+use crate::core::Core;
+use crate::errors::{Result, internal};
+use crate::layout::Slot;
+use crate::payload::Payload;
+use crate::run::Run;
+
+/// Who writes the records of dialogues that no worker survived.
+pub(crate) const COORDINATOR: &str = "coordinator";
+
+impl Core {
+    /// Writes failed records for the dialogues of units set aside that have none. A later record with scores wins over
+    /// them, and so does an earlier failure.
+    pub(crate) async fn record_dead(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
+        let mut deliveries = Vec::new();
+        for letter in self.all_dead(run).await? {
+            let payload = Payload::read(&letter.payload)?;
+            let Some(model) = run.layout.model(&letter.model) else { continue };
+            let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
+            let open: Vec<Slot> =
+                run.table(|table| slots.filter(|slot| table.get(*slot).is_none()).collect());
+            for slot in open {
+                let record = poisoned(run, slot, &letter);
+                deliveries.push(Delivery::of(run.id().clone(), &record).map_err(internal)?);
+            }
+        }
+        while !deliveries.is_empty() {
+            let rest = deliveries.split_off(deliveries.len().min(MAX_DELIVERIES_PER_CALL));
+            for receipt in self.deliver_records(std::mem::replace(&mut deliveries, rest)).await? {
+                if let Receipt::Refused { reason } = receipt {
+                    return Err(internal(format!("a record of a unit set aside was refused: {reason}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn poisoned(run: &Run, slot: Slot, letter: &DeadLetter) -> Record {
+    let key = run.layout.key(slot);
+    let (model, task, iteration) = run.layout.place(slot);
+    let (spec, kind, now) = (&run.models[model], &run.tasks[task], Timestamp::now());
+    let deaths: Vec<String> =
+        letter.strikes.iter().map(|strike| format!("{} ({})", strike.worker, strike.cause)).collect();
+    let pack = run.manifest.packs.first();
+    let case = kind.cases.get(iteration as usize % kind.cases.len().max(1));
+    Record {
+        attempt: Attempt {
+            id: RecordId::random(),
+            generation: run.at().map_or(0, |at| at.generation),
+            number: letter.strikes.last().map_or(1, |strike| strike.attempt),
+            worker: WorkerId::new(COORDINATOR),
+        },
+        started_at: now,
+        ended_at: now,
+        rounds: Vec::new(),
+        outcome: Outcome::Failed {
+            cause: FailureCause::Poisoned,
+            message: format!(
+                "unit {} was set aside after its workers died: {}",
+                letter.unit,
+                deaths.join(", ")
+            ),
+        },
+        failed_calls: Vec::new(),
+        provenance: Provenance {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            task: TaskProvenance {
+                class: kind.name.clone(),
+                version: kind.version.clone(),
+                case: case.cloned().unwrap_or_default(),
+                pack: pack.map(|pack| pack.name.clone()).unwrap_or_default(),
+                pack_hash: pack.map(|pack| pack.hash.clone()).unwrap_or_default(),
+                scorer: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            model: ModelProvenance {
+                connector: serde_json::to_value(spec.connector)
+                    .ok()
+                    .and_then(|name| name.as_str().map(str::to_owned))
+                    .unwrap_or_default(),
+                requested: spec.requested().to_owned(),
+                reported: None,
+                system_fingerprint: None,
+                endpoint: None,
+            },
+            sampling: spec.sampling.clone(),
+            seed: seed::dialogue_seed(run.manifest.seed, &key),
+        },
+        key,
+    }
+}

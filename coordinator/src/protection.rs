@@ -1,0 +1,69 @@
+//! The key of the record logs of protected runs.
+//!
+//! Published exercises are kept encrypted so that they do not end up in training sets. The key is wrapped for the
+//! identity that is published with kgfleet: every reader of a run opens it unasked, and a crawler does not.
+
+use packs::{Identity, IdentityError};
+use results::log::LogCipher;
+use results::run_key::RunKeyError;
+use results::{RunManifest, run_key};
+
+/// A record log that cannot be opened or protected.
+#[derive(Debug, thiserror::Error)]
+pub enum ProtectionError {
+    /// The identity that is built in cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The key in the manifest is damaged or wrapped for another identity.
+    #[error("run {run}: {source}")]
+    Key {
+        /// The run.
+        run: domain::RunId,
+        /// What is wrong.
+        source: RunKeyError,
+    },
+    /// The key cannot be wrapped.
+    #[error(transparent)]
+    Wrap(RunKeyError),
+    /// The texts would be written in the clear.
+    #[error(
+        "run {0} is protected and its manifest holds no key to encrypt its records with; remove it with \
+         `kgfleet rm {0}` and start it anew"
+    )]
+    NoKey(domain::RunId),
+}
+
+/// A fresh key for the record log of a new run, for its manifest. None where nothing is protected.
+///
+/// # Errors
+/// The key cannot be wrapped for the published identity.
+pub fn new_log_key(protected: bool) -> Result<Option<String>, ProtectionError> {
+    if !protected {
+        return Ok(None);
+    }
+    let identity = Identity::published()?.to_file_text();
+    run_key::wrap(&LogCipher::generate(), &identity).map(Some).map_err(ProtectionError::Wrap)
+}
+
+/// What reads the record log of a run. None where it is not encrypted.
+///
+/// # Errors
+/// The key in the manifest is damaged or wrapped for another identity.
+pub fn cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
+    let Some(wrapped) = &run.log_key else { return Ok(None) };
+    let identity = Identity::published()?.to_file_text();
+    let unwrapped = run_key::unwrap(wrapped, &identity);
+    unwrapped.map(Some).map_err(|source| ProtectionError::Key { run: run.run.clone(), source })
+}
+
+/// What the record log of a run is written with.
+///
+/// # Errors
+/// As for [`cipher`]; or the run is protected and has no key: its texts would be written in the clear.
+pub fn writing_cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
+    let cipher = cipher(run)?;
+    if run.protected && cipher.is_none() {
+        return Err(ProtectionError::NoKey(run.run.clone()));
+    }
+    Ok(cipher)
+}

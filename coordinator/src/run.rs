@@ -1,0 +1,298 @@
+//! A run as a coordinator knows it: what was planned, which never changes, and what has become of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::benchmark::ModelSpec;
+use domain::control::RunPhase;
+use domain::exchange::{RunMaterial, TaskUse};
+use domain::{DialogueKey, Iteration, RunId};
+use packs::Pack;
+use queue::{Commit, Committed, RunRef, RunSpec};
+use results::RunManifest;
+use results::log::{LogCipher, LogTail, RecordHead, WriterId};
+use results::run_dir::RunLock;
+use tasks::TaskClass;
+
+use crate::aggregate::{Aggregate, Entry};
+use crate::commit::Committer;
+use crate::config::CoordinatorConfig;
+use crate::configuration::Benchmark;
+use crate::errors::{Result, conflict, internal};
+use crate::headline;
+use crate::layout::{Layout, Slot};
+use crate::plan::{Plan, outlines};
+use crate::protection;
+use crate::rate::Rate;
+
+/// A run as a coordinator knows it.
+pub(crate) struct Run {
+    /// What was planned, as the sink keeps it.
+    pub manifest: RunManifest,
+    /// The models, in the order of the plan.
+    pub models: Vec<ModelSpec>,
+    /// The plan.
+    pub plan: Plan,
+    /// Where dialogues lie in tables.
+    pub layout: Layout,
+    /// Classes and versions of the tasks, in the order of the plan.
+    pub tasks: Vec<TaskKind>,
+    /// What workers need to know.
+    pub material: RunMaterial,
+    /// Units of the whole plan.
+    pub planned_units: u64,
+    /// What its record log is read and written with.
+    pub cipher: Option<LogCipher>,
+    /// Under which name this coordinator writes the log.
+    pub writer: WriterId,
+    state: Mutex<State>,
+    table: Mutex<Table>,
+    /// Whether the queue holds every unit of the plan that is needed.
+    filled: AtomicBool,
+    attended: AtomicBool,
+    /// Held while queue and coordinator are brought into step, so that one caller does it for all.
+    pub joining: tokio::sync::Mutex<()>,
+    /// Held while units are added: to the whole plan, or for another attempt.
+    pub filling: tokio::sync::Mutex<()>,
+    /// Held while the records of other writers are read.
+    pub tail: tokio::sync::Mutex<Option<LogTail>>,
+    /// The way to the log, opened with the first record.
+    pub log: tokio::sync::Mutex<Log>,
+}
+
+/// What a task is scored by.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskKind {
+    /// The class.
+    pub class: TaskClass,
+    /// Its name and version in records.
+    pub name: String,
+    /// Version of the class.
+    pub version: String,
+    /// Names of its cases: iteration `i` uses case `i` modulo their number.
+    pub cases: Vec<String>,
+}
+
+/// The way to a run's log, as far as it was opened.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub committer: Option<Committer>,
+    /// Whether it was open before: a writer of a fleet opens once.
+    pub reopened: bool,
+    /// The right to write, where there is one writer only.
+    pub lock: Option<RunLock>,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    /// The building of its queue, once known.
+    at: Option<RunRef>,
+    phase: RunPhase,
+}
+
+struct Table {
+    aggregate: Aggregate,
+    rate: Rate,
+}
+
+impl Run {
+    /// Puts a run together from its manifest and its pack. Reads the pack's tasks: not for async code.
+    pub(crate) fn of(manifest: RunManifest, pack: &Pack, writer: WriterId) -> Result<Self> {
+        let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
+            .map_err(|error| internal(format!("run {}: its configuration: {error}", manifest.run)))?;
+        let plan = Plan::new(&benchmark, &outlines(pack))
+            .map_err(|error| conflict(format!("run {}: {error}", manifest.run)))?;
+        if plan.hash(benchmark.seed, pack.hash().as_str()) != manifest.plan_hash {
+            return Err(conflict(format!(
+                "run {} was planned from pack {} and cannot go on with pack {}: the questions would differ",
+                manifest.run,
+                manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
+                pack.hash().short()
+            )));
+        }
+        let kind = |index: usize| {
+            let task = &pack.tasks()[index];
+            let class = TaskClass::resolve(&task.class, &task.version)
+                .map_err(|error| conflict(format!("run {}: {error}", manifest.run)))?;
+            let cases = task.cases.iter().map(|case| case.uid.clone()).collect();
+            Ok(TaskKind { class, name: task.class.clone(), version: task.version.clone(), cases })
+        };
+        let tasks = plan.tasks.iter().map(|task| kind(task.index)).collect::<Result<Vec<_>>>()?;
+        let uses = plan.tasks.iter().map(|task| TaskUse {
+            label: task.label.clone(),
+            pack_label: pack.tasks()[task.index].label.clone(),
+        });
+        let material = RunMaterial {
+            run: manifest.run.clone(),
+            seed: benchmark.seed,
+            pack_hash: pack.hash().as_str().to_owned(),
+            tasks: uses.collect(),
+            models: benchmark.models.clone(),
+            protected: manifest.protected,
+        };
+        let cipher = protection::cipher(&manifest).map_err(internal)?;
+        let layout = Layout::of(&plan);
+        Ok(Self {
+            models: benchmark.models,
+            planned_units: plan.all_units().count() as u64,
+            state: Mutex::new(State { at: None, phase: RunPhase::Active }),
+            table: Mutex::new(Table { aggregate: Aggregate::new(layout.slots()), rate: Rate::default() }),
+            filled: AtomicBool::new(false),
+            attended: AtomicBool::new(false),
+            joining: tokio::sync::Mutex::default(),
+            filling: tokio::sync::Mutex::default(),
+            tail: tokio::sync::Mutex::default(),
+            log: tokio::sync::Mutex::default(),
+            manifest,
+            plan,
+            layout,
+            tasks,
+            material,
+            cipher,
+            writer,
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn id(&self) -> &RunId {
+        &self.manifest.run
+    }
+
+    /// The building of its queue, where it is known.
+    pub(crate) fn at(&self) -> Option<RunRef> {
+        self.state().at.clone()
+    }
+
+    /// Takes note of the building of its queue. What was filled before was another one.
+    pub(crate) fn set_at(&self, at: RunRef) {
+        let mut state = self.state();
+        if state.at.as_ref() != Some(&at) {
+            self.filled.store(false, Ordering::Release);
+            state.at = Some(at);
+        }
+    }
+
+    /// Where it stands.
+    pub(crate) fn phase(&self) -> RunPhase {
+        self.state().phase
+    }
+
+    /// Takes note of where it stands.
+    pub(crate) fn set_phase(&self, phase: RunPhase) {
+        self.state().phase = phase;
+    }
+
+    /// Whether the queue holds every unit of the plan that is needed.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::Acquire)
+    }
+
+    /// Takes note that it does.
+    pub(crate) fn set_filled(&self) {
+        self.filled.store(true, Ordering::Release);
+    }
+
+    /// Forgets the building of its queue: it was removed.
+    pub(crate) fn clear_at(&self) {
+        self.state().at = None;
+        self.set_filled_no_more();
+    }
+
+    /// Whether this coordinator looks after it. Others are only looked at.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.attended.load(Ordering::Acquire)
+    }
+
+    /// Looks after it from now on.
+    pub(crate) fn attend(&self) {
+        self.attended.store(true, Ordering::Release);
+    }
+
+    /// Takes note that it may not: its queue was lost meanwhile.
+    pub(crate) fn set_filled_no_more(&self) {
+        self.filled.store(false, Ordering::Release);
+    }
+
+    /// Reads the table of its dialogues.
+    pub(crate) fn table<T>(&self, read: impl FnOnce(&Aggregate) -> T) -> T {
+        read(&self.lock_table().aggregate)
+    }
+
+    /// Records per second over the last minute.
+    pub(crate) fn rate(&self, now: Duration) -> f64 {
+        self.lock_table().rate.per_second(now)
+    }
+
+    /// What tables keep of a record; `None` where its dialogue is not planned.
+    pub(crate) fn entry(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, Entry)> {
+        let slot = self.layout.slot_of(&head.key)?;
+        let (_, task, _) = self.layout.place(slot);
+        let outcome = headline::outcome(&head.outcome, self.tasks[task].class);
+        Some((slot, Entry { ticket, outcome }))
+    }
+
+    /// Takes a durable record into account and says whether it counts.
+    pub(crate) fn fold(&self, slot: Slot, entry: Entry, generation: u64, now: Duration) -> bool {
+        let mut table = self.lock_table();
+        table.aggregate.note(entry.ticket, generation);
+        let counts = table.aggregate.fold(slot, entry);
+        table.rate.add(now, u64::from(counts));
+        counts
+    }
+
+    /// Takes records into account that were in the log before; they say nothing about the rate.
+    pub(crate) fn fold_old(&self, records: impl IntoIterator<Item = (Option<(Slot, Entry)>, u64, u64)>) {
+        let mut table = self.lock_table();
+        for (entry, ticket, generation) in records {
+            table.aggregate.note(ticket, generation);
+            if let Some((slot, entry)) = entry {
+                table.aggregate.fold(slot, entry);
+            }
+        }
+    }
+
+    /// What the queue needs to know to build the run.
+    pub(crate) fn spec(&self, config: &CoordinatorConfig) -> RunSpec {
+        let (ticket_floor, generation_floor) =
+            self.table(|table| (table.highest_ticket(), table.highest_generation()));
+        RunSpec {
+            run: self.id().clone(),
+            plan_hash: self.manifest.plan_hash.clone(),
+            lease_for: config.lease_for,
+            max_strikes: config.max_strikes,
+            generation_floor,
+            ticket_floor,
+        }
+    }
+
+    /// The records that count among dialogues from `first` on, at most `limit` dialogues further, and where to go on;
+    /// `None` at the end.
+    pub(crate) fn winners(&self, first: Slot, limit: usize) -> (Vec<Commit>, Option<Slot>) {
+        let end = (first + limit).min(self.layout.slots());
+        let found: Vec<(Slot, Entry)> =
+            self.table(|table| (first..end).filter_map(|slot| Some((slot, table.get(slot)?))).collect());
+        let commits = found.into_iter().map(|(slot, entry)| self.commit(slot, entry)).collect();
+        (commits, (end < self.layout.slots()).then_some(end))
+    }
+
+    /// A record as the queue takes it.
+    pub(crate) fn commit(&self, slot: Slot, entry: Entry) -> Commit {
+        let record = Committed { scored: entry.outcome.is_ok(), ticket: entry.ticket };
+        Commit { key: self.layout.key(slot), record }
+    }
+
+    /// The key of a dialogue of a unit.
+    pub(crate) fn key(&self, model: usize, task: usize, iteration: Iteration) -> Option<DialogueKey> {
+        self.layout.slot(model, task, iteration).map(|slot| self.layout.key(slot))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Plain values are whole at any moment, also where a panic passed through.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

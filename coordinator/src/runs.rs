@@ -1,0 +1,106 @@
+//! The runs that a coordinator knows.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::RunId;
+use domain::control::RunPhase;
+use tokio::sync::OnceCell;
+
+use crate::core::Core;
+use crate::errors::{Result, internal, not_found};
+use crate::run::Run;
+
+/// Runs that are over and stay loaded, because somebody may look at them again.
+const MAX_LOADED_OVER: usize = 8;
+
+/// The runs that are loaded. Whatever is here can be loaded again.
+#[derive(Default)]
+pub(crate) struct Runs {
+    cells: Mutex<BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>>,
+}
+
+impl Runs {
+    fn cells(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cell(&self, run: &RunId) -> Arc<OnceCell<Arc<Run>>> {
+        Arc::clone(self.cells().entry(run.clone()).or_default())
+    }
+
+    /// Forgets a run that could not be loaded.
+    fn drop_empty(&self, run: &RunId) {
+        let mut cells = self.cells();
+        if cells.get(run).is_some_and(|cell| cell.get().is_none()) {
+            cells.remove(run);
+        }
+    }
+
+    /// Those that are loaded, in the order of their names, which is that of time.
+    pub(crate) fn loaded(&self) -> Vec<Arc<Run>> {
+        self.cells().values().filter_map(|cell| cell.get().cloned()).collect()
+    }
+
+    /// A run, if it is loaded.
+    pub(crate) fn get(&self, run: &RunId) -> Option<Arc<Run>> {
+        self.cells().get(run).and_then(|cell| cell.get().cloned())
+    }
+
+    /// Those that this coordinator looks after and that are not over, older ones first.
+    pub(crate) fn live(&self) -> Vec<Arc<Run>> {
+        let mut live = self.loaded();
+        live.retain(|run| run.is_attended() && !run.phase().is_over());
+        live
+    }
+
+    /// Forgets the oldest runs that are over and that nobody uses now.
+    pub(crate) fn evict(&self) {
+        let mut cells = self.cells();
+        let over: Vec<RunId> = cells
+            .iter()
+            .filter(|(_, cell)| {
+                cell.get().is_some_and(|run| run.phase().is_over() && Arc::strong_count(run) == 1)
+            })
+            .map(|(run, _)| run.clone())
+            .collect();
+        for run in over.iter().take(over.len().saturating_sub(MAX_LOADED_OVER)) {
+            cells.remove(run);
+        }
+    }
+}
+
+impl Core {
+    /// A run, loaded from the sink by the first who asks.
+    pub(crate) async fn known(&self, id: &RunId) -> Result<Arc<Run>> {
+        let cell = self.runs.cell(id);
+        let loaded = cell.get_or_try_init(|| self.load(id)).await.cloned();
+        if loaded.is_err() {
+            self.runs.drop_empty(id);
+        }
+        loaded
+    }
+
+    async fn load(&self, id: &RunId) -> Result<Arc<Run>> {
+        let manifest = self.storage.manifest(id).await?;
+        let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {id}")))?;
+        let pack = self.pack_of(&manifest).await?;
+        let writer = self.storage.new_writer();
+        let build = move || Run::of(manifest, &pack, writer).map(Arc::new);
+        let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
+        self.follow(&run).await?;
+        let state = self.storage.state(id).await?;
+        let complete = run.table(|table| table.is_complete());
+        match state {
+            Some(state) => {
+                run.set_phase(state.phase);
+                if state.fleet && self.is_shared() {
+                    run.attend();
+                }
+            }
+            // Of a version that kept no state.
+            None => run.set_phase(if complete { RunPhase::Finished } else { RunPhase::Active }),
+        }
+        Ok(run)
+    }
+}

@@ -1,0 +1,173 @@
+//! The sink as a coordinator uses it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::control::RunPhase;
+use domain::{ErrorCode, FailureCause, RunId, ServiceError};
+use queue::RunState;
+use results::log::{CommitQueue, LogTail, WriterId};
+use results::run_dir::{FoundRun, RunLock};
+use results::{RunManifest, Sink};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Scope;
+use crate::errors::{Result, conflict};
+use crate::protection;
+use crate::run::Run;
+
+/// Where a run stands, as the sink keeps it: written before the queue is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunStateFile {
+    /// Never [`RunPhase::Preparing`].
+    pub phase: RunPhase,
+    /// Whether it goes on until no unit is left, because dialogues that have a record are asked again.
+    #[serde(default)]
+    pub rework: bool,
+    /// Whether it was given to a fleet; the runs of one process are nobody else's.
+    #[serde(default)]
+    pub fleet: bool,
+    /// Dialogues scored when it was over, for lists.
+    #[serde(default)]
+    pub scored: u64,
+    /// Failed ones then, by cause.
+    #[serde(default)]
+    pub failures: Vec<(FailureCause, u64)>,
+}
+
+impl Default for RunStateFile {
+    fn default() -> Self {
+        Self { phase: RunPhase::Active, rework: false, fleet: false, scored: 0, failures: Vec::new() }
+    }
+}
+
+impl RunStateFile {
+    /// The same for the queue.
+    pub(crate) fn queue_state(&self) -> RunState {
+        match self.phase {
+            RunPhase::Preparing | RunPhase::Active => RunState::Active,
+            RunPhase::Paused => RunState::Paused,
+            RunPhase::Cancelled => RunState::Cancelled,
+            RunPhase::Finished => RunState::Finished,
+        }
+    }
+}
+
+/// The sink.
+pub(crate) struct Storage {
+    sink: Sink,
+    scope: Scope,
+}
+
+/// Free space below which a sink is warned of: records of a large run take some gigabytes.
+const LITTLE_SPACE_BYTES: u64 = 4 << 30;
+
+impl Storage {
+    pub(crate) fn new(sink: Sink, scope: Scope) -> Self {
+        Self { sink, scope }
+    }
+
+    /// A name for the segments that this coordinator writes of one run. In a fleet it is another one each time, because
+    /// nobody appends to the segments of a writer that may be dead.
+    pub(crate) fn new_writer(&self) -> WriterId {
+        match self.scope {
+            Scope::Local => WriterId::LOCK_HOLDER,
+            Scope::Fleet => WriterId::random(),
+        }
+    }
+
+    /// The manifests of all runs, by name. What is no manifest is told of and left out.
+    pub(crate) async fn manifests(&self) -> Result<Vec<RunManifest>> {
+        let readable = |found: FoundRun| match found.manifest {
+            Ok(manifest) => Some(manifest),
+            Err(error) => {
+                tracing::warn!(%error, "a run is left out");
+                None
+            }
+        };
+        Ok(self.sink.runs().await?.into_iter().filter_map(readable).collect())
+    }
+
+    /// The manifest of a run, `None` where there is none.
+    pub(crate) async fn manifest(&self, run: &RunId) -> Result<Option<RunManifest>> {
+        match self.sink.manifest(run).await.map_err(ServiceError::from) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(error) if error.code == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn create(&self, manifest: &RunManifest) -> Result<()> {
+        Ok(self.sink.create_run(manifest).await.map(|_| ())?)
+    }
+
+    pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
+        Ok(self.sink.read_state(run).await?)
+    }
+
+    pub(crate) async fn set_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
+        Ok(self.sink.write_state(run, state).await?)
+    }
+
+    pub(crate) async fn pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
+        match self.sink.pack(hash).await.map_err(ServiceError::from) {
+            Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
+            // What is no hash names no pack.
+            Err(error) if error.code == ErrorCode::Invalid => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn put_pack(&self, hash: &str, sealed: Arc<[u8]>) -> Result<()> {
+        Ok(self.sink.put_pack(hash, Bytes::from_owner(sealed)).await?)
+    }
+
+    /// Fetches what others have written into a run's log.
+    pub(crate) async fn refresh(&self, run: &RunId) -> Result<()> {
+        Ok(self.sink.refresh(run).await.map(|_| ())?)
+    }
+
+    pub(crate) fn log_folder(&self, run: &RunId) -> Result<PathBuf> {
+        Ok(self.sink.run_dir(run)?.log())
+    }
+
+    /// Follows a run's log: what others write, and, for the one process of a local run, what was there before.
+    pub(crate) fn tail(&self, run: &Run) -> Result<LogTail> {
+        let except = (self.scope == Scope::Fleet).then_some(run.writer);
+        Ok(self.sink.tail(run.id(), run.cipher.as_ref(), except)?)
+    }
+
+    /// The right to write a run of one process, for as long as it is held; in a fleet everybody may write.
+    ///
+    /// # Errors
+    /// Another process writes the run.
+    pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
+        match self.scope {
+            Scope::Fleet => Ok(None),
+            Scope::Local => {
+                let lock = self.sink.run_dir(run)?.lock();
+                lock.map(Some).map_err(|error| conflict(error.to_string()))
+            }
+        }
+    }
+
+    pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<CommitQueue> {
+        let cipher =
+            protection::writing_cipher(&run.manifest).map_err(|error| conflict(error.to_string()))?;
+        let log = self.sink.open_log(run.id(), writer, cipher, self.sink.commit_policy()).await?;
+        Ok(log.queue)
+    }
+
+    /// What is wrong with the sink, or will be soon.
+    pub(crate) async fn check(&self) -> Option<String> {
+        match self.sink.check().await {
+            Ok(report) if report.free_bytes < LITTLE_SPACE_BYTES => {
+                let mib = report.free_bytes >> 20;
+                Some(format!("{}: {mib} MiB are free; a large run takes some GiB of records", report.place))
+            }
+            Ok(_) => None,
+            Err(error) => Some(format!("records cannot be stored: {error}")),
+        }
+    }
+}

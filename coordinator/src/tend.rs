@@ -1,0 +1,282 @@
+//! Looking after runs: what happens without anybody asking for it.
+//!
+//! Any coordinator does this for all runs, at the same time as others: each step is one that may be taken twice.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use domain::RunId;
+use domain::control::RunPhase;
+use futures::FutureExt;
+use queue::{ModelCounts, NewUnit, Reap, RunStatus};
+
+use crate::aggregate::Aggregate;
+use crate::core::Core;
+use crate::errors::Result;
+use crate::metrics;
+use crate::payload::new_unit;
+use crate::run::Run;
+use crate::storage::RunStateFile;
+
+/// Rounds between two looks at all runs of the sink, for those that the queue has lost.
+const ROUNDS_PER_DISCOVERY: u64 = 30;
+
+/// When leases may be taken over. After a start, and after the queue could not be reached, workers get the time of a
+/// lease to renew theirs first: that they could not was not their fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Grace {
+    length: Duration,
+    until: Duration,
+}
+
+impl Grace {
+    pub(crate) fn new(length: Duration, now: Duration) -> Self {
+        Self { length, until: now + length }
+    }
+
+    /// The queue could not be reached at `now`.
+    pub(crate) fn unreachable(&mut self, now: Duration) {
+        self.until = now + self.length;
+    }
+
+    /// Whether leases may be taken over.
+    pub(crate) fn is_over(&self, now: Duration) -> bool {
+        now >= self.until
+    }
+}
+
+/// What is to be done about a run, by the numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Due {
+    Nothing,
+    /// Every dialogue has a record, and nothing is to be done again.
+    Finish,
+    /// Dialogues have no record and no unit.
+    CloseGaps,
+}
+
+/// What is due. Counts are of before the records were last read, or a record that came between the two looks like a gap.
+pub(crate) fn due(table: &Aggregate, rework: bool, filled: bool, counts: &[ModelCounts]) -> Due {
+    let open: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
+    match (table.is_complete(), open) {
+        (true, 0) => Due::Finish,
+        (true, _) if !rework => Due::Finish,
+        (false, 0) if filled => Due::CloseGaps,
+        _ => Due::Nothing,
+    }
+}
+
+/// What is kept from round to round; a coordinator that forgets it only waits a little longer.
+pub(crate) struct Tending {
+    grace: Mutex<Grace>,
+    round: Mutex<u64>,
+}
+
+impl Tending {
+    pub(crate) fn new(core: &Core) -> Self {
+        Self { grace: Mutex::new(Grace::new(core.config.grace, core.now())), round: Mutex::new(0) }
+    }
+
+    /// Rounds until the coordinator is gone.
+    pub(crate) async fn rounds(self: Arc<Self>, core: Weak<Core>, every: Duration) {
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let Some(core) = core.upgrade() else { return };
+            if let Err(error) = self.round(&core).await {
+                tracing::warn!(%error, "runs cannot be looked after now");
+            }
+        }
+    }
+
+    /// One round over all runs. What is wrong with one of them does not keep others waiting.
+    pub(crate) async fn round(&self, core: &Arc<Core>) -> Result<()> {
+        let round = {
+            let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+            *round += 1;
+            *round - 1
+        };
+        let statuses = match core.note_queue(core.queue.runs().await) {
+            Ok(statuses) => statuses,
+            Err(error) => {
+                self.grace.lock().unwrap_or_else(PoisonError::into_inner).unreachable(core.now());
+                return Err(error);
+            }
+        };
+        let reaps = self.grace.lock().unwrap_or_else(PoisonError::into_inner).is_over(core.now());
+        let statuses: BTreeMap<RunId, RunStatus> =
+            statuses.into_iter().map(|status| (status.at.run.clone(), status)).collect();
+        if core.is_shared() {
+            core.discover(&statuses, round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
+        }
+        for run in core.runs.live() {
+            if let Err(error) = core.tend(&run, statuses.get(run.id()), reaps).await {
+                tracing::warn!(run = %run.id(), %error, "the run cannot be looked after now");
+            }
+        }
+        core.runs.evict();
+        metrics::gauges(core).await;
+        core.health.set_tended();
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Loads the runs of the fleet that others have submitted: those that the queue names, and from time to time those
+    /// that only the sink knows.
+    async fn discover(&self, statuses: &BTreeMap<RunId, RunStatus>, thorough: bool) -> Result<()> {
+        let is_over = |status: &RunStatus| {
+            matches!(status.state, queue::RunState::Cancelled | queue::RunState::Finished)
+        };
+        let mut names: Vec<RunId> =
+            statuses.values().filter(|status| !is_over(status)).map(|status| status.at.run.clone()).collect();
+        if thorough {
+            names.extend(self.storage.manifests().await?.into_iter().map(|manifest| manifest.run));
+        }
+        for name in names {
+            match self.runs.get(&name) {
+                Some(run) if run.is_attended() && !run.phase().is_over() => continue,
+                _ => {}
+            }
+            let state = match self.storage.state(&name).await {
+                Ok(Some(state)) if state.fleet && !state.phase.is_over() => state,
+                Ok(_) => continue,
+                Err(error) => {
+                    tracing::warn!(run = %name, %error, "the run's state cannot be read");
+                    continue;
+                }
+            };
+            match self.known(&name).await {
+                Ok(run) => {
+                    // One that was over when it was loaded goes on.
+                    run.attend();
+                    run.set_phase(state.phase);
+                    self.backlog.touch();
+                }
+                Err(error) => tracing::warn!(run = %name, %error, "the run cannot be loaded"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn tend(self: &Arc<Self>, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
+        // The queue was asked before the state is read: a command that comes between the two is not undone.
+        let Some(state) = self.storage.state(run.id()).await? else { return Ok(()) };
+        run.set_phase(state.phase);
+        let lost = |at: &queue::RunRef| status.is_none_or(|status| status.at != *at);
+        let at = match run.at() {
+            Some(at) if lost(&at) => self.join(run, Some(at.generation)).await?,
+            Some(at) => at,
+            None => self.join(run, None).await?,
+        };
+        if let Some(status) = status {
+            self.set_queue_state(&at, status.state, &state).await?;
+        }
+        if run.phase().is_over() {
+            self.backlog.touch();
+            // Who ended it knows records that were not read here yet.
+            return self.follow(run).await;
+        }
+        if !run.is_filled() {
+            self.fill(run).await?;
+        }
+        let queue = &self.queue;
+        if reaps {
+            loop {
+                let call = |at| async move { queue.reap(&at, &Reap::Expired).await }.boxed();
+                let reaped = self.on_queue(run, call).await?;
+                if !reaped.requeued.is_empty() || !reaped.dead.is_empty() {
+                    tracing::warn!(run = %run.id(), requeued = reaped.requeued.len(), dead = reaped.dead.len(), "leases expired");
+                    self.backlog.touch();
+                }
+                if !reaped.more {
+                    break;
+                }
+            }
+        }
+        let counts = self.on_queue(run, |at| async move { queue.counts(&at).await }.boxed()).await?;
+        self.follow(run).await?;
+        if counts.iter().any(|counts| counts.dead > 0) && !run.table(Aggregate::is_complete) {
+            self.record_dead(run).await?;
+        }
+        match run.table(|table| due(table, state.rework, run.is_filled(), &counts)) {
+            Due::Nothing => Ok(()),
+            Due::Finish => self.finish_run(run, state, &counts).await,
+            Due::CloseGaps => self.close_gaps(run).await,
+        }
+    }
+
+    async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
+        let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
+        self.change_state(run, state).await?;
+        tracing::info!(run = %run.id(), "finished");
+        let left: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
+        let dead: u64 = counts.iter().map(|counts| counts.dead).sum();
+        if left > 0 && dead == 0 {
+            // Units of a queue that was rebuilt, all of whose dialogues have a record: nobody will come for them. What
+            // is asked of the run later is queued anew.
+            self.note_queue(self.queue.forget_run(run.id()).await)?;
+            run.clear_at();
+        }
+        Ok(())
+    }
+
+    /// Queues dialogues again that have neither a record nor a unit. That should not be; a damaged log brings it about.
+    async fn close_gaps(&self, run: &Arc<Run>) -> Result<()> {
+        let missing: Vec<bool> =
+            run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_none()).collect());
+        let (missing, layout) = (&missing, &run.layout);
+        let is_left_out =
+            |model, task, iteration| layout.slot(model, task, iteration).is_none_or(|slot| !missing[slot]);
+        let units = run.plan.units_without(is_left_out).map(|unit| new_unit(&run.plan, unit, false));
+        let units = units.collect::<Result<Vec<NewUnit>>>()?;
+        let dialogues: u64 = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
+        tracing::warn!(run = %run.id(), dialogues, "dialogues have neither a record nor a unit; they are queued again");
+        self.append_units(run, units).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Entry;
+
+    #[test]
+    fn nobody_loses_a_lease_right_after_a_start_or_an_outage() {
+        let at = Duration::from_secs;
+        let mut grace = Grace::new(at(30), at(0));
+        assert!(!grace.is_over(at(29)) && grace.is_over(at(30)));
+        grace.unreachable(at(100));
+        assert!(!grace.is_over(at(129)) && grace.is_over(at(130)));
+    }
+
+    #[test]
+    fn a_run_ends_when_all_is_recorded_and_nothing_is_to_be_done_again() {
+        let counts = |pending, leased| {
+            [ModelCounts {
+                model: "m".into(),
+                added: 9,
+                pending,
+                leased,
+                dead: 1,
+                done: 0,
+                backlog_dialogues: 0,
+                scored: 0,
+                failed: 0,
+                parked: None,
+            }]
+        };
+        let open = Aggregate::new(1);
+        let mut full = open.clone();
+        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0) });
+        assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
+        assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
+        assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);
+        assert_eq!(due(&full, true, true, &counts(0, 0)), Due::Finish);
+        assert_eq!(due(&open, false, true, &counts(0, 1)), Due::Nothing);
+        assert_eq!(due(&open, false, false, &counts(0, 0)), Due::Nothing);
+        assert_eq!(due(&open, false, true, &counts(0, 0)), Due::CloseGaps);
+    }
+}

@@ -1,0 +1,265 @@
+//! One coordinator from submission to the last record.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use domain::control::{Control, RunCommand, RunPhase, Submission};
+use domain::exchange::{Parking, RateBudget, Receipt, Registration, Serves, WorkExchange};
+use domain::{Connector, ErrorCode, FailureCause, RunId};
+use futures::StreamExt;
+use serde_json::json;
+
+use super::worker::*;
+use crate::{CoordinatorConfig, Scope};
+
+#[tokio::test]
+async fn a_run_ends_with_exactly_one_record_for_every_dialogue() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let view = coordinator.submit(submission(12)).await.unwrap();
+    assert_eq!((view.phase, view.planned, view.scored), (RunPhase::Active, 48, 0));
+    let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
+    worker.work_off(&coordinator, &mut asked).await;
+    coordinator.tend().await.unwrap();
+    let view = coordinator.run(&view.run).await.unwrap();
+    assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 48, 0));
+    assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), asked.len(), "nothing was asked twice");
+    let winners = winners(&coordinator, &view.run).await;
+    assert_eq!(winners.len(), 48);
+    assert_eq!(view, recomputed(&coordinator, &view).await);
+    let units: u64 = view.models.iter().map(|model| model.units_pending + model.units_leased).sum();
+    assert_eq!(units, 0);
+    // The same configuration again is another run, now that this one is over.
+    assert_ne!(coordinator.submit(submission(12)).await.unwrap().run, view.run);
+}
+
+#[tokio::test]
+async fn an_unfinished_run_of_the_same_configuration_is_joined() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let first = coordinator.submit(submission(3)).await.unwrap();
+    assert_eq!(coordinator.submit(submission(3)).await.unwrap().run, first.run);
+    assert_ne!(coordinator.submit(submission(4)).await.unwrap().run, first.run);
+    assert_eq!(coordinator.runs().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_run_is_refused_with_what_could_be() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let refused = |configuration| {
+        let coordinator = &coordinator;
+        async move {
+            let error = coordinator.submit(Submission { configuration, pack: None }).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::Invalid, "{error}");
+            error.message
+        }
+    };
+    let with = |field: &str, value: serde_json::Value| {
+        let mut configuration = submission(2).configuration;
+        configuration[field] = value;
+        configuration
+    };
+    assert!(refused(with("tasks", json!(["NoSuchTask"]))).await.contains("RdfFriendCount-turtle-1"));
+    assert!(
+        refused(with("models", json!([{"label": "x", "connector": "psychic"}]))).await.contains("anthropic")
+    );
+    assert!(refused(with("iterations", json!(0))).await.contains("between 1 and"));
+    assert!(refused(with("pack", json!("/nowhere/x.kgpack"))).await.contains("send it"));
+    let replay = json!([{"label": "x", "connector": "replay", "recorded": ["a.json"]}]);
+    assert!(refused(with("models", replay)).await.contains("kgfleet run"));
+    let many: Vec<_> = (0..30).map(|n| json!({"label": format!("m{n}"), "connector": "simulated"})).collect();
+    let mut large = with("models", json!(many));
+    large["iterations"] = json!(100_000);
+    assert!(refused(large).await.contains("split"));
+    assert!(coordinator.runs().await.unwrap().is_empty());
+
+    // Within one process somebody must say where a model is served.
+    let local = ground.coordinator_with(CoordinatorConfig { scope: Scope::Local, ..config() });
+    let error = local.submit(submission(2)).await.unwrap_err();
+    assert!(error.message.contains("server's URL"), "{error}");
+}
+
+#[tokio::test]
+async fn a_paused_run_hands_out_nothing_and_a_cancelled_one_takes_everything_back() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(20)).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    worker.exchange(&coordinator, 5).await;
+    let held = worker.held.len();
+    assert!(held > 0);
+
+    assert_eq!(coordinator.command(&run, RunCommand::Pause).await.unwrap().phase, RunPhase::Paused);
+    let orders = worker.exchange(&coordinator, 50).await;
+    assert!(orders.grants.is_empty() && orders.lost.is_empty(), "what is in hand goes on");
+    assert_eq!(coordinator.command(&run, RunCommand::Pause).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(coordinator.command(&run, RunCommand::Resume).await.unwrap().phase, RunPhase::Active);
+    assert!(!worker.exchange(&coordinator, 5).await.grants.is_empty());
+
+    let lease = worker.held[0].clone();
+    let late = scored(&lease.lease, &keys(&lease)[0]);
+    let held = worker.held.len();
+    assert_eq!(coordinator.command(&run, RunCommand::Cancel).await.unwrap().phase, RunPhase::Cancelled);
+    assert_eq!(worker.exchange(&coordinator, 50).await.lost.len(), held);
+    assert!(worker.held.is_empty());
+    // What was answered all the same is kept.
+    assert_eq!(coordinator.deliver(vec![late.clone()]).await.unwrap(), [Receipt::Stored]);
+    let error = coordinator.command(&run, RunCommand::Pause).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Conflict);
+
+    coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    let mut asked = Vec::new();
+    worker.work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 79);
+    assert!(!asked.contains(&late.key));
+    coordinator.tend().await.unwrap();
+    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    let last: Vec<_> = coordinator.watch(&run).collect().await;
+    assert_eq!(last.len(), 1, "a run that is over is shown once");
+}
+
+#[tokio::test]
+async fn failures_are_asked_again_only_when_somebody_says_so() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(2)).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    worker.exchange(&coordinator, 100).await;
+    for (at, grant) in std::mem::take(&mut worker.held).into_iter().enumerate() {
+        let cause = if at % 2 == 0 { FailureCause::Timeout } else { FailureCause::Server };
+        let records = keys(&grant).iter().map(|key| failed(&grant.lease, key, cause)).collect();
+        coordinator.deliver(records).await.unwrap();
+        worker.finished.push(grant.lease);
+    }
+    let mut asked = Vec::new();
+    worker.work_off(&coordinator, &mut asked).await;
+    coordinator.tend().await.unwrap();
+    let view = coordinator.run(&run).await.unwrap();
+    assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, 0, 8));
+    assert!(asked.is_empty());
+    let timeouts = view.failures.iter().find(|(cause, _)| *cause == FailureCause::Timeout).unwrap().1;
+
+    assert_eq!(coordinator.retry(&run, &[FailureCause::Aborted]).await.unwrap(), 0);
+    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert_eq!(coordinator.retry(&run, &[FailureCause::Timeout]).await.unwrap(), timeouts);
+    coordinator.tend().await.unwrap();
+    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Active, "it waits for what is retried");
+    worker.work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len() as u64, timeouts);
+    coordinator.tend().await.unwrap();
+    let view = coordinator.run(&run).await.unwrap();
+    assert_eq!((view.phase, view.scored, view.failed), (RunPhase::Finished, timeouts, 8 - timeouts));
+    assert_eq!(view, recomputed(&coordinator, &view).await);
+}
+
+#[tokio::test]
+async fn a_parked_model_waits_while_others_go_on() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(4)).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    worker.parked.push(Parking {
+        run: run.clone(),
+        model: "a".into(),
+        parked_for: Duration::from_secs(900),
+        reason: "the quota is used up".into(),
+    });
+    let mut asked = Vec::new();
+    worker.work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 8);
+    assert!(asked.iter().all(|key| key.model.as_str() == "b"));
+    let view = coordinator.run(&run).await.unwrap();
+    assert_eq!(view.models[0].parked.as_deref(), Some("the quota is used up"));
+    assert!(view.trouble.unwrap().contains("`a` is parked"));
+    ground.clock.advance_ms(900_001);
+    worker.work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 16);
+}
+
+#[tokio::test]
+async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(4)).await.unwrap().run;
+    let mut stranger = Worker::new("stranger");
+    stranger.serves = vec![Serves::Model("c".into()), Serves::Connector(Connector::OpenaiCompatible)];
+    assert!(stranger.exchange(&coordinator, 9).await.grants.is_empty());
+    let mut of_a = Worker::new("of-a");
+    of_a.serves = vec![Serves::Model("org/a".into())];
+    let orders = of_a.exchange(&coordinator, 3).await;
+    assert!(orders.grants.iter().all(|grant| grant.lease.model.as_str() == "a"));
+    let dialogues: usize = orders.grants.iter().map(|grant| grant.iterations.len()).sum();
+    assert!((3..8).contains(&dialogues), "{dialogues} dialogues for a room of 3");
+    let registration = Registration { worker: "idle".into(), kgfleet: "1".into(), host: "h".into() };
+    coordinator.register(registration).await.unwrap();
+    let names: Vec<String> =
+        coordinator.workers().await.unwrap().iter().map(|view| view.worker.to_string()).collect();
+    assert_eq!(names, ["idle", "of-a", "stranger"]);
+    coordinator.drain_worker(&"of-a".into()).await.unwrap();
+    assert_eq!(coordinator.drain_worker(&"nobody".into()).await.unwrap_err().code, ErrorCode::NotFound);
+    let orders = of_a.exchange(&coordinator, 3).await;
+    assert!(orders.drain && orders.grants.is_empty());
+    // What it gives back is there for others at once, and so is what it forgets.
+    of_a.draining = true;
+    of_a.released = vec![of_a.held.remove(0).lease];
+    of_a.exchange(&coordinator, 0).await;
+    coordinator.deregister(&of_a.id).await.unwrap();
+    let view = coordinator.run(&run).await.unwrap();
+    assert_eq!(view.models[0].units_leased, 0);
+    assert_eq!(coordinator.run(&RunId::new("none")).await.unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn a_waiting_worker_is_woken_by_a_submission() {
+    let ground = Ground::new();
+    let coordinator =
+        ground.coordinator_with(CoordinatorConfig { backlog_for: Duration::from_secs(3600), ..config() });
+    let worker = Worker::new("w");
+    let report = domain::exchange::Report { wait: Duration::from_secs(25), ..worker.report(4) };
+    let (orders, submitted) = tokio::join!(coordinator.exchange(report), coordinator.submit(submission(4)));
+    submitted.unwrap();
+    assert!(!orders.unwrap().grants.is_empty());
+}
+
+#[tokio::test]
+async fn a_budget_is_shared_by_all_who_name_it() {
+    let coordinator = Ground::new().coordinator();
+    let budget = RateBudget { name: "key".into(), per_minute: 60 };
+    assert_eq!(coordinator.take_rate(&budget, 6).await.unwrap(), None);
+    let wait = coordinator.take_rate(&budget, 1).await.unwrap().unwrap();
+    assert_eq!(wait, Duration::from_secs(1));
+    assert_eq!(coordinator.take_rate(&budget, 0).await.unwrap_err().code, ErrorCode::Invalid);
+}
+
+#[tokio::test]
+async fn packs_are_handed_out_by_their_hash() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(2)).await.unwrap().run;
+    let material = coordinator.run_material(&run).await.unwrap();
+    assert_eq!(material.models[0].requested(), "org/a");
+    assert_eq!(material.tasks[1].pack_label.as_str(), "RdfFriendCount-nt-1");
+    let sealed = coordinator.pack(&material.pack_hash).await.unwrap();
+    let identity = packs::Identity::published().unwrap();
+    let pack = packs::Pack::open_bytes("p", &sealed, &identity).unwrap();
+    assert_eq!(pack.hash().as_str(), material.pack_hash);
+    assert_eq!(coordinator.pack("00").await.unwrap_err().code, ErrorCode::NotFound);
+
+    // A pack that comes with a submission is kept under its hash, too.
+    let mut parts = packs::Parts::new("other");
+    for (path, content) in pack.parts().iter().filter(|(path, _)| *path != packs::manifest::HEADER_PATH) {
+        parts.insert(path, content.to_vec()).unwrap();
+    }
+    let mut header = pack.header().clone();
+    header.version = "of a test".into();
+    parts.insert_header(&header).unwrap();
+    let sealed: std::sync::Arc<[u8]> = packs::seal(&parts, &identity).unwrap().into();
+    let mut configuration = submission(2).configuration;
+    configuration["pack"] = json!("other.kgpack");
+    let submission = Submission { configuration, pack: Some(sealed.clone()) };
+    let run = coordinator.submit(submission).await.unwrap().run;
+    let other = coordinator.run_material(&run).await.unwrap().pack_hash;
+    assert_ne!(other, material.pack_hash);
+    assert_eq!(coordinator.pack(&other).await.unwrap(), sealed);
+}

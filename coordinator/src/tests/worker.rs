@@ -1,0 +1,251 @@
+//! A worker that makes its records by hand, and the ground it stands on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::control::{Control, ExportItem, RunView, Submission};
+use domain::exchange::{
+    Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Report, Serves, WorkExchange, WorkerStatus,
+};
+use domain::{DialogueKey, FailureCause, Record, RunId, WorkerId};
+use futures::StreamExt;
+use queue::{LocalStore, ManualClock, QueueStore};
+use serde_json::json;
+
+use crate::aggregate::{Aggregate, Entry};
+use crate::{Coordinator, CoordinatorConfig};
+
+/// The start of time in these tests, in milliseconds since 1970.
+pub const START_MS: u64 = 1_700_000_000_000;
+
+/// A coordinator's world: a queue whose time the test owns, and a folder.
+pub struct Ground {
+    pub clock: Arc<ManualClock>,
+    pub queue: Arc<dyn QueueStore>,
+    pub data: tempfile::TempDir,
+}
+
+impl Ground {
+    pub fn new() -> Self {
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let queue = Arc::new(LocalStore::checked_memory(clock.clone()).unwrap());
+        Self { clock, queue, data: tempfile::tempdir().unwrap() }
+    }
+
+    /// Takes everything from the queue, as a Redis without persistence does when it restarts.
+    pub fn lose_queue(&mut self) {
+        self.clock.advance_ms(10_000);
+        self.queue = Arc::new(LocalStore::checked_memory(self.clock.clone()).unwrap());
+    }
+
+    /// A coordinator that does nothing by itself and looks at the queue whenever it is asked.
+    pub fn coordinator(&self) -> Arc<Coordinator> {
+        self.coordinator_with(config())
+    }
+
+    pub fn coordinator_with(&self, config: CoordinatorConfig) -> Arc<Coordinator> {
+        start(config, Arc::clone(&self.queue), self.data.path())
+    }
+
+    /// Lets every lease expire that is not renewed.
+    pub fn expire_leases(&self) {
+        self.clock.advance_ms(config().lease_for.as_millis() as u64 + 1);
+    }
+}
+
+pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Coordinator> {
+    Coordinator::start(config, queue, results::Sink::folder(data))
+}
+
+pub fn config() -> CoordinatorConfig {
+    CoordinatorConfig {
+        tends: false,
+        backlog_for: Duration::ZERO,
+        grace: Duration::ZERO,
+        ..CoordinatorConfig::fleet()
+    }
+}
+
+/// Two models on two tasks of the built-in pack.
+pub fn submission(iterations: u32) -> Submission {
+    Submission {
+        configuration: json!({
+            "name": "two by two",
+            "seed": 7,
+            "iterations": iterations,
+            "tasks": ["RdfFriendCount-turtle-1", "RdfFriendCount-nt-1"],
+            "models": [
+                {"label": "a", "connector": "openai-compatible", "model": "org/a"},
+                {"label": "b", "connector": "simulated", "skill": 0.5},
+            ],
+        }),
+        pack: None,
+    }
+}
+
+pub struct Worker {
+    pub id: WorkerId,
+    pub serves: Vec<Serves>,
+    pub room: u32,
+    pub held: Vec<Grant>,
+    pub finished: Vec<LeaseId>,
+    pub released: Vec<LeaseId>,
+    pub parked: Vec<Parking>,
+    pub draining: bool,
+}
+
+impl Worker {
+    pub fn new(name: &str) -> Self {
+        Self {
+            id: WorkerId::new(name),
+            serves: vec![Serves::Model("org/a".into()), Serves::Model("b".into())],
+            room: 7,
+            held: Vec::new(),
+            finished: Vec::new(),
+            released: Vec::new(),
+            parked: Vec::new(),
+            draining: false,
+        }
+    }
+
+    pub fn report(&self, room: u32) -> Report {
+        Report {
+            worker: self.id.clone(),
+            offers: self.serves.iter().map(|serves| Offer { serves: serves.clone(), room }).collect(),
+            held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
+            finished: self.finished.clone(),
+            released: self.released.clone(),
+            parked: self.parked.clone(),
+            draining: self.draining,
+            wait: Duration::ZERO,
+            status: WorkerStatus { serves: vec!["org/a".into(), "b".into()], ..WorkerStatus::default() },
+        }
+    }
+
+    /// Reports, with room for more or without, and takes what the answer says to heart.
+    pub async fn exchange(&mut self, coordinator: &Coordinator, room: u32) -> Orders {
+        let orders = coordinator.exchange(self.report(room)).await.unwrap();
+        assert!(orders.noted);
+        self.finished.clear();
+        self.released.clear();
+        self.parked.clear();
+        self.held.retain(|grant| !orders.lost.contains(&grant.lease));
+        for grant in &orders.grants {
+            assert!(!grant.iterations.is_empty());
+            if !self.held.iter().any(|held| held.lease == grant.lease) {
+                self.held.push(grant.clone());
+            }
+        }
+        orders
+    }
+
+    /// Asks for work until it gets none, answering everything.
+    pub async fn work_off(&mut self, coordinator: &Coordinator, asked: &mut Vec<DialogueKey>) {
+        loop {
+            self.exchange(coordinator, self.room).await;
+            if self.held.is_empty() {
+                return;
+            }
+            for grant in std::mem::take(&mut self.held) {
+                let records: Vec<Delivery> =
+                    keys(&grant).into_iter().map(|key| scored(&grant.lease, &key)).collect();
+                asked.extend(records.iter().map(|record| record.key.clone()));
+                let receipts = coordinator.deliver(records).await.unwrap();
+                assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
+                self.finished.push(grant.lease);
+            }
+        }
+    }
+}
+
+/// The dialogues of a grant.
+pub fn keys(grant: &Grant) -> Vec<DialogueKey> {
+    let key = |iteration: &u32| DialogueKey {
+        model: grant.lease.model.clone(),
+        task: grant.task.clone(),
+        iteration: *iteration,
+    };
+    grant.iterations.iter().map(key).collect()
+}
+
+/// A score that depends on the dialogue alone, so that sums in another order would show.
+pub fn score(key: &DialogueKey) -> f64 {
+    let seed = domain::seed::dialogue_seed(1, key);
+    (seed % 1_000_003) as f64 / 1_000_003.0
+}
+
+pub fn scored(lease: &LeaseId, key: &DialogueKey) -> Delivery {
+    let outcome = json!({"state": "scored", "scores": {"f1": score(key)}, "infos": {}});
+    Delivery::of(lease.run.clone(), &record(lease, key, outcome)).unwrap()
+}
+
+pub fn failed(lease: &LeaseId, key: &DialogueKey, cause: FailureCause) -> Delivery {
+    let outcome = json!({"state": "failed", "cause": cause, "message": "so it was"});
+    Delivery::of(lease.run.clone(), &record(lease, key, outcome)).unwrap()
+}
+
+fn record(lease: &LeaseId, key: &DialogueKey, outcome: serde_json::Value) -> Record {
+    serde_json::from_value(json!({
+        "key": key,
+        "attempt": {
+            "id": domain::RecordId::random(),
+            "generation": lease.generation,
+            "number": lease.attempt,
+            "worker": "played",
+        },
+        "started_at": "2025-01-01T00:00:00Z",
+        "ended_at": "2025-01-01T00:00:01Z",
+        "rounds": [],
+        "outcome": outcome,
+        "provenance": {
+            "kgfleet": "0", "sampling": {}, "seed": 1,
+            "task": {"class": "c", "version": "1", "case": "c", "pack": "p", "pack_hash": "h", "scorer": "s"},
+            "model": {"connector": "played", "requested": "m"},
+        },
+    }))
+    .unwrap()
+}
+
+/// The records that count, by dialogue.
+pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<DialogueKey, Record> {
+    let mut items = coordinator.records(run);
+    let Some(Ok(ExportItem::Manifest(_))) = items.next().await else { panic!("the manifest comes first") };
+    let mut winners = BTreeMap::new();
+    let mut order = Vec::new();
+    while let Some(item) = items.next().await {
+        let ExportItem::Record { json, .. } = item.unwrap() else { panic!("one manifest only") };
+        let record: Record = serde_json::from_str(&json).unwrap();
+        order.push(record.key.clone());
+        assert!(winners.insert(record.key.clone(), record).is_none(), "one winner per dialogue");
+    }
+    let planned = coordinator.core().known(run).await.unwrap();
+    let slots: Vec<usize> = order.iter().map(|key| planned.layout.slot_of(key).unwrap()).collect();
+    assert!(slots.is_sorted(), "records come in the order of the plan");
+    winners
+}
+
+/// The view as it follows from the log alone, read whole.
+pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
+    let run = coordinator.core().known(&view.run).await.unwrap();
+    let folder = coordinator.core().storage.log_folder(&view.run).unwrap();
+    let mut table = Aggregate::new(run.layout.slots());
+    let index = results::log::WinnerIndex::build(&folder, None, |damage| panic!("{damage}")).unwrap();
+    for entry in index.records(&folder, None).unwrap() {
+        let entry = entry.unwrap();
+        let slot = run.layout.slot_of(&entry.record.key).unwrap();
+        let outcome = match &entry.record.outcome {
+            domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
+            domain::Outcome::Failed { cause, .. } => Err(*cause),
+        };
+        table.fold(slot, Entry { ticket: entry.ticket, outcome });
+    }
+    RunView {
+        scored: table.scored(),
+        failed: table.failed(),
+        failures: table.failures(),
+        cells: table.cells(&run.plan, &run.layout),
+        ..view.clone()
+    }
+}
