@@ -246,7 +246,7 @@ mod tests {
             + table.headlines.capacity() * size_of::<f64>()
             + table.codes.capacity();
         assert_eq!(bytes, 1_000_000 * BYTES_PER_DIALOGUE);
-        assert!(BYTES_PER_DIALOGUE <= 24);
+        const { assert!(BYTES_PER_DIALOGUE <= 24) };
     }
 
     #[test]

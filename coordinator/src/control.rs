@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
 use queue::{DeadLetter, NewUnit, UnitId};
 
+use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, not_found};
 use crate::payload::{Payload, new_unit};
@@ -26,7 +27,7 @@ impl Core {
             | (RunCommand::Cancel, RunPhase::Finished) => {
                 return Err(conflict(format!("run {id} is {phase}")));
             }
-            (RunCommand::Resume, RunPhase::Finished) if run.table(|table| table.is_complete()) => {
+            (RunCommand::Resume, RunPhase::Finished) if run.table(Aggregate::is_complete) => {
                 return Ok(run);
             }
             (RunCommand::Pause, _) => RunPhase::Paused,

@@ -20,11 +20,11 @@ pub enum ProtectionError {
         /// The run.
         run: domain::RunId,
         /// What is wrong.
-        source: RunKeyError,
+        source: Box<RunKeyError>,
     },
     /// The key cannot be wrapped.
     #[error(transparent)]
-    Wrap(RunKeyError),
+    Wrap(Box<RunKeyError>),
     /// The texts would be written in the clear.
     #[error(
         "run {0} is protected and its manifest holds no key to encrypt its records with; remove it with \
@@ -42,7 +42,7 @@ pub fn new_log_key(protected: bool) -> Result<Option<String>, ProtectionError> {
         return Ok(None);
     }
     let identity = Identity::published()?.to_file_text();
-    run_key::wrap(&LogCipher::generate(), &identity).map(Some).map_err(ProtectionError::Wrap)
+    run_key::wrap(&LogCipher::generate(), &identity).map(Some).map_err(|error| ProtectionError::Wrap(Box::new(error)))
 }
 
 /// What reads the record log of a run. None where it is not encrypted.
@@ -53,7 +53,7 @@ pub fn cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
     let Some(wrapped) = &run.log_key else { return Ok(None) };
     let identity = Identity::published()?.to_file_text();
     let unwrapped = run_key::unwrap(wrapped, &identity);
-    unwrapped.map(Some).map_err(|source| ProtectionError::Key { run: run.run.clone(), source })
+    unwrapped.map(Some).map_err(|error| ProtectionError::Key { run: run.run.clone(), source: Box::new(error) })
 }
 
 /// What the record log of a run is written with.

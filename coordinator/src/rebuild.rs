@@ -11,6 +11,7 @@ use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
 use queue::{NewUnit, RunRef, RunState, UnitId};
 use results::log::{LogTail, RecordHead, TailPart};
 
+use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, internal, is_out_of_step, of_queue};
 use crate::payload::new_unit;
@@ -95,7 +96,7 @@ impl Core {
             from = next;
         }
         // A run whose dialogues all have a record needs no units, only what it is asked to do again.
-        if !run.table(|table| table.is_complete()) {
+        if !run.table(Aggregate::is_complete) {
             let status = self.note_queue(self.queue.run(run.id()).await)?;
             let mut next = status.map_or(0, |status| status.next_unit.0);
             let mut units = run.plan.all_units().skip(next as usize);

@@ -7,6 +7,7 @@ use domain::RunId;
 use domain::control::RunPhase;
 use tokio::sync::OnceCell;
 
+use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, internal, not_found};
 use crate::run::Run;
@@ -90,7 +91,7 @@ impl Core {
         let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
         self.follow(&run).await?;
         let state = self.storage.state(id).await?;
-        let complete = run.table(|table| table.is_complete());
+        let complete = run.table(Aggregate::is_complete);
         match state {
             Some(state) => {
                 run.set_phase(state.phase);

@@ -7,7 +7,6 @@ use domain::exchange::{Receipt, WorkExchange};
 
 use super::worker::*;
 use crate::Coordinator;
-use crate::aggregate::BYTES_PER_DIALOGUE;
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
 fn shown(view: RunView) -> RunView {
@@ -213,10 +212,4 @@ async fn a_finished_run_is_not_built_again_unless_it_is_needed() {
     let listed = coordinator.runs().await.unwrap();
     assert_eq!((listed[0].phase, listed[0].scored), (RunPhase::Finished, 8));
     assert_eq!(coordinator.run(&run).await.unwrap().scored, 8);
-}
-
-#[test]
-fn a_million_dialogues_fit_into_a_small_share_of_a_coordinators_memory() {
-    let table = 1_000_000 * BYTES_PER_DIALOGUE;
-    assert!(table <= 24_000_000, "{table} bytes");
 }
