@@ -10,7 +10,9 @@ pub mod output;
 pub mod reevaluate;
 pub mod run;
 
+use commands::fleet;
 use exit_code::{ExitCode, code_of};
+use service_kit::telemetry::{self, LogFormat};
 
 /// Benchmark language models on knowledge-graph work.
 #[derive(Debug, Parser)]
@@ -34,13 +36,21 @@ enum Command {
     Pack(commands::pack::Arguments),
     Reevaluate(commands::reevaluate::Arguments),
     Simulate(commands::simulate::Arguments),
+    Coordinator(fleet::serve::CoordinatorArguments),
+    Worker(fleet::serve::WorkerArguments),
+    Submit(fleet::submit::Arguments),
+    Status(fleet::watch::StatusArguments),
+    Watch(fleet::watch::WatchArguments),
+    Pause(fleet::steer::PauseArguments),
+    Cancel(fleet::steer::CancelArguments),
+    Workers(fleet::workers::WorkersArguments),
+    Drain(fleet::workers::DrainArguments),
+    Dlq(fleet::dlq::Arguments),
+    Check(fleet::check::Arguments),
     /// An evaluation process; started by the other verbs, not by people.
-    #[command(name = run::EVALUATOR_COMMAND, hide = true)]
+    #[command(name = worker::EVALUATOR_COMMAND, hide = true)]
     EvaluationProcess,
 }
-
-/// Environment variable with the log filter, in the syntax of tracing's `EnvFilter`. Default: `warn`.
-const LOG_FILTER: &str = "KGFLEET_LOG";
 
 /// The whole command line as data, from which its reference in `docs/reference/cli.md` is made.
 pub fn command_line() -> clap::Command {
@@ -49,8 +59,14 @@ pub fn command_line() -> clap::Command {
 
 /// Runs the command line of this process to its exit code.
 pub fn main() -> ExitCode {
-    log_to_stderr();
-    let outcome = match Cli::parse().command {
+    let command = Cli::parse().command;
+    // Those that serve for days tell what they do; the others speak for themselves.
+    let serves = matches!(command, Command::Coordinator(_) | Command::Worker(_));
+    if let Err(error) = telemetry::init(log_format(), if serves { "info" } else { "warn" }) {
+        eprintln!("kgfleet: {error}");
+        return ExitCode::Usage;
+    }
+    let outcome = match command {
         Command::Run(arguments) => commands::run::run(arguments),
         Command::Resume(arguments) => commands::run::resume(arguments),
         Command::Retry(arguments) => commands::run::retry(arguments),
@@ -63,6 +79,17 @@ pub fn main() -> ExitCode {
         Command::Pack(arguments) => commands::pack::run(arguments),
         Command::Reevaluate(arguments) => commands::reevaluate::run(arguments),
         Command::Simulate(arguments) => commands::simulate::run(arguments),
+        Command::Coordinator(arguments) => fleet::serve::coordinator(arguments),
+        Command::Worker(arguments) => fleet::serve::worker(arguments),
+        Command::Submit(arguments) => fleet::submit::run(arguments),
+        Command::Status(arguments) => fleet::watch::status(arguments),
+        Command::Watch(arguments) => fleet::watch::watch(arguments),
+        Command::Pause(arguments) => fleet::steer::pause(arguments),
+        Command::Cancel(arguments) => fleet::steer::cancel(arguments),
+        Command::Workers(arguments) => fleet::workers::workers(arguments),
+        Command::Drain(arguments) => fleet::workers::drain(arguments),
+        Command::Dlq(arguments) => fleet::dlq::run(arguments),
+        Command::Check(arguments) => fleet::check::run(arguments),
         Command::EvaluationProcess => worker::evaluate::sandbox::child::serve(run::material::load)
             .map(|()| ExitCode::Success)
             .map_err(Into::into),
@@ -77,10 +104,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env(LOG_FILTER)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Fails only where a subscriber is set already, as in tests that run several commands in one process.
-    let _ = subscriber.with_target(false).try_init();
+/// Environment variable with the form of log lines: `text` (the default) or `json`.
+const LOG_FORMAT: &str = "KGFLEET_LOG_FORMAT";
+
+fn log_format() -> LogFormat {
+    match std::env::var(LOG_FORMAT) {
+        Ok(format) if format == "json" => LogFormat::Json,
+        _ => LogFormat::Text,
+    }
 }

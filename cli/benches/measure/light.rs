@@ -34,7 +34,7 @@ pub async fn work(
     recorded: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 ) {
-    let client = Client::connect_lazy(ClientConfig::new(&coordinator)).expect("an address");
+    let client = Client::connect_lazy(&ClientConfig::new(&coordinator)).expect("an address");
     let worker = WorkerId::new(format!("light-{number:04}"));
     let registration =
         Registration { worker: worker.clone(), kgfleet: env!("CARGO_PKG_VERSION").to_owned(), host: "bench".to_owned() };

@@ -1,5 +1,6 @@
 //! One file per verb, or per family of small ones.
 
+pub mod fleet;
 pub mod pack;
 pub mod plan;
 pub mod reevaluate;

@@ -2,16 +2,19 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
+use domain::control::RunCommand;
 use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
+use crate::commands::fleet::{MaybeRemote, steer, view};
 use crate::exit_code::{Exit, ExitCode};
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Report, Session};
+use crate::run::summary;
 
 /// The bundled configuration of a run without arguments.
 const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");
@@ -29,7 +32,7 @@ const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml")
 /// trouble; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
-    /// Configuration file.
+    /// Configuration file, or `quick` for the bundled one.
     #[arg(value_name = "CONFIG", conflicts_with_all = ["endpoint", "model"])]
     config: Option<PathBuf>,
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
@@ -41,6 +44,21 @@ pub struct RunArguments {
     /// Environment variable that holds the server's key.
     #[arg(long, value_name = "VAR", requires = "endpoint")]
     key_env: Option<String>,
+    #[command(flatten)]
+    selection: Selection,
+    /// Go on with this run.
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// With --resume: add the models, tasks and iterations that the configuration has more.
+    #[arg(long, requires = "resume")]
+    extend: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What of a configuration is run, where it is not all as written.
+#[derive(Debug, Default, clap::Args)]
+pub struct Selection {
     /// Only tasks whose label fits; `*` stands for any text. May be given several times.
     #[arg(long = "task", value_name = "GLOB")]
     tasks: Vec<String>,
@@ -50,14 +68,35 @@ pub struct RunArguments {
     /// Seed of everything random.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Go on with this run.
-    #[arg(long, value_name = "RUN")]
-    resume: Option<String>,
-    /// With --resume: add the models, tasks and iterations that the configuration has more.
-    #[arg(long, requires = "resume")]
-    extend: bool,
-    #[command(flatten)]
-    common: Common,
+}
+
+/// The name that means the bundled quick configuration.
+const QUICK_NAME: &str = "quick";
+
+impl Selection {
+    /// The configuration of a file, or the bundled one, as selected.
+    pub fn benchmark(&self, config: Option<&Path>) -> anyhow::Result<Benchmark> {
+        let benchmark = match config {
+            Some(path) if path.as_os_str() != QUICK_NAME => Benchmark::read(path).map_err(Exit::usage)?,
+            _ => Benchmark::parse(QUICK, "quick.toml").map_err(Exit::usage)?,
+        };
+        self.apply(benchmark)
+    }
+
+    fn apply(&self, mut benchmark: Benchmark) -> anyhow::Result<Benchmark> {
+        if !self.tasks.is_empty() {
+            benchmark.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
+        }
+        if let Some(iterations) = self.iterations {
+            benchmark.iterations = iterations;
+            benchmark.models.iter_mut().for_each(|model| model.iterations = None);
+        }
+        if let Some(seed) = self.seed {
+            benchmark.seed = seed;
+        }
+        benchmark.validate("command line").map_err(Exit::usage)?;
+        Ok(benchmark)
+    }
 }
 
 /// Options of every verb that holds dialogues.
@@ -102,20 +141,24 @@ fn concurrency(text: &str) -> Result<Concurrency, String> {
     }
 }
 
-/// Go on with an interrupted run.
+/// Go on with an interrupted run, on this machine or, with --coordinator, in its fleet.
 ///
-/// Dialogues with a durable record are not asked again. Exit codes as for `kgfleet run`.
+/// Dialogues with a durable record are not asked again. Exit codes as for `kgfleet run`; at a coordinator 0 when the run
+/// goes on.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArguments {
-    /// Name of the run, see `kgfleet runs`.
+    /// Name of the run, see `kgfleet runs` and `kgfleet status`.
     run: String,
+    #[command(flatten)]
+    remote: MaybeRemote,
     #[command(flatten)]
     common: Common,
 }
 
-/// Ask failed dialogues of a run again.
+/// Ask failed dialogues of a run again, on this machine or, with --coordinator, in its fleet.
 ///
-/// A scored record supersedes a failed one, never the other way. Exit codes as for `kgfleet run`.
+/// A scored record supersedes a failed one, never the other way. Exit codes as for `kgfleet run`; at a coordinator 0 when
+/// they are queued.
 #[derive(Debug, clap::Args)]
 pub struct RetryArguments {
     /// Name of the run.
@@ -124,12 +167,16 @@ pub struct RetryArguments {
     #[arg(long = "cause", value_name = "CAUSE")]
     causes: Vec<FailureCause>,
     #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
     common: Common,
 }
 
 /// `kgfleet run`.
 pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let benchmark = benchmark(&arguments)?;
+    let file = arguments.config.as_deref().map_or("command line".into(), Path::to_string_lossy);
+    benchmark.validate_local(&file).map_err(Exit::usage)?;
     let data_dir = &arguments.common.data_dir;
     let session = match &arguments.resume {
         Some(run) => Session::resume_with(&RunId::new(run), benchmark, arguments.extend, data_dir)?,
@@ -140,12 +187,18 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
 
 /// `kgfleet resume`.
 pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = arguments.remote.named() {
+        return steer::command(&remote, arguments.run, RunCommand::Resume, false);
+    }
     let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
     hold(session, arguments.common, Vec::new())
 }
 
 /// `kgfleet retry`.
 pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = arguments.remote.named() {
+        return steer::retry(&remote, &arguments.run, &arguments.causes);
+    }
     let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
     let all = || FailureCause::ALL.to_vec();
     let causes = if arguments.causes.is_empty() { all() } else { arguments.causes };
@@ -174,9 +227,9 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(session.run(&options))?;
-    report.summary.write(&report.plan, &report.tasks, &mut io::stdout().lock())?;
+    summary::write(&report.view, &report.plan, &report.tasks, &mut io::stdout().lock())?;
     tell(&report);
-    if report.complete {
+    if report.is_complete() {
         write_exports(&report, common.exports, &disclosure)?;
     }
     Ok(report.exit_code())
@@ -185,15 +238,18 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
 fn tell(report: &Report) {
     let run = &report.manifest.run;
     eprintln!(
-        "run {run}: {} dialogues scored, {} failed; {:.1} s, {:.0} dialogues/s",
-        report.summary.scored(),
-        report.summary.failed(),
+        "run {run}: {} dialogues scored, {} failed; {:.1} s, {} dialogues/s",
+        report.view.scored,
+        report.view.failed,
         report.seconds,
-        report.rate
+        view::rate(report.rate)
     );
-    if !report.complete {
+    for (model, reason) in &report.parked {
+        eprintln!("model `{model}` could not be asked any more: {reason}");
+    }
+    if !report.is_complete() {
         eprintln!("interrupted; `kgfleet resume {run}` goes on");
-    } else if report.summary.failed() > 0 {
+    } else if report.view.failed > 0 {
         eprintln!("`kgfleet retry {run}` asks the failed ones again");
     }
 }
@@ -217,24 +273,14 @@ fn write_exports(
 
 /// The configuration that the arguments describe.
 fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
-    let mut benchmark = match (&arguments.config, &arguments.endpoint, &arguments.model) {
-        (Some(path), ..) => Benchmark::read(path).map_err(Exit::usage)?,
-        (None, Some(endpoint), Some(model)) => of_server(endpoint, model, arguments.key_env.clone()),
-        (None, None, None) => Benchmark::parse(QUICK, "quick.toml").map_err(Exit::usage)?,
-        _ => return Err(Exit::usage(anyhow!("--endpoint and --model belong together"))),
-    };
-    if !arguments.tasks.is_empty() {
-        benchmark.tasks = arguments.tasks.iter().cloned().map(TaskChoice::Label).collect();
+    let selection = &arguments.selection;
+    match (&arguments.config, &arguments.endpoint, &arguments.model) {
+        (None, Some(endpoint), Some(model)) => {
+            selection.apply(of_server(endpoint, model, arguments.key_env.clone()))
+        }
+        (config, None, None) => selection.benchmark(config.as_deref()),
+        _ => Err(Exit::usage(anyhow!("--endpoint and --model belong together"))),
     }
-    if let Some(iterations) = arguments.iterations {
-        benchmark.iterations = iterations;
-        benchmark.models.iter_mut().for_each(|model| model.iterations = None);
-    }
-    if let Some(seed) = arguments.seed {
-        benchmark.seed = seed;
-    }
-    benchmark.validate("command line").map_err(Exit::usage)?;
-    Ok(benchmark)
 }
 
 fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark {

@@ -10,6 +10,7 @@ use results::export::jsonl::redact;
 use results::log::{VerifyReport, verify as verify_log};
 use serde_json::json;
 
+use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
 use crate::run::export::{self, Format, Source};
@@ -61,7 +62,7 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
                 continue;
             }
         };
-        let (index, _) = match session::recorded(&found.dir, &manifest) {
+        let index = match session::recorded(&found.dir, &manifest) {
             Ok(recorded) => recorded,
             Err(error) => {
                 eprintln!("{}: {}", found.dir.path().display(), explain(&error));
@@ -101,7 +102,7 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Write a run's records as a file.
+/// Write a run's records as a file: a run of this machine or, with --coordinator, of its fleet.
 #[derive(Debug, clap::Args)]
 pub struct ExportArguments {
     /// Name of the run.
@@ -109,7 +110,7 @@ pub struct ExportArguments {
     /// File format.
     #[arg(long, value_enum)]
     format: Format,
-    /// The file. Default: in the run's folder, under `exports`.
+    /// The file. Default: in the run's folder, under `exports`; for a run of a coordinator in this folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password (AES-256).
@@ -119,13 +120,23 @@ pub struct ExportArguments {
     #[arg(long)]
     plaintext: bool,
     #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
     data: DataDir,
 }
 
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
+    if let Some(remote) = arguments.remote.named() {
+        let fetched = fleet::export::fetch(&remote, &RunId::new(&*arguments.run))?;
+        let name = arguments.format.file_name(&fetched.manifest, &disclosure);
+        let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
+        let source = Source::open(fetched.dir, fetched.manifest)?;
+        export::tell(&path, source.write(arguments.format, &path, &disclosure)?);
+        return Ok(ExitCode::Success);
+    }
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let default = || dir.exports().join(arguments.format.file_name(&manifest, &disclosure));
     let path = arguments.out.unwrap_or_else(default);
     let written = Source::open(dir, manifest)?.write(arguments.format, &path, &disclosure)?;
@@ -156,7 +167,7 @@ pub struct ShowArguments {
 pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let key = key(&arguments.dialogue)?;
-    let (index, _) = session::recorded(&dir, &manifest)?;
+    let index = session::recorded(&dir, &manifest)?;
     let Some(entry) = index.read(&dir.log(), protection::cipher(&manifest)?.as_ref(), &key)? else {
         bail!(Exit::usage(anyhow!("run {} has no record of dialogue {key}", arguments.run)));
     };
@@ -231,7 +242,7 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
     // A key that does not open takes nothing from what the checksums say.
     let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
-        eprintln!("kgfleet: {}", explain(&error));
+        eprintln!("kgfleet: {}", explain(&error.into()));
         None
     });
     let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;

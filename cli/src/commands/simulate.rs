@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use coordinator::configuration::{Benchmark, Connector, ModelSpec};
 use domain::{Iteration, TaskLabel};
 use tokio::net::{TcpListener, TcpSocket};
 use vllm_sim::answers::{AnswerConfig, Skill};
 use vllm_sim::{ModelConfig, SimConfig, Simulator};
 
+use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
 use crate::run::answer_key::PackKey;
-use crate::run::{connect, material};
+use crate::run::{connect, material, session};
 
 /// Iterations whose prompts the simulated models recognise to the letter. Beyond them they go by the first paragraph.
 const KNOWN_ITERATIONS: Iteration = 50;
@@ -29,8 +31,12 @@ const BACKLOG: u32 = 16_384;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML) with models, answers, latency and faults. Without it: --model.
-    #[arg(value_name = "CONFIG", conflicts_with_all = ["models", "skill", "profile"])]
+    #[arg(value_name = "CONFIG", conflicts_with_all = ["models", "skill", "profile", "benchmark"])]
     config: Option<PathBuf>,
+    /// Serve the models of this benchmark configuration (`quick` for the bundled one) under the names it asks for, with the
+    /// skill, pack and seed that it gives: what `kgfleet run` does for simulated models, for a fleet.
+    #[arg(long, value_name = "CONFIG", conflicts_with_all = ["models", "skill", "pack", "seed"])]
+    benchmark: Option<PathBuf>,
     /// Name of a served model; may be given several times.
     #[arg(long = "model", value_name = "NAME", default_value = "sim")]
     models: Vec<String>,
@@ -53,13 +59,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let config = config(&arguments)?;
-    let pack = material::open_pack(&arguments.pack)?;
-    let mut key = PackKey::default();
-    for task in pack.build_selected(&pack.graphs()?.build(), |_| true)? {
-        let label = TaskLabel::new(task.label.as_str());
-        key.learn(&task, &label, arguments.seed, KNOWN_ITERATIONS);
-    }
+    let (config, key) = match &arguments.benchmark {
+        Some(path) => of_benchmark(&arguments, &Selection::default().benchmark(Some(path))?)?,
+        None => (config(&arguments)?, key(&arguments.pack, arguments.seed)?),
+    };
     let simulator = Simulator::new(config).map_err(Exit::usage)?.answer_key(Arc::new(key));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -72,6 +75,40 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         handle.shutdown().await;
         Ok(ExitCode::Success)
     })
+}
+
+/// What simulated models know of a whole pack.
+fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
+    let pack = material::open_pack(pack)?;
+    let mut key = PackKey::default();
+    for task in pack.build_selected(&pack.graphs()?.build(), |_| true)? {
+        let label = TaskLabel::new(task.label.as_str());
+        key.learn(&task, &label, seed, KNOWN_ITERATIONS);
+    }
+    Ok(key)
+}
+
+/// The models that a benchmark asks servers for, and what they know.
+fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<(SimConfig, PackKey)> {
+    let (pack, plan) = session::plan(benchmark)?;
+    let mut key = PackKey::default();
+    let iterations = plan.models.iter().map(|model| model.iterations).max().unwrap_or(0);
+    for (task, planned) in material::build(&pack, &plan)?.iter().zip(&plan.tasks) {
+        key.learn(task, &planned.label, benchmark.seed, iterations.min(KNOWN_ITERATIONS));
+    }
+    let profile = profile(&arguments.profile)?;
+    let of_servers = |model: &&ModelSpec| {
+        matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated)
+    };
+    let models = benchmark.models.iter().filter(of_servers).map(|model| ModelConfig {
+        profile: Clone::clone(&profile),
+        ..connect::simulated_model(model)
+    });
+    Ok((SimConfig::new(models.collect()), key))
+}
+
+fn profile<P: serde::de::DeserializeOwned>(name: &str) -> anyhow::Result<P> {
+    serde_json::from_value(name.into()).map_err(|_| Exit::usage(anyhow!("unknown --profile `{name}`")))
 }
 
 /// Binds the first address that the name stands for and can be bound.
@@ -94,8 +131,7 @@ fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
         if !(0.0..=1.0).contains(&arguments.skill) {
             return Err(Exit::usage(anyhow!("--skill must be between 0 and 1")));
         }
-        let profile = serde_json::from_value(arguments.profile.clone().into())
-            .map_err(|_| Exit::usage(anyhow!("unknown --profile `{}`", arguments.profile)))?;
+        let profile = profile(&arguments.profile)?;
         let model = |name: &String| ModelConfig {
             answers: AnswerConfig::Skilled(Skill::overall(connect::dial(arguments.skill))),
             profile: Clone::clone(&profile),

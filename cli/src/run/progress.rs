@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::commands::fleet::view;
+
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -15,7 +17,6 @@ pub struct Progress {
     last_line: Instant,
     started: Instant,
     before: u64,
-    failed: u64,
 }
 
 impl Progress {
@@ -31,33 +32,33 @@ impl Progress {
         bar.set_position(before);
         bar.reset_eta();
         let now = Instant::now();
-        Self { bar, plain, last_line: now, started: now, before, failed: 0 }
+        Self { bar, plain, last_line: now, started: now, before }
     }
 
-    /// One more dialogue is durable.
-    pub fn dialogue(&mut self, scored: bool) {
-        self.bar.inc(1);
-        if !scored {
-            self.failed += 1;
-            self.bar.set_message(format!(", {} failed", self.failed));
+    /// So many dialogues are durable by now, `failed` of them without scores.
+    pub fn at(&mut self, done: u64, failed: u64) {
+        self.bar.set_position(done);
+        if failed > 0 {
+            self.bar.set_message(format!(", {failed} failed"));
         }
         if self.plain && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.line();
+            self.line(failed);
         }
     }
 
-    fn line(&self) {
+    fn line(&self, failed: u64) {
         let (done, total) = (self.bar.position(), self.bar.length().unwrap_or(0));
-        let rate = (done - self.before) as f64 / self.started.elapsed().as_secs_f64().max(0.001);
-        let left = (total - done) as f64 / rate.max(0.001);
-        eprintln!("{done}/{total} dialogues, {rate:.0}/s, {} failed, ETA {left:.0} s", self.failed);
+        let rate = done.saturating_sub(self.before) as f64 / self.started.elapsed().as_secs_f64().max(0.001);
+        let left = total.saturating_sub(done) as f64 / rate;
+        let eta = if left.is_finite() { view::duration(left) } else { "unknown".to_owned() };
+        eprintln!("{done}/{total} dialogues, {}/s, {failed} failed, ETA {eta}", view::rate(rate));
     }
 
     /// Ends the display; the time it took and the dialogues of this process per second.
     pub fn finish(self) -> (Duration, f64) {
         let elapsed = self.started.elapsed();
-        let done = self.bar.position() - self.before;
+        let done = self.bar.position().saturating_sub(self.before);
         self.bar.finish_and_clear();
         (elapsed, done as f64 / elapsed.as_secs_f64().max(0.001))
     }

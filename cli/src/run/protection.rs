@@ -1,14 +1,7 @@
-//! Runs on protected exercises: the key of their record log, and in which form their texts may leave it.
-//!
-//! Published exercises are kept encrypted so that they do not end up in training sets. The key is wrapped for the
-//! identity that is published with kgfleet: every reader of a run opens it unasked, and a crawler does not.
+//! In which form texts of runs on protected exercises may leave their record log.
 
-use anyhow::{Context, bail};
-use packs::Identity;
-use results::log::LogCipher;
-use results::{RunManifest, run_key};
-
-use crate::exit_code::Exit;
+pub use coordinator::protection::{cipher, new_log_key, writing_cipher};
+use results::RunManifest;
 
 /// In which form texts of a protected run may be written. Of other runs everything is written as it is.
 #[derive(Clone, Debug, Default)]
@@ -39,39 +32,4 @@ impl Disclosure {
             _ => Form::Redacted,
         }
     }
-}
-
-/// A fresh key for the record log of a new run, for its manifest. None where nothing is protected.
-pub fn new_log_key(protected: bool) -> anyhow::Result<Option<String>> {
-    if !protected {
-        return Ok(None);
-    }
-    Ok(Some(run_key::wrap(&LogCipher::generate(), &Identity::published()?.to_file_text())?))
-}
-
-/// What reads the record log of a run. None where it is not encrypted.
-///
-/// # Errors
-/// The key in the manifest is damaged or wrapped for another identity.
-pub fn cipher(run: &RunManifest) -> anyhow::Result<Option<LogCipher>> {
-    let Some(wrapped) = &run.log_key else { return Ok(None) };
-    let identity = Identity::published()?.to_file_text();
-    let cipher = run_key::unwrap(wrapped, &identity).with_context(|| format!("run {}", run.run))?;
-    Ok(Some(cipher))
-}
-
-/// What the record log of a run is written with.
-///
-/// # Errors
-/// As for [`cipher`]; or the run is protected and has no key: its texts would be written in the clear.
-pub fn writing_cipher(run: &RunManifest) -> anyhow::Result<Option<LogCipher>> {
-    let cipher = cipher(run)?;
-    if run.protected && cipher.is_none() {
-        bail!(Exit::usage(anyhow::anyhow!(
-            "run {0} is protected and its manifest holds no key to encrypt its records with; remove it with \
-             `kgfleet rm {0}` and start it anew",
-            run.run
-        )));
-    }
-    Ok(cipher)
 }

@@ -3,32 +3,40 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use coordinator::configuration::{Benchmark, Connector, ModelSpec};
-use coordinator::plan::{Plan, Unit};
-use domain::{FailureCause, RunId};
+use coordinator::configuration::{Benchmark, Connector};
+use coordinator::plan::{Plan, outlines};
+use coordinator::{Coordinator, CoordinatorConfig};
+use domain::control::{Control, RunCommand, RunPhase, RunView};
+use domain::exchange::WorkExchange;
+use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use jiff::Timestamp;
-use models::{HttpClient, RetryPolicy, install_crypto};
+use models::install_crypto;
 use packs::Pack;
-use results::log::{CommitPolicy, CommitQueue, LogItem, LogOptions, LogReader, LogWriter, WinnerIndex};
+use results::log::{LogItem, LogReader, WinnerIndex};
 use results::manifest::{MANIFEST_VERSION, PackUse, hash};
-use results::run_dir::RunLock;
+use results::sink::Sink;
 use results::{RunDir, RunManifest};
-use tasks::EvaluationLimits;
+use service_kit::shutdown::{self, Stop, StopSender};
+use vllm_sim::SimHandle;
 use worker::{
-    Deadlines, DialogueContext, Evaluator, InProcess, LimiterBounds, PackProvenance, Sandbox, SandboxConfig,
-    SandboxLimits, TaskList,
+    Connect, ConnectError, EVALUATOR_COMMAND, Endpoints, Evaluation, TaskList, Worker, WorkerConfig,
 };
 
 use super::answer_key::PackKey;
-use super::dispatch::{self, Committer, Lane};
+use super::connect::{self, LocalConnect};
 use super::progress::Progress;
-use super::stop::{self, Stop};
-use super::summary::{Digest, Summary};
-use super::{connect, material, protection};
+use super::{material, protection};
 use crate::exit_code::{Exit, ExitCode};
+
+/// Between two looks at how far a run is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long dialogues may go on after the first interrupt: as long as a dialogue may take at all. Whoever does not want
+/// to wait interrupts again.
+const GRACE: Duration = Duration::from_secs(2 * 3600);
 
 /// What a user decides beside the configuration.
 #[derive(Clone, Debug)]
@@ -68,9 +76,9 @@ pub struct Report {
     /// Its tasks.
     pub tasks: TaskList,
     /// Scores and failures.
-    pub summary: Summary,
-    /// Whether everything planned has a record.
-    pub complete: bool,
+    pub view: RunView,
+    /// Models that could not be asked any more, each with the reason.
+    pub parked: Vec<(ModelLabel, String)>,
     /// Wall time of this process's part in seconds, and its dialogues per second.
     pub seconds: f64,
     /// Dialogues per second of this process.
@@ -78,9 +86,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether everything planned has a record.
+    pub fn is_complete(&self) -> bool {
+        self.view.scored + self.view.failed == self.view.planned
+    }
+
     /// The exit code that the report leads to.
     pub fn exit_code(&self) -> ExitCode {
-        match (self.complete, self.summary.failed()) {
+        match (self.is_complete(), self.view.failed) {
             (false, _) => ExitCode::Interrupted,
             (true, 0) => ExitCode::Success,
             (true, _) => ExitCode::Unsatisfied,
@@ -91,7 +104,7 @@ impl Report {
 /// Plans a configuration.
 pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     let pack = material::open_pack(&benchmark.pack)?;
-    let plan = Plan::new(benchmark, &material::outlines(&pack)).map_err(Exit::usage)?;
+    let plan = Plan::new(benchmark, &outlines(&pack)).map_err(Exit::usage)?;
     Ok((pack, plan))
 }
 
@@ -104,7 +117,7 @@ impl Session {
             let Ok(old) = found.manifest else { continue }; // Named by `kgfleet runs`; no reason not to run.
             let same =
                 old.configuration_hash == manifest.configuration_hash && old.plan_hash == manifest.plan_hash;
-            if same && recorded(&found.dir, &old)?.0.len() < usize::try_from(old.planned_dialogues)? {
+            if same && recorded(&found.dir, &old)?.len() < usize::try_from(old.planned_dialogues)? {
                 return Ok(Self { dir: Some(found.dir), manifest: old, benchmark, pack, plan });
             }
         }
@@ -185,232 +198,212 @@ impl Session {
     pub async fn run(self, options: &Options) -> anyhow::Result<Report> {
         install_crypto();
         let tasks = material::build(&self.pack, &self.plan)?;
-        let lock = self.dir.as_ref().map(RunDir::lock).transpose()?;
-        let (index, next_ticket) = match &self.dir {
-            Some(dir) => recorded(dir, &self.manifest)?,
-            None => (WinnerIndex::default(), 1),
-        };
-        let mut summary = Summary::default();
-        let retried = self.digest(&index, &tasks, &options.retry, &mut summary)?;
-        let done = summary.scored() + summary.failed();
-        let total = self.plan.dialogues();
-
-        let mut units: Vec<Vec<Unit>> = vec![Vec::new(); self.plan.models.len()];
-        for unit in self.plan.units(|model, task, iteration| {
-            let key = self.key(model, task, iteration);
-            index.get(&key).is_some() && !retried.contains(&key)
-        }) {
-            units[unit.model].push(unit);
-        }
-        let pending = |model: usize| !units[model].is_empty();
-        let simulator = match self.answer_key(&tasks, pending) {
-            Some(key) => connect::simulator(&self.benchmark, Arc::new(key)).await?,
-            None => None,
-        };
-        let evaluator = self.evaluator(&tasks, options)?;
-        let http = HttpClient::new();
-        let mut lanes = Vec::new();
-        for (spec, units) in self.benchmark.models.iter().zip(units) {
-            if units.is_empty() {
-                continue;
+        let run = self.run_id().clone();
+        let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
+        let coordinator = Coordinator::start(
+            CoordinatorConfig::local(),
+            queue::open("memory", None)?,
+            Sink::folder(options.data_dir.clone()),
+        );
+        // A new run gets its folder when its servers have been found to be there; one that exists says what it lacks.
+        let dir = match &self.dir {
+            Some(dir) => {
+                coordinator.command(&run, RunCommand::Resume).await?;
+                if !options.retry.is_empty() {
+                    coordinator.retry(&run, &options.retry).await?;
+                }
+                let begun = coordinator.run(&run).await?;
+                self.check(&begun, &*connect).await?;
+                eprintln!("going on with run {run}");
+                dir.clone()
             }
-            let connector = connect::connect(spec, &http, simulator.as_ref(), options.password.as_deref())?;
-            connector.check(spec).await?;
-            lanes.push(Lane {
-                context: Arc::new(self.context(connector, &evaluator, &tasks, spec)),
-                bounds: bounds(spec, options),
-                units,
-            });
+            None => {
+                self.check_all(&*connect).await?;
+                let dir = RunDir::create(&options.data_dir, &self.manifest)
+                    .with_context(|| format!("cannot start a run in {}", options.data_dir.display()))?;
+                coordinator.command(&run, RunCommand::Resume).await?;
+                eprintln!("starting run {run}");
+                dir
+            }
+        };
+        let begun = coordinator.run(&run).await?;
+        let mut progress = Progress::new(begun.planned, begun.scored + begun.failed);
+        let mut parked = Vec::new();
+        if begun.phase != RunPhase::Finished {
+            let simulator = self.simulator(&tasks, &begun).await?;
+            let worker = self.worker(simulator.as_ref(), connect, options)?;
+            let held = hold(&coordinator, &run, worker, &mut progress).await;
+            if let Some(simulator) = simulator {
+                simulator.shutdown().await;
+            }
+            parked = held?;
         }
-        let cipher = protection::writing_cipher(&self.manifest)?;
-        let (dir, _lock) = self.begin(lock, &options.data_dir)?;
-        let (writer, recovery) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
-        if recovery.torn_bytes > 0 {
-            eprintln!("cut {} bytes that a killed run had not finished writing", recovery.torn_bytes);
-        }
-        let (stopper, stop) = stop::channel();
-        stop::on_signals(stopper.clone())?;
-        let (log, log_thread) = CommitQueue::start(writer, CommitPolicy::DISK)?;
-        let committer = Committer { log, ticket: Arc::new(AtomicU64::new(next_ticket)) };
-        let mut progress = Progress::new(total, done);
-        let outcome = dispatch::run(
-            Arc::new(self.plan.clone()),
-            lanes,
-            committer,
-            stop.clone(),
-            stopper,
-            |digest: Digest| {
-                progress.dialogue(digest.outcome.is_ok());
-                summary.add(&digest);
-            },
-        )
-        .await;
         let (elapsed, rate) = progress.finish();
-        tokio::task::spawn_blocking(move || log_thread.join()).await?;
-        if let Some(simulator) = simulator {
-            simulator.shutdown().await;
-        }
-        let run = self.run_id();
-        outcome.with_context(|| {
-            format!(
-                "run {run} stopped: records cannot be stored; what was stored is safe. Free space or mend the disk, \
-                 then `kgfleet resume {run}`"
-            )
-        })?;
-        let complete = summary.scored() + summary.failed() == total && *stop.borrow() < Stop::Abort;
+        let view = coordinator.run(&run).await?;
         Ok(Report {
-            complete,
+            view,
+            parked,
             seconds: elapsed.as_secs_f64(),
             rate,
             dir,
             manifest: self.manifest,
             plan: self.plan,
             tasks,
-            summary,
         })
     }
 
-    /// The run's folder, made where it is new, and the right to write it.
-    fn begin(&self, lock: Option<RunLock>, data_dir: &Path) -> anyhow::Result<(RunDir, RunLock)> {
-        let run = self.run_id();
-        if let (Some(dir), Some(lock)) = (&self.dir, lock) {
-            eprintln!("going on with run {run}");
-            return Ok((dir.clone(), lock));
-        }
-        let dir = RunDir::create(data_dir, &self.manifest)
-            .with_context(|| format!("cannot start a run in {}", data_dir.display()))?;
-        eprintln!("starting run {run}");
-        let lock = dir.lock()?;
-        Ok((dir, lock))
+    /// Makes sure that the servers of models with work are there, before thousands of dialogues find out one by one.
+    async fn check(&self, begun: &RunView, connect: &dyn Connect) -> anyhow::Result<()> {
+        let pending = |label: &ModelLabel| {
+            let model = begun.models.iter().find(|model| model.model == *label);
+            model.is_some_and(|model| model.units_pending > 0)
+        };
+        self.check_those(connect, pending).await
     }
 
-    fn key(&self, model: usize, task: usize, iteration: u32) -> domain::DialogueKey {
-        domain::DialogueKey {
-            model: self.plan.models[model].label.clone(),
-            task: self.plan.tasks[task].label.clone(),
-            iteration,
-        }
+    async fn check_all(&self, connect: &dyn Connect) -> anyhow::Result<()> {
+        self.check_those(connect, |_| true).await
     }
 
-    /// Adds what is recorded to the summary; the keys of failed dialogues that are to be asked again.
-    fn digest(
+    async fn check_those(
         &self,
-        index: &WinnerIndex,
-        tasks: &TaskList,
-        retry: &[FailureCause],
-        summary: &mut Summary,
-    ) -> anyhow::Result<std::collections::HashSet<domain::DialogueKey>> {
-        let mut retried = std::collections::HashSet::new();
-        let Some(dir) = &self.dir else { return Ok(retried) };
-        let cipher = protection::cipher(&self.manifest)?;
-        for entry in index.records(&dir.log(), cipher.as_ref())? {
-            let record = entry?.record;
-            let Some(task) = self.plan.tasks.iter().position(|task| task.label == record.key.task) else {
-                continue; // Of a task that is no longer planned.
-            };
-            if !self.plan.contains(&record.key) {
+        connect: &dyn Connect,
+        wanted: impl Fn(&ModelLabel) -> bool,
+    ) -> anyhow::Result<()> {
+        for spec in &self.benchmark.models {
+            if !wanted(&spec.label) || spec.connector == Connector::Simulated {
                 continue;
             }
-            let digest = Digest::of(&record, tasks[task].class);
-            match digest.outcome {
-                Err(cause) if retry.contains(&cause) => {
-                    retried.insert(record.key);
-                }
-                _ => summary.add(&digest),
-            }
+            let connected = connect.connect(spec, None).map_err(Exit::usage)?;
+            connected.check(spec).await.map_err(|error| match error {
+                ConnectError::Unreachable { .. } => anyhow::Error::from(error),
+                _ => Exit::usage(error),
+            })?;
         }
-        Ok(retried)
+        Ok(())
     }
 
-    /// What simulated models know; nothing where none of them has work.
-    fn answer_key(&self, tasks: &TaskList, pending: impl Fn(usize) -> bool) -> Option<PackKey> {
-        let simulated = self.benchmark.models.iter().zip(&self.plan.models).enumerate();
+    /// A simulator for the simulated models; nothing where none of them has work.
+    async fn simulator(&self, tasks: &TaskList, begun: &RunView) -> anyhow::Result<Option<SimHandle>> {
+        let simulated = self.benchmark.models.iter().zip(&self.plan.models).zip(&begun.models);
         let iterations = simulated
-            .filter(|(model, (spec, _))| spec.connector == Connector::Simulated && pending(*model))
-            .map(|(_, (_, planned))| planned.iterations)
-            .max()?;
+            .filter(|((spec, _), model)| spec.connector == Connector::Simulated && model.units_pending > 0)
+            .map(|((_, planned), _)| planned.iterations)
+            .max();
+        let Some(iterations) = iterations else { return Ok(None) };
         let mut key = PackKey::default();
         for (task, planned) in tasks.iter().zip(&self.plan.tasks) {
             key.learn(task, &planned.label, self.benchmark.seed, iterations);
         }
-        Some(key)
+        connect::simulator(&self.benchmark, Arc::new(key)).await
     }
 
-    fn limits(&self) -> EvaluationLimits {
-        self.pack.header().limits
-    }
-
-    fn evaluator(&self, tasks: &TaskList, options: &Options) -> anyhow::Result<Arc<dyn Evaluator>> {
-        let limits = self.limits();
-        if options.no_sandbox {
-            let effort = tasks::Effort::full(limits);
-            return Ok(Arc::new(InProcess::start(tasks, effort, options.evaluators)?));
-        }
-        let compat = limits == EvaluationLimits::compat();
-        Ok(Arc::new(Sandbox::start(SandboxConfig {
-            program: std::env::current_exe().context("cannot find this program's own file")?,
-            arguments: vec![super::EVALUATOR_COMMAND.to_owned()],
-            tasks: serde_json::to_value(material::request(&self.benchmark, &self.pack, &self.plan))?,
-            children: options.evaluators,
-            evaluation: limits,
-            limits: if compat { SandboxLimits::compat() } else { SandboxLimits::default() },
-        })?))
-    }
-
-    fn context(
+    /// What the worker of this process is told.
+    fn worker(
         &self,
-        connector: connect::Connected,
-        evaluator: &Arc<dyn Evaluator>,
-        tasks: &TaskList,
-        spec: &ModelSpec,
-    ) -> DialogueContext {
-        let limits = serde_json::to_value(self.limits()).unwrap_or_default();
-        DialogueContext {
-            model: connector.model,
-            script: connector.script,
-            evaluator: Arc::clone(evaluator),
-            tasks: Arc::clone(tasks),
-            pack: PackProvenance {
-                name: self.pack.header().name.clone(),
-                hash: self.pack.hash().as_str().to_owned(),
-                scorer: format!("{} {limits}", env!("CARGO_PKG_VERSION")),
-            },
-            sampling: spec.sampling.clone(),
-            retry: RetryPolicy::default(),
-            deadlines: Deadlines::default(),
-            run_seed: self.benchmark.seed,
-            now: Timestamp::now,
+        simulator: Option<&SimHandle>,
+        connect: Arc<dyn Connect>,
+        options: &Options,
+    ) -> anyhow::Result<WorkerConfig> {
+        let evaluation = if options.no_sandbox {
+            Evaluation::InProcess
+        } else {
+            Evaluation::Sandbox {
+                program: std::env::current_exe().context("cannot find this program's own file")?,
+                arguments: vec![EVALUATOR_COMMAND.to_owned()],
+            }
+        };
+        Ok(WorkerConfig {
+            endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
+            connectors: vec![
+                Connector::OpenaiCompatible,
+                Connector::Anthropic,
+                Connector::Gemini,
+                Connector::Replay,
+            ],
+            concurrency: options.concurrency,
+            evaluators: options.evaluators,
+            pack_dir: Some(options.data_dir.join("packs")),
+            grace: GRACE,
+            connect,
+            ..WorkerConfig::new(WorkerId::new("local"), evaluation)
+        })
+    }
+}
+
+/// Lets a worker work until the run is finished, somebody says stop, or no model can be asked any more; the models that
+/// could not be, with the reasons.
+async fn hold(
+    coordinator: &Arc<Coordinator>,
+    run: &RunId,
+    worker: WorkerConfig,
+    progress: &mut Progress,
+) -> anyhow::Result<Vec<(ModelLabel, String)>> {
+    let (stopper, stop) = shutdown::channel();
+    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+        Stop::Drain => eprintln!("finishing the dialogues in flight; interrupt again to drop them"),
+        _ => eprintln!("dropping the dialogues in flight"),
+    })?;
+    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
+    let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let mut parked = Vec::new();
+    loop {
+        tokio::select! {
+            ended = &mut working => {
+                ended??;
+                return Ok(parked);
+            }
+            _ = looks.tick() => {
+                let view = coordinator.run(run).await?;
+                progress.at(view.scored + view.failed, view.failed);
+                if view.phase == RunPhase::Finished {
+                    stopper.at_least(Stop::Drain);
+                }
+                if let Some(trouble) = stuck(coordinator, &stopper) {
+                    working.await??;
+                    bail!(
+                        "run {run} stopped: records cannot be stored ({trouble}); what was stored is safe. Free space \
+                         or mend the disk, then `kgfleet resume {run}`"
+                    );
+                }
+                parked = all_parked(&view);
+                if !parked.is_empty() {
+                    stopper.at_least(Stop::Drain);
+                }
+            }
         }
     }
 }
 
-fn bounds(spec: &ModelSpec, options: &Options) -> LimiterBounds {
-    match (options.concurrency.or(spec.concurrency), spec.connector) {
-        (Some(fixed), _) => LimiterBounds::fixed(fixed),
-        (None, Connector::OpenaiCompatible) => LimiterBounds::own_server(),
-        (None, Connector::Simulated | Connector::Replay) => LimiterBounds::fixed(64),
-        (None, Connector::Anthropic | Connector::Gemini) => LimiterBounds::provider(),
-    }
+/// What keeps records from being stored. On one machine somebody is there who can help: the run ends rather than waits.
+fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
+    let trouble = coordinator.sink_trouble()?;
+    stopper.at_least(Stop::Abort);
+    Some(trouble)
 }
 
-/// The winners of a run's log, and the first ticket that is free.
-pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<(WinnerIndex, u64)> {
+/// The models with work left, each with the reason why it cannot be asked; empty while any of them can.
+fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
+    let unfinished = view.models.iter().filter(|model| model.scored + model.failed < model.planned);
+    let parked = unfinished.map(|model| Some((model.model.clone(), model.parked.clone()?)));
+    parked.collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// The winners of a run's log.
+pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
     let mut index = WinnerIndex::default();
-    let mut next_ticket = 1;
     let cipher = protection::cipher(run)?;
     for item in LogReader::open(&dir.log(), cipher.as_ref())? {
         match item? {
-            LogItem::Entry { location, entry } => {
-                next_ticket = next_ticket.max(entry.ticket + 1);
-                index.add(entry.ticket, &entry.record, location);
-            }
+            LogItem::Entry { location, entry } => index.add(entry.ticket, &entry.record, location),
             LogItem::Damage(damage) if damage.is_loss() => {
                 eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
             }
             LogItem::Damage(_) => {}
         }
     }
-    Ok((index, next_ticket))
+    Ok(index)
 }
 
 fn new_manifest(benchmark: &Benchmark, pack: &Pack, plan: &Plan) -> anyhow::Result<RunManifest> {

@@ -47,11 +47,11 @@ fn a_file_that_may_not_grow_further_stops_the_run() {
 }
 
 /// A file system of its own, unmounted at the end.
-struct Mount<'a>(&'a Path);
+pub struct Mount<'a>(&'a Path);
 
 impl<'a> Mount<'a> {
     /// Mounts a small file system in memory; nothing where this user may not.
-    fn tmpfs(at: &'a Path, kib: u32) -> Option<Self> {
+    pub fn tmpfs(at: &'a Path, kib: u32) -> Option<Self> {
         std::fs::create_dir(at).unwrap();
         let mount = Self(at);
         mount.call(&["-t", "tmpfs", "-o", &format!("size={kib}k"), "none"]).then_some(mount)

@@ -8,6 +8,7 @@
 mod harness;
 
 mod bad_input;
+mod cluster;
 mod conformance;
 mod determinism;
 mod disk_full;

@@ -1,10 +1,12 @@
-//! What the tests share: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), and a
-//! simulated server that tells what it was asked ([`server`]).
+//! What the tests share: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), a
+//! simulated server that tells what it was asked ([`server`]), and a cluster of real processes around it ([`cluster`]).
 
+pub mod cluster;
 pub mod data;
 pub mod process;
 pub mod server;
 
+pub use cluster::Cluster;
 pub use data::{Data, RunOnDisk};
 pub use process::{Finished, Running};
 pub use server::Server;

@@ -30,6 +30,8 @@ pub struct Gate {
 #[derive(Default)]
 struct GateState {
     closed: bool,
+    /// Answers until the gate closes by itself.
+    left: Option<usize>,
     held: usize,
     /// Seeds of the conversations that were asked about, once per round.
     asked: Vec<u64>,
@@ -45,6 +47,11 @@ impl Gate {
         state.asked.push(seed);
         state.held += 1;
         self.changed.notify_all();
+        match &mut state.left {
+            Some(0) => (state.closed, state.left) = (true, None),
+            Some(left) => *left -= 1,
+            None => {}
+        }
         if state.closed {
             // The thread says that it will wait, so that the server's other tasks move to another one.
             state =
@@ -58,9 +65,16 @@ impl Gate {
         self.state().closed = true;
     }
 
+    /// Answers this many more questions, and then none.
+    pub fn close_after(&self, answers: usize) {
+        self.state().left = Some(answers);
+    }
+
     /// Answers all questions, those that wait first.
     pub fn open(&self) {
-        self.state().closed = false;
+        let mut state = self.state();
+        (state.closed, state.left) = (false, None);
+        drop(state);
         self.changed.notify_all();
     }
 

@@ -150,11 +150,13 @@ impl Objects {
         let listed = listed.try_collect::<Vec<_>>().await;
         let mut lacking = listed.map_err(|source| self.store_error(&log, "list", source))?;
         lacking.sort_unstable();
+        let count = lacking.len();
         // In order, so that a mirror that was filled in part has no gaps.
-        let mut fetched = futures::stream::iter(&lacking)
-            .map(|segment| async {
+        let (log, folder) = (&log, &folder);
+        let mut fetched = futures::stream::iter(lacking)
+            .map(|segment: SegmentId| async move {
                 let content = self.get(&log.clone().join(segment.to_string())).await?;
-                Ok::<_, SinkError>((segment.path(&folder), content))
+                Ok::<_, SinkError>((segment.path(folder), content))
             })
             .buffered(FETCHES_MAX);
         while let Some((path, content)) = fetched.try_next().await? {
@@ -163,7 +165,7 @@ impl Objects {
                 blocking(move || folder::replace(&path, &content)).await?;
             }
         }
-        Ok(lacking.len())
+        Ok(count)
     }
 
     pub(super) async fn read_state(&self, run: &RunId) -> Result<Option<Bytes>, SinkError> {

@@ -1,0 +1,140 @@
+//! `kgfleet dlq`: units that were set aside because their workers died of them.
+
+use std::io::{self, Write};
+
+use anyhow::anyhow;
+use domain::RunId;
+use domain::control::{Control, DeadLetterView};
+
+use super::{Remote, block_on, explained};
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::{Align, Table, printable};
+
+/// Look at units that were set aside, and give them another chance.
+///
+/// A unit is set aside when its worker died, or lost its lease, three times while holding it. Its dialogues count as failed
+/// with the cause `poisoned` until it is requeued and scored.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List a run's units that were set aside.
+    Ls {
+        /// Name of the run.
+        run: String,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Show one of them: its dialogues and what brought it there.
+    Show {
+        /// Name of the run.
+        run: String,
+        /// Number of the unit.
+        unit: u64,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Give units another chance, with a clean slate.
+    Requeue {
+        /// Name of the run.
+        run: String,
+        /// Numbers of the units; --all for all of them.
+        #[arg(required_unless_present = "all")]
+        units: Vec<u64>,
+        /// All units that were set aside.
+        #[arg(long, conflicts_with = "units")]
+        all: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        Command::Ls { run, json, remote } => list(&remote, &run, json),
+        Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
+        Command::Requeue { run, units, remote, .. } => {
+            block_on(async {
+                let client = remote.client()?;
+                let count = client.requeue(&RunId::new(&*run), &units).await.map_err(explained)?;
+                eprintln!("{count} units of run {run} are queued again");
+                Ok(ExitCode::Success)
+            })
+        }
+    }
+}
+
+fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let letters =
+        block_on(async { remote.client()?.dead_letters(&RunId::new(run), None).await.map_err(explained) })?;
+    let mut out = io::stdout().lock();
+    let mut table = Table::new(&[
+        ("unit", Align::Right),
+        ("dialogues", Align::Right),
+        ("first", Align::Left),
+        ("strikes", Align::Right),
+        ("last cause", Align::Left),
+        ("last worker", Align::Left),
+    ]);
+    for letter in &letters {
+        if json {
+            writeln!(out, "{}", serde_json::to_string(letter)?)?;
+            continue;
+        }
+        let last = letter.strikes.last();
+        table.row(vec![
+            letter.unit.to_string(),
+            letter.dialogues.len().to_string(),
+            letter.dialogues.first().map(ToString::to_string).unwrap_or_default(),
+            letter.strikes.len().to_string(),
+            last.map(|strike| printable(&strike.cause)).unwrap_or_default(),
+            last.map(|strike| strike.worker.to_string()).unwrap_or_default(),
+        ]);
+    }
+    if !json {
+        table.write(&mut out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<ExitCode> {
+    let letters =
+        block_on(async { remote.client()?.dead_letters(&RunId::new(run), Some(unit)).await.map_err(explained) })?;
+    let Some(letter) = letters.first() else {
+        return Err(Exit::usage(anyhow!("unit {unit} of run {run} was not set aside; `kgfleet dlq ls {run}` lists")));
+    };
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_string(letter)?)?;
+    } else {
+        write_letter(letter, &mut out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn write_letter(letter: &DeadLetterView, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "unit {}", letter.unit)?;
+    for strike in &letter.strikes {
+        writeln!(
+            out,
+            "  attempt {} at {} by worker {}: {}",
+            strike.attempt,
+            strike.at,
+            strike.worker,
+            printable(&strike.cause)
+        )?;
+    }
+    writeln!(out, "dialogues")?;
+    letter.dialogues.iter().try_for_each(|key| writeln!(out, "  {key}"))
+}

@@ -1,0 +1,52 @@
+//! A coordinator's run as a run folder of this machine, from which every export is written.
+
+use anyhow::{Context, bail};
+use domain::RunId;
+use domain::control::{Control, ExportItem};
+use futures::StreamExt;
+use results::log::{LogOptions, LogWriter};
+use results::{RunDir, RunManifest};
+
+use super::{Remote, block_on, explained};
+use crate::run::protection;
+
+/// Records appended before they are written out.
+const GROUP_RECORDS: usize = 1024;
+
+/// A run that was fetched; its folder goes with it.
+pub struct Fetched {
+    /// Its folder.
+    pub dir: RunDir,
+    /// Its manifest.
+    pub manifest: RunManifest,
+    /// Removed when dropped.
+    _folder: tempfile::TempDir,
+}
+
+/// Fetches the records of a run that count. Records of protected exercises are encrypted on this disk as they are on the
+/// coordinator's.
+pub fn fetch(remote: &Remote, run: &RunId) -> anyhow::Result<Fetched> {
+    block_on(async {
+        let client = remote.client()?;
+        let mut items = client.records(run);
+        let manifest: RunManifest = match items.next().await.transpose().map_err(explained)? {
+            Some(ExportItem::Manifest(json)) => {
+                serde_json::from_str(&json).context("the coordinator sent a manifest that cannot be read")?
+            }
+            _ => bail!("{} sent no manifest of run {run}", remote.address()),
+        };
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let dir = RunDir::create(folder.path(), &manifest)?;
+        let cipher = protection::writing_cipher(&manifest)?;
+        let (mut writer, _) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
+        while let Some(item) = items.next().await.transpose().map_err(explained)? {
+            let ExportItem::Record { ticket, json } = item else { continue };
+            writer.append_raw(ticket, &json)?;
+            if writer.group_entries() >= GROUP_RECORDS {
+                writer.commit()?;
+            }
+        }
+        writer.commit()?;
+        Ok(Fetched { dir, manifest, _folder: folder })
+    })
+}

@@ -1,0 +1,117 @@
+//! Verbs that speak to a coordinator.
+//!
+//! Each of them is one or two calls of [`domain::control::Control`] and a table or JSON lines made of the answer.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use domain::{ErrorCode, ServiceError};
+use proto::client::{Client, ClientConfig};
+
+use crate::exit_code::{Exit, ExitCode};
+
+pub mod check;
+pub mod dlq;
+pub mod export;
+pub mod serve;
+pub mod steer;
+pub mod submit;
+pub mod view;
+pub mod watch;
+pub mod workers;
+
+/// Where a coordinator listens unless told otherwise.
+pub const COORDINATOR_DEFAULT: &str = "http://127.0.0.1:7700";
+
+/// Environment variable with the coordinator's address.
+pub const COORDINATOR_ENV: &str = "KGFLEET_COORDINATOR";
+
+/// How a coordinator is reached.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Remote {
+    /// Address of the coordinator: http:// or https://.
+    #[arg(long, value_name = "URL", env = COORDINATOR_ENV, default_value = COORDINATOR_DEFAULT)]
+    coordinator: String,
+    #[command(flatten)]
+    tls: ClientTls,
+}
+
+/// How a coordinator is reached, for verbs that work on this machine's runs where none is named.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MaybeRemote {
+    /// Address of a coordinator: the run is one of its runs instead of one in --data-dir.
+    #[arg(long, value_name = "URL", env = COORDINATOR_ENV)]
+    coordinator: Option<String>,
+    #[command(flatten)]
+    tls: ClientTls,
+}
+
+/// Certificates of a client.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ClientTls {
+    /// Certificate of the authority that signed the coordinator's, in PEM; needed for https://.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_CA")]
+    ca: Option<PathBuf>,
+    /// This client's certificate, in PEM, for coordinators that ask for one.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_CERT", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of --cert, in PEM.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_KEY", requires = "cert")]
+    key: Option<PathBuf>,
+}
+
+impl Remote {
+    /// What a client is made of.
+    pub fn config(&self) -> anyhow::Result<ClientConfig> {
+        self.tls.config(&self.coordinator)
+    }
+
+    /// A client; it connects with its first call. To be made where a runtime runs.
+    pub fn client(&self) -> anyhow::Result<Client> {
+        models::install_crypto();
+        Client::connect_lazy(&self.config()?).map_err(explained)
+    }
+
+    /// The address.
+    pub fn address(&self) -> &str {
+        &self.coordinator
+    }
+}
+
+impl MaybeRemote {
+    /// The coordinator, where one is named.
+    pub fn named(&self) -> Option<Remote> {
+        let coordinator = self.coordinator.clone()?;
+        Some(Remote { coordinator, tls: self.tls.clone() })
+    }
+}
+
+impl ClientTls {
+    fn config(&self, address: &str) -> anyhow::Result<ClientConfig> {
+        let mut config = ClientConfig::new(address);
+        let read = |path: &PathBuf| {
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
+        };
+        config.ca = self.ca.as_ref().map(read).transpose()?;
+        if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
+            config.identity = Some((read(cert)?, read(key)?));
+        }
+        Ok(config)
+    }
+}
+
+/// Runs calls to a coordinator to their end.
+pub fn block_on<T>(calls: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(calls)
+}
+
+/// An error of a coordinator with the exit code it leads to.
+pub fn explained(error: ServiceError) -> anyhow::Error {
+    let code = match error.code {
+        ErrorCode::Invalid | ErrorCode::NotFound | ErrorCode::Conflict | ErrorCode::Incompatible => ExitCode::Usage,
+        ErrorCode::Denied | ErrorCode::Full | ErrorCode::Unavailable | ErrorCode::Internal => {
+            ExitCode::Infrastructure
+        }
+    };
+    Exit { code, error: error.into() }.into()
+}

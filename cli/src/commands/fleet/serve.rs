@@ -1,0 +1,299 @@
+//! `kgfleet coordinator` and `kgfleet worker`: the two processes of a cluster.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use coordinator::configuration::Connector;
+use coordinator::{Coordinator, CoordinatorConfig};
+use domain::WorkerId;
+use domain::control::Control;
+use domain::exchange::WorkExchange;
+use models::Secret;
+use proto::Client;
+use proto::server::{ServerTls, Services};
+use service_kit::http::{self, Probes};
+use service_kit::metrics::Metrics;
+use service_kit::shutdown::{self, Stop, reached};
+use tokio::net::TcpListener;
+use worker::{EVALUATOR_COMMAND, Endpoints, Evaluation, SpoolConfig, Worker, WorkerConfig, WorkerError};
+
+use super::{Remote, explained};
+use crate::exit_code::{Exit, ExitCode};
+
+/// Plan runs, hand out their work, store their records.
+///
+/// Any number of coordinators may serve the same queue and the same records at once. Serves until a signal comes.
+/// Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 queue, disk or socket.
+#[derive(Debug, clap::Args)]
+pub struct CoordinatorArguments {
+    /// Address for workers and the command line (gRPC).
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_LISTEN", default_value = "127.0.0.1:7700")]
+    listen: String,
+    /// Address for /healthz, /readyz and /metrics.
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
+    http: String,
+    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or sqlite:FILE for one
+    /// coordinator without Redis. Default: sqlite:queue.db in --data-dir.
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true)]
+    queue: Option<String>,
+    /// Certificate of the authority that signed Redis's, in PEM.
+    #[arg(long, value_name = "FILE")]
+    queue_ca: Option<PathBuf>,
+    /// Folder of runs; with --sink a cache of them.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
+    data_dir: PathBuf,
+    /// Keep runs in an object store: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Credentials come from the environment.
+    #[arg(long, value_name = "URL", env = "KGFLEET_SINK")]
+    sink: Option<String>,
+    /// Seconds that a worker holds its work without a sign of life.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    lease: f64,
+    /// Workers that may die of a unit before it is set aside.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    strikes: u32,
+    /// Serve TLS with this certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Serve only clients whose certificate this authority signed, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
+}
+
+/// Take work from a coordinator, ask models, judge their answers.
+///
+/// Finds out what its servers serve and asks for work of these models. SIGTERM drains: nothing new is begun, what is in
+/// flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used, or a
+/// server serves another model than --model says; 3 disk or coordinator.
+#[derive(Debug, clap::Args)]
+pub struct WorkerArguments {
+    /// Name, unique in the fleet. A worker started again under its name delivers what it had not. Default: host name and
+    /// process id.
+    #[arg(long, value_name = "NAME", env = "KGFLEET_WORKER")]
+    name: Option<String>,
+    /// Base URL of a server with OpenAI's API, such as http://127.0.0.1:8000/v1; may be given several times.
+    #[arg(
+        long = "endpoint",
+        value_name = "URL",
+        env = "KGFLEET_ENDPOINTS",
+        value_delimiter = ',',
+        conflicts_with = "endpoints_file"
+    )]
+    endpoints: Vec<String>,
+    /// File of such URLs, one per line or a JSON list; read again while the worker runs.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_ENDPOINTS_FILE")]
+    endpoints_file: Option<PathBuf>,
+    /// Environment variable that holds the key of these servers.
+    #[arg(long, value_name = "VAR")]
+    key_env: Option<String>,
+    /// A model that the servers must serve; may be given several times. Others are not asked then.
+    #[arg(long = "model", value_name = "NAME")]
+    models: Vec<String>,
+    /// Also ask models that configurations reach by this connector at addresses of their own: openai-compatible,
+    /// anthropic or gemini. Keys are read from this worker's environment.
+    #[arg(long = "connector", value_name = "CONNECTOR", value_delimiter = ',', value_parser = connector)]
+    connectors: Vec<Connector>,
+    /// Dialogues in flight per server: a number, or `auto` to adapt.
+    #[arg(long, value_name = "auto|N", default_value = "auto")]
+    concurrency: String,
+    /// Evaluation processes. Default: one per processor.
+    #[arg(long, value_name = "N")]
+    evaluators: Option<NonZeroUsize>,
+    /// Folder for undelivered records and fetched packs.
+    #[arg(long, value_name = "DIR", env = "KGFLEET_WORK_DIR", default_value = "kgfleet-work")]
+    work_dir: PathBuf,
+    /// Megabytes of undelivered records at which no more dialogues are begun.
+    #[arg(long, value_name = "MB", default_value_t = SpoolConfig::BYTES_MAX >> 20)]
+    spool_mb: u64,
+    /// Seconds that dialogues in flight may go on after SIGTERM.
+    #[arg(long, value_name = "SECONDS", default_value_t = 25.0)]
+    grace: f64,
+    /// Address for /healthz, /readyz and /metrics. Default: none.
+    #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
+    http: Option<String>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+fn connector(text: &str) -> Result<Connector, String> {
+    match serde_json::from_value(text.into()) {
+        Ok(found @ (Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini)) => Ok(found),
+        _ => Err("expected openai-compatible, anthropic or gemini".to_owned()),
+    }
+}
+
+/// A time in seconds from the command line.
+fn seconds(option: &str, given: f64) -> anyhow::Result<Duration> {
+    Duration::try_from_secs_f64(given)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| Exit::usage(anyhow!("{option} {given} is no time in seconds")))
+}
+
+async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let bound = listener.local_addr()?;
+    Ok((listener, bound))
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
+}
+
+/// `kgfleet coordinator`.
+pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> {
+    models::install_crypto();
+    let metrics = Metrics::install()?;
+    // metrics.describe(coordinator::metrics::DEFINITIONS);
+    let tls = match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => Some(ServerTls {
+            certificate: read(certificate)?,
+            key: read(key)?,
+            client_ca: arguments.client_ca.as_ref().map(read).transpose()?,
+        }),
+        _ => None,
+    };
+    let config = CoordinatorConfig {
+        lease_for: seconds("--lease", arguments.lease)?,
+        max_strikes: arguments.strikes,
+        ..CoordinatorConfig::fleet()
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        std::fs::create_dir_all(&arguments.data_dir)
+            .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
+        let address = arguments
+            .queue
+            .unwrap_or_else(|| format!("sqlite:{}", arguments.data_dir.join("queue.db").display()));
+        let queue = queue::open(&address, arguments.queue_ca.as_deref())?;
+        for warning in queue.check().await? {
+            eprintln!("warning: {warning}");
+        }
+        let sink = match &arguments.sink {
+            Some(url) => results::sink::Sink::objects(url, arguments.data_dir.clone())?,
+            None => results::sink::Sink::folder(arguments.data_dir.clone()),
+        };
+        let coordinator = Coordinator::start(config, queue, sink);
+        let (listener, address) = bind(&arguments.listen).await?;
+        let (http_listener, http_address) = bind(&arguments.http).await?;
+        let (stopper, stop) = shutdown::channel();
+        shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+            Stop::Drain => eprintln!("stopping: answering the calls in hand"),
+            _ => eprintln!("stopping at once"),
+        })?;
+        let ready = Arc::clone(&coordinator);
+        let probes =
+            Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
+        let probing = tokio::spawn(http::serve(http_listener, probes, reached(stop.clone(), Stop::Drain)));
+        eprintln!("coordinator serving on {address}, health and metrics on http://{http_address}");
+        let services = Services {
+            exchange: Arc::clone(&coordinator) as Arc<dyn WorkExchange>,
+            control: Arc::clone(&coordinator) as Arc<dyn Control>,
+        };
+        let draining = Arc::clone(&coordinator);
+        let hear = stop.clone();
+        tokio::spawn(async move {
+            reached(hear, Stop::Drain).await;
+            // Workers that wait for work are told at once that there is none here.
+            draining.close();
+        });
+        tokio::select! {
+            served = proto::server::serve(listener, services, tls, reached(stop.clone(), Stop::Drain)) => served?,
+            () = reached(stop, Stop::Abort) => {}
+        }
+        stopper.at_least(Stop::Abort);
+        probing.await??;
+        Ok(ExitCode::Success)
+    })
+}
+
+/// `kgfleet worker`.
+pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
+    models::install_crypto();
+    let metrics = Metrics::install()?;
+    metrics.describe(worker::metrics::DEFINITIONS);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = arguments.name.clone().unwrap_or_else(|| format!("{host}-{}", std::process::id()));
+    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty() {
+        return Err(Exit::usage(anyhow!(
+            "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
+        )));
+    }
+    let endpoints = match &arguments.endpoints_file {
+        Some(file) => Endpoints::File(file.clone()),
+        None => Endpoints::Listed(arguments.endpoints.clone()),
+    };
+    let concurrency = match arguments.concurrency.as_str() {
+        "auto" => None,
+        number => Some(number.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
+            Exit::usage(anyhow!("--concurrency {number}: expected `auto` or a number from 1"))
+        })?),
+    };
+    let evaluation = Evaluation::Sandbox {
+        program: std::env::current_exe().context("cannot find this program's own file")?,
+        arguments: vec![EVALUATOR_COMMAND.to_owned()],
+    };
+    let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
+    let config = WorkerConfig {
+        host,
+        endpoints,
+        expected_models: arguments.models.clone(),
+        server_key: arguments.key_env.as_deref().map(Secret::from_env).transpose().map_err(Exit::usage)?,
+        connectors: arguments.connectors.clone(),
+        concurrency,
+        evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
+        pack_dir: Some(arguments.work_dir.join("packs")),
+        spool: Some(SpoolConfig { dir: arguments.work_dir.join("spool"), bytes_max: arguments.spool_mb << 20 }),
+        grace: seconds("--grace", arguments.grace)?,
+        ..usual
+    };
+    let client = arguments.remote.config()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // What is wrong with the address is told now; each runtime makes its own client then.
+        Client::connect_lazy(&client).map_err(explained)?;
+        let (stopper, stop) = shutdown::channel();
+        shutdown::on_signals(stopper, |wanted| match wanted {
+            Stop::Drain => eprintln!("draining: nothing new is begun"),
+            _ => eprintln!("dropping the dialogues in flight"),
+        })?;
+        let probing = match &arguments.http {
+            None => None,
+            Some(address) => {
+                let (listener, address) = bind(address).await?;
+                eprintln!("health and metrics on http://{address}");
+                let probes = Probes { ready: Arc::new(|| Ok(())), metrics: metrics.clone() };
+                Some(tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Abort))))
+            }
+        };
+        eprintln!("worker {name} asking {} for work", arguments.remote.address());
+        let factory = move || -> Arc<dyn WorkExchange> {
+            // The same configuration was taken a moment ago.
+            Arc::new(Client::connect_lazy(&client).expect("an address that was checked"))
+        };
+        let report = Worker::run(config, Arc::new(factory), stop).await.map_err(refused)?;
+        if let Some(probing) = probing {
+            probing.abort();
+        }
+        eprintln!(
+            "worker {name} ended: {} dialogues, {} records not delivered",
+            report.dialogues, report.unacknowledged
+        );
+        Ok(ExitCode::Success)
+    })
+}
+
+/// The exit code that a worker's failure leads to.
+fn refused(error: WorkerError) -> anyhow::Error {
+    match error {
+        WorkerError::Endpoint(_) | WorkerError::WrongModel(_) => Exit::usage(error),
+        WorkerError::Refused(error) => explained(error),
+        other => other.into(),
+    }
+}

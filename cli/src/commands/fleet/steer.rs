@@ -1,0 +1,70 @@
+//! `kgfleet pause`, `kgfleet cancel`, and what `resume` and `retry` do at a coordinator.
+
+use domain::control::{Control, RunCommand};
+use domain::{FailureCause, RunId};
+
+use super::{Remote, block_on, explained, view};
+use crate::exit_code::ExitCode;
+
+/// Hand out no more work of a run; what workers hold goes on.
+#[derive(Debug, clap::Args)]
+pub struct PauseArguments {
+    #[command(flatten)]
+    of: Steered,
+}
+
+/// Stop a run; workers drop what they hold.
+///
+/// Records that exist stay, and `kgfleet resume RUN --coordinator URL` goes on.
+#[derive(Debug, clap::Args)]
+pub struct CancelArguments {
+    #[command(flatten)]
+    of: Steered,
+}
+
+#[derive(Debug, clap::Args)]
+struct Steered {
+    /// Name of the run.
+    run: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// `kgfleet pause`.
+pub fn pause(arguments: PauseArguments) -> anyhow::Result<ExitCode> {
+    let Steered { run, json, remote } = arguments.of;
+    command(&remote, run, RunCommand::Pause, json)
+}
+
+/// `kgfleet cancel`.
+pub fn cancel(arguments: CancelArguments) -> anyhow::Result<ExitCode> {
+    let Steered { run, json, remote } = arguments.of;
+    command(&remote, run, RunCommand::Cancel, json)
+}
+
+/// Asks a coordinator to pause, resume or cancel a run.
+pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = remote.client()?;
+        let view = client.command(&RunId::new(run), command).await.map_err(explained)?;
+        if json {
+            println!("{}", serde_json::to_string(&view)?);
+        } else {
+            eprintln!("{}", view::headline(&view));
+        }
+        Ok(ExitCode::Success)
+    })
+}
+
+/// Asks a coordinator to queue failed dialogues again.
+pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause]) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = remote.client()?;
+        let queued = client.retry(&RunId::new(run), causes).await.map_err(explained)?;
+        eprintln!("{queued} failed dialogues of run {run} are queued again");
+        Ok(ExitCode::Success)
+    })
+}

@@ -1,0 +1,33 @@
+//! The cluster as its users meet it: coordinators, workers and a real Redis, started, steered, killed.
+
+mod bad_input;
+mod draining;
+mod dying;
+mod same_records;
+mod steering;
+
+use std::collections::BTreeMap;
+
+use domain::DialogueKey;
+use results::log::LogEntry;
+
+use crate::harness::{Cluster, RunOnDisk};
+
+/// The record of every dialogue that counts, and that there are exactly so many.
+#[track_caller]
+fn winners(cluster: &Cluster, dialogues: usize) -> BTreeMap<DialogueKey, LogEntry> {
+    let run: RunOnDisk = cluster.data.run();
+    let mut winners: BTreeMap<DialogueKey, LogEntry> = BTreeMap::new();
+    for entry in run.entries() {
+        let rank = |entry: &LogEntry| (!entry.record.outcome.is_scored(), entry.ticket);
+        match winners.get(&entry.record.key) {
+            Some(standing) if rank(standing) < rank(&entry) => {}
+            _ => {
+                winners.insert(entry.record.key.clone(), entry);
+            }
+        }
+    }
+    assert_eq!(winners.len(), dialogues);
+    cluster.data.kgfleet(&["verify", run.name()]).expect(0);
+    winners
+}
