@@ -177,14 +177,14 @@ impl Held<'_> {
                 let verdict = self.round(prompt.clone()).await?;
                 dialogue.take(verdict);
             }
-            return Ok(dialogue.evaluation());
+            return Ok(dialogue.into_evaluation());
         }
         let question_seed = question_seed(context.run_seed, &key.task, key.iteration);
         let mut prompt = self.task.first_prompt(key.iteration, question_seed).map_err(Failure::ours)?;
         loop {
             let verdict = self.round(prompt).await?;
             match dialogue.take(verdict) {
-                Next::Done(evaluation) => return Ok(evaluation),
+                Next::Done => return Ok(dialogue.into_evaluation()),
                 Next::Ask(follow_up) => prompt = self.task.follow_up(&follow_up).map_err(Failure::ours)?,
             }
         }

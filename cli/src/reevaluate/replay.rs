@@ -54,7 +54,7 @@ pub(super) fn replay(exercise: &dyn Exercise, transcript: &Transcript<'_>, effor
     for (answer, followed_by) in transcript.answers.iter().zip(&transcript.followed_by) {
         let predicted = match dialogue.take(exercise.judge(answer, effort)) {
             Next::Ask(follow_up) => Some(follow_up.kind),
-            Next::Done(_) => None,
+            Next::Done => None,
         };
         let recorded = match followed_by {
             None => RecordedStep::Stopped,
@@ -64,5 +64,5 @@ pub(super) fn replay(exercise: &dyn Exercise, transcript: &Transcript<'_>, effor
         };
         steps.push(StepPair { recorded, predicted });
     }
-    Replayed { evaluation: dialogue.evaluation(), steps }
+    Replayed { evaluation: dialogue.into_evaluation(), steps }
 }

@@ -64,7 +64,7 @@ fn judge(exercise: &dyn Exercise, record: &ResultRecord, effort: &Effort) -> Eva
     for answer in record.answers() {
         dialogue.take(exercise.judge(answer, effort));
     }
-    dialogue.evaluation()
+    dialogue.into_evaluation()
 }
 
 /// The prompts that the imported task sends, with the recorded answers, against those that were sent. Gives the number

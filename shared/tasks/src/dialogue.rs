@@ -18,8 +18,8 @@ pub struct Dialogue {
 pub enum Next {
     /// Ask again.
     Ask(FollowUp),
-    /// The dialogue is over.
-    Done(Evaluation),
+    /// The dialogue is over, see [`Dialogue::into_evaluation`].
+    Done,
 }
 
 /// The scores and infos of a whole dialogue, in the shape of result files.
@@ -43,7 +43,7 @@ impl Dialogue {
         self.verdicts.push(verdict);
         match follow_up {
             Some(follow_up) if self.may_ask(follow_up.kind) => Next::Ask(follow_up),
-            _ => Next::Done(self.evaluation()),
+            _ => Next::Done,
         }
     }
 
@@ -62,35 +62,37 @@ impl Dialogue {
 
     /// The scores of the answers so far, as if the last one ended the dialogue. Re-evaluation needs this where
     /// a recorded dialogue stopped elsewhere than the rules say.
-    pub fn evaluation(&self) -> Evaluation {
+    pub fn into_evaluation(mut self) -> Evaluation {
         match self.shots {
             Shots::Single => {
-                let last = self.verdicts.last().cloned().unwrap_or_default();
+                let last = self.verdicts.pop().unwrap_or_default();
                 Evaluation { scores: last.scores, infos: last.infos }
             }
             Shots::Multi { aggregated, answers_max, .. } => {
-                multi_shot(&self.verdicts, aggregated, answers_max)
+                multi_shot(self.verdicts, aggregated, answers_max)
             }
         }
     }
 }
 
-fn multi_shot(verdicts: &[Verdict], aggregated: &[&str], answers_max: usize) -> Evaluation {
-    let mut scores = Scores::new();
-    let mut infos = Infos::new();
-    for (round, verdict) in verdicts.iter().enumerate() {
-        scores.insert(round.to_string(), Value::Object(verdict.scores.clone()));
-        infos.insert(round.to_string(), Value::Object(verdict.infos.clone()));
-    }
+fn multi_shot(verdicts: Vec<Verdict>, aggregated: &[&str], answers_max: usize) -> Evaluation {
     let rounds: Vec<&Scores> = verdicts.iter().map(|verdict| &verdict.scores).collect();
     let sums = aggregate(&rounds, aggregated, answers_max);
+    let count = verdicts.len();
+    let last = verdicts.last().cloned();
+    let mut scores = Scores::new();
+    let mut infos = Infos::new();
+    for (round, verdict) in verdicts.into_iter().enumerate() {
+        scores.insert(round.to_string(), Value::Object(verdict.scores));
+        infos.insert(round.to_string(), Value::Object(verdict.infos));
+    }
     scores.insert("mean".into(), Value::Object(sums.mean));
     scores.insert("max".into(), Value::Object(sums.max));
     scores.insert("meanExt".into(), Value::Object(sums.mean_extended));
-    infos.insert("multiShotCount".into(), verdicts.len().into());
-    if let Some(last) = verdicts.last() {
-        scores.insert("last".into(), Value::Object(last.scores.clone()));
-        infos.insert("last".into(), Value::Object(last.infos.clone()));
+    infos.insert("multiShotCount".into(), count.into());
+    if let Some(last) = last {
+        scores.insert("last".into(), Value::Object(last.scores));
+        infos.insert("last".into(), Value::Object(last.infos));
     }
     Evaluation { scores, infos }
 }
@@ -117,16 +119,17 @@ mod tests {
         let mut dialogue = Dialogue::new(SHOTS);
         assert!(matches!(dialogue.take(verdict(0.0, Some(PromptKind::Syntax))), Next::Ask(_)));
         assert!(matches!(dialogue.take(verdict(0.2, Some(PromptKind::EmptyResult))), Next::Ask(_)));
-        let Next::Done(evaluation) = dialogue.take(verdict(1.0, Some(PromptKind::EmptyResult))) else {
-            panic!("three answers are the most")
-        };
+        let next = dialogue.take(verdict(1.0, Some(PromptKind::EmptyResult)));
+        assert_eq!(next, Next::Done, "three answers are the most");
+        let evaluation = dialogue.into_evaluation();
         assert_eq!(evaluation.scores["max"], json!({"combined": 1.0}));
         assert_eq!(evaluation.infos["multiShotCount"], 3);
 
         let mut dialogue = Dialogue::new(SHOTS);
         dialogue.take(verdict(0.0, Some(PromptKind::Syntax)));
-        assert!(
-            matches!(dialogue.take(verdict(0.0, Some(PromptKind::Syntax))), Next::Done(_)),
+        assert_eq!(
+            dialogue.take(verdict(0.0, Some(PromptKind::Syntax))),
+            Next::Done,
             "syntax is asked once when its limit is 2"
         );
     }
@@ -134,9 +137,9 @@ mod tests {
     #[test]
     fn single_shot_scores_stand_by_themselves() {
         let mut dialogue = Dialogue::new(Shots::Single);
-        let Next::Done(evaluation) = dialogue.take(verdict(0.5, Some(PromptKind::Syntax))) else {
-            panic!("a single-shot task never asks again")
-        };
+        let next = dialogue.take(verdict(0.5, Some(PromptKind::Syntax)));
+        assert_eq!(next, Next::Done, "a single-shot task never asks again");
+        let evaluation = dialogue.into_evaluation();
         assert_eq!(Value::Object(evaluation.scores), json!({"combined": 0.5}));
     }
 }

@@ -213,7 +213,7 @@ impl Task {
         for answer in answers {
             match dialogue.take(exercise.judge(answer, effort)) {
                 Next::Ask(follow_up) => next = Some(follow_up),
-                Next::Done(evaluation) => return Ok(Step::Done(evaluation)),
+                Next::Done => return Ok(Step::Done(dialogue.into_evaluation())),
             }
         }
         let prompt = match next {

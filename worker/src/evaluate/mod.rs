@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use tasks::{Task, Verdict};
 
 mod in_process;
+mod known;
 pub mod sandbox;
 
 pub use in_process::InProcess;
@@ -18,8 +19,8 @@ pub use sandbox::{Sandbox, SandboxConfig, SandboxLimits, SandboxStats};
 /// deeper nesting than this stack bears.
 pub(crate) const STACK_BYTES: usize = 64 << 20;
 
-/// One answer to judge.
-#[derive(Clone, Debug)]
+/// One answer to judge. Equal ones have equal verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Judgement {
     /// Index of the task in the list that the evaluator was built with.
     pub task: usize,

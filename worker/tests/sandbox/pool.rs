@@ -40,16 +40,22 @@ impl Pool {
         limits: SandboxLimits,
         evaluation: EvaluationLimits,
     ) -> Self {
-        let config = SandboxConfig {
-            program: std::env::current_exe().unwrap(),
-            arguments: vec![child::EVALUATE.to_owned()],
-            tasks: json!(labels),
-            children: NonZeroUsize::new(children).unwrap(),
-            evaluation,
-            limits,
-        };
-        let tasks = child::load_to_ask(labels);
-        Self { sandbox: Sandbox::start(config).unwrap(), labels: labels.to_vec(), tasks }
+        // These tests are about what judging does, so nothing may be answered from what was judged before.
+        let start = Sandbox::start_without_recall;
+        Self::of(labels, start(config(labels, children, limits, evaluation)).unwrap())
+    }
+
+    /// A pool that gives verdicts again, with one child.
+    pub fn start_recalling(
+        labels: &[&'static str],
+        limits: SandboxLimits,
+        evaluation: EvaluationLimits,
+    ) -> Self {
+        Self::of(labels, Sandbox::start(config(labels, 1, limits, evaluation)).unwrap())
+    }
+
+    fn of(labels: &[&'static str], sandbox: Sandbox) -> Self {
+        Self { sandbox, labels: labels.to_vec(), tasks: child::load_to_ask(labels) }
     }
 
     /// Judges an answer to the first case of a task.
@@ -69,6 +75,22 @@ impl Pool {
 
     fn index(&self, label: &str) -> usize {
         self.labels.iter().position(|known| *known == label).unwrap()
+    }
+}
+
+fn config(
+    labels: &[&'static str],
+    children: usize,
+    limits: SandboxLimits,
+    evaluation: EvaluationLimits,
+) -> SandboxConfig {
+    SandboxConfig {
+        program: std::env::current_exe().unwrap(),
+        arguments: vec![child::EVALUATE.to_owned()],
+        tasks: json!(labels),
+        children: NonZeroUsize::new(children).unwrap(),
+        evaluation,
+        limits,
     }
 }
 

@@ -15,12 +15,13 @@ use crate::hostile::{self, Expected, JSONLD, LARGE, LIST, NT, QUERY, TURTLE};
 use crate::pool::{LIMITS, Pool, block_on, exhausted, limits_named};
 
 /// All tests by name.
-pub const ALL: [(&str, fn()); 8] = [
+pub const ALL: [(&str, fn()); 9] = [
     ("every_hostile_answer_has_a_verdict_and_neighbours_do_not_notice", hostile_answers),
     ("neighbours_are_judged_while_an_answer_runs_on", neighbours),
     ("a_product_over_a_large_graph_is_ended", large_graph),
     ("an_answer_above_the_size_limit_is_refused_unread", size),
     ("a_dead_child_is_replaced_and_counted", replacement),
+    ("an_equal_answer_is_judged_once_unless_it_hit_a_limit", recall),
     ("the_wall_clock_ends_what_has_processor_time_left", wall),
     ("tasks_that_cannot_be_loaded_are_an_error_of_ours", no_tasks),
     ("a_locked_down_process_can_open_nothing", locked_down),
@@ -141,6 +142,28 @@ fn replacement() {
     assert_eq!(stats.judged.load(Ordering::Relaxed), 6);
     assert_eq!(stats.died.load(Ordering::Relaxed), 3);
     assert_eq!(stats.started.load(Ordering::Relaxed), 4, "the first one and a replacement for each");
+}
+
+fn recall() {
+    let limits = SandboxLimits { wall: HOUR, cpu_seconds: 3600, ..LIMITS };
+    let pool = Pool::start_recalling(&[QUERY], limits, PATIENT);
+    let stats = || {
+        let stats = pool.sandbox.stats();
+        (stats.judged.load(Ordering::Relaxed), stats.recalled.load(Ordering::Relaxed))
+    };
+    block_on(async {
+        let wrong = || async { pool.judge(QUERY, "```sparql\nSELECT * {}\n```").await.unwrap() };
+        let first = wrong().await;
+        assert_eq!(first, wrong().await);
+        assert_eq!(stats(), (1, 1));
+        pool.judge_reference(QUERY).await;
+        assert_eq!(stats(), (2, 1), "another answer");
+        for _ in 0..2 {
+            let verdict = pool.judge(QUERY, hostile::doubling()).await.unwrap();
+            assert_eq!(limits_named(&verdict), [Limit::Memory]);
+        }
+        assert_eq!(stats(), (4, 1), "what ended a child may have been the moment's fault");
+    });
 }
 
 fn wall() {

@@ -12,43 +12,99 @@ use super::seeded::Seeded;
 const RDF_NAMESPACE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const STRING_TYPE: &str = "http://www.w3.org/2001/XMLSchema#string";
 
-/// One triple a line, in an order drawn from the seed.
-pub(crate) fn ntriples(triples: &[Triple], choices: &mut Seeded) -> String {
-    let labelled = with_new_labels(triples, choices);
-    let mut lines: Vec<String> = labelled.iter().map(|triple| format!("{triple} .\n")).collect();
-    choices.shuffle(&mut lines);
-    lines.concat()
+/// A text that is written anew for every question: everything that stays the same is made once.
+pub(crate) struct Layout {
+    head: String,
+    /// The parts whose order is drawn. Between the pieces of each stands the label of the document's blank nodes.
+    parts: Vec<Vec<String>>,
+    between: &'static str,
+    tail: &'static str,
+    /// Whether the choices begin with a label, whatever the graph: in the formats that may have to show one.
+    labelled: bool,
+    /// Length of the text without labels, in bytes.
+    bytes: usize,
 }
 
-/// Flat RDF/XML: an `rdf:Description` for each subject, in an order drawn from the seed.
-pub(crate) fn rdf_xml(triples: &[Triple], names: &XmlNames, choices: &mut Seeded) -> String {
-    let labelled = with_new_labels(triples, choices);
-    let mut places: HashMap<&NamedOrBlankNode, usize> = HashMap::new();
-    let mut descriptions: Vec<(&NamedOrBlankNode, String)> = Vec::new();
-    for triple in &labelled {
-        let place = *places.entry(&triple.subject).or_insert_with(|| {
-            descriptions.push((&triple.subject, String::new()));
-            descriptions.len() - 1
+impl Layout {
+    /// One triple a line, in an order drawn from the seed.
+    pub(crate) fn ntriples(triples: &[Triple]) -> Self {
+        let labelled = with_new_labels(triples);
+        Self::new(String::new(), labelled.iter().map(|triple| format!("{triple} .\n")), "", "")
+    }
+
+    /// Flat RDF/XML: an `rdf:Description` for each subject, in an order drawn from the seed.
+    pub(crate) fn rdf_xml(triples: &[Triple], names: &XmlNames) -> Self {
+        let labelled = with_new_labels(triples);
+        let mut places: HashMap<&NamedOrBlankNode, usize> = HashMap::new();
+        let mut descriptions: Vec<(&NamedOrBlankNode, String)> = Vec::new();
+        for triple in &labelled {
+            let place = *places.entry(&triple.subject).or_insert_with(|| {
+                descriptions.push((&triple.subject, String::new()));
+                descriptions.len() - 1
+            });
+            descriptions[place].1.push_str(&property(triple, names));
+        }
+        let mut head = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rdf:RDF\n");
+        for (prefix, namespace) in &names.namespaces {
+            head.push_str(&format!("   xmlns:{prefix}=\"{}\"\n", escaped(namespace)));
+        }
+        head.push_str(">\n");
+        let described = descriptions.into_iter().map(|(subject, properties)| {
+            let attribute = match subject {
+                NamedOrBlankNode::NamedNode(node) => format!("rdf:about=\"{}\"", escaped(node.as_str())),
+                NamedOrBlankNode::BlankNode(node) => format!("rdf:nodeID=\"{}\"", node.as_str()),
+            };
+            format!("  <rdf:Description {attribute}>\n{properties}  </rdf:Description>\n")
         });
-        descriptions[place].1.push_str(&property(triple, names));
+        Self::new(head, described, "", "</rdf:RDF>\n")
     }
-    choices.shuffle(&mut descriptions);
 
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rdf:RDF\n");
-    for (prefix, namespace) in &names.namespaces {
-        text.push_str(&format!("   xmlns:{prefix}=\"{}\"\n", escaped(namespace)));
+    /// A list of objects that are written already, as `json.dumps(..., indent=2)` lays it out, in an order drawn from the
+    /// seed.
+    pub(crate) fn json_list(objects: impl Iterator<Item = String>) -> Self {
+        Self { labelled: false, ..Self::new("[\n".to_owned(), objects, ",\n", "\n]") }
     }
-    text.push_str(">\n");
-    for (subject, properties) in descriptions {
-        let attribute = match subject {
-            NamedOrBlankNode::NamedNode(node) => format!("rdf:about=\"{}\"", escaped(node.as_str())),
-            NamedOrBlankNode::BlankNode(node) => format!("rdf:nodeID=\"{}\"", node.as_str()),
-        };
-        text.push_str(&format!("  <rdf:Description {attribute}>\n{properties}  </rdf:Description>\n"));
+
+    fn new(
+        head: String,
+        parts: impl Iterator<Item = String>,
+        between: &'static str,
+        tail: &'static str,
+    ) -> Self {
+        let parts: Vec<Vec<String>> =
+            parts.map(|part| part.split(LABEL).map(str::to_owned).collect()).collect();
+        let pieces: usize = parts.iter().flatten().map(String::len).sum();
+        let bytes = head.len() + pieces + parts.len() * between.len() + tail.len();
+        Self { head, parts, between, tail, labelled: true, bytes }
     }
-    text.push_str("</rdf:RDF>\n");
-    text
+
+    /// The text that belongs to these choices. rdflib labels blank nodes with 32 hexadecimal digits that differ from one
+    /// serialisation to the next.
+    pub(crate) fn text(&self, choices: &mut Seeded) -> String {
+        let label = if self.labelled { format!("n{}", choices.hex()) } else { String::new() };
+        let mut parts: Vec<&Vec<String>> = self.parts.iter().collect();
+        choices.shuffle(&mut parts);
+        let labels: usize = parts.iter().map(|pieces| pieces.len() - 1).sum();
+        let mut text = String::with_capacity(self.bytes + labels * label.len());
+        text.push_str(&self.head);
+        for (place, pieces) in parts.into_iter().enumerate() {
+            if place > 0 {
+                text.push_str(self.between);
+            }
+            for (place, piece) in pieces.iter().enumerate() {
+                if place > 0 {
+                    text.push_str(&label);
+                }
+                text.push_str(piece);
+            }
+        }
+        text.push_str(self.tail);
+        text
+    }
 }
+
+/// Stands for a document's label until the text is written. N-Triples escapes this character and XML does not have it.
+const LABEL: char = '\0';
 
 fn property(triple: &Triple, names: &XmlNames) -> String {
     // Names are made for all properties of a graph before it is written.
@@ -67,16 +123,15 @@ fn property(triple: &Triple, names: &XmlNames) -> String {
     }
 }
 
-/// The same triples with blank nodes labelled as rdflib does: `n`, 32 hexadecimal digits that differ from one
-/// serialisation to the next, `b` and a number that counts from 1 in the order of first occurrence.
-fn with_new_labels(triples: &[Triple], choices: &mut Seeded) -> Vec<Triple> {
-    let document = choices.hex();
+/// The same triples with blank nodes labelled as rdflib does: the label of the document, `b` and a number that counts from
+/// 1 in the order of first occurrence.
+fn with_new_labels(triples: &[Triple]) -> Vec<Triple> {
     let mut labels: HashMap<BlankNode, BlankNode> = HashMap::new();
     let mut label = |node: &BlankNode| {
         let number = labels.len() + 1;
         labels
             .entry(node.clone())
-            .or_insert_with(|| BlankNode::new_unchecked(format!("n{document}b{number}")))
+            .or_insert_with(|| BlankNode::new_unchecked(format!("{LABEL}b{number}")))
             .clone()
     };
     let mut labelled = triples.to_vec();
@@ -200,9 +255,9 @@ mod tests {
             let (source, triples) = (source(), triples());
             let expected = normal_lines(&source, NormalForm::RdfSyntaxFix);
             let names = XmlNames::of(&triples, source.prefixes()).unwrap();
-            let xml = rdf_xml(&triples, &names, &mut Seeded::new(seed));
-            let lines = ntriples(&triples, &mut Seeded::new(seed));
-            prop_assert_eq!(&xml, &rdf_xml(&triples, &names, &mut Seeded::new(seed)));
+            let xml = Layout::rdf_xml(&triples, &names).text(&mut Seeded::new(seed));
+            let lines = Layout::ntriples(&triples).text(&mut Seeded::new(seed));
+            prop_assert_eq!(&xml, &Layout::rdf_xml(&triples, &names).text(&mut Seeded::new(seed)));
             for (text, format) in [(xml, RdfFormat::RdfXml), (lines, RdfFormat::NTriples)] {
                 let read = Graph::parse(&text, format, None).unwrap();
                 prop_assert_eq!(normal_lines(&read, NormalForm::RdfSyntaxFix), expected.clone(), "{}", text);
@@ -214,7 +269,7 @@ mod tests {
     fn xml_declares_the_namespaces_of_properties_in_alphabetical_order() {
         let (source, triples) = (source(), triples());
         let names = XmlNames::of(&triples, source.prefixes()).unwrap();
-        let xml = rdf_xml(&triples, &names, &mut Seeded::new(3));
+        let xml = Layout::rdf_xml(&triples, &names).text(&mut Seeded::new(3));
         assert!(
             xml.starts_with(
                 "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rdf:RDF\n   xmlns:ns1=\"https://example.org/zoo/\"\n   \

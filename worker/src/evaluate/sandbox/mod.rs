@@ -2,7 +2,8 @@
 //!
 //! Each slot is a thread of this process that owns one child, hands it one answer at a time and waits for the verdict
 //! with a deadline. A child that dies, or that is killed for taking too long, costs its own answer one stage of
-//! evaluation (see [`tasks::Stage`]) and is replaced; the other slots do not notice.
+//! evaluation (see [`tasks::Stage`]) and is replaced; the other slots do not notice. An answer that was judged before
+//! is not judged again (see `known.rs`).
 
 use std::io::{self, BufReader, Read, Write};
 use std::num::NonZeroUsize;
@@ -20,6 +21,7 @@ use rustix::process::Signal;
 use tasks::{Effort, EvaluationLimits, Limit, Stage, Verdict};
 use tokio::sync::oneshot;
 
+use super::known::KnownVerdicts;
 use super::{Evaluator, EvaluatorError, Judgement};
 
 pub mod child;
@@ -88,8 +90,10 @@ impl SandboxLimits {
 /// What happened so far, for metrics.
 #[derive(Debug, Default)]
 pub struct SandboxStats {
-    /// Judgements done.
+    /// Judgements done by a child.
     pub judged: AtomicU64,
+    /// Verdicts given again, because an equal answer to the same case was judged before.
+    pub recalled: AtomicU64,
     /// Children started, the first ones included.
     pub started: AtomicU64,
     /// Children that died or were killed during a judgement.
@@ -102,21 +106,36 @@ type Job = (Judgement, oneshot::Sender<Result<Verdict, EvaluatorError>>);
 pub struct Sandbox {
     jobs: async_channel::Sender<Job>,
     stats: Arc<SandboxStats>,
+    known: Option<Arc<KnownVerdicts>>,
 }
 
 impl Sandbox {
     /// Starts the slots and their children, without waiting until these have loaded their tasks. A child that cannot
     /// be started is an error of every judgement that would need it, not of this function.
     pub fn start(config: SandboxConfig) -> io::Result<Self> {
+        Self::start_with(config, Some(Arc::default()))
+    }
+
+    /// As [`start`](Self::start), for those who want every answer judged, also one that was judged before.
+    pub fn start_without_recall(config: SandboxConfig) -> io::Result<Self> {
+        Self::start_with(config, None)
+    }
+
+    fn start_with(config: SandboxConfig, known: Option<Arc<KnownVerdicts>>) -> io::Result<Self> {
         let (jobs, queue) = async_channel::bounded(config.children.get() * WAITING_PER_CHILD);
         let stats = Arc::new(SandboxStats::default());
         let config = Arc::new(config);
         for number in 0..config.children.get() {
-            let mut slot = Slot { config: Arc::clone(&config), stats: Arc::clone(&stats), process: None };
+            let mut slot = Slot {
+                config: Arc::clone(&config),
+                stats: Arc::clone(&stats),
+                known: known.clone(),
+                process: None,
+            };
             let queue = queue.clone();
             std::thread::Builder::new().name(format!("sandbox-{number}")).spawn(move || slot.run(&queue))?;
         }
-        Ok(Self { jobs, stats })
+        Ok(Self { jobs, stats, known })
     }
 
     /// Counters.
@@ -128,6 +147,9 @@ impl Sandbox {
 impl Evaluator for Sandbox {
     fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
         async move {
+            if let Some(verdict) = recall(self.known.as_deref(), &self.stats, &judgement) {
+                return Ok(verdict);
+            }
             let (reply, verdict) = oneshot::channel();
             self.jobs.send((judgement, reply)).await.map_err(|_| EvaluatorError::Closed)?;
             verdict.await.map_err(|_| EvaluatorError::Closed)?
@@ -136,10 +158,17 @@ impl Evaluator for Sandbox {
     }
 }
 
+fn recall(known: Option<&KnownVerdicts>, stats: &SandboxStats, judgement: &Judgement) -> Option<Verdict> {
+    let verdict = known?.recall(judgement)?;
+    stats.recalled.fetch_add(1, Ordering::Relaxed);
+    Some(verdict)
+}
+
 /// Owns one child and replaces it when it dies.
 struct Slot {
     config: Arc<SandboxConfig>,
     stats: Arc<SandboxStats>,
+    known: Option<Arc<KnownVerdicts>>,
     process: Option<Process>,
 }
 
@@ -152,8 +181,15 @@ impl Slot {
             if reply.is_closed() {
                 continue; // The dialogue was given up while its answer waited.
             }
-            let verdict = self.judge(&judgement);
-            self.stats.judged.fetch_add(1, Ordering::Relaxed);
+            // An equal answer may have been judged while this one waited.
+            let verdict = match recall(self.known.as_deref(), &self.stats, &judgement) {
+                Some(verdict) => Ok(verdict),
+                None => {
+                    let verdict = self.judge(&judgement);
+                    self.stats.judged.fetch_add(1, Ordering::Relaxed);
+                    verdict
+                }
+            };
             let _ = reply.send(verdict);
         }
     }
@@ -206,8 +242,19 @@ impl Slot {
             answer: judgement.answer.as_ref().into(),
         };
         let wall = self.config.limits.wall;
-        match self.process()?.exchange::<Response>(&request, wall) {
-            Ok(verdict) => Ok(Ok(verdict)),
+        let process = self.process()?;
+        let began = Instant::now();
+        match process.exchange::<Response>(&request, wall) {
+            Ok((verdict, bytes)) => {
+                // Whether an answer near the limit of time passes depends on the load of the machine: one unlucky moment
+                // must not decide for all its equals.
+                let beyond_doubt =
+                    stage == Stage::Full && began.elapsed() < self.config.evaluation.query_wall / 2;
+                if let Some(known) = self.known.as_ref().filter(|_| beyond_doubt) {
+                    known.keep(judgement, &verdict, bytes);
+                }
+                Ok(Ok(verdict))
+            }
             Err(trouble) => {
                 let limit = self.process.take().map_or(Limit::Crash, |process| process.post_mortem(trouble));
                 Ok(Err(limit))
@@ -258,8 +305,8 @@ impl Process {
             cpu_seconds_max: config.limits.cpu_seconds,
         };
         match process.exchange(&setup, config.limits.start) {
-            Ok(Ready::Ready) => Ok(process),
-            Ok(Ready::Failed(message)) => Err(failed(&message)),
+            Ok((Ready::Ready, _)) => Ok(process),
+            Ok((Ready::Failed(message), _)) => Err(failed(&message)),
             Err(trouble) => {
                 let limit = process.post_mortem(trouble);
                 Err(failed(&format!("it died while loading its tasks ({})", limit.message())))
@@ -267,12 +314,12 @@ impl Process {
         }
     }
 
-    /// Sends one message and waits for its reply.
+    /// Sends one message and waits for its reply; the reply and its bytes.
     fn exchange<T: serde::de::DeserializeOwned>(
         &mut self,
         message: &impl serde::Serialize,
         wait: Duration,
-    ) -> Result<T, Trouble> {
+    ) -> Result<(T, usize), Trouble> {
         let deadline = Instant::now() + wait;
         let mut frame = Vec::new();
         protocol::write(&mut frame, message).map_err(|_| Trouble::Garbage)?;
@@ -281,7 +328,7 @@ impl Process {
         self.input.write_all(&frame).map_err(|_| Trouble::Ended)?;
         let mut output = Deadlined { output: &mut self.output, deadline, late: false };
         let reply = match protocol::read(&mut output, &mut self.buffer) {
-            Ok(Some(reply)) => Ok(reply),
+            Ok(Some(reply)) => Ok((reply, self.buffer.len())),
             _ if output.late => Err(Trouble::Late),
             Ok(None) => Err(Trouble::Ended),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Trouble::Ended),

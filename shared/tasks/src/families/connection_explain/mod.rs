@@ -20,7 +20,7 @@ use rdf::{PrefixTable, RdfFormat, Triple};
 
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
-use crate::families::rdflib_layout::{XmlNames, ntriples, rdf_xml};
+use crate::families::rdflib_layout::{Layout, XmlNames};
 use crate::families::seeded::Seeded;
 use crate::wording::Fields;
 
@@ -42,13 +42,8 @@ const PUBLISHED_DISTRACTORS: [&str; 6] = ["Person", "Home", "UK", "US", "Organiz
 /// One path to be found.
 struct ConnectionExplain {
     path: Path,
-    shown: Option<Shown>,
-}
-
-/// A graph that is written anew for every question.
-enum Shown {
-    RdfXml { triples: Vec<Triple>, names: XmlNames },
-    NTriples { triples: Vec<Triple> },
+    /// The graph, where it is written anew for every question.
+    shown: Option<Layout>,
 }
 
 /// Reads a case.
@@ -62,7 +57,7 @@ pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseE
     Ok(Box::new(ConnectionExplain { path, shown: shown(input)? }))
 }
 
-fn shown(input: &CaseInput<'_>) -> Result<Option<Shown>, CaseError> {
+fn shown(input: &CaseInput<'_>) -> Result<Option<Layout>, CaseError> {
     const FIELD: &str = "graphTurtle";
     let format = case_fields::graph_format(input)?;
     if !matches!(format, RdfFormat::RdfXml | RdfFormat::NTriples)
@@ -74,23 +69,18 @@ fn shown(input: &CaseInput<'_>) -> Result<Option<Shown>, CaseError> {
     let graph = case_fields::turtle(case_fields::text(input.data, FIELD)?, FIELD)?;
     let triples: Vec<Triple> = graph.iter().cloned().collect();
     if format == RdfFormat::NTriples {
-        return Ok(Some(Shown::NTriples { triples }));
+        return Ok(Some(Layout::ntriples(&triples)));
     }
     let prefixes: PrefixTable = graph.prefixes().clone();
     let names = XmlNames::of(&triples, &prefixes)
         .map_err(|error| CaseError::Reference { field: FIELD, message: error.to_string() })?;
-    Ok(Some(Shown::RdfXml { triples, names }))
+    Ok(Some(Layout::rdf_xml(&triples, &names)))
 }
 
 impl Exercise for ConnectionExplain {
     fn opening(&self, question_seed: u64) -> Fields {
-        let mut choices = Seeded::new(question_seed);
-        let graph = match &self.shown {
-            None => return Fields::default(),
-            Some(Shown::RdfXml { triples, names }) => rdf_xml(triples, names, &mut choices),
-            Some(Shown::NTriples { triples }) => ntriples(triples, &mut choices),
-        };
-        Fields::from([("graph".to_owned(), graph)])
+        let graph = self.shown.as_ref().map(|layout| layout.text(&mut Seeded::new(question_seed)));
+        graph.map(|graph| ("graph".to_owned(), graph)).into_iter().collect()
     }
 
     fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {

@@ -22,7 +22,6 @@
 use std::collections::BTreeSet;
 
 use domain::{Infos, Scores};
-use rdf::RdfFormat;
 use regex::Regex;
 use serde_json::Value;
 
@@ -35,11 +34,12 @@ mod people;
 mod serialize;
 
 use people::{People, iri, local_name};
+use serialize::Shown;
 
 /// One graph and its special person.
 struct FriendCount {
     people: People,
-    format: RdfFormat,
+    shown: Shown,
     /// Length of the graph as shown, the same for every order.
     graph_chars: usize,
     triples: usize,
@@ -66,12 +66,12 @@ pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseE
         number("specialIndex")?.unwrap_or(3),
         added,
     )?;
-    let format = case_fields::graph_format(input)?;
+    let shown = Shown::of(&people, case_fields::graph_format(input)?);
     let mention = Regex::new(&format!("person-0*({WORD}*)"))
         .map_err(|_| CaseError::Field { field: "n", expected: "usable pattern" })?;
     Ok(Box::new(FriendCount {
-        format,
-        graph_chars: serialize::graph(&people, format, 0).chars().count(),
+        graph_chars: shown.text(0).chars().count(),
+        shown,
         triples: people.triple_count(),
         special_iri: iri(people.special()),
         special_name: local_name(people.special()),
@@ -108,8 +108,7 @@ fn special_friend_names(input: &CaseInput<'_>, people: &People) -> Result<Vec<St
 
 impl Exercise for FriendCount {
     fn opening(&self, question_seed: u64) -> Fields {
-        let graph = serialize::graph(&self.people, self.format, question_seed);
-        Fields::from([("graph".to_owned(), graph)])
+        Fields::from([("graph".to_owned(), self.shown.text(question_seed))])
     }
 
     fn judge(&self, answer: &str, _effort: &Effort) -> Verdict {
@@ -217,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_number_of_persons_may_stand_in_the_prompt_only() {
-        let graph = serialize::graph(&People::new(16, 2, 3, 3).unwrap(), RdfFormat::Turtle, 0);
+        let graph = Shown::of(&People::new(16, 2, 3, 3).unwrap(), rdf::RdfFormat::Turtle).text(0);
         let exercise = case("TurtleFriendCount", &json!({}), Some(&format!("Who?\n\n{graph}"))).unwrap();
         let infos = exercise.judge("", &Effort::full(EvaluationLimits::default())).infos;
         assert_eq!(infos["persons"], 16);

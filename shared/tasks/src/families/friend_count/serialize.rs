@@ -4,28 +4,45 @@ use rdf::{NamedNode, PrefixTable, RdfFormat, Triple};
 use serde_json::{Value, json};
 
 use super::people::{People, iri, local_name};
-use crate::families::rdflib_layout::{XmlNames, ntriples, rdf_xml};
+use crate::families::rdflib_layout::{Layout, XmlNames};
 use crate::families::seeded::Seeded;
 
 const FOAF: &str = "http://xmlns.com/foaf/0.1/";
 const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
-/// The graph as text. The seed decides the order of subjects (JSON-LD, RDF/XML) or statements (N-Triples); Turtle has
-/// one order only.
-pub(super) fn graph(people: &People, format: RdfFormat, seed: u64) -> String {
-    let mut choices = Seeded::new(seed);
-    match format {
-        RdfFormat::Turtle => turtle(people),
-        RdfFormat::JsonLd => json_ld(people, &mut choices),
-        RdfFormat::NTriples => ntriples(&triples(people), &mut choices),
-        RdfFormat::RdfXml => {
-            let triples = triples(people);
-            let mut prefixes = PrefixTable::new();
-            prefixes.insert("foaf", FOAF);
-            // Both properties have names, so there is no error to speak of.
-            XmlNames::of(&triples, &prefixes)
-                .map(|names| rdf_xml(&triples, &names, &mut choices))
-                .unwrap_or_default()
+/// The graph as text, as far as it is the same for every question. The seed decides the order of subjects (JSON-LD,
+/// RDF/XML) or statements (N-Triples); Turtle has one order only.
+pub(super) enum Shown {
+    /// Always the same.
+    Fixed(String),
+    /// In an order drawn from the seed.
+    Shuffled(Layout),
+}
+
+impl Shown {
+    pub(super) fn of(people: &People, format: RdfFormat) -> Self {
+        match format {
+            RdfFormat::Turtle => Self::Fixed(turtle(people)),
+            RdfFormat::JsonLd => Self::Shuffled(json_ld(people)),
+            RdfFormat::NTriples => Self::Shuffled(Layout::ntriples(&triples(people))),
+            RdfFormat::RdfXml => {
+                let triples = triples(people);
+                let mut prefixes = PrefixTable::new();
+                prefixes.insert("foaf", FOAF);
+                // Both properties have names, so there is no error to speak of.
+                XmlNames::of(&triples, &prefixes).map_or_else(
+                    |_| Self::Fixed(String::new()),
+                    |names| Self::Shuffled(Layout::rdf_xml(&triples, &names)),
+                )
+            }
+        }
+    }
+
+    /// The text that belongs to a seed.
+    pub(super) fn text(&self, seed: u64) -> String {
+        match self {
+            Self::Fixed(text) => text.clone(),
+            Self::Shuffled(layout) => layout.text(&mut Seeded::new(seed)),
         }
     }
 }
@@ -53,20 +70,19 @@ fn turtle(people: &People) -> String {
 }
 
 /// Expanded JSON-LD, one object for each person.
-fn json_ld(people: &People, choices: &mut Seeded) -> String {
-    let mut nodes: Vec<Value> = (0..people.count())
-        .map(|person| {
-            let mut node = json!({"@id": iri(person), "@type": [format!("{FOAF}Person")]});
-            let known: Vec<Value> =
-                people.known_by(person).into_iter().map(|known| json!({"@id": iri(known)})).collect();
-            if !known.is_empty() {
-                node[format!("{FOAF}knows")] = known.into();
-            }
-            node
-        })
-        .collect();
-    choices.shuffle(&mut nodes);
-    format!("{:#}", Value::from(nodes))
+fn json_ld(people: &People) -> Layout {
+    let objects = (0..people.count()).map(|person| {
+        let mut node = json!({"@id": iri(person), "@type": [format!("{FOAF}Person")]});
+        let known: Vec<Value> =
+            people.known_by(person).into_iter().map(|known| json!({"@id": iri(known)})).collect();
+        if !known.is_empty() {
+            node[format!("{FOAF}knows")] = known.into();
+        }
+        // Indented as an item of the list that it becomes.
+        let list = format!("{:#}", Value::from(vec![node]));
+        list.trim_start_matches("[\n").trim_end_matches("\n]").to_owned()
+    });
+    Layout::json_list(objects)
 }
 
 fn triples(people: &People) -> Vec<Triple> {
@@ -93,14 +109,14 @@ mod tests {
     fn texts_have_the_published_lengths() {
         for added in [1, 2] {
             let people = People::new(6, 2, 3, added).unwrap();
-            let length = |format| graph(&people, format, 5).len();
+            let length = |format| Shown::of(&people, format).text(5).len();
             assert_eq!(RdfFormat::ALL.map(length), [717, 2034, 2092, 2398]);
         }
     }
 
     #[test]
     fn turtle_ends_with_the_special_person() {
-        let text = graph(&People::new(6, 2, 3, 1).unwrap(), RdfFormat::Turtle, 0);
+        let text = Shown::of(&People::new(6, 2, 3, 1).unwrap(), RdfFormat::Turtle).text(0);
         assert!(
             text.ends_with(
                 "ex:person-00000004 a foaf:Person ;\n    foaf:knows ex:person-00000005,\n        ex:person-00000006 .\n\n"
@@ -114,7 +130,7 @@ mod tests {
         fn all_syntaxes_say_the_same(count in 6..30_usize, added in 1..4_usize, seed in any::<u64>()) {
             let people = People::new(count, 2, 3, added).unwrap();
             let read = |format| {
-                let text = graph(&people, format, seed);
+                let text = Shown::of(&people, format).text(seed);
                 let graph = Graph::parse(&text, format, None).unwrap();
                 normal_lines(&graph, NormalForm::RdfSyntaxFix)
             };

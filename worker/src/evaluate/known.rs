@@ -1,0 +1,144 @@
+//! Verdicts that were given before.
+//!
+//! Judging is a pure function of task, case and answer, and models repeat themselves: a task has a few cases, and a
+//! correct count or list has one spelling. So verdicts are kept and given again, within a bound on their size.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tasks::Verdict;
+
+use super::Judgement;
+
+/// Bytes of answers and verdicts (as text) that one generation holds. There are two; in memory a verdict takes about four
+/// times its text, so this is at most 24 MB.
+const GENERATION_BYTES_MAX: usize = 3 << 20;
+
+/// Bytes of one answer and its verdict. Longer answers are hardly given twice.
+const ENTRY_BYTES_MAX: usize = 64 << 10;
+
+/// Remembers verdicts by what was judged. The answer itself is compared, not only its hash.
+#[derive(Debug, Default)]
+pub(super) struct KnownVerdicts(Mutex<Generations>);
+
+/// What is asked for again moves from the old generation to the young one; when that is full it becomes the old one, and
+/// the old one is forgotten. This keeps what is in use without a list to be kept in order.
+#[derive(Debug, Default)]
+struct Generations {
+    young: Generation,
+    old: Generation,
+}
+
+#[derive(Debug, Default)]
+struct Generation {
+    verdicts: HashMap<Judgement, Kept>,
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    verdict: Arc<Verdict>,
+    bytes: usize,
+}
+
+impl KnownVerdicts {
+    /// The verdict on an equal answer.
+    pub(super) fn recall(&self, judgement: &Judgement) -> Option<Verdict> {
+        if judgement.answer.len() > ENTRY_BYTES_MAX {
+            return None;
+        }
+        let mut generations = self.generations();
+        let kept = match generations.young.verdicts.get(judgement) {
+            Some(kept) => kept.clone(),
+            None => {
+                let (judgement, kept) = generations.old.verdicts.remove_entry(judgement)?;
+                generations.old.bytes -= kept.bytes;
+                generations.keep(judgement, kept.clone());
+                kept
+            }
+        };
+        // The copy is made outside the lock.
+        drop(generations);
+        Some(Verdict::clone(&kept.verdict))
+    }
+
+    /// Keeps a verdict that takes `verdict_bytes` as text.
+    pub(super) fn keep(&self, judgement: &Judgement, verdict: &Verdict, verdict_bytes: usize) {
+        let bytes = judgement.answer.len() + verdict_bytes;
+        if bytes <= ENTRY_BYTES_MAX {
+            let kept = Kept { verdict: Arc::new(verdict.clone()), bytes };
+            self.generations().keep(judgement.clone(), kept);
+        }
+    }
+
+    fn generations(&self) -> std::sync::MutexGuard<'_, Generations> {
+        // A panic elsewhere cannot leave the maps half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generations {
+    fn keep(&mut self, judgement: Judgement, kept: Kept) {
+        if self.young.bytes + kept.bytes > GENERATION_BYTES_MAX {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.bytes += kept.bytes;
+        if let Some(before) = self.young.verdicts.insert(judgement, kept) {
+            self.young.bytes -= before.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judgement(task: usize, case: usize, answer: &str) -> Judgement {
+        Judgement { task, case, answer: answer.into() }
+    }
+
+    fn verdict(score: f64) -> Verdict {
+        let mut verdict = Verdict::default();
+        verdict.scores.insert("combined".into(), score.into());
+        verdict
+    }
+
+    #[test]
+    fn a_verdict_belongs_to_its_task_case_and_answer() {
+        let known = KnownVerdicts::default();
+        known.keep(&judgement(1, 2, "x"), &verdict(0.5), 10);
+        assert_eq!(known.recall(&judgement(1, 2, "x")), Some(verdict(0.5)));
+        for other in [judgement(0, 2, "x"), judgement(1, 1, "x"), judgement(1, 2, "y")] {
+            assert_eq!(known.recall(&other), None);
+        }
+    }
+
+    #[test]
+    fn what_is_used_stays_and_the_rest_is_forgotten_within_the_bound() {
+        let known = KnownVerdicts::default();
+        let used = judgement(0, 0, "used");
+        known.keep(&used, &verdict(1.0), 10);
+        let entry = ENTRY_BYTES_MAX / 2;
+        for number in 0..10 * GENERATION_BYTES_MAX / entry {
+            known.keep(&judgement(0, 0, &number.to_string()), &verdict(0.0), entry);
+            assert_eq!(known.recall(&used), Some(verdict(1.0)), "after {number}");
+            let generations = known.generations();
+            for generation in [&generations.young, &generations.old] {
+                assert!(generation.bytes <= GENERATION_BYTES_MAX);
+                assert_eq!(
+                    generation.bytes,
+                    generation.verdicts.values().map(|kept| kept.bytes).sum::<usize>()
+                );
+            }
+        }
+        assert_eq!(known.recall(&judgement(0, 0, "0")), None);
+    }
+
+    #[test]
+    fn what_is_long_is_not_kept() {
+        let known = KnownVerdicts::default();
+        let long = judgement(0, 0, &"x".repeat(ENTRY_BYTES_MAX));
+        known.keep(&long, &verdict(1.0), 1);
+        assert_eq!(known.recall(&long), None);
+    }
+}
