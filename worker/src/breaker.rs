@@ -28,6 +28,8 @@ pub enum Decision<T> {
     Deliver(Vec<T>),
     /// It is held back.
     Hold,
+    /// It is to be forgotten: the model was parked while the dialogue was still under way, and nothing new is learnt.
+    Forget(T),
     /// The model is parked; these records are to be forgotten.
     Open {
         /// All that were held back, the one given included.
@@ -58,11 +60,12 @@ impl<T> Breaker<T> {
     /// A dialogue ended: with scores where `cause` is none.
     pub fn ended(&mut self, record: T, cause: Option<FailureCause>, now: Instant) -> Decision<T> {
         match cause {
+            Some(cause) if parks(cause) && self.is_open(now) => Decision::Forget(record),
             Some(FailureCause::QuotaExhausted) => {
                 self.held_back.push(record);
                 self.open(QUOTA_PARKED, now)
             }
-            Some(FailureCause::Connection | FailureCause::Unauthorized | FailureCause::ModelNotFound) => {
+            Some(cause) if parks(cause) => {
                 self.held_back.push(record);
                 self.streak += 1;
                 // After a parking one failure is enough: it is not over yet.
@@ -89,7 +92,7 @@ impl<T> Breaker<T> {
         let parked_for = self.next_parking();
         match self.open(parked_for, now) {
             Decision::Open { forgotten, parked_for } => (forgotten, parked_for),
-            Decision::Deliver(_) | Decision::Hold => (Vec::new(), parked_for),
+            Decision::Deliver(_) | Decision::Hold | Decision::Forget(_) => (Vec::new(), parked_for),
         }
     }
 
@@ -125,6 +128,12 @@ impl<T> Breaker<T> {
     }
 }
 
+/// Whether dialogues that end for this reason say something about the way to the model, and nothing about the model.
+fn parks(cause: FailureCause) -> bool {
+    use FailureCause::{Connection, ModelNotFound, QuotaExhausted, Unauthorized};
+    matches!(cause, QuotaExhausted | Connection | Unauthorized | ModelNotFound)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,14 +153,20 @@ mod tests {
 
     #[test]
     fn parkings_double_until_something_works() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        let (mut breaker, mut now) = (Breaker::default(), Instant::now());
         for record in 0..4 {
             breaker.ended(record, GONE, now);
         }
         let mut parked = Vec::new();
         for record in 4..10 {
             let Decision::Open { parked_for, .. } = breaker.ended(record, GONE, now) else { panic!() };
+            assert_eq!(
+                breaker.ended(99, GONE, now),
+                Decision::Forget(99),
+                "one that ran on is not a new failure"
+            );
             parked.push(parked_for.as_secs());
+            now += parked_for;
         }
         assert_eq!(parked, [60, 120, 240, 480, 900, 900]);
         assert_eq!(breaker.ended(10, None, now), Decision::Deliver(vec![10]));

@@ -7,7 +7,7 @@
 //! worker could read again after a restart would lie beside them. They wait in memory, within its bound; a worker that
 //! dies with some of them lets their dialogues be held again.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -69,16 +69,20 @@ struct Load {
     records: AtomicU64,
     /// Of these, those that an earlier process left behind.
     recovered: AtomicU64,
-    /// Bytes that are in memory only.
+    /// Bytes on their way to where they wait.
+    arriving_bytes: AtomicU64,
+    /// Bytes that wait in memory only.
     memory_bytes: AtomicU64,
-    spool_full: AtomicBool,
+    /// Bytes that wait on disk, and the most that may.
+    spool_bytes: AtomicU64,
+    spool_bytes_max: u64,
     trouble: Mutex<Option<String>>,
 }
 
 impl Load {
-    fn note_spool(&self, spool: &Spool, bytes_max: u64) {
+    fn note_spool(&self, spool: &Spool) {
         metrics::spool_bytes(spool.bytes());
-        self.spool_full.store(spool.is_full(bytes_max), Ordering::Relaxed);
+        self.spool_bytes.store(spool.waiting_bytes(), Ordering::Relaxed);
     }
 }
 
@@ -102,15 +106,14 @@ impl Outbox {
         // top of it.
         let (records, incoming) = mpsc::unbounded_channel();
         let (arrivals, arrived) = mpsc::channel(ARRIVALS_WAITING_MAX);
-        let load = Arc::new(Load::default());
+        let spool_bytes_max = spool.as_ref().map_or(u64::MAX, |spool| spool.bytes_max);
+        let load = Arc::new(Load { spool_bytes_max, ..Load::default() });
         let mut queue = Queue::default();
-        let mut spool_bytes_max = u64::MAX;
-        let spool = spool.map(|OpenSpool { spool, recovered, bytes_max }| {
+        let spool = spool.map(|OpenSpool { spool, recovered, .. }| {
             let since = Instant::now();
             load.records.store(recovered.records.len() as u64, Ordering::Relaxed);
             load.recovered.store(recovered.records.len() as u64, Ordering::Relaxed);
-            load.spool_full.store(spool.is_full(bytes_max), Ordering::Relaxed);
-            spool_bytes_max = bytes_max;
+            load.note_spool(&spool);
             for location in recovered.records {
                 let bytes = location.bytes();
                 queue.push(Parcel { tag: None, body: Body::OnDisk, location: Some(location), bytes, since });
@@ -120,7 +123,6 @@ impl Outbox {
         let sender = Sender {
             exchange,
             spool,
-            spool_bytes_max,
             queue,
             incoming,
             arrivals,
@@ -134,6 +136,7 @@ impl Outbox {
     /// Takes a record. `spooled` says whether its texts may lie on a disk.
     pub fn submit(&self, tag: Tag, delivery: Delivery, spooled: bool) {
         self.load.records.fetch_add(1, Ordering::Relaxed);
+        self.load.arriving_bytes.fetch_add(delivery.json.len() as u64, Ordering::Relaxed);
         // The sender ends after this handle only.
         let _ = self.records.send(NewRecord { tag, delivery, spooled });
     }
@@ -142,9 +145,11 @@ impl Outbox {
     /// been received, so that no dialogue is held whose record lies here.
     pub fn has_room(&self) -> bool {
         let load = &self.load;
+        // What arrives is counted first where it came from, so that no record is missed on its way.
+        let arriving = load.arriving_bytes.load(Ordering::Acquire);
         load.recovered.load(Ordering::Relaxed) == 0
-            && load.memory_bytes.load(Ordering::Relaxed) < MEMORY_BYTES_MAX
-            && !load.spool_full.load(Ordering::Relaxed)
+            && arriving + load.memory_bytes.load(Ordering::Relaxed) < MEMORY_BYTES_MAX
+            && arriving + load.spool_bytes.load(Ordering::Relaxed) < load.spool_bytes_max
     }
 
     /// Records that nobody has acknowledged.
@@ -170,7 +175,6 @@ type Landed = (Batch, Result<Vec<Option<Receipt>>, ServiceError>);
 struct Sender {
     exchange: Arc<dyn WorkExchange>,
     spool: Option<Arc<Mutex<Spool>>>,
-    spool_bytes_max: u64,
     queue: Queue,
     incoming: mpsc::UnboundedReceiver<NewRecord>,
     arrivals: mpsc::Sender<Vec<Arrival>>,
@@ -225,6 +229,7 @@ impl Sender {
                     Body::Here(delivery)
                 }
             };
+            self.load.arriving_bytes.fetch_sub(bytes, Ordering::Release);
             self.queue.push(Parcel { tag: Some(tag), body, location, bytes, since });
         }
     }
@@ -232,11 +237,11 @@ impl Sender {
     /// The places of the records on disk; none where there is no disk for them.
     async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<Location> {
         let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
-        let (load, bytes_max) = (Arc::clone(&self.load), self.spool_bytes_max);
+        let load = Arc::clone(&self.load);
         let written = tokio::task::spawn_blocking(move || {
             let mut spool = lock(&spool);
             let locations = spool.append(&deliveries);
-            load.note_spool(&spool, bytes_max);
+            load.note_spool(&spool);
             locations
         });
         match written.await {
@@ -294,11 +299,11 @@ impl Sender {
             arrivals.push(Arrival { tag: parcel.tag, refused });
         }
         if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
-            let (load, bytes_max) = (Arc::clone(&self.load), self.spool_bytes_max);
+            let load = Arc::clone(&self.load);
             let forget = tokio::task::spawn_blocking(move || {
                 let mut spool = lock(&spool);
                 spool.forget(forgotten);
-                load.note_spool(&spool, bytes_max);
+                load.note_spool(&spool);
             });
             let _ = forget.await; // It fails where the runtime is ending.
         }

@@ -262,10 +262,10 @@ impl Spool {
         self.bytes
     }
 
-    /// Whether so many bytes are used that more should wait. Never while nothing waits to be acknowledged: the segment
-    /// in use may stay, and nothing would ever make room.
-    pub fn is_full(&self, bytes_max: u64) -> bool {
-        self.bytes >= bytes_max && self.segments.values().any(|segment| segment.live > 0)
+    /// Bytes that will be free once what waits is acknowledged. None while nothing waits: the segment in use may stay,
+    /// and nothing would ever make room.
+    pub fn waiting_bytes(&self) -> u64 {
+        if self.segments.values().any(|segment| segment.live > 0) { self.bytes } else { 0 }
     }
 
     fn path(&self, number: u64) -> PathBuf {

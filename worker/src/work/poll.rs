@@ -30,6 +30,21 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 type Call = Pin<Box<dyn Future<Output = Result<Orders, ServiceError>> + Send>>;
 
+/// Dialogues that servers could do with.
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    /// To begin at once.
+    now: u32,
+    /// To have at hand when others end.
+    ahead: u32,
+}
+
+impl Wanted {
+    fn add(self, other: Self) -> Self {
+        Self { now: self.now + other.now, ahead: self.ahead + other.ahead }
+    }
+}
+
 /// An answer to a report, or none.
 pub(super) struct Answered {
     report: Arc<Report>,
@@ -158,36 +173,38 @@ impl Work {
                 closed.insert(&lane.serves);
             }
         }
-        let room = |serves: &Serves, wanted: u32| {
-            let pending = pending.get(serves).copied().unwrap_or(0);
-            let room = wanted.saturating_sub(pending + unresolved);
-            // Half a unit is not worth a call, as long as there is something to begin.
-            let worth = room >= UNIT_DIALOGUES / 2 || pending + unresolved == 0;
+        let room = |serves: &Serves, wanted: Wanted| {
+            let pending = pending.get(serves).copied().unwrap_or(0) + unresolved;
+            let room = (wanted.now + wanted.ahead).saturating_sub(pending);
+            // Less than half of what is held ahead is not worth a call, as long as there is something to begin.
+            let worth = room >= wanted.ahead / 2 || pending == 0;
             if accepting && worth { room } else { 0 }
         };
         let mut offers = Vec::new();
         for model in self.servers.models(now) {
             let servers = self.servers.of_model(&model, now);
             let serves = Serves::Model(model);
-            let wanted = servers.iter().map(|server| self.wanted(server)).sum();
-            let wanted = if closed.contains(&serves) { 0 } else { wanted };
+            let wanted =
+                servers.iter().map(|server| self.wanted(server)).fold(Wanted::default(), Wanted::add);
+            let wanted = if closed.contains(&serves) { Wanted::default() } else { wanted };
             offers.push(Offer { room: room(&serves, wanted), serves });
         }
         for connector in &self.config.connectors {
             let serves = Serves::Connector(*connector);
             let servers = hosted.get(&serves).into_iter().flatten();
             // One unit more for a model that has none yet: its limit is not known before it is granted.
-            let wanted = servers.map(|server| self.wanted(server)).sum::<u32>() + UNIT_DIALOGUES;
+            let one_more = Wanted { now: 0, ahead: UNIT_DIALOGUES };
+            let wanted = servers.map(|server| self.wanted(server)).fold(one_more, Wanted::add);
             offers.push(Offer { room: room(&serves, wanted), serves });
         }
         offers
     }
 
-    /// Dialogues that may wait for a server: for what is free, and for what will be.
-    fn wanted(&self, server: &ServerKey) -> u32 {
+    /// What a server could do with.
+    fn wanted(&self, server: &ServerKey) -> Wanted {
         match self.servers.free(server) {
-            0 if self.servers.in_flight(server) == 0 => 0, // It does not answer.
-            free => free + self.servers.prefetch(server),
+            0 if self.servers.in_flight(server) == 0 => Wanted::default(), // It does not answer.
+            now => Wanted { now, ahead: self.servers.prefetch(server) },
         }
     }
 

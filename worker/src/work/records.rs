@@ -100,6 +100,7 @@ impl Work {
         match breaker.ended(HeldBack { tag, delivery }, cause, now) {
             Decision::Deliver(records) => self.submit(records),
             Decision::Hold => {}
+            Decision::Forget(HeldBack { tag, .. }) => self.ledger.lock().slots.dropped(&tag),
             Decision::Open { forgotten, parked_for } => {
                 let (cause, message) = finished.failure.unwrap_or((FailureCause::Connection, String::new()));
                 // A server that this worker found is its own affair; an account is everybody's.
