@@ -21,8 +21,8 @@ pub struct CoordinatorConfig {
     /// Deaths of workers after which a unit is set aside, 1 to 100.
     pub max_strikes: u32,
     /// How long no lease is taken over after a start, and after the queue could not be reached: workers get the time to
-    /// renew first.
-    pub grace: Duration,
+    /// renew first. Default: [`lease_for`](Self::lease_for).
+    pub grace: Option<Duration>,
     /// Time between two rounds of looking after runs: taking over expired leases, following other coordinators,
     /// noticing the end of runs.
     pub tend_every: Duration,
@@ -35,7 +35,8 @@ pub struct CoordinatorConfig {
 impl CoordinatorConfig {
     /// For a run within one process.
     pub fn local() -> Self {
-        Self { scope: Scope::Local, ..Self::fleet() }
+        // Nobody waits for a run to be over as long as who has started it, and nothing is far away.
+        Self { scope: Scope::Local, tend_every: Duration::from_millis(250), ..Self::fleet() }
     }
 
     /// For a fleet.
@@ -44,7 +45,7 @@ impl CoordinatorConfig {
             scope: Scope::Fleet,
             lease_for: Duration::from_secs(30),
             max_strikes: 3,
-            grace: Duration::from_secs(30),
+            grace: None,
             tend_every: Duration::from_secs(1),
             backlog_for: Duration::from_millis(250),
             tends: true,

@@ -1,10 +1,12 @@
 //! What a coordinator measures. Labels are models, tasks and outcomes, never runs or dialogues: their number is bounded
 //! by the configurations in use.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
+use service_kit::metrics::{MetricDefinition, MetricKind, Unit};
 
 use crate::aggregate::Entry;
 use crate::config::MAX_BYTES_IN_FLIGHT;
@@ -12,24 +14,82 @@ use crate::core::Core;
 use crate::layout::Slot;
 use crate::run::Run;
 
-/// Dialogues whose record counts, by model, task and outcome (`scored`, or the cause of failure).
-pub const DIALOGUES: &str = "kgfleet_dialogues_total";
-/// Seconds from a batch of records being at hand to its receipts.
-pub const COMMIT_SECONDS: &str = "kgfleet_commit_duration_seconds";
-/// Records stored.
-pub const RECORDS: &str = "kgfleet_records_total";
-/// Bytes of records on their way to the log.
-pub const BYTES_IN_FLIGHT: &str = "kgfleet_records_in_flight_bytes";
-/// Units by model and state (`pending`, `leased`, `dead`), over all runs that are not over.
-pub const UNITS: &str = "kgfleet_units";
-/// Dialogues of pending and leased units by model: what autoscaling goes by.
-pub const BACKLOG: &str = "kgfleet_backlog_dialogues";
-/// Registered workers.
-pub const WORKERS: &str = "kgfleet_workers";
-/// Runs by phase, those that are not over.
-pub const RUNS: &str = "kgfleet_runs";
-/// Seconds that the longest of the runs takes at its present rate.
-pub const RUN_ETA: &str = "kgfleet_run_eta_seconds";
+const DIALOGUES: &str = "kgfleet_dialogues_total";
+const RECORDS: &str = "kgfleet_records_total";
+const COMMIT_SECONDS: &str = "kgfleet_commit_duration_seconds";
+const BYTES_IN_FLIGHT: &str = "kgfleet_records_in_flight_bytes";
+const UNITS: &str = "kgfleet_units";
+const BACKLOG: &str = "kgfleet_backlog_dialogues";
+const WORKERS: &str = "kgfleet_workers";
+const RUNS: &str = "kgfleet_runs";
+const RUN_ETA: &str = "kgfleet_run_eta_seconds";
+
+/// What a coordinator measures.
+pub const DEFINITIONS: &[MetricDefinition] = &[
+    MetricDefinition {
+        name: DIALOGUES,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Dialogues whose record counts, by outcome: scored, or the cause of failure. A record that supersedes another one counts again.",
+        labels: &["model", "task", "outcome"],
+    },
+    MetricDefinition {
+        name: RECORDS,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Records stored, whether they count or not.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: COMMIT_SECONDS,
+        kind: MetricKind::Histogram,
+        unit: Unit::Seconds,
+        help: "Time from a batch of records being at hand to its receipts: ticket, log, queue.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: BYTES_IN_FLIGHT,
+        kind: MetricKind::Gauge,
+        unit: Unit::Bytes,
+        help: "Bytes of records on their way to the log.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: UNITS,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Units of runs that are not over: pending, leased or dead.",
+        labels: &["model", "state"],
+    },
+    MetricDefinition {
+        name: BACKLOG,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Dialogues of pending and leased units: what autoscaling goes by.",
+        labels: &["model"],
+    },
+    MetricDefinition {
+        name: WORKERS,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Registered workers.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: RUNS,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Runs that are not over.",
+        labels: &[],
+    },
+    MetricDefinition {
+        name: RUN_ETA,
+        kind: MetricKind::Gauge,
+        unit: Unit::Seconds,
+        help: "Time that the slowest of the runs takes at its present rate; 0 where none has one.",
+        labels: &[],
+    },
+];
 
 /// A record counts now that did not before.
 pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Entry) {
@@ -53,27 +113,33 @@ pub(crate) async fn gauges(core: &Arc<Core>) {
         gauge!(WORKERS).set(workers.len() as f64);
     }
     let Ok(snapshot) = core.backlog().await else { return };
-    let mut models = std::collections::BTreeMap::<&str, [u64; 4]>::new();
+    // Models of runs that are over show nothing any more, not what they showed last.
+    let mut models: BTreeMap<String, [u64; 4]> = core
+        .runs
+        .loaded()
+        .iter()
+        .flat_map(|run| run.models.iter().map(|spec| (spec.label.to_string(), [0; 4])).collect::<Vec<_>>())
+        .collect();
     let mut eta = 0.0_f64;
     for of_run in &snapshot.runs {
         for (spec, backlog) in of_run.run.models.iter().zip(&of_run.models) {
             let Some(counts) = &backlog.counts else { continue };
-            let sums = models.entry(spec.label.as_str()).or_default();
+            let sums = models.entry(spec.label.to_string()).or_default();
             let numbers = [counts.pending, counts.leased, counts.dead, counts.backlog_dialogues];
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
-        let (done, rate) =
-            (of_run.run.table(|table| table.scored() + table.failed()), of_run.run.rate(core.now()));
+        let done = of_run.run.table(|table| table.scored() + table.failed());
         let left = of_run.run.manifest.planned_dialogues.saturating_sub(done);
+        let rate = of_run.run.rate(core.now());
         if rate > 0.0 {
             eta = eta.max(left as f64 / rate);
         }
     }
     for (model, [pending, leased, dead, backlog]) in models {
         for (state, units) in [("pending", pending), ("leased", leased), ("dead", dead)] {
-            gauge!(UNITS, "model" => model.to_owned(), "state" => state).set(units as f64);
+            gauge!(UNITS, "model" => model.clone(), "state" => state).set(units as f64);
         }
-        gauge!(BACKLOG, "model" => model.to_owned()).set(backlog as f64);
+        gauge!(BACKLOG, "model" => model).set(backlog as f64);
     }
     gauge!(RUNS).set(snapshot.runs.len() as f64);
     gauge!(RUN_ETA).set(eta);

@@ -42,7 +42,9 @@ pub fn new_log_key(protected: bool) -> Result<Option<String>, ProtectionError> {
         return Ok(None);
     }
     let identity = Identity::published()?.to_file_text();
-    run_key::wrap(&LogCipher::generate(), &identity).map(Some).map_err(|error| ProtectionError::Wrap(Box::new(error)))
+    run_key::wrap(&LogCipher::generate(), &identity)
+        .map(Some)
+        .map_err(|error| ProtectionError::Wrap(Box::new(error)))
 }
 
 /// What reads the record log of a run. None where it is not encrypted.
@@ -53,7 +55,9 @@ pub fn cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
     let Some(wrapped) = &run.log_key else { return Ok(None) };
     let identity = Identity::published()?.to_file_text();
     let unwrapped = run_key::unwrap(wrapped, &identity);
-    unwrapped.map(Some).map_err(|error| ProtectionError::Key { run: run.run.clone(), source: Box::new(error) })
+    unwrapped
+        .map(Some)
+        .map_err(|error| ProtectionError::Key { run: run.run.clone(), source: Box::new(error) })
 }
 
 /// What the record log of a run is written with.

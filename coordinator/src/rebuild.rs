@@ -99,20 +99,32 @@ impl Core {
         if !run.table(Aggregate::is_complete) {
             let status = self.note_queue(self.queue.run(run.id()).await)?;
             let mut next = status.map_or(0, |status| status.next_unit.0);
-            let mut units = run.plan.all_units().skip(next as usize);
-            while next < run.planned_units {
+            // Coordinators of a fleet must agree on the numbers of units, whatever each of them knows of the log; what is
+            // done is passed over when it is handed out. One alone leaves it out at once.
+            let done: Vec<bool> = match self.is_shared() {
+                true => Vec::new(),
+                false => run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_some()).collect()),
+            };
+            let (done, layout) = (&done, &run.layout);
+            let is_done = |model, task, iteration| {
+                !done.is_empty() && layout.slot(model, task, iteration).is_some_and(|slot| done[slot])
+            };
+            let units_from = |next: u64| run.plan.units_without(is_done).skip(next as usize);
+            let mut units = units_from(next);
+            loop {
                 let chunk = units
                     .by_ref()
                     .take(MAX_UNITS_PER_ADD)
                     .map(|unit| new_unit(&run.plan, unit, false))
                     .collect::<Result<Vec<NewUnit>>>()?;
+                if chunk.is_empty() {
+                    break;
+                }
                 let added = self.queue.add_units(&at, UnitId(next), &chunk).await.map_err(in_step)?;
-                if added.applied {
-                    next += chunk.len() as u64;
-                } else {
+                next = added.next.0;
+                if !added.applied {
                     // Another coordinator is adding them, too.
-                    next = added.next.0;
-                    units = run.plan.all_units().skip(next as usize);
+                    units = units_from(next);
                 }
                 self.backlog.touch();
             }

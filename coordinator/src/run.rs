@@ -40,8 +40,6 @@ pub(crate) struct Run {
     pub tasks: Vec<TaskKind>,
     /// What workers need to know.
     pub material: RunMaterial,
-    /// Units of the whole plan.
-    pub planned_units: u64,
     /// What its record log is read and written with.
     pub cipher: Option<LogCipher>,
     /// Under which name this coordinator writes the log.
@@ -135,7 +133,6 @@ impl Run {
         let layout = Layout::of(&plan);
         Ok(Self {
             models: benchmark.models,
-            planned_units: plan.all_units().count() as u64,
             state: Mutex::new(State { at: None, phase: RunPhase::Active }),
             table: Mutex::new(Table { aggregate: Aggregate::new(layout.slots()), rate: Rate::default() }),
             filled: AtomicBool::new(false),

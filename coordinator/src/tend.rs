@@ -75,7 +75,8 @@ pub(crate) struct Tending {
 
 impl Tending {
     pub(crate) fn new(core: &Core) -> Self {
-        Self { grace: Mutex::new(Grace::new(core.config.grace, core.now())), round: Mutex::new(0) }
+        let length = core.config.grace.unwrap_or(core.config.lease_for);
+        Self { grace: Mutex::new(Grace::new(length, core.now())), round: Mutex::new(0) }
     }
 
     /// Rounds until the coordinator is gone.

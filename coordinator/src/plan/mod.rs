@@ -121,18 +121,13 @@ impl Plan {
         self.units_without(is_done).collect()
     }
 
-    /// Like [`units`](Self::units), each unit made when it is asked for.
+    /// Like [`units`](Self::units), each unit made when it is asked for; always in the same order, so that two coordinators
+    /// that queue a plan agree on the numbers of its units.
     pub fn units_without<'p, F>(&'p self, is_done: F) -> impl Iterator<Item = Unit> + Send + use<'p, F>
     where
         F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
     {
         units::cut(self, is_done)
-    }
-
-    /// Every unit of the plan, always in the same order: two coordinators that queue a plan agree on the numbers of
-    /// its units.
-    pub fn all_units(&self) -> impl Iterator<Item = Unit> + Send + '_ {
-        self.units_without(|_, _, _| false)
     }
 
     /// Hash of everything that decides what is asked: plan, seed and pack. Hexadecimal SHA-256.

@@ -223,6 +223,16 @@ async fn a_waiting_worker_is_woken_by_a_submission() {
 }
 
 #[tokio::test]
+async fn a_coordinator_that_ends_sends_waiting_workers_away() {
+    let ground = Ground::new();
+    let coordinator =
+        ground.coordinator_with(CoordinatorConfig { backlog_for: Duration::from_secs(3600), ..config() });
+    let report = domain::exchange::Report { wait: Duration::from_secs(25), ..Worker::new("w").report(4) };
+    let (orders, ()) = tokio::join!(coordinator.exchange(report), async { coordinator.close() });
+    assert!(orders.unwrap().grants.is_empty());
+}
+
+#[tokio::test]
 async fn a_budget_is_shared_by_all_who_name_it() {
     let coordinator = Ground::new().coordinator();
     let budget = RateBudget { name: "key".into(), per_minute: 60 };

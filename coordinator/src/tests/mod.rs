@@ -3,4 +3,5 @@
 mod cluster;
 mod failures;
 mod lifecycle;
+mod local;
 mod worker;

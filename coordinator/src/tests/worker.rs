@@ -63,7 +63,7 @@ pub fn config() -> CoordinatorConfig {
     CoordinatorConfig {
         tends: false,
         backlog_for: Duration::ZERO,
-        grace: Duration::ZERO,
+        grace: Some(Duration::ZERO),
         ..CoordinatorConfig::fleet()
     }
 }
