@@ -210,6 +210,10 @@ impl Core {
     }
 
     async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
+        // What somebody has asked of the run since this round began comes first.
+        if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
+            return Ok(());
+        }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
         self.change_state(run, state).await?;
         tracing::info!(run = %run.id(), "finished");
