@@ -11,10 +11,12 @@ use coordinator::plan::Plan;
 use domain::TaskLabel;
 use jiff::tz::TimeZone;
 use packs::Pack;
+use results::export::table::TableRecord;
 use results::export::{csv, jsonl, parquet, to_file, xlsx};
 use results::llmkgbench::{TaskMeta, from_record, writer};
 use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 use results::{RunDir, RunManifest};
+use serde::de::DeserializeOwned;
 use tasks::{Task, TaskClass};
 
 use super::ordered::Ordered;
@@ -98,8 +100,17 @@ impl Source {
         Ok(Self { log: dir.log(), manifest, cipher, index, pack, plan })
     }
 
-    fn entries(&self) -> impl Iterator<Item = Result<LogEntry, LogError>> + '_ {
+    /// What is needed of every winning record, in the order of the plan.
+    fn ordered<R: DeserializeOwned>(&self) -> impl Iterator<Item = Result<(u64, R), LogError>> {
         Ordered::new(&self.index, &self.log, self.cipher.as_ref(), self.plan.keys())
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Result<LogEntry, LogError>> + '_ {
+        self.ordered().map(|read| read.map(|(ticket, record)| LogEntry { ticket, record }))
+    }
+
+    fn table(&self) -> impl Iterator<Item = Result<TableRecord, LogError>> + '_ {
+        self.ordered().map(|read| read.map(|(_, record)| record))
     }
 
     /// Writes the file. The tables hold no texts; the other formats hold those of a protected run only in the form that
@@ -110,9 +121,9 @@ impl Source {
         let run = &self.manifest.run;
         let written = match format {
             Format::ResultJson => return self.result_json(path, form),
-            Format::Csv => to_file(path, |file| csv::write(file, run, self.entries()))?,
-            Format::Xlsx => to_file(path, |file| xlsx::write(file, run, self.entries()))?,
-            Format::Parquet => to_file(path, |file| parquet::write(file, run, self.entries()))?,
+            Format::Csv => to_file(path, |file| csv::write(file, run, self.table()))?,
+            Format::Xlsx => to_file(path, |file| xlsx::write(file, run, self.table()))?,
+            Format::Parquet => to_file(path, |file| parquet::write(file, run, self.table()))?,
             Format::Jsonl => {
                 // Lines are for tools that stream them: there is no encrypted form of this format.
                 let texts = if form == Form::Clear { jsonl::Texts::Keep } else { jsonl::Texts::Redact };

@@ -1,54 +1,52 @@
 //! A run's winning records in the order of its plan, which is the order that result files are read in: the i-th record of
 //! a model on a task counts as iteration i.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::vec;
 
 use domain::DialogueKey;
-use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
+use results::log::{LogCipher, LogError, PlaceReader, WinnerIndex};
+use serde::de::DeserializeOwned;
 
-/// Records held at once. The log is in the order of commits, so each such group costs one pass over it; about 60 MB at the
-/// published mean length of a dialogue.
-const GROUP_RECORDS: usize = 10_000;
+/// Records held at once. The log is in the order of commits, so they are read in groups: within a group in the order of
+/// the log, so that each frame is opened once. About 60 MB of whole records at the published mean length of a dialogue.
+const GROUP_RECORDS: usize = 4096;
 
-/// Streams winning records in the order of `keys`; keys without a record are passed over.
-pub(super) struct Ordered<'a, K> {
+/// Streams winning records, or the part of them that `R` is, with their tickets in the order of `keys`; keys without a
+/// record are passed over. Memory does not grow with the run.
+pub(super) struct Ordered<'a, K, R> {
     index: &'a WinnerIndex,
-    log: &'a Path,
-    cipher: Option<&'a LogCipher>,
+    places: PlaceReader,
     keys: K,
-    group: vec::IntoIter<LogEntry>,
+    group: vec::IntoIter<(u64, R)>,
 }
 
-impl<'a, K: Iterator<Item = DialogueKey>> Ordered<'a, K> {
-    pub(super) fn new(index: &'a WinnerIndex, log: &'a Path, cipher: Option<&'a LogCipher>, keys: K) -> Self {
-        Self { index, log, cipher, keys, group: Vec::new().into_iter() }
+impl<'a, K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Ordered<'a, K, R> {
+    pub(super) fn new(index: &'a WinnerIndex, log: &Path, cipher: Option<&LogCipher>, keys: K) -> Self {
+        Self { index, places: PlaceReader::new(log, cipher), keys, group: Vec::new().into_iter() }
     }
 
     /// Reads the next group; empty at the end.
-    fn read_group(&mut self) -> Result<Vec<LogEntry>, LogError> {
-        let recorded = self.keys.by_ref().filter(|key| self.index.get(key).is_some());
-        let places: HashMap<DialogueKey, usize> = recorded.take(GROUP_RECORDS).zip(0..).collect();
-        let mut group: Vec<Option<LogEntry>> = vec![None; places.len()];
-        if !places.is_empty() {
-            for entry in self.index.records(self.log, self.cipher)? {
-                let entry = entry?;
-                if let Some(place) = places.get(&entry.record.key) {
-                    group[*place] = Some(entry);
-                }
-            }
+    fn read_group(&mut self) -> Result<Vec<(u64, R)>, LogError> {
+        let recorded = self.keys.by_ref().filter_map(|key| self.index.get(&key));
+        let mut wanted: Vec<_> = recorded.take(GROUP_RECORDS).map(|rank| rank.location()).zip(0..).collect();
+        wanted.sort_unstable();
+        let mut group: Vec<Option<(u64, R)>> = Vec::new();
+        group.resize_with(wanted.len(), || None);
+        for (location, place) in wanted {
+            let read = self.places.read(location)?;
+            group[place] = read.map(|parsed| (parsed.ticket, parsed.record));
         }
         Ok(group.into_iter().flatten().collect())
     }
 }
 
-impl<K: Iterator<Item = DialogueKey>> Iterator for Ordered<'_, K> {
-    type Item = Result<LogEntry, LogError>;
+impl<K: Iterator<Item = DialogueKey>, R: DeserializeOwned> Iterator for Ordered<'_, K, R> {
+    type Item = Result<(u64, R), LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(entry) = self.group.next() {
-            return Some(Ok(entry));
+        if let Some(record) = self.group.next() {
+            return Some(Ok(record));
         }
         match self.read_group() {
             Ok(group) => self.group = group.into_iter(),

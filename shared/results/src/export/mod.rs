@@ -4,8 +4,8 @@
 //! prompts and answers. [`jsonl`] writes whole records. The result files of LLM-KG-Bench are made by
 //! [`llmkgbench`](crate::llmkgbench).
 //!
-//! Every writer takes an iterator of entries (see [`WinnerIndex::records`](crate::log::WinnerIndex::records)) and
-//! holds a bounded number of them. [`to_file`] gives them a file, and names it in errors.
+//! Every writer takes an iterator of what it needs of the winning records (a [`PlaceReader`](crate::log::PlaceReader) reads
+//! them in any order) and holds a bounded number of them. [`to_file`] gives them a file, and names it in errors.
 
 pub mod csv;
 mod file;

@@ -12,9 +12,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::table::{self, COLUMNS, Cell, Kind};
+use super::table::{self, COLUMNS, Cell, Kind, TableRecord};
 use super::{ExportError, ExportSummary};
-use crate::log::{LogEntry, LogError};
+use crate::log::LogError;
 
 /// Rows held before they are written as a row group: some tens of megabytes.
 pub const GROUP_ROWS: usize = 32_768;
@@ -23,15 +23,15 @@ pub const GROUP_ROWS: usize = 32_768;
 pub fn write(
     writer: impl Write + Send,
     run: &RunId,
-    entries: impl Iterator<Item = Result<LogEntry, LogError>>,
+    records: impl Iterator<Item = Result<TableRecord, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
     let mut file = open(writer)?;
     let mut columns = COLUMNS.map(|(_, kind, _)| Column::new(kind));
     let mut summary = ExportSummary::default();
-    for entry in entries {
-        let entry = entry?;
+    for record in records {
+        let record = record?;
         summary.dialogues += 1;
-        summary.rows += table::rows(run, &entry, |row| {
+        summary.rows += table::rows(run, &record, |row| {
             columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
             Ok::<(), ExportError>(())
         })?;

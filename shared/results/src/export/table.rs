@@ -2,11 +2,36 @@
 //!
 //! A dialogue without scores has one row with an empty `score`, so that counting dialogues never misses one.
 
-use domain::{Outcome, RunId};
+use domain::{Attempt, DialogueKey, Provenance, RunId, Usage};
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::log::LogEntry;
+use crate::log::OutcomeHead;
+
+/// What the table takes from a [`Record`](domain::Record). Reading it from JSON passes over the texts, which are most of a
+/// record.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct TableRecord {
+    key: DialogueKey,
+    attempt: Attempt,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    rounds: Vec<RoundUsage>,
+    outcome: OutcomeHead,
+    provenance: Provenance,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct RoundUsage {
+    answer: AnswerUsage,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct AnswerUsage {
+    #[serde(default)]
+    usage: Usage,
+}
 
 /// What the cells of a column hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +78,9 @@ pub const COLUMNS: [(&str, Kind, &str); 28] = [
     ("record", Kind::Text, "id of the record"),
 ];
 
+/// The columns that differ between the rows of one dialogue: group, score and value.
+pub const PER_SCORE: std::ops::Range<usize> = 6..9;
+
 /// Number of columns.
 pub const WIDTH: usize = COLUMNS.len();
 
@@ -77,26 +105,26 @@ pub type Row<'a> = [Cell<'a>; WIDTH];
 /// Hands the rows of a dialogue to `each`, in the order of its scores. Returns their number.
 pub fn rows<E>(
     run: &RunId,
-    entry: &LogEntry,
+    record: &TableRecord,
     mut each: impl FnMut(&Row<'_>) -> Result<(), E>,
 ) -> Result<u64, E> {
     let mut rows = 0;
-    for (group, score, value) in scores(&entry.record.outcome) {
-        each(&row(run, entry, group, score, value))?;
+    for (group, score, value) in scores(&record.outcome) {
+        each(&row(run, record, group, score, value))?;
         rows += 1;
     }
     if rows == 0 {
-        each(&row(run, entry, Cell::Empty, Cell::Empty, Cell::Empty))?;
+        each(&row(run, record, Cell::Empty, Cell::Empty, Cell::Empty))?;
         rows = 1;
     }
     Ok(rows)
 }
 
 /// Group, name and value of every score.
-fn scores(outcome: &Outcome) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'_>)> {
+fn scores(outcome: &OutcomeHead) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'_>)> {
     let scores = match outcome {
-        Outcome::Scored { scores, .. } => Some(scores),
-        Outcome::Failed { .. } => None,
+        OutcomeHead::Scored(scores) => Some(scores),
+        OutcomeHead::Failed(_) => None,
     };
     scores.into_iter().flatten().flat_map(|(name, value)| -> Vec<(Cell<'_>, Cell<'_>, Cell<'_>)> {
         match value {
@@ -117,20 +145,19 @@ fn scores(outcome: &Outcome) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'
 
 fn row<'a>(
     run: &'a RunId,
-    entry: &'a LogEntry,
+    record: &'a TableRecord,
     group: Cell<'a>,
     score: Cell<'a>,
     value: Cell<'a>,
 ) -> Row<'a> {
-    let record = &entry.record;
     let (task, model) = (&record.provenance.task, &record.provenance.model);
     let (state, failure) = match &record.outcome {
-        Outcome::Scored { .. } => ("scored", Cell::Empty),
-        Outcome::Failed { cause, .. } => ("failed", Cell::Text(cause.as_str())),
+        OutcomeHead::Scored(_) => ("scored", Cell::Empty),
+        OutcomeHead::Failed(cause) => ("failed", Cell::Text(cause.as_str())),
     };
     let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);
     // A sum with a round that the server did not count would look like a small sum.
-    let tokens = |count: fn(&domain::Usage) -> Option<u64>| {
+    let tokens = |count: fn(&Usage) -> Option<u64>| {
         let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
         sum.filter(|_| !record.rounds.is_empty()).map_or(Cell::Empty, integer)
     };

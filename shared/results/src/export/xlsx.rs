@@ -6,9 +6,9 @@ use std::io::{Seek, Write};
 use domain::RunId;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
-use super::table::{self, COLUMNS, Cell, Row};
+use super::table::{self, COLUMNS, Cell, Row, TableRecord};
 use super::{ExportError, ExportSummary, guard_formula};
-use crate::log::{LogEntry, LogError};
+use crate::log::LogError;
 
 /// Rows of a sheet, its heading included; Excel has no more. What is over goes to a further sheet.
 pub const SHEET_ROWS: u32 = 1_048_576;
@@ -20,7 +20,7 @@ const CELL_CHARACTERS: usize = 32_767;
 pub fn write(
     writer: impl Write + Seek + Send,
     run: &RunId,
-    entries: impl Iterator<Item = Result<LogEntry, LogError>>,
+    records: impl Iterator<Item = Result<TableRecord, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
     let failed = |error: XlsxError| ExportError::Format { format: "XLSX", message: error.to_string() };
     let mut workbook = Workbook::new();
@@ -28,10 +28,10 @@ pub fn write(
     // A full sheet before the first: the first row opens one.
     let mut next_row = SHEET_ROWS;
     let mut summary = ExportSummary::default();
-    for entry in entries {
-        let entry = entry?;
+    for record in records {
+        let record = record?;
         summary.dialogues += 1;
-        summary.rows += table::rows(run, &entry, |row| {
+        summary.rows += table::rows(run, &record, |row| {
             if next_row == SHEET_ROWS {
                 sheets += 1;
                 start_sheet(&mut workbook, sheets)?;
