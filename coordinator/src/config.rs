@@ -36,7 +36,7 @@ impl CoordinatorConfig {
     /// For a run within one process.
     pub fn local() -> Self {
         // Nobody waits for a run to be over as long as who has started it, and nothing is far away.
-        Self { scope: Scope::Local, tend_every: Duration::from_millis(250), ..Self::fleet() }
+        Self { scope: Scope::Local, tend_every: Duration::from_millis(100), ..Self::fleet() }
     }
 
     /// For a fleet.

@@ -12,7 +12,7 @@ use domain::exchange::{LeaseId, Orders, RateBudget, Registered, Registration, Re
 use domain::{ErrorCode, ModelLabel, RunId, WorkerId};
 use futures::FutureExt;
 use queue::limits::{MAX_DURATION, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_WORKER_INFO_BYTES};
-use queue::{Fence, Lease, Rate, RateReply, Renewal, RunState, UnitId};
+use queue::{Fence, Lease, Rate, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
 
 use crate::backlog::Snapshot;
@@ -36,6 +36,7 @@ impl Core {
     pub(crate) async fn register_worker(&self, registration: Registration) -> Result<Registered> {
         let Registration { worker, kgfleet, host } = registration;
         self.heartbeat(&worker, WorkerStatus { kgfleet, host, ..WorkerStatus::default() }).await?;
+        self.strike_predecessor(&worker).await?;
         tracing::info!(%worker, "registered");
         let report_every = self.config.report_every();
         Ok(Registered { kgfleet: env!("CARGO_PKG_VERSION").to_owned(), report_every })
@@ -71,6 +72,22 @@ impl Core {
             let _ = tokio::time::timeout(pause, changes.changed()).await;
         }
         Ok(orders)
+    }
+
+    /// A worker that begins holds nothing. What its name holds was held by a process that died, perhaps of it: without a
+    /// strike, a unit that kills its worker would come back to it for ever.
+    async fn strike_predecessor(&self, worker: &WorkerId) -> Result<()> {
+        for run in self.runs.live() {
+            let (queue, whose) = (&self.queue, &Reap::Worker(worker.clone()));
+            let reaped =
+                self.on_queue(&run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
+            if !reaped.requeued.is_empty() || !reaped.dead.is_empty() {
+                let (requeued, dead) = (reaped.requeued.len(), reaped.dead.len());
+                tracing::warn!(run = %run.id(), %worker, requeued, dead, "an earlier process of this worker died");
+                self.backlog.touch();
+            }
+        }
+        Ok(())
     }
 
     /// Keeps the worker registered, and says whether it is to drain.

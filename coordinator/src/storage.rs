@@ -156,6 +156,10 @@ impl Storage {
         let cipher =
             protection::writing_cipher(&run.manifest).map_err(|error| conflict(error.to_string()))?;
         let log = self.sink.open_log(run.id(), writer, cipher, self.sink.commit_policy()).await?;
+        if log.recovery.torn_bytes > 0 {
+            let (run, bytes) = (run.id(), log.recovery.torn_bytes);
+            tracing::warn!(%run, "cut {bytes} bytes that a killed process had not finished writing");
+        }
         Ok(log.queue)
     }
 

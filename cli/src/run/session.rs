@@ -363,7 +363,7 @@ async fn hold(
                 if let Some(trouble) = stuck(coordinator, &stopper) {
                     working.await??;
                     bail!(
-                        "run {run} stopped: records cannot be stored ({trouble}); what was stored is safe. Free space \
+                        "run {run} stopped: records cannot be stored; what was stored is safe ({trouble}). Free space \
                          or mend the disk, then `kgfleet resume {run}`"
                     );
                 }

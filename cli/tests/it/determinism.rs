@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{DialogueKey, Record, RecordId};
+use domain::{Attempt, DialogueKey, Record, RecordId, WorkerId};
 use jiff::Timestamp;
 
 use crate::harness::Data;
@@ -26,7 +26,8 @@ fn records(seed: &str, how: &[&str]) -> BTreeMap<DialogueKey, Record> {
 }
 
 fn timeless(mut record: Record) -> Record {
-    record.attempt.id = RecordId::new("any");
+    let worker = WorkerId::new("any");
+    record.attempt = Attempt { id: RecordId::new("any"), generation: 0, number: 0, worker };
     let endpoint = record.provenance.model.endpoint.replace("any".to_owned());
     assert!(endpoint.is_some_and(|endpoint| endpoint.starts_with("http://127.0.0.1:")));
     for time in [&mut record.started_at, &mut record.ended_at] {

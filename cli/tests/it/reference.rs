@@ -1,11 +1,18 @@
-//! `docs/reference/cli.md` is made from the command line itself and must not lag behind it.
+//! The pages of `docs/reference` are made from the program itself and must not lag behind it.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use clap::{Arg, ArgAction, Command};
 
-const FILE: &str = "docs/reference/cli.md";
+const METRICS_HEAD: &str = "\
+# Metrics
+
+<!-- Made by `KGFLEET_BLESS=1 cargo test -p cli --test it reference`; edit the tables in coordinator/src/metrics.rs and worker/src/metrics.rs instead. -->
+
+What `/metrics` of a coordinator and of a worker tells, in Prometheus's text format. Labels come from configurations and
+closed lists, so their number is bounded by models times tasks.
+";
 
 const HEAD: &str = "\
 # Command line
@@ -17,10 +24,31 @@ Standard output is data, standard error is talk. Exit codes are explained in [ex
 
 #[test]
 fn the_reference_describes_the_command_line() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(FILE);
     let mut root = cli::command_line();
     root.build();
-    let made = page(&root);
+    compare("docs/reference/cli.md", &page(&root));
+}
+
+#[test]
+fn the_reference_describes_the_metrics() {
+    let mut made = METRICS_HEAD.to_owned();
+    for (who, table) in
+        [("Coordinator", coordinator::metrics::DEFINITIONS), ("Worker", worker::metrics::DEFINITIONS)]
+    {
+        writeln!(made, "\n## {who}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|").unwrap();
+        for metric in table {
+            let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+            let (name, kind) = (metric.name, metric.kind.as_str());
+            writeln!(made, "| `{name}` | {kind} | {} | {} |", labels.join(", "), cell(metric.help)).unwrap();
+        }
+    }
+    compare("docs/reference/metrics.md", &made);
+}
+
+/// Compares a page with the one that is kept, or keeps it.
+#[track_caller]
+fn compare(file: &str, made: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(file);
     if std::env::var_os("KGFLEET_BLESS").is_some_and(|bless| bless == "1") {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, made).unwrap();
@@ -31,7 +59,7 @@ fn the_reference_describes_the_command_line() {
     let line = line.unwrap_or_else(|| kept.lines().count().min(made.lines().count())) + 1;
     assert!(
         kept == made,
-        "{FILE} is stale from line {line} on; run `KGFLEET_BLESS=1 cargo test -p cli --test it reference`"
+        "{file} is stale from line {line} on; run `KGFLEET_BLESS=1 cargo test -p cli --test it reference`"
     );
 }
 

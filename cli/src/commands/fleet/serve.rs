@@ -1,8 +1,9 @@
 //! `kgfleet coordinator` and `kgfleet worker`: the two processes of a cluster.
 
+use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ pub struct CoordinatorArguments {
 #[derive(Debug, clap::Args)]
 pub struct WorkerArguments {
     /// Name, unique in the fleet. A worker started again under its name delivers what it had not. Default: host name and
-    /// process id.
+    /// the first number that is free in --work-dir.
     #[arg(long, value_name = "NAME", env = "KGFLEET_WORKER")]
     name: Option<String>,
     /// Base URL of a server with OpenAI's API, such as http://127.0.0.1:8000/v1; may be given several times.
@@ -150,7 +151,7 @@ fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
 pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> {
     models::install_crypto();
     let metrics = Metrics::install()?;
-    // metrics.describe(coordinator::metrics::DEFINITIONS);
+    metrics.describe(coordinator::metrics::DEFINITIONS);
     let tls = match (&arguments.tls_cert, &arguments.tls_key) {
         (Some(certificate), Some(key)) => Some(ServerTls {
             certificate: read(certificate)?,
@@ -219,7 +220,13 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     let metrics = Metrics::install()?;
     metrics.describe(worker::metrics::DEFINITIONS);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let name = arguments.name.clone().unwrap_or_else(|| format!("{host}-{}", std::process::id()));
+    let (name, _taken) = match &arguments.name {
+        Some(name) => (name.clone(), None),
+        None => {
+            let (name, lock) = free_name(&host, &arguments.work_dir)?;
+            (name, Some(lock))
+        }
+    };
     if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty() {
         return Err(Exit::usage(anyhow!(
             "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
@@ -287,6 +294,26 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         );
         Ok(ExitCode::Success)
     })
+}
+
+/// Workers of one machine and folder that choose their names.
+const NAMES_MAX: u32 = 1_000;
+
+/// The first name of this machine that no other worker in this folder has now. A worker that is started again thus gets
+/// its old name, and with it the records that it had not delivered.
+fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
+    let cannot = || format!("cannot write to {}", work_dir.display());
+    std::fs::create_dir_all(work_dir).with_context(cannot)?;
+    for number in 1..=NAMES_MAX {
+        let name = format!("{host}-{number}");
+        let lock = File::create(work_dir.join(format!("{name}.lock"))).with_context(cannot)?;
+        match lock.try_lock() {
+            Ok(()) => return Ok((name, lock)),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+        }
+    }
+    Err(Exit::usage(anyhow!("{NAMES_MAX} workers run in {}; give this one a --name", work_dir.display())))
 }
 
 /// The exit code that a worker's failure leads to.

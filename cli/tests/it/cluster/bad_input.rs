@@ -104,7 +104,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let mut file = std::fs::File::create(&filler).unwrap();
     while file.write_all(&[7; 1024]).is_ok() {}
     let mut worker = cluster.worker("worker", &coordinator, &server);
-    worker.until_it_says("no space");
+    worker.until_it_says("the disk is full");
     std::fs::remove_file(&filler).unwrap();
     cluster.watch(&coordinator, &run).1.expect(0);
     let mut verify = cluster.data.command(&["verify", &run, "--data-dir", data_dir]);

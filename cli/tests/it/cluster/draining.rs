@@ -54,7 +54,7 @@ fn a_grace_that_is_over_gives_back_what_still_runs() {
     stuck.gate().close();
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
-    let leaving = cluster.worker_with("leaving", coordinator.port, &stuck.url(), &["--grace", "1"]);
+    let leaving = cluster.worker_with("leaving", coordinator.port, &stuck.url(), &["--grace", "1", "--concurrency", "4"]);
     stuck.gate().until_held(4);
     leaving.signal(Signal::TERM);
     leaving.finish().expect(0);

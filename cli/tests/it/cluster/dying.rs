@@ -10,6 +10,9 @@ const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
 const ITERATIONS: u32 = 40;
 const DIALOGUES: usize = 80;
 
+/// Dialogues that each worker has in flight.
+const IN_FLIGHT: usize = 4;
+
 /// Answers before the server waits.
 const ANSWERED: usize = 20;
 
@@ -21,7 +24,7 @@ fn a_worker_that_is_killed_is_replaced_by_the_others() {
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
     let first = cluster.worker("first", &coordinator, &server);
-    server.gate().until_held(4);
+    server.gate().until_held(IN_FLIGHT);
     let _second = cluster.worker("second", &coordinator, &server);
     first.signal(Signal::KILL);
     first.finish();
@@ -42,7 +45,7 @@ fn a_coordinator_that_is_killed_and_started_again_goes_on() {
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
     let _worker = cluster.worker("first", &coordinator, &server);
-    server.gate().until_held(4);
+    server.gate().until_held(IN_FLIGHT);
     let port = coordinator.port;
     coordinator.process.signal(Signal::KILL);
     coordinator.process.finish();
@@ -63,7 +66,7 @@ fn a_redis_that_restarts_without_its_data_is_filled_again() {
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
     let _worker = cluster.worker("first", &coordinator, &server);
-    server.gate().until_held(4);
+    server.gate().until_held(IN_FLIGHT);
     let before: Vec<(RecordId, u64)> = cluster
         .data
         .run()
@@ -97,7 +100,7 @@ fn two_coordinators_and_a_rolling_restart_are_invisible_to_a_run() {
     let run = cluster.submit(&one, &TASKS, ITERATIONS);
     let _first = cluster.worker("first", &one, &server);
     let _second = cluster.worker("second", &two, &server);
-    server.gate().until_held(4);
+    server.gate().until_held(2 * IN_FLIGHT);
     // One after the other, as an update does.
     let replaced = |old: crate::harness::cluster::Coordinator| {
         let port = old.port;

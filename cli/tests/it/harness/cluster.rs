@@ -81,9 +81,9 @@ impl Cluster {
         Coordinator { process, port }
     }
 
-    /// A worker of this name beside this server.
+    /// A worker of this name beside this server, with four dialogues in flight.
     pub fn worker(&self, name: &str, coordinator: &Coordinator, server: &Server) -> Running {
-        self.worker_with(name, coordinator.port, &server.url(), &[])
+        self.worker_with(name, coordinator.port, &server.url(), &["--concurrency", "4"])
     }
 
     /// The same with more arguments.

@@ -37,7 +37,7 @@ use self::folder::Folder;
 use self::objects::Objects;
 use crate::log::writer::SegmentFile;
 use crate::log::{
-    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, WriterId,
+    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, Recovery, WriterId,
 };
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
@@ -59,6 +59,8 @@ pub struct OpenLog {
     pub queue: CommitQueue,
     /// Ends after the last clone of the queue. With an object store the async runtime must live until then.
     pub thread: CommitThread,
+    /// What an earlier process of this writer had left unfinished.
+    pub recovery: Recovery,
 }
 
 /// What a [check](Sink::check) found.
@@ -165,12 +167,12 @@ impl Sink {
         match &self.0 {
             Kind::Folder(folder) => {
                 let (folder, run) = (folder.clone(), run.clone());
-                let (writer, _) = blocking(move || folder.open_writer(&run, options)).await?;
-                start(writer, policy)
+                let (writer, recovery) = blocking(move || folder.open_writer(&run, options)).await?;
+                start(writer, policy, recovery)
             }
             Kind::Objects(objects) => {
-                let (writer, _) = objects.open_writer(run, options).await?;
-                start(writer, policy)
+                let (writer, recovery) = objects.open_writer(run, options).await?;
+                start(writer, policy, recovery)
             }
         }
     }
@@ -291,11 +293,12 @@ impl std::fmt::Display for Sink {
 fn start<F: SegmentFile + Send + 'static>(
     writer: LogWriter<F>,
     policy: CommitPolicy,
+    recovery: Recovery,
 ) -> Result<OpenLog, SinkError> {
     let path = writer.segment_path();
     let (queue, thread) = CommitQueue::start(writer, policy)
         .map_err(|error| SinkError::io(path, "start a thread for writing", error))?;
-    Ok(OpenLog { queue, thread })
+    Ok(OpenLog { queue, thread, recovery })
 }
 
 /// Does something that blocks on a thread that may be blocked.
