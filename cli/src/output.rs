@@ -109,6 +109,11 @@ pub fn explain(error: &anyhow::Error) -> String {
     printable(&text)
 }
 
+/// A line on standard error. Where nobody listens any more there is nobody to be told: a signal must work all the same.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Standard output was closed by its reader, such as `head`: no failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error

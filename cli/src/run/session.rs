@@ -30,6 +30,7 @@ use super::connect::{self, LocalConnect};
 use super::progress::Progress;
 use super::{material, protection};
 use crate::exit_code::{Exit, ExitCode};
+use crate::output::say;
 
 /// Between two looks at how far a run is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -341,8 +342,8 @@ async fn hold(
 ) -> anyhow::Result<Vec<(ModelLabel, String)>> {
     let (stopper, stop) = shutdown::channel();
     shutdown::on_signals(stopper.clone(), |wanted| match wanted {
-        Stop::Drain => eprintln!("finishing the dialogues in flight; interrupt again to drop them"),
-        _ => eprintln!("dropping the dialogues in flight"),
+        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
+        _ => say("dropping the dialogues in flight"),
     })?;
     let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
     let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));

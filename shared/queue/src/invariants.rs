@@ -82,6 +82,12 @@ fn check_units(run: &Run) -> Result<(), Broken> {
         if here != known || here > model.added {
             return Err(broken(1, format!("{label}: {here} placed, {known} known, {} added", model.added)));
         }
+        let open = run.units.values().filter(|unit| unit.content.model == *label && unit.place != Place::Dead);
+        let backlog: u64 = open.map(|unit| u64::from(unit.content.dialogues)).sum();
+        if backlog != model.backlog_dialogues {
+            let kept = model.backlog_dialogues;
+            return Err(broken(1, format!("{label}: {backlog} dialogues wait or are held, {kept} are kept")));
+        }
         added += model.added;
     }
     if added != run.status.next_unit.0 {
@@ -92,8 +98,8 @@ fn check_units(run: &Run) -> Result<(), Broken> {
 
 fn check_records(run: &Run) -> Result<(), Broken> {
     let mut counted: BTreeMap<_, (u64, u64)> = BTreeMap::new();
-    for (key, record) in &run.committed {
-        let (scored, failed) = counted.entry(&key.model).or_default();
+    for (key, record) in run.committed.iter() {
+        let (scored, failed) = counted.entry(key.model).or_default();
         *if record.scored { scored } else { failed } += 1;
     }
     for (label, model) in &run.models {
@@ -131,9 +137,9 @@ pub fn check_step(before: &MemoryQueue, after: &MemoryQueue) -> Result<(), Broke
                 return Err(broken(5, format!("attempts of unit {unit} fell")));
             }
         }
-        for (key, was) in &old.committed {
-            match new.committed.get(key) {
-                Some(is) if !was.beats(*is) => {}
+        for (key, was) in old.committed.iter() {
+            match new.committed.get(&key) {
+                Some(is) if !was.beats(is) => {}
                 other => return Err(broken(5, format!("{key} counted {was:?}, now {other:?}"))),
             }
         }

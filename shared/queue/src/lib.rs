@@ -29,6 +29,7 @@ pub mod store;
 #[cfg(feature = "test-support")]
 pub mod testing;
 pub mod unit;
+mod winners;
 pub mod worker;
 
 pub use address::open;

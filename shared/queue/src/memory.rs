@@ -1,7 +1,7 @@
 //! The reference model: what every operation means, in ordinary collections. It takes `now_ms` and does nothing
 //! else with the world, so tests own its time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::unit::{
     Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
     Transition, UnitId,
 };
+use crate::winners::Winners;
 use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
@@ -34,7 +35,7 @@ pub(crate) struct Run {
     pub(crate) models: BTreeMap<ModelLabel, Model>,
     /// Every unit that is not done.
     pub(crate) units: BTreeMap<UnitId, Unit>,
-    pub(crate) committed: HashMap<DialogueKey, Committed>,
+    pub(crate) committed: Winners,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,8 @@ pub(crate) struct Model {
     pub(crate) pending: BTreeSet<UnitId>,
     pub(crate) leased: BTreeSet<UnitId>,
     pub(crate) dead: BTreeSet<UnitId>,
+    /// Dialogues of the pending and leased units.
+    pub(crate) backlog_dialogues: u64,
     pub(crate) scored: u64,
     pub(crate) failed: u64,
     pub(crate) parked: Option<Parked>,
@@ -128,13 +131,23 @@ impl Run {
         let was = set_of(model, &unit.place).remove(&id);
         debug_assert!(was, "unit {id} was not in the set of its place");
         set_of(model, &place).insert(id);
+        let dialogues = u64::from(unit.content.dialogues);
+        match (unit.place == Place::Dead, place == Place::Dead) {
+            (false, true) => model.backlog_dialogues -= dialogues,
+            (true, false) => model.backlog_dialogues += dialogues,
+            _ => {}
+        }
         unit.place = place;
     }
 
     /// Takes a unit out for good.
     fn remove(&mut self, id: UnitId) {
         if let Some(unit) = self.units.remove(&id) {
-            set_of(self.model(&unit.content.model), &unit.place).remove(&id);
+            let model = self.model(&unit.content.model);
+            set_of(model, &unit.place).remove(&id);
+            if unit.place != Place::Dead {
+                model.backlog_dialogues -= u64::from(unit.content.dialogues);
+            }
         }
     }
 
@@ -188,7 +201,7 @@ impl LocalQueue for MemoryQueue {
             last_ticket: spec.ticket_floor,
             models: BTreeMap::new(),
             units: BTreeMap::new(),
-            committed: HashMap::new(),
+            committed: Winners::default(),
         };
         self.runs.insert(spec.run.clone(), run);
         Ok(status)
@@ -226,6 +239,7 @@ impl LocalQueue for MemoryQueue {
                 let model = run.model(&content.model);
                 model.added += 1;
                 model.pending.insert(id);
+                model.backlog_dialogues += u64::from(content.dialogues);
                 let unit =
                     Unit { content: content.clone(), attempt: 0, strikes: Vec::new(), place: Place::Pending };
                 run.units.insert(id, unit);
@@ -359,14 +373,14 @@ impl LocalQueue for MemoryQueue {
     fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
         let run = self.at(at)?;
         let commit = |Commit { key, record }: &Commit| {
-            let verdict = Verdict::over(run.committed.get(key).copied(), *record);
+            let verdict = Verdict::over(run.committed.get(key), *record);
             let model = run.models.entry(key.model.clone()).or_default();
             if let Verdict::Supersedes(loser) = verdict {
                 *if loser.scored { &mut model.scored } else { &mut model.failed } -= 1;
             }
             if verdict.counts() {
                 *if record.scored { &mut model.scored } else { &mut model.failed } += 1;
-                run.committed.insert(key.clone(), *record);
+                run.committed.insert(key, *record);
             }
             verdict
         };
@@ -375,14 +389,11 @@ impl LocalQueue for MemoryQueue {
 
     fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
         let run = self.at(at)?;
-        Ok(keys.iter().map(|key| run.committed.get(key).copied()).collect())
+        Ok(keys.iter().map(|key| run.committed.get(key)).collect())
     }
 
     fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
         let run = self.at(at)?;
-        let dialogues = |ids: &BTreeSet<UnitId>| -> u64 {
-            ids.iter().filter_map(|id| run.units.get(id)).map(|unit| u64::from(unit.content.dialogues)).sum()
-        };
         let count = |(label, model): (&ModelLabel, &Model)| {
             let [pending, leased, dead] =
                 [&model.pending, &model.leased, &model.dead].map(|ids| ids.len() as u64);
@@ -393,7 +404,7 @@ impl LocalQueue for MemoryQueue {
                 leased,
                 dead,
                 done: model.added - pending - leased - dead,
-                backlog_dialogues: dialogues(&model.pending) + dialogues(&model.leased),
+                backlog_dialogues: model.backlog_dialogues,
                 scored: model.scored,
                 failed: model.failed,
                 parked: model.parked.clone().filter(|parked| parked.until_ms > now_ms),

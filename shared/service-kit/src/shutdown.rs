@@ -44,7 +44,7 @@ pub async fn reached(mut receiver: StopReceiver, wanted: Stop) {
 }
 
 /// Turns SIGINT and SIGTERM into stops: the first drains, the second aborts, further ones change nothing. Each is
-/// told to `say` first, which can print what it means here.
+/// told to `say` as well, which can print what it means here.
 ///
 /// # Errors
 /// The handlers cannot be installed.
@@ -57,8 +57,8 @@ pub fn on_signals(sender: StopSender, say: impl Fn(Stop) + Send + 'static) -> st
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            say(wanted);
             sender.at_least(wanted);
+            say(wanted);
         }
     });
     Ok(())

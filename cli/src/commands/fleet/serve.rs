@@ -24,6 +24,7 @@ use worker::{EVALUATOR_COMMAND, Endpoints, Evaluation, SpoolConfig, Worker, Work
 
 use super::{Remote, explained};
 use crate::exit_code::{Exit, ExitCode};
+use crate::output::say;
 
 /// Plan runs, hand out their work, store their records.
 ///
@@ -185,8 +186,8 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper.clone(), |wanted| match wanted {
-            Stop::Drain => eprintln!("stopping: answering the calls in hand"),
-            _ => eprintln!("stopping at once"),
+            Stop::Drain => say("stopping: answering the calls in hand"),
+            _ => say("stopping at once"),
         })?;
         let ready = Arc::clone(&coordinator);
         let probes =
@@ -267,8 +268,8 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         Client::connect_lazy(&client).map_err(explained)?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper, |wanted| match wanted {
-            Stop::Drain => eprintln!("draining: nothing new is begun"),
-            _ => eprintln!("dropping the dialogues in flight"),
+            Stop::Drain => say("draining: nothing new is begun"),
+            _ => say("dropping the dialogues in flight"),
         })?;
         let probing = match &arguments.http {
             None => None,

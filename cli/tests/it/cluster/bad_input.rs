@@ -103,6 +103,7 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let filler = folder.join("filler");
     let mut file = std::fs::File::create(&filler).unwrap();
     while file.write_all(&[7; 1024]).is_ok() {}
+    drop(file);
     let mut worker = cluster.worker("worker", &coordinator, &server);
     worker.until_it_says("the disk is full");
     std::fs::remove_file(&filler).unwrap();
