@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use measure::{KGFLEET, Simulator, cpu, children, line, memory};
+use measure::{KGFLEET, Simulator, children, cpu, line, memory};
 use queue::testing::RedisServer;
 
 /// Models of the published matrix with 20 iterations of every task, and with 50.
@@ -168,7 +168,8 @@ fn matrix() {
     let iterations = |number: usize| if number < PROPRIETARY { 20 } else { 50 };
     let models: Vec<(String, u32)> =
         (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), iterations(number))).collect();
-    let dialogues: u64 = models.iter().map(|(_, iterations)| u64::from(*iterations)).sum::<u64>() * TASKS as u64;
+    let dialogues: u64 =
+        models.iter().map(|(_, iterations)| u64::from(*iterations)).sum::<u64>() * TASKS as u64;
     println!("\n{dialogues} dialogues, {} models, {WORKERS} workers, {SIMULATORS} simulators", models.len());
     let fleet = Fleet::start();
     let configuration = configuration(fleet.folder.path(), &models);
@@ -187,19 +188,35 @@ fn matrix() {
     let seconds = began.elapsed().as_secs_f64();
     let each = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3 / dialogues as f64);
     let count = |name: &str| view.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
-    line("dialogues scored, failed", &format!("{}, {}", count("scored"), count("failed")), &format!("{dialogues}, 0"));
-    line("dialogues per second, from submission to end", &format!("{:.0}", dialogues as f64 / seconds), "at least 1 500");
+    line(
+        "dialogues scored, failed",
+        &format!("{}, {}", count("scored"), count("failed")),
+        &format!("{dialogues}, 0"),
+    );
+    line(
+        "dialogues per second, from submission to end",
+        &format!("{:.0}", dialogues as f64 / seconds),
+        "at least 1 500",
+    );
     let (coordinator, _) = fleet.coordinator.cpu();
     line("processor time per dialogue: coordinator", &each(coordinator), "");
     line("  redis", &each(cpu(fleet.redis.pid()).unwrap_or_default()), "");
     for (number, worker) in workers.iter().enumerate() {
         let (own, evaluation) = worker.cpu();
-        line(&format!("  worker {number}, its evaluation"), &format!("{}, {}", each(own), each(evaluation)), "");
+        line(
+            &format!("  worker {number}, its evaluation"),
+            &format!("{}, {}", each(own), each(evaluation)),
+            "",
+        );
     }
     for (number, simulator) in simulators.iter().enumerate() {
         line(&format!("  simulator {number}"), &each(simulator.cpu()), "");
     }
-    line("coordinator, highest resident memory", &format!("{} MB", fleet.coordinator.resident().1 >> 20), "below 200 MB");
+    line(
+        "coordinator, highest resident memory",
+        &format!("{} MB", fleet.coordinator.resident().1 >> 20),
+        "below 200 MB",
+    );
     for worker in &workers {
         line("worker, highest resident memory", &format!("{} MB", worker.resident().1 >> 20), "");
     }
@@ -211,7 +228,8 @@ fn light(what: &str, workers: usize, dialogues: u64) {
         let iterations = dialogues.div_ceil(TASKS as u64 * of_each);
         (0..of_each).map(|n| (format!("light-{n}"), u32::try_from(iterations).expect("a count"))).collect()
     };
-    let planned: u64 = models.iter().map(|(_, iterations)| u64::from(*iterations)).sum::<u64>() * TASKS as u64;
+    let planned: u64 =
+        models.iter().map(|(_, iterations)| u64::from(*iterations)).sum::<u64>() * TASKS as u64;
     println!("\n{what}: {planned} dialogues, {workers} workers");
     let fleet = Fleet::start();
     let configuration = configuration(fleet.folder.path(), &models);
@@ -224,7 +242,9 @@ fn light(what: &str, workers: usize, dialogues: u64) {
     }
     let began = Instant::now();
     let mut resident = Vec::new();
-    let view = fleet.run(&configuration, || resident.push((recorded.load(Ordering::Relaxed), fleet.coordinator.resident().0)));
+    let view = fleet.run(&configuration, || {
+        resident.push((recorded.load(Ordering::Relaxed), fleet.coordinator.resident().0));
+    });
     let seconds = began.elapsed().as_secs_f64();
     stop.store(true, Ordering::Relaxed);
     runtime.shutdown_background();

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use domain::exchange::{Delivery, Grant, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange, WorkerStatus};
+use domain::exchange::{
+    Delivery, Grant, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange, WorkerStatus,
+};
 use domain::{
-    Answer, Attempt, DialogueKey, ModelProvenance, Outcome, Prompt, PromptKind, Provenance, Record, RecordId, Round,
-    Sampling, TaskProvenance, WorkerId,
+    Answer, Attempt, DialogueKey, ModelProvenance, Outcome, Prompt, PromptKind, Provenance, Record, RecordId,
+    Round, Sampling, TaskProvenance, WorkerId,
 };
 use jiff::Timestamp;
 use proto::client::{Client, ClientConfig};
@@ -36,8 +38,11 @@ pub async fn work(
 ) {
     let client = Client::connect_lazy(&ClientConfig::new(&coordinator)).expect("an address");
     let worker = WorkerId::new(format!("light-{number:04}"));
-    let registration =
-        Registration { worker: worker.clone(), kgfleet: env!("CARGO_PKG_VERSION").to_owned(), host: "bench".to_owned() };
+    let registration = Registration {
+        worker: worker.clone(),
+        kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+        host: "bench".to_owned(),
+    };
     while client.register(registration.clone()).await.is_err() {
         tokio::time::sleep(PAUSE).await;
     }
@@ -62,8 +67,10 @@ pub async fn work(
             finished.clear();
         }
         held.extend(orders.grants);
-        let deliveries: Vec<Delivery> =
-            held.iter().flat_map(|grant| grant.iterations.iter().map(|i| delivery(grant, *i, &worker))).collect();
+        let deliveries: Vec<Delivery> = held
+            .iter()
+            .flat_map(|grant| grant.iterations.iter().map(|i| delivery(grant, *i, &worker)))
+            .collect();
         if deliveries.is_empty() {
             continue;
         }

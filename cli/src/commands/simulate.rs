@@ -97,13 +97,13 @@ fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<
         key.learn(task, &planned.label, benchmark.seed, iterations.min(KNOWN_ITERATIONS));
     }
     let profile = profile(&arguments.profile)?;
-    let of_servers = |model: &&ModelSpec| {
-        matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated)
-    };
-    let models = benchmark.models.iter().filter(of_servers).map(|model| ModelConfig {
-        profile: Clone::clone(&profile),
-        ..connect::simulated_model(model)
-    });
+    let of_servers =
+        |model: &&ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
+    let models = benchmark
+        .models
+        .iter()
+        .filter(of_servers)
+        .map(|model| ModelConfig { profile: Clone::clone(&profile), ..connect::simulated_model(model) });
     Ok((SimConfig::new(models.collect()), key))
 }
 

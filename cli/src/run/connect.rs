@@ -64,13 +64,12 @@ impl Connect for LocalConnect {
         if spec.connector != Connector::Replay {
             return self.network.connect(spec, server);
         }
-        let recording = recorded_dialogues(
-            &spec.recorded,
-            self.password.as_deref(),
-            &spec.label,
-            spec.model.as_deref(),
-        )
-        .map_err(|error| ConnectError::Recording { model: spec.label.to_string(), message: explain(&error) })?;
+        let recording =
+            recorded_dialogues(&spec.recorded, self.password.as_deref(), &spec.label, spec.model.as_deref())
+                .map_err(|error| ConnectError::Recording {
+                    model: spec.label.to_string(),
+                    message: explain(&error),
+                })?;
         let replay: Arc<dyn ChatModel> = Arc::new(Replay::new(spec.requested(), recording.answers));
         Ok(Connected { script: Some(recording.script), ..Connected::opaque(replay) })
     }

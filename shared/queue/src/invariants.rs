@@ -82,7 +82,8 @@ fn check_units(run: &Run) -> Result<(), Broken> {
         if here != known || here > model.added {
             return Err(broken(1, format!("{label}: {here} placed, {known} known, {} added", model.added)));
         }
-        let open = run.units.values().filter(|unit| unit.content.model == *label && unit.place != Place::Dead);
+        let open =
+            run.units.values().filter(|unit| unit.content.model == *label && unit.place != Place::Dead);
         let backlog: u64 = open.map(|unit| u64::from(unit.content.dialogues)).sum();
         if backlog != model.backlog_dialogues {
             let kept = model.backlog_dialogues;

@@ -157,9 +157,11 @@ async fn check_model(model: &ModelSpec, http: &HttpClient, longest: usize, findi
         Connector::Simulated => return findings.add(Level::Ok, what, "simulated on this machine"),
         Connector::Replay => {
             for path in &model.recorded {
-                findings.of(&what, std::fs::metadata(path).with_context(|| path.display().to_string()), |_| {
-                    format!("recordings in {}", path.display())
-                });
+                findings.of(
+                    &what,
+                    std::fs::metadata(path).with_context(|| path.display().to_string()),
+                    |_| format!("recordings in {}", path.display()),
+                );
             }
             return;
         }
@@ -177,9 +179,12 @@ async fn check_model(model: &ModelSpec, http: &HttpClient, longest: usize, findi
         Ok(key) => key,
         Err(error) => return findings.add(Level::Problem, what, explain(&error.into())),
     };
-    let Some(endpoint) = model.endpoint.as_deref().filter(|_| model.connector == Connector::OpenaiCompatible) else {
+    let Some(endpoint) = model.endpoint.as_deref().filter(|_| model.connector == Connector::OpenaiCompatible)
+    else {
         let message = match model.connector {
-            Connector::OpenaiCompatible => "has no endpoint of its own: a worker beside its server will ask it",
+            Connector::OpenaiCompatible => {
+                "has no endpoint of its own: a worker beside its server will ask it"
+            }
             _ => "its key is there; whether it is good shows with the first call",
         };
         return findings.add(Level::Ok, what, message);
@@ -188,7 +193,8 @@ async fn check_model(model: &ModelSpec, http: &HttpClient, longest: usize, findi
     config.key = key;
     let result = async {
         let server = OpenAiCompatible::with_client(config, http)?;
-        let served = server.probe().await.with_context(|| format!("{endpoint} does not answer as it should"))?;
+        let served =
+            server.probe().await.with_context(|| format!("{endpoint} does not answer as it should"))?;
         let found = served.iter().find(|found| found.id == model.requested()).with_context(|| {
             let names: Vec<&str> = served.iter().map(|found| found.id.as_str()).take(20).collect();
             format!("{endpoint} does not serve `{}`; it serves: {}", model.requested(), names.join(", "))
@@ -210,7 +216,9 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
     let tokens = u32::try_from(longest / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
     let answer = model.sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT);
     let say = |verdict: &str| {
-        format!("context of {context} tokens, longest prompt about {tokens}, answers up to {answer}: {verdict}")
+        format!(
+            "context of {context} tokens, longest prompt about {tokens}, answers up to {answer}: {verdict}"
+        )
     };
     if tokens >= context {
         (Level::Problem, say("the longest prompts do not fit and would fail with `context-exceeded`"))
@@ -247,7 +255,9 @@ async fn queue(address: &str, findings: &mut Findings) {
     match checked.await {
         Err(error) => findings.add(Level::Problem, "queue", error.to_string()),
         Ok(warnings) if warnings.is_empty() => findings.add(Level::Ok, "queue", "there and fit"),
-        Ok(warnings) => warnings.into_iter().for_each(|warning| findings.add(Level::Warning, "queue", warning)),
+        Ok(warnings) => {
+            warnings.into_iter().for_each(|warning| findings.add(Level::Warning, "queue", warning));
+        }
     }
 }
 

@@ -64,14 +64,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Ls { run, json, remote } => list(&remote, &run, json),
         Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
-        Command::Requeue { run, units, remote, .. } => {
-            block_on(async {
-                let client = remote.client()?;
-                let count = client.requeue(&RunId::new(&*run), &units).await.map_err(explained)?;
-                eprintln!("{count} units of run {run} are queued again");
-                Ok(ExitCode::Success)
-            })
-        }
+        Command::Requeue { run, units, remote, .. } => block_on(async {
+            let client = remote.client()?;
+            let count = client.requeue(&RunId::new(&*run), &units).await.map_err(explained)?;
+            eprintln!("{count} units of run {run} are queued again");
+            Ok(ExitCode::Success)
+        }),
     }
 }
 
@@ -109,10 +107,13 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<ExitCode> {
-    let letters =
-        block_on(async { remote.client()?.dead_letters(&RunId::new(run), Some(unit)).await.map_err(explained) })?;
+    let letters = block_on(async {
+        remote.client()?.dead_letters(&RunId::new(run), Some(unit)).await.map_err(explained)
+    })?;
     let Some(letter) = letters.first() else {
-        return Err(Exit::usage(anyhow!("unit {unit} of run {run} was not set aside; `kgfleet dlq ls {run}` lists")));
+        return Err(Exit::usage(anyhow!(
+            "unit {unit} of run {run} was not set aside; `kgfleet dlq ls {run}` lists"
+        )));
     };
     let mut out = io::stdout().lock();
     if json {

@@ -90,7 +90,9 @@ impl ClientTls {
     fn config(&self, address: &str) -> anyhow::Result<ClientConfig> {
         let mut config = ClientConfig::new(address);
         let read = |path: &PathBuf| {
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
+            std::fs::read(path)
+                .with_context(|| format!("cannot read {}", path.display()))
+                .map_err(Exit::usage)
         };
         config.ca = self.ca.as_ref().map(read).transpose()?;
         if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
@@ -108,7 +110,9 @@ pub fn block_on<T>(calls: impl Future<Output = anyhow::Result<T>>) -> anyhow::Re
 /// An error of a coordinator with the exit code it leads to.
 pub fn explained(error: ServiceError) -> anyhow::Error {
     let code = match error.code {
-        ErrorCode::Invalid | ErrorCode::NotFound | ErrorCode::Conflict | ErrorCode::Incompatible => ExitCode::Usage,
+        ErrorCode::Invalid | ErrorCode::NotFound | ErrorCode::Conflict | ErrorCode::Incompatible => {
+            ExitCode::Usage
+        }
         ErrorCode::Denied | ErrorCode::Full | ErrorCode::Unavailable | ErrorCode::Internal => {
             ExitCode::Infrastructure
         }

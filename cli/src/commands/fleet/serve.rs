@@ -228,7 +228,8 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             (name, Some(lock))
         }
     };
-    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty() {
+    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
+    {
         return Err(Exit::usage(anyhow!(
             "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
         )));
@@ -257,7 +258,10 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         concurrency,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),
-        spool: Some(SpoolConfig { dir: arguments.work_dir.join("spool"), bytes_max: arguments.spool_mb << 20 }),
+        spool: Some(SpoolConfig {
+            dir: arguments.work_dir.join("spool"),
+            bytes_max: arguments.spool_mb << 20,
+        }),
         grace: seconds("--grace", arguments.grace)?,
         ..usual
     };

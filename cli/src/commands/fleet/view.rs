@@ -78,7 +78,11 @@ pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
             model.units_leased.to_string(),
             model.units_dead.to_string(),
             model.workers.to_string(),
-            model.parked.as_deref().map(|reason| format!("parked: {}", printable(reason))).unwrap_or_default(),
+            model
+                .parked
+                .as_deref()
+                .map(|reason| format!("parked: {}", printable(reason)))
+                .unwrap_or_default(),
         ]);
     }
     table.write(out)?;

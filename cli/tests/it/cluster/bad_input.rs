@@ -28,7 +28,9 @@ fn configurations_that_cannot_be_planned_are_refused() {
         "name = 'a'\n[[models]]\nlabel = 'm'\nconnector = 'replay'\nrecorded = ['x.json']\n",
         &["replay", "kgfleet run"],
     );
-    for verb in [&["status", "nothing"][..], &["watch", "nothing"], &["pause", "nothing"], &["drain", "nobody"]] {
+    for verb in
+        [&["status", "nothing"][..], &["watch", "nothing"], &["pause", "nothing"], &["drain", "nobody"]]
+    {
         cluster.kgfleet(&coordinator, verb).expect(USAGE).says(&[verb[1]]);
     }
 }
@@ -44,7 +46,10 @@ fn a_model_that_nobody_serves_is_told_before_and_while_it_waits() {
                 connector = 'openai-compatible'\n";
     let file = cluster.data.write("nobody.toml", text);
     let file = file.to_str().unwrap();
-    cluster.kgfleet(&coordinator, &["check", file]).expect(0).prints(&["warning", "no worker serves `unknown-model`"]);
+    cluster
+        .kgfleet(&coordinator, &["check", file])
+        .expect(0)
+        .prints(&["warning", "no worker serves `unknown-model`"]);
     let run = cluster.kgfleet(&coordinator, &["submit", file]).expect(0).stdout;
     let view = cluster.status(&coordinator, run.trim());
     assert_eq!((view.models[0].workers, view.scored), (0, 0));
@@ -63,7 +68,8 @@ fn a_worker_whose_server_serves_another_model_says_so() {
 fn a_redis_that_evicts_keys_is_refused() {
     let Some(cluster) = Cluster::start() else { return };
     cluster.redis.say::<()>("CONFIG SET maxmemory-policy allkeys-lru");
-    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &cluster.redis.url()];
+    let arguments =
+        ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &cluster.redis.url()];
     let refused = cluster.data.kgfleet(&arguments).expect(INFRASTRUCTURE);
     refused.says(&["maxmemory-policy", "noeviction"]);
 }
@@ -93,8 +99,17 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let listen = format!("127.0.0.1:{port}");
     let redis = cluster.redis.url();
     let data_dir = folder.to_str().unwrap();
-    let arguments =
-        ["coordinator", "--listen", &listen, "--http", "127.0.0.1:0", "--queue", &redis, "--data-dir", data_dir];
+    let arguments = [
+        "coordinator",
+        "--listen",
+        &listen,
+        "--http",
+        "127.0.0.1:0",
+        "--queue",
+        &redis,
+        "--data-dir",
+        data_dir,
+    ];
     let mut process = cluster.data.start(&arguments);
     process.until_it_says("serving on");
     let coordinator = crate::harness::cluster::Coordinator { process, port };

@@ -30,7 +30,10 @@ fn drained(ask: impl FnOnce(&Cluster, &crate::harness::cluster::Coordinator, &Ru
     let winners = winners(&cluster, DIALOGUES);
     assert_eq!(cluster.data.run().entries().len(), DIALOGUES, "nothing was asked twice");
     for worker in ["leaving", "staying"] {
-        assert!(winners.values().any(|entry| entry.record.attempt.worker.as_str() == worker), "{worker} worked");
+        assert!(
+            winners.values().any(|entry| entry.record.attempt.worker.as_str() == worker),
+            "{worker} worked"
+        );
     }
 }
 
@@ -54,7 +57,12 @@ fn a_grace_that_is_over_gives_back_what_still_runs() {
     stuck.gate().close();
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
-    let leaving = cluster.worker_with("leaving", coordinator.port, &stuck.url(), &["--grace", "1", "--concurrency", "4"]);
+    let leaving = cluster.worker_with(
+        "leaving",
+        coordinator.port,
+        &stuck.url(),
+        &["--grace", "1", "--concurrency", "4"],
+    );
     stuck.gate().until_held(4);
     leaving.signal(Signal::TERM);
     leaving.finish().expect(0);

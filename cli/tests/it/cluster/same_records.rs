@@ -45,7 +45,8 @@ fn one_machine_and_a_cluster_record_the_same() {
 
     let simulator_port = queue::testing::free_port();
     let listen = format!("127.0.0.1:{simulator_port}");
-    let simulator: Running = cluster.data.start(&["simulate", "--benchmark", configuration, "--listen", &listen]);
+    let simulator: Running =
+        cluster.data.start(&["simulate", "--benchmark", configuration, "--listen", &listen]);
     let coordinator = cluster.coordinator();
     let endpoint = format!("http://{listen}/v1");
     let _workers: Vec<Running> = ["one", "two"]

@@ -61,7 +61,10 @@ fn failed_dialogues_are_retried_by_cause() {
     let (view, finished) = cluster.watch(&coordinator, &run);
     finished.expect(1);
     assert_eq!((view.scored, view.failed), (8, 8));
-    cluster.kgfleet(&coordinator, &["retry", &run, "--cause", "timeout"]).expect(0).says(&["0 failed dialogues"]);
+    cluster
+        .kgfleet(&coordinator, &["retry", &run, "--cause", "timeout"])
+        .expect(0)
+        .says(&["0 failed dialogues"]);
     let retried = cluster.kgfleet(&coordinator, &["retry", &run, "--cause", "bad-request"]).expect(0);
     retried.says(&["8 failed dialogues"]);
     let (view, finished) = cluster.watch(&coordinator, &run);

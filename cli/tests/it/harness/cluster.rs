@@ -48,7 +48,8 @@ impl Cluster {
 
     /// The same with leases of so many seconds.
     pub fn with_lease(lease: &'static str) -> Option<Self> {
-        let redis = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always", "--save", ""]);
+        let redis =
+            RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always", "--save", ""]);
         let Some(redis) = redis else {
             let skip = std::env::var_os("KGFLEET_TESTS_MUST_NOT_SKIP").is_none();
             assert!(skip, "redis-server is needed here: tests/setup installs it");

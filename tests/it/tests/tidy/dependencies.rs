@@ -24,7 +24,7 @@ const ORDER: [&str; 16] = [
 ];
 
 /// Crates that one member wraps for all others, so that they could be replaced there.
-const WRAPPED: [(&str, &[&str]); 3] = [
+const WRAPPED: [(&str, &[&str]); 4] = [
     (
         "rdf",
         &[
@@ -44,8 +44,20 @@ const WRAPPED: [(&str, &[&str]); 3] = [
     ),
     (
         "proto",
-        &["prost", "prost-build", "prost-types", "tonic", "tonic-build", "tonic-prost", "tonic-prost-build"],
+        &[
+            "prost",
+            "prost-build",
+            "prost-types",
+            "protox",
+            "tonic",
+            "tonic-build",
+            "tonic-health",
+            "tonic-prost",
+            "tonic-prost-build",
+            "tonic-reflection",
+        ],
     ),
+    ("results", &["object_store"]),
     ("queue", &["redis", "deadpool-redis"]),
 ];
 
