@@ -82,7 +82,9 @@ impl Core {
             None if name == CORE_PACK => return Ok(built_in),
             None => return Err(not_found(format!("the pack {hash} of run {run} is not in the sink"))),
         };
-        let pack = open(name.to_owned(), sealed).await?;
+        let pack = open(name.to_owned(), Arc::clone(&sealed)).await?;
+        // Kept beside the run from now on: workers ask for it by its hash, and the file may be gone next time.
+        self.storage.put_pack(pack.hash().as_str(), sealed).await?;
         self.packs.keep(&pack);
         Ok(pack)
     }

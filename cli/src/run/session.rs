@@ -35,6 +35,9 @@ use crate::output::say;
 /// Between two looks at how far a run is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// Dialogues that room is made for before their records are read.
+const RESERVED_MAX: usize = 5_000_000;
+
 /// How long dialogues may go on after the first interrupt: as long as a dialogue may take at all. Whoever does not want
 /// to wait interrupts again.
 const GRACE: Duration = Duration::from_secs(2 * 3600);
@@ -198,6 +201,8 @@ impl Session {
     /// Holds every pending dialogue.
     pub async fn run(self, options: &Options) -> anyhow::Result<Report> {
         install_crypto();
+        // Before anything is begun: without its key the texts of a protected run would be written in the clear.
+        protection::writing_cipher(&self.manifest).map_err(Exit::usage)?;
         let tasks = material::build(&self.pack, &self.plan)?;
         let run = self.run_id().clone();
         let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
@@ -393,7 +398,9 @@ fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
 
 /// The winners of a run's log.
 pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
-    let mut index = WinnerIndex::default();
+    // A manifest may say anything; what it says more than this is believed when the records come.
+    let keys = usize::try_from(run.planned_dialogues).unwrap_or(usize::MAX).min(RESERVED_MAX);
+    let mut index = WinnerIndex::with_capacity(keys);
     let cipher = protection::cipher(run)?;
     for item in LogReader::open(&dir.log(), cipher.as_ref())? {
         match item? {

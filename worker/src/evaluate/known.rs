@@ -11,8 +11,8 @@ use tasks::Verdict;
 use super::Judgement;
 
 /// Bytes of answers and verdicts (as text) that one generation holds. There are two; in memory a verdict takes about four
-/// times its text, so this is at most 24 MB.
-const GENERATION_BYTES_MAX: usize = 3 << 20;
+/// times its text, so this is at most 8 MB.
+const GENERATION_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of one answer and its verdict. Longer answers are hardly given twice.
 const ENTRY_BYTES_MAX: usize = 64 << 10;

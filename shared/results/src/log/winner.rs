@@ -51,6 +51,11 @@ pub struct WinnerIndex {
 }
 
 impl WinnerIndex {
+    /// Empty, with room for this many keys: an index that grows by doubling needs three times its memory for a moment.
+    pub fn with_capacity(keys: usize) -> Self {
+        Self { winners: HashMap::with_capacity(keys), ..Self::default() }
+    }
+
     /// Reads a whole log. Damage is handed to `damaged`.
     pub fn build(
         folder: &Path,
