@@ -11,6 +11,7 @@ use models::{RetryPolicy, Secret};
 use crate::connect::{Connect, Connectors};
 use crate::dialogue::Deadlines;
 use crate::discovery::Endpoints;
+use crate::readiness::Readiness;
 use crate::runs::Evaluation;
 
 /// Settings of one worker.
@@ -47,6 +48,8 @@ pub struct WorkerConfig {
     pub deadlines: Deadlines,
     /// Makes connectors.
     pub connect: Arc<dyn Connect>,
+    /// Where the worker says whether it can do its work.
+    pub readiness: Readiness,
 }
 
 /// Records on disk.
@@ -82,6 +85,7 @@ impl WorkerConfig {
             retry: RetryPolicy::default(),
             deadlines: Deadlines::default(),
             connect: Arc::new(Connectors::default()),
+            readiness: Readiness::default(),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod material;
 pub mod metrics;
 pub mod outbox;
 pub mod rate;
+pub mod readiness;
 pub mod runs;
 pub mod servers;
 pub mod slots;
@@ -37,6 +38,7 @@ pub use evaluate::{
 pub use keeper::ExchangeFactory;
 pub use limiter::{Limiter, LimiterBounds};
 pub use material::EVALUATOR_COMMAND;
+pub use readiness::Readiness;
 pub use runs::Evaluation;
 pub use service_kit::{Stop, StopReceiver};
 pub use worker::{Worker, WorkerError, WorkerReport};

@@ -22,7 +22,8 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + S
 ///
 /// Every call may be repeated after an error of a transient code; what repetition does is said with each.
 pub trait WorkExchange: Send + Sync + 'static {
-    /// Registers a worker, or one that was restarted under its name. Repetition: the same.
+    /// Registers a worker. One that registers holds nothing yet: units that its name holds were held by a process that
+    /// died, and get a strike. Repetition: the same.
     fn register(&self, registration: Registration) -> Reply<'_, Registered>;
 
     /// Takes note of a worker's state, renews its leases and answers with what it is to do. Where the report

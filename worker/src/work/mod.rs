@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::WorkerId;
 use domain::exchange::{Parking, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
@@ -268,10 +267,6 @@ impl Work {
         if everywhere {
             self.ledger.lock().park(Parking { run, model, parked_for, reason });
         }
-    }
-
-    fn worker(&self) -> &WorkerId {
-        &self.config.worker
     }
 
     /// Records that no coordinator has acknowledged.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Offer, Orders, Registration, Report, Serves};
+use domain::exchange::{Offer, Orders, Report, Serves};
 use domain::{ErrorCode, ServiceError};
 use tokio::time::Instant;
 
@@ -59,8 +59,6 @@ pub(super) struct Poll {
     not_before: Option<Instant>,
     backoff: Backoff,
     trouble: Option<String>,
-    /// Whether the coordinator does not know this worker.
-    unknown: bool,
 }
 
 impl Poll {
@@ -97,16 +95,19 @@ impl Work {
             return Some(not_before);
         }
         let offers = self.offers(now);
+        let status = self.status(now);
+        self.config.readiness.set(status.trouble.as_deref());
         let wait = if offers.iter().any(|offer| offer.room > 0) {
             WAIT
-        } else if self.ledger.lock().has_news(None) || self.poll.unknown {
+        } else if self.ledger.lock().has_news(None) {
             Duration::ZERO
         } else {
+            // The lease keeper tells it with its next renewal.
             let serves: Vec<Serves> = offers.into_iter().map(|offer| offer.serves).collect();
-            self.ledger.lock().serves = serves;
+            let mut ledger = self.ledger.lock();
+            (ledger.serves, ledger.status) = (serves, status);
             return None;
         };
-        let status = self.status(now);
         let report = {
             let mut ledger = self.ledger.lock();
             ledger.serves = offers.iter().map(|offer| offer.serves.clone()).collect();
@@ -114,15 +115,8 @@ impl Work {
             Arc::new(ledger.report(offers, wait))
         };
         let (exchange, sent) = (Arc::clone(&self.exchange), Report::clone(&report));
-        let registration = self.poll.unknown.then(|| self.registration());
         let call = async move {
-            let exchange = async {
-                if let Some(registration) = registration {
-                    exchange.register(registration).await?;
-                }
-                exchange.exchange(sent).await
-            };
-            tokio::time::timeout(wait + WAIT_EXTRA, exchange).await.unwrap_or_else(|_| {
+            tokio::time::timeout(wait + WAIT_EXTRA, exchange.exchange(sent)).await.unwrap_or_else(|_| {
                 Err(ServiceError::new(
                     ErrorCode::Unavailable,
                     "the coordinator did not answer a report in time",
@@ -131,14 +125,6 @@ impl Work {
         };
         self.poll.call = Some((report, now, Box::pin(call)));
         None
-    }
-
-    pub(super) fn registration(&self) -> Registration {
-        Registration {
-            worker: self.worker().clone(),
-            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-            host: self.config.host.clone(),
-        }
     }
 
     /// Whether a newer report would say something that may change the answer.
@@ -213,7 +199,7 @@ impl Work {
         match orders {
             Ok(orders) => {
                 self.poll.backoff.reset();
-                (self.poll.trouble, self.poll.unknown) = (None, false);
+                self.poll.trouble = None;
                 let noted = orders.noted;
                 let granted = self.take_orders(&report, orders, now);
                 let idle = granted == 0 && (!noted || !report.wait.is_zero());
@@ -223,7 +209,6 @@ impl Work {
             Err(error) => {
                 metrics::exchange_failed(error.code);
                 tracing::warn!(%error, "the coordinator cannot be asked for work");
-                self.poll.unknown = error.code == ErrorCode::NotFound;
                 self.poll.trouble = Some(format!("the coordinator cannot be asked for work: {error}"));
                 self.poll.not_before = Some(now + self.poll.backoff.next_delay());
             }

@@ -266,6 +266,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let client = arguments.remote.config()?;
+    let readiness = config.readiness.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         // What is wrong with the address is told now; each runtime makes its own client then.
@@ -280,7 +281,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             Some(address) => {
                 let (listener, address) = bind(address).await?;
                 eprintln!("health and metrics on http://{address}");
-                let probes = Probes { ready: Arc::new(|| Ok(())), metrics: metrics.clone() };
+                let probes = Probes { ready: Arc::new(move || readiness.get()), metrics: metrics.clone() };
                 Some(tokio::spawn(http::serve(listener, probes, reached(stop.clone(), Stop::Abort))))
             }
         };
