@@ -1,6 +1,6 @@
 //! `kgfleet run`, `kgfleet resume`, `kgfleet retry`.
 
-use std::io;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -121,6 +121,9 @@ pub struct Common {
     /// Write texts of protected exercises in the clear into the files at the end.
     #[arg(long)]
     plaintext: bool,
+    /// Print one JSON object instead of the table.
+    #[arg(long)]
+    json: bool,
     /// Files written at the end, into the run's folder. Default: result-json and csv; for protected exercises without
     /// --password and --plaintext: csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
@@ -188,7 +191,7 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
 /// `kgfleet resume`.
 pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
-        return steer::command(&remote, arguments.run, RunCommand::Resume, false);
+        return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
     let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
     hold(session, arguments.common, Vec::new())
@@ -197,7 +200,7 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
 /// `kgfleet retry`.
 pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
-        return steer::retry(&remote, &arguments.run, &arguments.causes);
+        return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
     let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
     let all = || FailureCause::ALL.to_vec();
@@ -227,7 +230,13 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(session.run(&options))?;
-    summary::write(&report.view, &report.plan, &report.tasks, &mut io::stdout().lock())?;
+    let mut out = io::stdout().lock();
+    if common.json {
+        writeln!(out, "{}", serde_json::to_string(&report.view)?)?;
+    } else {
+        summary::write(&report.view, &report.plan, &report.tasks, &mut out)?;
+    }
+    drop(out);
     tell(&report);
     if report.is_complete() {
         write_exports(&report, common.exports, &disclosure)?;

@@ -1,7 +1,7 @@
 //! Verbs over stored runs: `runs`, `export`, `show`, `verify`, `rm`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use domain::{DialogueKey, Outcome, RunId};
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
-use crate::run::export::{self, Format, Source};
+use crate::run::export::{self, Format, Source, Written};
 use crate::run::protection::{self, Disclosure, Form};
 use crate::run::session;
 
@@ -119,6 +119,9 @@ pub struct ExportArguments {
     /// Write texts of protected exercises in the clear.
     #[arg(long)]
     plaintext: bool,
+    /// Print what was written as JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     remote: MaybeRemote,
     #[command(flatten)]
@@ -133,15 +136,25 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
         let name = arguments.format.file_name(&fetched.manifest, &disclosure);
         let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
         let source = Source::open(fetched.dir, fetched.manifest)?;
-        export::tell(&path, source.write(arguments.format, &path, &disclosure)?);
+        tell(&path, source.write(arguments.format, &path, &disclosure)?, arguments.json)?;
         return Ok(ExitCode::Success);
     }
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let default = || dir.exports().join(arguments.format.file_name(&manifest, &disclosure));
     let path = arguments.out.unwrap_or_else(default);
     let written = Source::open(dir, manifest)?.write(arguments.format, &path, &disclosure)?;
-    export::tell(&path, written);
+    tell(&path, written, arguments.json)?;
     Ok(ExitCode::Success)
+}
+
+/// Tells what a file holds.
+fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
+    if json {
+        let Written { dialogues, left_out } = written;
+        writeln!(io::stdout(), "{}", json!({ "file": path, "dialogues": dialogues, "left_out": left_out }))?;
+    }
+    export::tell(path, written);
+    Ok(())
 }
 
 /// Read one dialogue of a run.

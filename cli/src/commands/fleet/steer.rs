@@ -1,5 +1,7 @@
 //! `kgfleet pause`, `kgfleet cancel`, and what `resume` and `retry` do at a coordinator.
 
+use std::io::{self, Write};
+
 use domain::control::{Control, RunCommand};
 use domain::{FailureCause, RunId};
 
@@ -51,7 +53,7 @@ pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) ->
         let client = remote.client()?;
         let view = client.command(&RunId::new(run), command).await.map_err(explained)?;
         if json {
-            println!("{}", serde_json::to_string(&view)?);
+            writeln!(io::stdout(), "{}", serde_json::to_string(&view)?)?;
         } else {
             eprintln!("{}", view::headline(&view));
         }
@@ -60,10 +62,13 @@ pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) ->
 }
 
 /// Asks a coordinator to queue failed dialogues again.
-pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause]) -> anyhow::Result<ExitCode> {
+pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause], json: bool) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
         let queued = client.retry(&RunId::new(run), causes).await.map_err(explained)?;
+        if json {
+            writeln!(io::stdout(), "{}", serde_json::json!({ "run": run, "queued": queued }))?;
+        }
         eprintln!("{queued} failed dialogues of run {run} are queued again");
         Ok(ExitCode::Success)
     })

@@ -24,6 +24,9 @@ pub struct WorkersArguments {
 pub struct DrainArguments {
     /// Name of the worker, see `kgfleet workers`.
     worker: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     remote: Remote,
 }
@@ -89,6 +92,13 @@ pub fn drain(arguments: DrainArguments) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = arguments.remote.client()?;
         client.drain_worker(&WorkerId::new(&*arguments.worker)).await.map_err(explained)?;
+        if arguments.json {
+            writeln!(
+                io::stdout(),
+                "{}",
+                serde_json::json!({ "worker": arguments.worker, "draining": true })
+            )?;
+        }
         eprintln!("worker {} was asked to drain; `kgfleet workers` shows when it is gone", arguments.worker);
         Ok(ExitCode::Success)
     })
