@@ -209,8 +209,10 @@ impl Held<'_> {
             .dialogue
             .checked_sub(self.started.elapsed())
             .ok_or_else(|| late(limits.dialogue.as_secs()))?;
+        let Prompt { kind, text } = prompt;
+        let messages = self.messages(text);
         let request = ChatRequest {
-            messages: self.messages(&prompt),
+            messages: Arc::clone(&messages),
             sampling: self.context.sampling.clone(),
             seed: Some(self.seed),
             deadline: limits.call.min(left),
@@ -226,8 +228,10 @@ impl Held<'_> {
                 self.model = self.context.model.identity().provenance(&reply);
                 let text = Arc::from(reply.answer.text.as_str());
                 let answered_at = (self.context.now)();
+                // Copied only now: while thousands of dialogues wait for their answers, each holds its prompt once.
+                let text_asked = messages.last().map(|message| message.content.clone()).unwrap_or_default();
                 self.rounds.push(Round {
-                    prompt,
+                    prompt: Prompt { kind, text: text_asked },
                     prompted_at,
                     answer: reply.answer,
                     answered_at,
@@ -243,11 +247,12 @@ impl Held<'_> {
     }
 
     /// The conversation so far with `prompt` at its end: the whole history is sent each round.
-    fn messages(&self, prompt: &Prompt) -> Arc<[Message]> {
+    fn messages(&self, mut prompt: String) -> Arc<[Message]> {
+        prompt.shrink_to_fit();
         let history = self
             .rounds
             .iter()
             .flat_map(|round| [Message::user(&round.prompt.text), Message::assistant(&round.answer.text)]);
-        history.chain([Message::user(&prompt.text)]).collect()
+        history.chain([Message::user(prompt)]).collect()
     }
 }
