@@ -22,6 +22,7 @@ mod export;
 mod grants;
 pub mod headline;
 pub mod layout;
+pub mod manifest;
 mod matching;
 pub mod metrics;
 mod pack_store;

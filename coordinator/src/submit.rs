@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use domain::control::{RunPhase, Submission};
-use domain::{Connector, ModelSpec, RunId};
-use jiff::Timestamp;
-use packs::Pack;
+use domain::{Connector, ModelSpec};
 use results::RunManifest;
-use results::manifest::{MANIFEST_VERSION, PackUse, hash};
 
 use crate::config::MAX_DIALOGUES;
 use crate::configuration::Benchmark;
 use crate::core::Core;
 use crate::errors::{Result, conflict, internal, invalid};
+use crate::manifest::{NewManifestError, new_manifest};
 use crate::plan::{Plan, outlines};
-use crate::protection;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
@@ -46,7 +43,10 @@ impl Core {
                 "{planned} dialogues are planned; a run may have {MAX_DIALOGUES}: split the configuration"
             )));
         }
-        let manifest = new_manifest(&benchmark, &pack, &plan)?;
+        let manifest = new_manifest(&benchmark, &pack, &plan).map_err(|error| match error {
+            NewManifestError::Configuration(error) => internal(error),
+            NewManifestError::Protection(error) => conflict(error.to_string()),
+        })?;
         if let Some(run) = self.unfinished(&manifest).await? {
             self.begin(&run).await?;
             return Ok(run);
@@ -105,32 +105,4 @@ impl Core {
         }
         Ok(None)
     }
-}
-
-fn new_manifest(benchmark: &Benchmark, pack: &Pack, plan: &Plan) -> Result<RunManifest> {
-    let configuration = serde_json::to_value(benchmark).map_err(internal)?;
-    let now = Timestamp::now();
-    let protected = pack.header().protected;
-    Ok(RunManifest {
-        version: MANIFEST_VERSION,
-        run: new_name(now),
-        created_at: now,
-        kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-        configuration_hash: hash(&configuration),
-        configuration,
-        plan_hash: plan.hash(benchmark.seed, pack.hash().as_str()),
-        seed: benchmark.seed,
-        packs: vec![PackUse { name: pack.header().name.clone(), hash: pack.hash().as_str().to_owned() }],
-        planned_dialogues: plan.dialogues(),
-        protected,
-        log_key: protection::new_log_key(protected).map_err(|error| conflict(error.to_string()))?,
-        other: serde_json::Map::new(),
-    })
-}
-
-/// Names begin with their time, so that lists are in order of time; the rest tells runs of one second apart.
-fn new_name(now: Timestamp) -> RunId {
-    let random = domain::RecordId::random();
-    let tail = random.as_str().rsplit('-').next().and_then(|part| part.get(..6)).unwrap_or("000000");
-    RunId::new(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))
 }

@@ -161,13 +161,13 @@ impl Connect for Connectors {
     fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError> {
         let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
         let requested = spec.requested();
-        let usual = |key| key_of(spec, Some(key)).and_then(|key| key.ok_or_else(missing_key)).map_err(setup);
+        let needed_key = || key_of(spec).and_then(|key| key.ok_or_else(missing_key)).map_err(setup);
         let connected = match (spec.connector, server) {
             (Connector::OpenaiCompatible | Connector::Simulated, _) => {
                 let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
                 let endpoint = endpoint.ok_or_else(|| ConnectError::NoEndpoint(spec.label.to_string()))?;
                 let mut config = OpenAiConfig::new(endpoint, requested);
-                let key = key_of(spec, None).map_err(setup)?;
+                let key = key_of(spec).map_err(setup)?;
                 config.key = key.or_else(|| server.and_then(|server| server.key.clone()));
                 config.context_tokens = server.and_then(|server| server.context_tokens);
                 config.send_seed = spec.send_seed.unwrap_or(true);
@@ -178,12 +178,12 @@ impl Connect for Connectors {
                 return Ok(Connected { model, listing: Some(server), script: None });
             }
             (Connector::Anthropic, _) => {
-                let mut config = AnthropicConfig::new(requested, usual(ANTHROPIC_KEY)?);
+                let mut config = AnthropicConfig::new(requested, needed_key()?);
                 config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
                 Connected::opaque(Arc::new(Anthropic::with_client(config, &self.http).map_err(setup)?))
             }
             (Connector::Gemini, _) => {
-                let mut config = GeminiConfig::new(requested, usual(GEMINI_KEY)?);
+                let mut config = GeminiConfig::new(requested, needed_key()?);
                 config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
                 Connected::opaque(Arc::new(Gemini::with_client(config, &self.http).map_err(setup)?))
             }
@@ -202,9 +202,21 @@ impl Connect for Connectors {
     }
 }
 
+/// The variable that holds the key of a provider when a configuration names none.
+fn usual_key(connector: Connector) -> Option<&'static str> {
+    match connector {
+        Connector::Anthropic => Some(ANTHROPIC_KEY),
+        Connector::Gemini => Some(GEMINI_KEY),
+        Connector::OpenaiCompatible | Connector::Simulated | Connector::Replay => None,
+    }
+}
+
 /// The key that a model's description names, or the one of its provider's usual variable.
-fn key_of(spec: &ModelSpec, usual: Option<&str>) -> Result<Option<Secret>, SetupError> {
-    match (&spec.key_env, &spec.key_file, usual) {
+///
+/// # Errors
+/// It is not where it should be.
+pub fn key_of(spec: &ModelSpec) -> Result<Option<Secret>, SetupError> {
+    match (&spec.key_env, &spec.key_file, usual_key(spec.connector)) {
         (Some(name), _, _) => Secret::from_env(name).map(Some),
         (None, Some(file), _) => Secret::from_file(Path::new(file)).map(Some),
         (None, None, Some(name)) => Secret::from_env(name).map(Some),
@@ -219,13 +231,12 @@ fn missing_key() -> SetupError {
 /// What names the key of a model, for people and for rate budgets: the connector and the variable or file, never the
 /// key itself.
 pub fn key_name(spec: &ModelSpec) -> String {
-    let key = match (&spec.key_env, &spec.key_file, spec.connector) {
+    let key = match (&spec.key_env, &spec.key_file, usual_key(spec.connector)) {
         (Some(name), _, _) => name.clone(),
         (None, Some(file), _) => file.display().to_string(),
-        (None, None, Connector::Anthropic) => ANTHROPIC_KEY.to_owned(),
-        (None, None, Connector::Gemini) => GEMINI_KEY.to_owned(),
+        (None, None, Some(usual)) => usual.to_owned(),
         // Without a key it is the server that bears the calls.
-        (None, None, _) => spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned()),
+        (None, None, None) => spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned()),
     };
     format!("{}/{key}", connector_name(spec.connector))
 }

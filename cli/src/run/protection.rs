@@ -1,6 +1,6 @@
 //! In which form texts of runs on protected exercises may leave their record log.
 
-pub use coordinator::protection::{cipher, new_log_key, writing_cipher};
+pub use coordinator::protection::{cipher, writing_cipher};
 use results::RunManifest;
 
 /// In which form texts of a protected run may be written. Of other runs everything is written as it is.

@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use coordinator::configuration::{Benchmark, Connector};
+use coordinator::manifest::new_manifest;
 use coordinator::plan::{Plan, outlines};
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunCommand, RunPhase, RunView};
 use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
-use jiff::Timestamp;
 use models::install_crypto;
 use packs::Pack;
 use results::log::{LogItem, LogReader, WinnerIndex};
-use results::manifest::{MANIFEST_VERSION, PackUse, hash};
 use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
@@ -412,27 +411,4 @@ pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> 
         }
     }
     Ok(index)
-}
-
-fn new_manifest(benchmark: &Benchmark, pack: &Pack, plan: &Plan) -> anyhow::Result<RunManifest> {
-    let configuration = serde_json::to_value(benchmark)?;
-    let now = Timestamp::now();
-    // Names begin with their time, so that lists are in order of time; the rest tells runs of one second apart.
-    let random = domain::RecordId::random();
-    let tail = random.as_str().rsplit('-').next().and_then(|part| part.get(..6)).unwrap_or("000000");
-    Ok(RunManifest {
-        version: MANIFEST_VERSION,
-        run: RunId::new(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S"))),
-        created_at: now,
-        kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-        configuration_hash: hash(&configuration),
-        configuration,
-        plan_hash: plan.hash(benchmark.seed, pack.hash().as_str()),
-        seed: benchmark.seed,
-        packs: vec![PackUse { name: pack.header().name.clone(), hash: pack.hash().as_str().to_owned() }],
-        planned_dialogues: plan.dialogues(),
-        protected: pack.header().protected,
-        log_key: protection::new_log_key(pack.header().protected)?,
-        other: serde_json::Map::new(),
-    })
 }

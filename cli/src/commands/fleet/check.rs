@@ -9,10 +9,12 @@ use coordinator::plan::Plan;
 use domain::Sampling;
 use domain::control::Control;
 use domain::seed::question_seed;
-use models::{HttpClient, OpenAiCompatible, OpenAiConfig, Secret};
+use models::{HttpClient, OpenAiCompatible, OpenAiConfig};
+use results::sink::{Sink, SinkReport};
 use serde::Serialize;
 use tasks::Task;
 use worker::TaskList;
+use worker::connect::key_of;
 
 use super::{MaybeRemote, block_on, explained};
 use crate::commands::run::Selection;
@@ -107,7 +109,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 for model in &benchmark.models {
                     check_model(model, &http, longest, &mut findings).await;
                 }
-                findings.of("disk", disk(&arguments.data_dir, plan.dialogues()), |message| message);
+                findings.of("disk", disk(&arguments.data_dir, plan.dialogues()).await, |message| message);
             }
         }
         if let Some(address) = &arguments.queue {
@@ -153,7 +155,7 @@ fn longest_prompt(plan: &Plan, tasks: &TaskList, seed: u64) -> anyhow::Result<us
 
 async fn check_model(model: &ModelSpec, http: &HttpClient, longest: usize, findings: &mut Findings) {
     let what = format!("model {}", model.label);
-    let usual_key = match model.connector {
+    match model.connector {
         Connector::Simulated => return findings.add(Level::Ok, what, "simulated on this machine"),
         Connector::Replay => {
             for path in &model.recorded {
@@ -165,17 +167,9 @@ async fn check_model(model: &ModelSpec, http: &HttpClient, longest: usize, findi
             }
             return;
         }
-        Connector::Anthropic => Some("ANTHROPIC_API_KEY"),
-        Connector::Gemini => Some("GEMINI_API_KEY"),
-        Connector::OpenaiCompatible => None,
-    };
-    let key = match (&model.key_env, &model.key_file, usual_key) {
-        (Some(name), ..) => Secret::from_env(name).map(Some),
-        (None, Some(file), _) => Secret::from_file(file).map(Some),
-        (None, None, Some(name)) => Secret::from_env(name).map(Some),
-        (None, None, None) => Ok(None),
-    };
-    let key = match key {
+        Connector::Anthropic | Connector::Gemini | Connector::OpenaiCompatible => {}
+    }
+    let key = match key_of(model) {
         Ok(key) => key,
         Err(error) => return findings.add(Level::Problem, what, explain(&error.into())),
     };
@@ -230,21 +224,12 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
 }
 
 /// Whether the folder can be written and has room.
-fn disk(data_dir: &Path, dialogues: u64) -> anyhow::Result<String> {
-    std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {}", data_dir.display()))?;
-    let probe = tempfile::NamedTempFile::new_in(data_dir)
-        .with_context(|| format!("cannot write to {}", data_dir.display()))?;
-    probe.as_file().sync_all().with_context(|| format!("cannot sync a file in {}", data_dir.display()))?;
-    let space = rustix::fs::statvfs(data_dir)?;
-    let (free, need) = (space.f_bavail * space.f_frsize, dialogues * RECORD_BYTES);
-    anyhow::ensure!(
-        free > need,
-        "{} has {} MB free; the records may take {} MB",
-        data_dir.display(),
-        free >> 20,
-        need >> 20
-    );
-    Ok(format!("{} has {} MB free; the records may take {} MB", data_dir.display(), free >> 20, need >> 20))
+async fn disk(data_dir: &Path, dialogues: u64) -> anyhow::Result<String> {
+    let SinkReport { place, free_bytes } = Sink::folder(data_dir).check().await?;
+    let need = dialogues * RECORD_BYTES;
+    let figures = format!("{place} has {} MB free; the records may take {} MB", free_bytes >> 20, need >> 20);
+    anyhow::ensure!(free_bytes > need, "{figures}");
+    Ok(figures)
 }
 
 async fn queue(address: &str, findings: &mut Findings) {
