@@ -1,11 +1,9 @@
 //! Published dialogues judged again: the scores must be the published ones.
 //!
-//! The data is not part of this repository. It is looked for in the folder that `KGFLEET_CONFORMANCE` names, else beside the
-//! repository in `shared/conformance`; without it these tests say aloud that they were skipped.
-
-use std::path::{Path, PathBuf};
+//! The data is not part of this repository: `test_support::Conformance` says where it is looked for.
 
 use serde_json::Value;
+use test_support::Conformance;
 
 use crate::harness::Data;
 
@@ -13,27 +11,8 @@ use crate::harness::Data;
 const UNBRIDGEABLE: [&str; 2] =
     ["Text2SparqlExecEvalListBeastiary-turtle-schema", "Text2SparqlExecEvalListBeastiary-turtle-subschema"];
 
-fn folder(part: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("KGFLEET_CONFORMANCE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance"),
-        PathBuf::from,
-    );
-    let found = folder.join(part).is_dir();
-    if !found {
-        eprintln!("SKIPPED: no published dialogues in {}", folder.join(part).display());
-    }
-    found.then_some(folder)
-}
-
-/// The password that the data's own documentation publishes, the last quoted word in its line about `v3/`.
-fn password(folder: &Path) -> String {
-    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
-    let line = readme.lines().find(|line| line.contains("`v3/`")).unwrap();
-    line.rsplit('`').nth(1).unwrap().to_owned()
-}
-
-fn evaluate(folder: &Path, part: &str, options: &[&str]) -> Value {
-    let path = folder.join(part);
+fn evaluate(data: &Conformance, part: &str, options: &[&str]) -> Value {
+    let path = data.path(part);
     let arguments = [&["reevaluate", path.to_str().unwrap(), "--json"], options].concat();
     Data::new().kgfleet(&arguments).expect(0).json()
 }
@@ -44,9 +23,9 @@ fn count(of: &Value, field: &str) -> u64 {
 
 #[test]
 fn the_current_classes_agree_with_the_published_scores() {
-    let Some(folder) = folder("v3") else { return };
-    let graph = format!("beastiary={}", folder.join("graphs/beastiary_kg.rdf.zip").display());
-    let summary = evaluate(&folder, "v3", &["--password", &password(&folder), "--graph", &graph]);
+    let Some(data) = Conformance::find() else { return };
+    let graph = format!("beastiary={}", data.path("graphs/beastiary_kg.rdf.zip").display());
+    let summary = evaluate(&data, "v3", &["--password", &data.password, "--graph", &graph]);
     assert_eq!((count(&summary, "dialogues"), count(&summary, "steps")), (3120, 3739));
     let equal = count(&summary, "dialogues_score_equal");
     assert!(equal >= 3106, "{equal} dialogues with equal scores");
@@ -77,8 +56,8 @@ const CLASSIC: [(&str, u64, u64); 5] = [
 
 #[test]
 fn the_classic_classes_agree_as_far_as_their_records_allow() {
-    let Some(folder) = folder("classic") else { return };
-    let summary = evaluate(&folder, "classic", &[]);
+    let Some(data) = Conformance::find() else { return };
+    let summary = evaluate(&data, "classic", &[]);
     let tasks = summary["tasks"].as_array().unwrap();
     assert_eq!(tasks.len(), CLASSIC.len());
     for (name, dialogues, floor) in CLASSIC {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use domain::Iteration;
 use packs::Pack;
@@ -16,31 +16,7 @@ use results::llmkgbench::source::read_single;
 use results::llmkgbench::{ResultRecord, discover};
 use tasks::wording::recognise_follow_up;
 use tasks::{CaseInput, Compat, Dialogue, Effort, Evaluation, Exercise, Next, Task, families};
-
-fn conformance() -> Option<PathBuf> {
-    let folder = std::env::var_os("KGFLEET_CONFORMANCE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
-        PathBuf::from,
-    );
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: no conformance data at {} (set KGFLEET_CONFORMANCE)", folder.display());
-    None
-}
-
-fn password(folder: &Path) -> Option<String> {
-    if let Ok(password) = std::env::var("KGFLEET_CONFORMANCE_PASSWORD") {
-        return Some(password);
-    }
-    let readme = std::fs::read_to_string(folder.join("README.md")).ok()?;
-    let pattern = regex::Regex::new(r"`([^`]+)`, the password").unwrap();
-    let found = pattern.captures(&readme).map(|captures| captures[1].to_owned());
-    if found.is_none() {
-        eprintln!("SKIPPED: no password for the published archives (set KGFLEET_CONFORMANCE_PASSWORD)");
-    }
-    found
-}
+use test_support::Conformance;
 
 /// The records of a file with their iterations, counted per task.
 fn dialogues(path: &Path, password: &str) -> Vec<(Iteration, ResultRecord)> {
@@ -101,17 +77,17 @@ fn compare_prompts(
 
 #[test]
 fn published_models_replay_through_an_imported_pack() {
-    let Some(folder) = conformance() else { return };
-    let Some(password) = password(&folder) else { return };
-    let (_, graph) = read_single(&folder.join("graphs/beastiary_kg.rdf.zip"), None).unwrap();
+    let Some(data) = Conformance::find() else { return };
+    let password = &data.password;
+    let (_, graph) = read_single(&data.path("graphs/beastiary_kg.rdf.zip"), None).unwrap();
     let graphs = [GraphDocument {
         name: "beastiary".into(),
         file: "beastiary_kg.rdf.zip".into(),
         format: RdfFormat::RdfXml,
         content: graph.into(),
     }];
-    let paths = [folder.join("v3")];
-    let source = Source { name: "published", paths: &paths, password: Some(&password), graphs: &graphs };
+    let paths = [data.path("v3")];
+    let source = Source { name: "published", paths: &paths, password: Some(password), graphs: &graphs };
     let imported = packs::import(&source).unwrap();
     let findings = &imported.report.findings;
     assert_eq!(findings.total(), 0, "{:?}", findings.first().map(ToString::to_string));
@@ -132,8 +108,8 @@ fn published_models_replay_through_an_imported_pack() {
     assert_eq!(tasks.len(), 26);
 
     // The first file's prompts are those of the pack, so it can be compared to the letter.
-    let first = discover(&paths, Some(&password)).swap_remove(0).unwrap();
-    let records = dialogues(first.path(), &password);
+    let first = discover(&paths, Some(password)).swap_remove(0).unwrap();
+    let records = dialogues(first.path(), password);
     assert_eq!(records.len(), 520);
     let effort = Effort::full(pack.header().limits);
     let empty = serde_json::Map::new();

@@ -270,7 +270,7 @@ fn a_private_authority_is_trusted_through_its_file() {
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate])
         .output();
     if !made.is_ok_and(|made| made.status.success()) {
-        eprintln!("SKIPPED: openssl cannot make a certificate here");
+        test_support::skip("openssl cannot make a certificate here");
         return;
     }
     let port = free_port().to_string();

@@ -5,37 +5,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use results::llmkgbench::{Document, ResultRecord, ResultWriter, discover, source};
 use serde_json::Value;
-
-fn conformance() -> Option<PathBuf> {
-    let folder = std::env::var_os("KGFLEET_CONFORMANCE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
-        PathBuf::from,
-    );
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: no conformance data at {} (set KGFLEET_CONFORMANCE)", folder.display());
-    None
-}
-
-fn password(folder: &Path) -> Option<String> {
-    if let Ok(password) = std::env::var("KGFLEET_CONFORMANCE_PASSWORD") {
-        return Some(password);
-    }
-    let readme = fs::read_to_string(folder.join("README.md")).ok()?;
-    let pattern = regex::Regex::new(r"`([^`]+)`, the password").unwrap();
-    let found = pattern.captures(&readme).map(|captures| captures[1].to_owned());
-    if found.is_none() {
-        eprintln!("SKIPPED: no password for the published archives (set KGFLEET_CONFORMANCE_PASSWORD)");
-    }
-    found
-}
+use test_support::Conformance;
 
 /// Reads a document, writes its records back, and compares the texts byte for byte.
 fn records_and_identity(document: &Document, original: &[u8]) -> usize {
@@ -84,16 +59,15 @@ fn counts(folder: &Path, password: Option<&str>) -> BTreeMap<String, usize> {
 
 #[test]
 fn version_3_archives_read_and_write_back_byte_for_byte() {
-    let Some(folder) = conformance() else { return };
-    let Some(password) = password(&folder) else { return };
-    let counts = counts(&folder.join("v3"), Some(&password));
+    let Some(data) = Conformance::find() else { return };
+    let counts = counts(&data.path("v3"), Some(&data.password));
     assert_eq!(counts.len(), 6);
     assert!(counts.values().all(|&records| records == 520), "{counts:?}");
 }
 
 #[test]
 fn classic_archives_read_and_write_back_byte_for_byte() {
-    let Some(folder) = conformance() else { return };
-    let counts = counts(&folder.join("classic"), None);
+    let Some(data) = Conformance::find() else { return };
+    let counts = counts(&data.path("classic"), None);
     assert_eq!(counts.values().copied().collect::<Vec<_>>(), [140, 140, 639, 140], "{counts:?}");
 }

@@ -91,7 +91,8 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let Some(cluster) = Cluster::start() else { return };
     let folder = cluster.data.path().join("small");
     let Some(_mount) = Mount::tmpfs(&folder, ROOM_KIB) else {
-        eprintln!("SKIPPED a_full_record_disk_pauses_a_run: this user cannot mount a small file system");
+        // No tool is missing but a right: this may skip anywhere.
+        eprintln!("SKIPPED: this user cannot mount a small file system");
         return;
     };
     let server = Server::start();

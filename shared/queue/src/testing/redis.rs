@@ -36,7 +36,7 @@ impl RedisServer {
     /// A server with these arguments beside its port and its folder.
     pub fn start_with(arguments: &[&str]) -> Option<Self> {
         let Some(program) = ["redis-server", "valkey-server"].into_iter().find_map(find_program) else {
-            eprintln!("SKIPPED: neither redis-server nor valkey-server is installed");
+            test_support::skip("neither redis-server nor valkey-server is installed");
             return None;
         };
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();

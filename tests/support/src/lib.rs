@@ -1,0 +1,71 @@
+//! What tests of several members need: how a test skips, and where published dialogues lie.
+//!
+//! A test that lacks something skips aloud. `.ci/run` sets [`MUST_NOT_SKIP`], and a skip fails there: it has
+//! installed what tests need. Published dialogues are the exception, because nothing can install them: their
+//! tests skip wherever the data is absent, unless `KGFLEET_CONFORMANCE` says where it is.
+
+use std::path::{Path, PathBuf};
+
+/// Set where every test must run: a skip fails.
+pub const MUST_NOT_SKIP: &str = "KGFLEET_TESTS_MUST_NOT_SKIP";
+
+/// Names the folder of the published dialogues.
+pub const CONFORMANCE: &str = "KGFLEET_CONFORMANCE";
+
+/// Holds the password of the published archives.
+pub const CONFORMANCE_PASSWORD: &str = "KGFLEET_CONFORMANCE_PASSWORD";
+
+/// Says aloud that a test skips, and why.
+///
+/// # Panics
+/// Where no test may skip.
+pub fn skip(why: &str) {
+    assert!(
+        std::env::var_os(MUST_NOT_SKIP).is_none(),
+        "a test would skip, and {MUST_NOT_SKIP} is set: {why}"
+    );
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Published dialogues: result files with their scores, and the graphs that they were asked about.
+#[derive(Clone, Debug)]
+pub struct Conformance {
+    folder: PathBuf,
+    /// Password of the archives.
+    pub password: String,
+}
+
+impl Conformance {
+    /// The data in the folder that `KGFLEET_CONFORMANCE` names, else in `shared/conformance` beside the repository.
+    /// `None`, said aloud, where there is none.
+    ///
+    /// # Panics
+    /// `KGFLEET_CONFORMANCE` names a folder that does not hold the data, or the data's password is not known.
+    pub fn find() -> Option<Self> {
+        let named = std::env::var_os(CONFORMANCE).map(PathBuf::from);
+        let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
+        let folder = named.clone().unwrap_or_else(beside);
+        if !folder.join("v3").is_dir() {
+            let missing = format!("no published dialogues in {}", folder.display());
+            assert!(named.is_none(), "{missing}, which {CONFORMANCE} names");
+            eprintln!("SKIPPED: {missing}; {CONFORMANCE} names another folder");
+            return None;
+        }
+        let password = std::env::var(CONFORMANCE_PASSWORD).ok().or_else(|| documented_password(&folder));
+        let password =
+            password.unwrap_or_else(|| panic!("set {CONFORMANCE_PASSWORD} to the archives' password"));
+        Some(Self { folder, password })
+    }
+
+    /// A part of the data: `v3`, `classic` or a file of `graphs`.
+    pub fn path(&self, part: &str) -> PathBuf {
+        self.folder.join(part)
+    }
+}
+
+/// The password that the data's own README prints: the last quoted word of its line about `v3/`.
+fn documented_password(folder: &Path) -> Option<String> {
+    let readme = std::fs::read_to_string(folder.join("README.md")).ok()?;
+    let line = readme.lines().find(|line| line.contains("`v3/`"))?;
+    line.rsplit('`').nth(1).map(str::to_owned)
+}
