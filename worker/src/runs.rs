@@ -82,7 +82,7 @@ pub enum RunError {
         source: std::io::Error,
     },
     /// It needs a pack that has to be kept somewhere.
-    #[error("run {run} needs pack {hash}, and this worker has no folder for packs (--pack-dir)")]
+    #[error("run {run} needs pack {hash}, and this worker was given no folder to keep packs in")]
     NoFolder {
         /// The run.
         run: RunId,
