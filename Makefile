@@ -19,9 +19,11 @@ test: ## Run all tests.
 	tests/setup
 	$(CARGO) test --workspace --quiet
 
-lint: ## Check formatting and lints.
+lint: ## Check formatting, lints and unused dependencies.
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- --deny warnings
+	command -v cargo-machete >/dev/null || $(CARGO) install --locked --quiet cargo-machete
+	$(CARGO) machete
 
 fmt: ## Format the code.
 	$(CARGO) fmt --all
