@@ -10,7 +10,8 @@ use serde_json::Value;
 use vllm_sim::identity::Draw;
 
 use crate::harness::{
-    CHEAP_TASKS, Data, Finished, NT_TASK, RunOnDisk, Running, Server, TURTLE_PROMPT, TURTLE_TASK, server,
+    CHEAP_TASKS, Data, Finished, NT_TASK, RunOnDisk, Running, Server, TURTLE_PROMPT, TURTLE_TASK, process,
+    server,
 };
 
 /// Processes killed, over as many runs as that takes.
@@ -178,36 +179,16 @@ fn evaluation_processes_end_with_the_process_that_started_them() {
     // Judged means that there is a process that judges.
     data.until_recorded(&mut process, 10);
     let pid = process.pid();
-    let evaluators = children(pid.as_raw_nonzero().get());
+    let evaluators = process.children();
     assert!(!evaluators.is_empty());
     process.signal(Signal::KILL);
     drop(process);
     let deadline = Instant::now() + Duration::from_secs(60);
-    while evaluators.iter().any(|&evaluator| is_alive(evaluator)) {
+    while evaluators.iter().any(|&evaluator| process::is_alive(evaluator)) {
         assert!(
             Instant::now() < deadline,
             "evaluation processes {evaluators:?} of the killed {pid:?} live on"
         );
         std::thread::sleep(LOOK_EVERY);
     }
-}
-
-/// The processes whose parent this is.
-fn children(parent: i32) -> Vec<i32> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|&pid| stat(pid).is_some_and(|(_, of)| of == parent)).collect()
-}
-
-/// Whether the process still runs; one that waits to be reaped does not.
-fn is_alive(pid: i32) -> bool {
-    stat(pid).is_some_and(|(state, _)| state != "Z")
-}
-
-/// State and parent of a process.
-fn stat(pid: i32) -> Option<(String, i32)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything.
-    let mut fields = text.rsplit_once(") ")?.1.split(' ');
-    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
