@@ -2,9 +2,9 @@
 //!
 //! # What a deadline does not stop
 //!
-//! The deadline, in processor time, holds wherever the evaluator copies or reads terms: joins, products, filters, paths, sorting and
-//! grouping. It does not hold in the query optimiser (which takes cubic time in the number of triple patterns) and inside
-//! one call of a function, and memory has no limit here: a sixty-character query can collect gigabytes in the time it
+//! The deadline, in processor time, holds wherever the evaluator copies or reads terms: joins, products, filters,
+//! paths, sorting and grouping. It does not hold in the query optimiser (which takes cubic time in the number of triple
+//! patterns) and inside one call of a function, and memory has no limit here: a sixty-character query can collect gigabytes in the time it
 //! is given, and one that doubles a string with CONCAT thirty times ends the process. Whoever runs queries of strangers
 //! therefore runs them in a process whose memory is limited and that can be killed.
 

@@ -30,8 +30,8 @@ impl Course {
         self.stage
     }
 
-    /// A child died. A limit that is proven, or hit again by a fresh child, takes a stage away; everything else is tried
-    /// again as it was.
+    /// A child died. A limit that is proven, or hit again by a fresh child, takes a stage away; everything else is
+    /// tried again as it was.
     ///
     /// # Errors
     /// Nothing is left to be tried.

@@ -1,11 +1,12 @@
 //! Why a child died, and whether its answer has to do with it.
 //!
-//! An answer makes a child use processor time, memory and stack; nothing else that ends a process comes from it. Signals
-//! from outside, a kernel that is short of memory, a machine that lets the child starve: these are troubles of ours, and
-//! a model is never judged by them.
+//! An answer makes a child use processor time, memory and stack; nothing else that ends a process comes from it.
+//! Signals from outside, a kernel that is short of memory, a machine that lets the child starve: these are troubles of
+//! ours, and a model is never judged by them.
+
+use std::time::Duration;
 
 use rustix::process::Signal;
-use std::time::Duration;
 use tasks::Limit;
 
 /// What is known of a child that gave no verdict.

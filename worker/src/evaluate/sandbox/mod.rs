@@ -2,10 +2,10 @@
 //!
 //! Each slot is a thread of this process that owns one child, hands it one answer at a time and waits for the verdict
 //! (`slot.rs`, `process.rs`). A child that dies is replaced, and the other slots do not notice. What its death means is
-//! told by `death.rs`: a limit that the answer hit costs it one stage of evaluation (see [`tasks::Stage`]); a trouble of
-//! ours costs it nothing, and the answer is judged again (`course.rs`). Time is processor time, which the kernel counts
-//! and limits; the wall clock only finds children that do not get on. An answer that was judged before is not judged
-//! again (see `known.rs`).
+//! told by `death.rs`: a limit that the answer hit costs it one stage of evaluation (see [`tasks::Stage`]); a trouble
+//! of ours costs it nothing, and the answer is judged again (`course.rs`). Time is processor time, which the kernel
+//! counts and limits; the wall clock only finds children that do not get on. An answer that was judged before is not
+//! judged again (see `known.rs`).
 
 use std::io;
 use std::num::NonZeroUsize;
