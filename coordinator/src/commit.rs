@@ -21,7 +21,7 @@ use crate::core::Core;
 use crate::errors::{Result, internal, invalid};
 use crate::layout::Slot;
 use crate::metrics;
-use crate::run::Run;
+use crate::run::{Found, Run};
 
 /// The unit in which room for records is counted.
 pub(crate) const BYTES_PER_PERMIT: usize = 1024;
@@ -221,10 +221,14 @@ impl Core {
             let call = |at| async move { queue.tickets(&at, fresh).await }.boxed();
             let mut drawn = self.on_queue(run, call).await?;
             let mut lines = Vec::with_capacity(fresh as usize);
+            let mut found = Vec::with_capacity(fresh as usize);
             for (ticket, item) in tickets.iter_mut().zip(batch) {
                 if ticket.is_none() {
                     *ticket = drawn.next();
-                    lines.push((ticket.unwrap_or_default(), Arc::clone(&item.json)));
+                    let ticket = ticket.unwrap_or_default();
+                    lines.push((ticket, Arc::clone(&item.json)));
+                    let entry = Some((item.slot, Entry { ticket, outcome: item.outcome, late: false }));
+                    found.push(Found { entry, ticket, generation: item.generation });
                 }
             }
             let appended = log.commit_batch(lines).await.map_err(|error| {
@@ -233,19 +237,20 @@ impl Core {
                 }
                 of_log(&error)
             });
-            self.note_sink(appended)?;
-        }
-        // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
-        let mut commits = Vec::with_capacity(batch.len());
-        for (ticket, item) in tickets.into_iter().zip(batch) {
-            let ticket = ticket.unwrap_or_default();
-            self.recent.lock().unwrap_or_else(PoisonError::into_inner).insert(&item.id, ticket);
-            let entry = Entry { ticket, outcome: item.outcome };
-            if run.fold(item.slot, entry, item.generation, self.now()) {
-                metrics::dialogue(run, item.slot, entry);
+            let place = self.note_sink(appended)?;
+            // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
+            run.fold(place, found, Some(self.now()), |slot, entry| metrics::dialogue(run, slot, entry));
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            for (ticket, item) in tickets.iter().zip(batch) {
+                recent.insert(&item.id, ticket.unwrap_or_default());
             }
-            commits.push(run.commit(item.slot, entry));
         }
+        // The queue is told what counts, which need not be what was delivered: late records change nothing.
+        let commits = batch.iter().filter_map(|item| {
+            let entry = run.table(|table| table.get(item.slot))?;
+            Some(run.commit(item.slot, entry))
+        });
+        let commits: Vec<Commit> = commits.collect();
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
         self.on_queue(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());

@@ -18,8 +18,7 @@ use crate::storage::RunStateFile;
 
 impl Core {
     pub(crate) async fn command_run(self: &Arc<Self>, id: &RunId, command: RunCommand) -> Result<Arc<Run>> {
-        let run = self.known(id).await?;
-        self.follow(&run).await?;
+        let run = self.followed(id).await?;
         let state = self.storage.state(id).await?.unwrap_or_default();
         let phase = run.phase();
         let to = match (command, phase) {
@@ -53,8 +52,7 @@ impl Core {
 
     /// Queues failed dialogues again: units first, which nobody gets before the run is active.
     pub(crate) async fn retry_run(self: &Arc<Self>, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        let run = self.known(id).await?;
-        self.follow(&run).await?;
+        let run = self.followed(id).await?;
         let mut wanted = vec![false; run.layout.slots()];
         run.table(|table| {
             for (slot, wanted) in wanted.iter_mut().enumerate() {

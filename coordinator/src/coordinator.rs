@@ -118,10 +118,10 @@ impl Control for Coordinator {
 
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
         Box::pin(async move {
-            let run = self.core.known(run).await?;
+            let mut run = self.core.known(run).await?;
             if run.phase().is_over() {
                 // Nobody looks after it any more, and late records may have come to others.
-                self.core.follow(&run).await?;
+                run = self.core.followed(run.id()).await?;
             }
             Ok(self.core.view(&run, Detail::Full).await)
         })

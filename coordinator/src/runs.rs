@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::RunId;
 use domain::control::RunPhase;
+use domain::{ErrorCode, RunId};
 use tokio::sync::OnceCell;
 
 use crate::aggregate::Aggregate;
@@ -55,6 +55,14 @@ impl Runs {
         live
     }
 
+    /// Forgets a run whose table does not hold any more: who asks for it next reads its log anew.
+    pub(crate) fn forget(&self, run: &Arc<Run>) {
+        let mut cells = self.cells();
+        if cells.get(run.id()).and_then(|cell| cell.get()).is_some_and(|known| Arc::ptr_eq(known, run)) {
+            cells.remove(run.id());
+        }
+    }
+
     /// Forgets the oldest runs that are over and that nobody uses now.
     pub(crate) fn evict(&self) {
         let mut cells = self.cells();
@@ -80,6 +88,18 @@ impl Core {
             self.runs.drop_empty(id);
         }
         loaded
+    }
+
+    /// A run with everything that its log holds now.
+    pub(crate) async fn followed(&self, id: &RunId) -> Result<Arc<Run>> {
+        let run = self.known(id).await?;
+        match self.follow(&run).await {
+            // Read anew: it was closed or reopened meanwhile.
+            Err(error) if error.code == ErrorCode::Unavailable && self.runs.get(id).is_none() => {
+                self.known(id).await
+            }
+            followed => followed.map(|()| run),
+        }
     }
 
     async fn load(&self, id: &RunId) -> Result<Arc<Run>> {

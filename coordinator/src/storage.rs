@@ -7,7 +7,7 @@ use bytes::Bytes;
 use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use queue::RunState;
-use results::log::{CommitQueue, LogTail, WriterId};
+use results::log::{CommitQueue, LogTail, SealEvent, WriterId};
 use results::run_dir::{FoundRun, RunLock};
 use results::{RunManifest, Sink};
 use serde::{Deserialize, Serialize};
@@ -110,6 +110,11 @@ impl Storage {
         Ok(self.sink.write_state(run, state).await?)
     }
 
+    /// Writes a seal of a run; `false` where another coordinator has written one of this number.
+    pub(crate) async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool> {
+        Ok(self.sink.seal(run, number, event).await?)
+    }
+
     pub(crate) async fn pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
         match self.sink.pack(hash).await.map_err(ServiceError::from) {
             Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
@@ -158,7 +163,7 @@ impl Storage {
         let log = self.sink.open_log(run.id(), writer, cipher, self.sink.commit_policy()).await?;
         if log.recovery.torn_bytes > 0 {
             let (run, bytes) = (run.id(), log.recovery.torn_bytes);
-            tracing::warn!(%run, "cut {bytes} bytes that a killed process had not finished writing");
+            tracing::warn!(%run, "passing over {bytes} bytes that a killed process had not finished writing");
         }
         Ok(log.queue)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::control::{RunPhase, Submission};
 use domain::{Connector, ModelSpec};
+use futures::FutureExt;
 use results::RunManifest;
 
 use crate::config::MAX_DIALOGUES;
@@ -73,8 +74,19 @@ impl Core {
         self.fill(run).await
     }
 
-    /// Writes down where a run stands, then tells the queue.
+    /// Writes down where a run stands, then tells the queue. One that had finished is reopened first.
     pub(crate) async fn change_state(&self, run: &Arc<Run>, state: RunStateFile) -> Result<()> {
+        if state.phase != RunPhase::Finished && run.is_closed() {
+            let queue = &self.queue;
+            let call = |at| async move { queue.tickets(&at, 1).await }.boxed();
+            let ticket = self.on_queue(run, call).await?.start;
+            if let Some((number, event)) = run.reopen(ticket)
+                && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+            {
+                self.runs.forget(run);
+                return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
+            }
+        }
         self.note_sink(self.storage.set_state(run.id(), &state).await)?;
         run.set_phase(state.phase);
         run.attend();

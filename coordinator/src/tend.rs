@@ -149,7 +149,7 @@ impl Core {
                     continue;
                 }
             };
-            match self.known(&name).await {
+            match self.followed(&name).await {
                 Ok(run) => {
                     // One that was over when it was loaded goes on.
                     run.attend();
@@ -214,6 +214,14 @@ impl Core {
         if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
             return Ok(());
         }
+        // From here on the records count that count now; first of all, so that nobody sees a finished run change.
+        if let Some((number, event)) = run.close()
+            && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+        {
+            // Another coordinator was first, perhaps with other records. Its seal is read with the log.
+            self.runs.forget(run);
+            return Ok(());
+        }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
         self.change_state(run, state).await?;
         tracing::info!(run = %run.id(), "finished");
@@ -275,7 +283,7 @@ mod tests {
         };
         let open = Aggregate::new(1);
         let mut full = open.clone();
-        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0) });
+        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

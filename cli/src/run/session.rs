@@ -15,7 +15,7 @@ use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
-use results::log::{LogItem, LogReader, WinnerIndex};
+use results::log::WinnerIndex;
 use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
@@ -399,16 +399,11 @@ fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
 pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
     // A manifest may say anything; what it says more than this is believed when the records come.
     let keys = usize::try_from(run.planned_dialogues).unwrap_or(usize::MAX).min(RESERVED_MAX);
-    let mut index = WinnerIndex::with_capacity(keys);
     let cipher = protection::cipher(run)?;
-    for item in LogReader::open(&dir.log(), cipher.as_ref())? {
-        match item? {
-            LogItem::Entry { location, entry } => index.add(entry.ticket, &entry.record, location),
-            LogItem::Damage(damage) if damage.is_loss() => {
-                eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
-            }
-            LogItem::Damage(_) => {}
+    let index = WinnerIndex::build(&dir.log(), cipher.as_ref(), keys, |damage| {
+        if damage.is_loss() {
+            eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
         }
-    }
+    })?;
     Ok(index)
 }

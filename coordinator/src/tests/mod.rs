@@ -4,4 +4,5 @@ mod cluster;
 mod failures;
 mod lifecycle;
 mod local;
+mod sealed;
 mod worker;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use domain::RunId;
 
 use super::{SinkError, SinkReport};
-use crate::log::{LogOptions, LogWriter, Recovery};
+use crate::log::{LogOptions, LogWriter, Recovery, SegmentId};
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest, files};
 
@@ -68,6 +68,19 @@ impl Folder {
 
     pub(super) fn write_state(&self, run: &RunId, state: &[u8]) -> Result<(), SinkError> {
         replace(&self.existing(run)?.state_path(), state)
+    }
+
+    pub(super) fn seal(&self, run: &RunId, name: &str, content: &[u8]) -> Result<bool, SinkError> {
+        let folder = self.existing(run)?.log();
+        // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.
+        for segment in SegmentId::list(&folder)? {
+            let path = segment.path(&folder);
+            fs::File::open(&path)
+                .and_then(|file| file.sync_data())
+                .map_err(|error| SinkError::io(path, "sync", error))?;
+        }
+        let path = folder.join(name);
+        files::create_shared(&path, content).map_err(|error| SinkError::io(path, "write", error))
     }
 
     pub(super) fn put_pack(&self, hash: &str, sealed: &[u8]) -> Result<(), SinkError> {

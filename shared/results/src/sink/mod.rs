@@ -7,7 +7,8 @@
 //! name, or a complete object.
 //!
 //! **Who may write.** Any number of coordinators at once. Of several that make a run of the same name one succeeds; each
-//! appends to [segments of its own](crate::log::WriterId); the last who writes a state wins.
+//! appends to [segments of its own](crate::log::WriterId); of several that [seal](Sink::seal) a run one does; the last
+//! who writes a state wins.
 //!
 //! Calls do not block the threads of the async runtime. Dropping one leaves open what it did.
 
@@ -37,7 +38,8 @@ use self::folder::Folder;
 use self::objects::Objects;
 use crate::log::writer::SegmentFile;
 use crate::log::{
-    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, Recovery, WriterId,
+    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, Recovery, SealEvent,
+    Seals, WriterId,
 };
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
@@ -195,6 +197,24 @@ impl Sink {
         except: Option<WriterId>,
     ) -> Result<LogTail, SinkError> {
         Ok(LogTail::new(&self.run_dir(run)?.log(), cipher, except))
+    }
+
+    /// Writes the seal of this number into the log of a run: that it was closed with what lies there, or reopened. Returns
+    /// whether this call did; else somebody has written a seal of this number before, which is to be read first.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is no run of this name.
+    pub async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool, SinkError> {
+        let name = Seals::file_name(number);
+        let content = Seals::encode(event)
+            .map_err(|source| SinkError::Json { place: format!("seal {name} of run {run}"), source })?;
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.seal(&run, &name, &content)).await
+            }
+            Kind::Objects(objects) => objects.seal(run, name, content).await,
+        }
     }
 
     /// The state of a run as it was written last; `None` before that. Its shape is the coordinator's.

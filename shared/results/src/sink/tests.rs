@@ -166,7 +166,10 @@ async fn coordinators_write_one_log_together() {
             assert_eq!(tickets(&dir), (0..40).collect::<Vec<_>>());
             let report = verify(&dir.log(), None, Some(40)).unwrap();
             assert_eq!((report.writers, report.is_sound(), report.missing()), (2, true, Some(0)));
-            assert_eq!(WinnerIndex::build(&dir.log(), None, |damage| panic!("{damage}")).unwrap().len(), 40);
+            assert_eq!(
+                WinnerIndex::build(&dir.log(), None, 0, |damage| panic!("{damage}")).unwrap().len(),
+                40
+            );
         }
         write(&two, "r", WriterId::random(), 40..45).await;
         one.refresh(&run("r")).await.unwrap();
