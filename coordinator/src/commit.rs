@@ -194,12 +194,29 @@ impl Core {
         }
         log.committer = None;
         let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
-        let queue = self.note_sink(self.storage.open_log(run, writer).await)?;
+        let open = self.note_sink(self.storage.open_log(run, writer).await)?;
         log.reopened = true;
-        let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), queue);
+        log.thread = Some(open.thread);
+        let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
         let items = committer.items.clone();
         log.committer = Some(committer);
         Ok(items)
+    }
+
+    /// Closes the logs of all runs in order, after the records that are on their way. They are opened again where another
+    /// record comes.
+    pub(crate) async fn close_logs(&self) {
+        for run in self.runs.loaded() {
+            let thread = {
+                let mut log = run.log.lock().await;
+                log.committer = None;
+                log.thread.take()
+            };
+            if let Some(thread) = thread {
+                // A panic of the thread was told of when it happened.
+                let _ = tokio::task::spawn_blocking(|| thread.join()).await;
+            }
+        }
     }
 
     /// Ticket, log, queue.

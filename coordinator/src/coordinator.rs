@@ -60,6 +60,12 @@ impl Coordinator {
         self.core.backlog.touch();
     }
 
+    /// Closes the record logs, for a process that is about to end: from then on a power cut takes nothing from what is known
+    /// of them.
+    pub async fn close_logs(&self) {
+        self.core.close_logs().await;
+    }
+
     /// Looks after all runs once. Happens by itself, unless [`CoordinatorConfig::tends`] says otherwise.
     ///
     /// # Errors

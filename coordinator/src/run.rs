@@ -11,7 +11,9 @@ use domain::{DialogueKey, Iteration, RunId};
 use packs::Pack;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
-use results::log::{Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId};
+use results::log::{
+    CommitThread, Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId,
+};
 use results::run_dir::RunLock;
 use tasks::TaskClass;
 
@@ -76,6 +78,8 @@ pub(crate) struct TaskKind {
 #[derive(Default)]
 pub(crate) struct Log {
     pub committer: Option<Committer>,
+    /// Its thread, which closes the log after the last record.
+    pub thread: Option<CommitThread>,
     /// Whether it was open before: a writer of a fleet opens once.
     pub reopened: bool,
     /// The right to write, where there is one writer only.

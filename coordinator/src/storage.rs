@@ -7,8 +7,9 @@ use bytes::Bytes;
 use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use queue::RunState;
-use results::log::{CommitQueue, LogTail, SealEvent, WriterId};
+use results::log::{LogTail, SealEvent, WriterId};
 use results::run_dir::{FoundRun, RunLock};
+use results::sink::OpenLog;
 use results::{RunManifest, Sink};
 use serde::{Deserialize, Serialize};
 
@@ -157,7 +158,7 @@ impl Storage {
         }
     }
 
-    pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<CommitQueue> {
+    pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<OpenLog> {
         let cipher =
             protection::writing_cipher(&run.manifest).map_err(|error| conflict(error.to_string()))?;
         let log = self.sink.open_log(run.id(), writer, cipher, self.sink.commit_policy()).await?;
@@ -165,7 +166,7 @@ impl Storage {
             let (run, bytes) = (run.id(), log.recovery.torn_bytes);
             tracing::warn!(%run, "passing over {bytes} bytes that a killed process had not finished writing");
         }
-        Ok(log.queue)
+        Ok(log)
     }
 
     /// What is wrong with the sink, or will be soon.

@@ -111,6 +111,12 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     Ok((pack, plan))
 }
 
+/// The plan of a run, from its manifest and its pack.
+pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
+    let benchmark: Benchmark = serde_json::from_value(run.configuration.clone())?;
+    Ok(plan(&benchmark)?.1)
+}
+
 impl Session {
     /// The unfinished run of the same configuration, or a new run.
     pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<Self> {
@@ -245,6 +251,7 @@ impl Session {
         }
         let (elapsed, rate) = progress.finish();
         let view = coordinator.run(&run).await?;
+        coordinator.close_logs().await;
         Ok(Report {
             view,
             parked,

@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_micros(500);
 /// same wherever it hits.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// So long after the start: while it plans, reads the log, cuts a torn tail, starts its evaluators.
+    /// So long after the start: while it plans, reads the log, passes a torn tail, starts its evaluators.
     Delay(Duration),
     /// When the log has grown by so many bytes: in the middle of asking, judging and committing.
     Growth(u64),
@@ -149,7 +149,7 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
 }
 
 #[test]
-fn a_tail_that_a_power_cut_left_is_cut_and_told() {
+fn a_tail_that_a_power_cut_left_is_told_and_stays() {
     let server = Server::stuck_at(TURTLE_PROMPT);
     let data = Data::new();
     let mut process = data.start(&server.run_arguments(&[NT_TASK, TURTLE_TASK], 10, 32));
@@ -158,7 +158,7 @@ fn a_tail_that_a_power_cut_left_is_cut_and_told() {
     drop(process);
 
     let run = data.run();
-    let segment = std::fs::read_dir(run.dir.log()).unwrap().next().unwrap().unwrap().path();
+    let segment = run.dir.log().join("00000001.kglog");
     let mut bytes = std::fs::read(&segment).unwrap();
     // The beginning of a frame, as far as the disk got.
     bytes.extend_from_within(..7);
@@ -166,9 +166,43 @@ fn a_tail_that_a_power_cut_left_is_cut_and_told() {
     std::fs::write(&segment, &bytes).unwrap();
 
     data.kgfleet(&["verify", run.name()]).expect(1).prints(&["12 bytes that were never acknowledged"]);
-    data.kgfleet(&["resume", run.name()]).expect(0).says(&["cut 12 bytes"]);
+    data.kgfleet(&["resume", run.name()]).expect(0).says(&["passing over 12 bytes"]);
+    assert_eq!(std::fs::read(&segment).unwrap(), bytes);
     assert_eq!(run.records().len(), 20);
     data.kgfleet(&["verify", run.name()]).expect(0);
+}
+
+#[test]
+fn a_flip_in_the_last_frame_of_a_finished_run_is_damage_to_every_verb() {
+    let server = Server::start();
+    let data = Data::new();
+    let arguments = server.run_arguments(&[NT_TASK], 3, 4);
+    data.kgfleet(&arguments).expect(0);
+    let run = data.run();
+    let segment = run.dir.log().join("00000001.kglog");
+    let whole = std::fs::read(&segment).unwrap();
+    let magic = b"\x89KGF\r\n\x1a\n";
+    let last = whole.windows(magic.len()).rposition(|bytes| bytes == magic).unwrap();
+    let lost = run.entries().pop().unwrap().record.key;
+
+    // One of every part of a frame: magic, lengths, checksums, payload. Every byte is flipped in `results`.
+    for at in [last, last + 9, last + 13, last + 17, last + 21, last + 25, last + 40, whole.len() - 1] {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        std::fs::write(&segment, &flipped).unwrap();
+        let verified = data.kgfleet(&["verify", run.name()]).expect(1);
+        verified.prints(&["corrupt bytes", "the log is damaged", &lost.to_string()]);
+        data.kgfleet(&["show", run.name(), &lost.to_string()]).expect(2);
+        data.kgfleet(&["export", run.name(), "--format", "jsonl"]).expect(0);
+        assert_eq!(std::fs::read(&segment).unwrap(), flipped, "flipped at {at}");
+    }
+    let damaged = std::fs::read(&segment).unwrap();
+    for arguments in [arguments, vec!["resume".to_owned(), run.name().to_owned()]] {
+        data.kgfleet(&arguments).expect(0);
+        assert_eq!(std::fs::read(&segment).unwrap(), damaged);
+    }
+    let verified = data.kgfleet(&["verify", run.name()]).expect(1);
+    verified.prints(&["3 dialogues: 3 scored", "the log is damaged"]);
 }
 
 #[test]
