@@ -31,7 +31,11 @@ impl Core {
         }
         // Records of others first: what is known to be answered is not handed out again, whatever the queue knows.
         self.follow(run).await?;
-        let state = self.storage.state(run.id()).await?.unwrap_or_default();
+        let state = match self.storage.state(run.id()).await? {
+            Some(state) => state,
+            // Where it was removed, its queue is not to be built again.
+            None => self.expect(run).await.map(|()| RunStateFile::default())?,
+        };
         let found = self.note_queue(self.queue.run(run.id()).await)?;
         let lost = found.is_none();
         let status = match found {
@@ -179,7 +183,7 @@ impl Core {
         if result? {
             return Ok(());
         }
-        self.runs.forget(run_of);
+        self.runs.discard(run_of);
         let message = format!("run {} was finished or reopened elsewhere; its log is read anew", run_of.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
     }

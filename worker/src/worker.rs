@@ -126,7 +126,8 @@ impl Worker {
     }
 }
 
-/// Opens the worker's own folder under the spool's.
+/// Opens the worker's own folder under the spool's. What workers that do not come back have left beside it is delivered,
+/// too.
 async fn open_spool(config: &WorkerConfig) -> Result<Option<OpenSpool>, SpoolError> {
     let Some(SpoolConfig { dir, bytes_max }) = config.spool.clone() else { return Ok(None) };
     // Names of workers may have any characters; those of folders may not.
@@ -135,7 +136,7 @@ async fn open_spool(config: &WorkerConfig) -> Result<Option<OpenSpool>, SpoolErr
         config.worker.as_str().chars().map(|c| if plain(c) { c } else { '_' }).take(200).collect();
     let folder = dir.join(name);
     let path = folder.clone();
-    let opened = tokio::task::spawn_blocking(move || Spool::open(&folder)).await;
+    let opened = tokio::task::spawn_blocking(move || Spool::open(&folder, bytes_max)).await;
     let (spool, recovered) =
         opened.unwrap_or_else(|error| Err(SpoolError::Io { path, source: std::io::Error::other(error) }))?;
     if recovered.torn_bytes > 0 {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
@@ -71,6 +71,7 @@ type Job = Box<dyn FnOnce(&mut dyn LocalQueue, u64) + Send>;
 #[derive(Clone)]
 pub struct LocalStore {
     jobs: mpsc::Sender<Job>,
+    owner: Arc<Mutex<Option<String>>>,
 }
 
 impl LocalStore {
@@ -125,7 +126,7 @@ impl LocalStore {
             .name("queue".into())
             .spawn(work)
             .map_err(|error| Error::Unavailable { message: format!("no thread for the queue: {error}") })?;
-        Ok(Self { jobs })
+        Ok(Self { jobs, owner: Arc::default() })
     }
 
     /// Checks the input, then runs the job on the thread. The clock is read there, so that time never falls from
@@ -151,6 +152,20 @@ impl LocalStore {
 }
 
 impl QueueStore for LocalStore {
+    fn owner(&self) -> Reply<'_, Option<String>> {
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Box::pin(async move { Ok(owner) })
+    }
+
+    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String> {
+        let mut place = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if anew {
+            *place = None;
+        }
+        let owner = place.get_or_insert_with(|| owner.to_owned()).clone();
+        Box::pin(async move { Ok(owner) })
+    }
+
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
         let spec_ = spec.clone();
         self.call(limits::check_spec(spec), move |queue, now| queue.create_run(now, &spec_))

@@ -220,6 +220,7 @@ impl Work {
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
+            parked_records: self.outbox.parked(),
             trouble: None,
         };
         let troubles =

@@ -3,6 +3,7 @@
 mod bad_input;
 mod draining;
 mod dying;
+mod mishaps;
 mod same_records;
 mod steering;
 

@@ -99,7 +99,25 @@ impl Folder {
     }
 
     pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
-        Ok(self.existing(run)?.remove()?)
+        let dir = self.existing(run)?;
+        let lock = dir.lock_shared()?;
+        Ok(dir.remove(&lock)?)
+    }
+
+    pub(super) fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        let Some(mark) = self.run_dir(run)?.removed_path() else { return Ok(false) };
+        mark.try_exists().map_err(|error| SinkError::io(mark, "look for", error))
+    }
+
+    pub(super) fn identity(&self) -> Result<Option<Vec<u8>>, SinkError> {
+        read(&self.data.join(super::IDENTITY_FILE))
+    }
+
+    pub(super) fn identify(&self, content: &[u8]) -> Result<(), SinkError> {
+        fs::create_dir_all(&self.data).map_err(|error| SinkError::io(&self.data, "create", error))?;
+        let path = self.data.join(super::IDENTITY_FILE);
+        let made = files::create_shared(&path, content);
+        made.map(|_| ()).map_err(|error| SinkError::io(path, "write", error))
     }
 
     /// Writes, reads and removes a file, and asks for the space that is left.

@@ -219,6 +219,8 @@ impl Objects {
         if self.get(&manifest).await?.is_none() {
             return Err(SinkError::NoRun { place: self.place(&path) });
         }
+        let mark = self.removed_path(run);
+        self.put(&mark, Bytes::from_static(crate::run_dir::REMOVED_MARK), PutMode::Overwrite).await?;
         // The manifest first: from then on it is no run any more, whatever stops the rest.
         let removed = self.store.delete(&manifest).await;
         removed.map_err(|source| self.store_error(&manifest, "remove", source))?;
@@ -232,6 +234,22 @@ impl Objects {
             _ => Ok(()),
         })
         .await
+    }
+
+    pub(super) async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        self.mirror.run_dir(run)?;
+        Ok(self.get(&self.removed_path(run)).await?.is_some())
+    }
+
+    pub(super) async fn identity(&self) -> Result<Option<Bytes>, SinkError> {
+        self.get(&self.identity_path()).await
+    }
+
+    pub(super) async fn identify(&self, content: Vec<u8>) -> Result<(), SinkError> {
+        match self.put(&self.identity_path(), content.into(), PutMode::Create).await {
+            Err(SinkError::Store { source: StoreError::AlreadyExists { .. }, .. }) => Ok(()),
+            put => put,
+        }
     }
 
     /// Writes, reads and removes an object, and sees that the store makes none that is there already.
@@ -278,6 +296,14 @@ impl Objects {
 
     fn run_path(&self, run: &RunId) -> Path {
         self.prefix.clone().join("runs").join(run.as_str())
+    }
+
+    fn removed_path(&self, run: &RunId) -> Path {
+        self.prefix.clone().join("removed").join(run.as_str())
+    }
+
+    fn identity_path(&self) -> Path {
+        self.prefix.clone().join(super::IDENTITY_FILE)
     }
 
     fn manifest_path(&self, run: &RunId) -> Path {

@@ -114,7 +114,20 @@ async fn a_run_is_made_once_and_seen_by_all() {
         assert_eq!(code(error), ErrorCode::NotFound);
         for sink in [&one, &two] {
             assert_eq!(sink.runs().await.unwrap().len(), 1);
+            assert!(sink.is_removed(&run("b")).await.unwrap());
+            assert!(!sink.is_removed(&run("a")).await.unwrap());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_place_of_records_has_one_identity_whoever_gives_it() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        assert_eq!(one.identity().await.unwrap(), None);
+        let (first, second) = tokio::join!(one.identify(), two.identify());
+        assert_eq!(first.unwrap(), second.unwrap());
+        assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
     }
 }
 
