@@ -52,7 +52,7 @@ impl Core {
         for of_run in &snapshot.runs {
             for (offer, room) in report.offers.iter().zip(&mut rooms) {
                 while *room > 0 && begun.elapsed() < MAX_SEARCH {
-                    let Some(ask) = claim(of_run, offer, *room, &report.worker, turn) else { break };
+                    let Some(ask) = claim(of_run, offer, *room, report, turn) else { break };
                     let granted = self.grant_units(&of_run.run, &ask, orders).await;
                     let Some(Some(granted)) = self.apart(of_run.run.id(), granted)? else { break };
                     *room = room.saturating_sub(granted);
@@ -194,11 +194,11 @@ fn claim(
     of_run: &RunBacklog,
     offer: &Offer,
     room: u64,
-    worker: &WorkerId,
+    report: &Report,
     turn: usize,
 ) -> Option<LeaseRequest> {
     let (mut models, mut units, mut left) = (Vec::new(), 0, room);
-    for model in models_of(offer, &of_run.run.models, turn) {
+    for model in models_of(offer, &of_run.run.models, report.status.reach.as_ref(), turn) {
         let backlog = &of_run.models[model];
         let wanted = left.div_ceil(backlog.dialogues_per_unit()).min(u64::from(MAX_UNITS_PER_LEASE) - units);
         let claimed = backlog.claim(wanted);
@@ -211,7 +211,7 @@ fn claim(
             break;
         }
     }
-    (units > 0).then(|| LeaseRequest { worker: worker.clone(), models, max_units: units as u32 })
+    (units > 0).then(|| LeaseRequest { worker: report.worker.clone(), models, max_units: units as u32 })
 }
 
 /// A number that differs from worker to worker.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::control::RunPhase;
+use domain::control::{HistoryEntry, RunPhase};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use queue::RunState;
 use results::log::{LogTail, SealEvent, WriterId};
@@ -116,6 +116,16 @@ impl Storage {
     /// Writes a seal of a run; `false` where another coordinator has written one of this number.
     pub(crate) async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool> {
         Ok(self.sink.seal(run, number, event).await?)
+    }
+
+    /// Who did what to a run, oldest first.
+    pub(crate) async fn history(&self, run: &RunId) -> Result<Vec<HistoryEntry>> {
+        Ok(self.sink.history(run).await?)
+    }
+
+    /// Notes what somebody did to a run.
+    pub(crate) async fn note(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
+        Ok(self.sink.append_history(run, entry).await?)
     }
 
     pub(crate) async fn pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {

@@ -33,6 +33,7 @@ impl Core {
                     replayed.label
                 )));
             }
+            benchmark.validate_fleet(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         } else {
             benchmark.validate_local(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         }

@@ -32,8 +32,8 @@ impl Core {
     pub(crate) async fn view(&self, run: &Arc<Run>, detail: Detail) -> RunView {
         let counts = self.counts_of(run).await.unwrap_or_default();
         let workers = self.queue.workers().await.unwrap_or_default();
-        let served: Vec<Vec<String>> = workers.iter().map(|entry| status(entry).serves).collect();
-        let models: Vec<ModelView> = model_views(run, &counts, &served);
+        let told: Vec<WorkerStatus> = workers.iter().map(status).collect();
+        let models: Vec<ModelView> = model_views(run, &counts, &told);
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
         let planned = run.manifest.planned_dialogues;
@@ -52,11 +52,15 @@ impl Core {
             failures,
             rate,
             eta_s: (phase == RunPhase::Active && rate > 0.0).then(|| left as f64 / rate),
-            trouble: if phase.is_over() { None } else { self.trouble_of(run, &models, &served) },
+            trouble: if phase.is_over() { None } else { self.trouble_of(run, &models, &told) },
             models,
             cells: match detail {
                 Detail::Brief => Vec::new(),
                 Detail::Full => run.table(|table| table.cells(&run.plan, &run.layout)),
+            },
+            history: match detail {
+                Detail::Brief => Vec::new(),
+                Detail::Full => self.storage.history(run.id()).await.unwrap_or_default(),
             },
         }
     }
@@ -140,14 +144,14 @@ impl Core {
     }
 
     /// What keeps a run from going on: what concerns all runs first.
-    fn trouble_of(&self, run: &Run, models: &[ModelView], served: &[Vec<String>]) -> Option<String> {
+    fn trouble_of(&self, run: &Run, models: &[ModelView], told: &[WorkerStatus]) -> Option<String> {
         let parked = || {
             let parked = models.iter().find_map(|model| Some((model, model.parked.as_ref()?)));
             parked.map(|(model, reason)| format!("model `{}` is parked: {reason}", model.model))
         };
         let orphaned = || {
             let orphan = models.iter().find(|model| model.workers == 0 && model.units_pending > 0)?;
-            let mut names: Vec<&str> = served.iter().flatten().map(String::as_str).collect();
+            let mut names: Vec<&str> = told.iter().flat_map(|status| &status.serves).map(String::as_str).collect();
             names.sort_unstable();
             names.dedup();
             let served = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
@@ -161,7 +165,7 @@ impl Core {
     }
 }
 
-fn model_views(run: &Run, counts: &[ModelCounts], served: &[Vec<String>]) -> Vec<ModelView> {
+fn model_views(run: &Run, counts: &[ModelCounts], told: &[WorkerStatus]) -> Vec<ModelView> {
     let tallies = run.table(|table| tallies(run, table));
     run.models
         .iter()
@@ -177,7 +181,7 @@ fn model_views(run: &Run, counts: &[ModelCounts], served: &[Vec<String>]) -> Vec
                 units_pending: count(|counts| counts.pending),
                 units_leased: count(|counts| counts.leased),
                 units_dead: count(|counts| counts.dead),
-                workers: served.iter().filter(|serves| says_it_can(serves, spec)).count() as u64,
+                workers: told.iter().filter(|status| says_it_can(status, spec)).count() as u64,
                 parked: counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone()),
             }
         })
@@ -227,6 +231,7 @@ fn view_of_file(manifest: &RunManifest, state: &RunStateFile) -> RunView {
         trouble: None,
         models: Vec::new(),
         cells: Vec::new(),
+        history: Vec::new(),
     }
 }
 

@@ -67,6 +67,7 @@ fn status() -> WorkerStatus {
         unacknowledged: 5,
         parked_records: 0,
         trouble: Some("the server is full".into()),
+        ..WorkerStatus::default()
     }
 }
 
@@ -169,6 +170,7 @@ fn materials() {
         connector: Connector::OpenaiCompatible,
         model: Some("org/tiny".into()),
         endpoint: Some("http://127.0.0.1:8000/v1".into()),
+        key: None,
         key_env: Some("TINY_KEY".into()),
         key_file: Some("/run/key".into()),
         iterations: Some(20),
@@ -254,6 +256,7 @@ fn runs() {
             trouble: Some("no worker".into()),
             models: vec![model],
             cells: vec![cell],
+            history: Vec::new(),
         },
     );
 }

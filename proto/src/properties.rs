@@ -95,6 +95,10 @@ prop_compose! {
     ) -> WorkerStatus {
         let (kgfleet, host, serves, trouble) = texts;
         let (in_flight, limit, dialogues, unacknowledged) = numbers;
+        let place = Place::parse("https://h.example.org:8443/v1").expect("an address");
+        let key = KeyReach { name: "house".into(), connector: Connector::Gemini, places: vec![place.clone()] };
+        let reach = (limit % 2 == 0).then(|| Reach { keys: vec![key], places: vec![place] });
+        let (lacks, sandbox) = (serves.clone(), serves.clone());
         WorkerStatus {
             kgfleet,
             host,
@@ -105,6 +109,9 @@ prop_compose! {
             unacknowledged,
             parked_records: unacknowledged / 2,
             trouble,
+            reach,
+            lacks,
+            sandbox,
         }
     }
 }
@@ -169,6 +176,7 @@ prop_compose! {
             connector,
             model,
             endpoint,
+            key: key_env.clone(),
             key_env,
             key_file: key_file.map(Into::into),
             iterations: numbers.0,

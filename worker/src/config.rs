@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::exchange::WorkerStatus;
 use domain::{Connector, WorkerId};
 use models::{RetryPolicy, Secret};
 
 use crate::connect::{Connect, Connectors};
 use crate::dialogue::Deadlines;
 use crate::discovery::Endpoints;
+use crate::keys::Keyring;
 use crate::readiness::Readiness;
 use crate::runs::Evaluation;
 
@@ -29,6 +31,9 @@ pub struct WorkerConfig {
     pub server_key: Option<Secret>,
     /// Models that configurations reach by these connectors at addresses of their own are offered as well.
     pub connectors: Vec<Connector>,
+    /// Its keys, and where it may ask, in a fleet; without them configurations are this machine's own. The same that
+    /// [`connect`](Self::connect) was made with.
+    pub keys: Option<Arc<Keyring>>,
     /// Dialogues in flight per server, instead of adapting.
     pub concurrency: Option<u32>,
     /// Who judges answers.
@@ -76,6 +81,7 @@ impl WorkerConfig {
             expected_models: Vec::new(),
             server_key: None,
             connectors: Vec::new(),
+            keys: None,
             concurrency: None,
             evaluation,
             evaluators: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
@@ -86,6 +92,17 @@ impl WorkerConfig {
             deadlines: Deadlines::default(),
             connect: Arc::new(Connectors::default()),
             readiness: Readiness::default(),
+        }
+    }
+
+    /// What is true of the worker before it has done anything, for people.
+    pub(crate) fn first_status(&self) -> WorkerStatus {
+        WorkerStatus {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            host: self.host.clone(),
+            reach: self.keys.as_ref().map(|keys| keys.reach().clone()),
+            lacks: self.keys.as_ref().map(|keys| keys.lacks().to_vec()).unwrap_or_default(),
+            ..WorkerStatus::default()
         }
     }
 }

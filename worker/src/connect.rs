@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::reach::Denied;
 use domain::{Connector, ModelSpec};
 use models::{
     Anthropic, AnthropicConfig, CallError, ChatModel, ChatReply, ChatRequest, Gemini, GeminiConfig,
@@ -10,10 +11,15 @@ use models::{
 };
 
 use crate::dialogue::Script;
+use crate::keys::Keyring;
 
 /// Environment variables that hold keys when a configuration names none.
 const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 const GEMINI_KEY: &str = "GEMINI_API_KEY";
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// Where OpenAI's own models are asked, which take its key.
+const OPENAI_ADDRESS: &str = "https://api.openai.com/";
 
 /// Models that a message lists.
 const MODELS_LISTED_MAX: usize = 20;
@@ -96,6 +102,14 @@ pub enum ConnectError {
         /// What is wrong.
         source: SetupError,
     },
+    /// It may not be asked.
+    #[error("model `{model}`: {denied}")]
+    Denied {
+        /// Label of the model.
+        model: String,
+        /// Why.
+        denied: Denied,
+    },
     /// There is no address.
     #[error("model `{0}` has no `endpoint`, and no server that this worker knows serves it")]
     NoEndpoint(String),
@@ -155,19 +169,39 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Connectors {
     http: HttpClient,
+    /// The keys of a worker in a fleet; without them configurations are this machine's own and may point into it.
+    keys: Option<Arc<Keyring>>,
+}
+
+impl Connectors {
+    /// Those of a worker in a fleet, whose configurations come from others.
+    pub fn of_fleet(keys: Arc<Keyring>) -> Self {
+        Self { http: HttpClient::default(), keys: Some(keys) }
+    }
+
+    /// The key that a model is asked with.
+    fn key(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Option<Secret>, ConnectError> {
+        let model = || spec.label.to_string();
+        match &self.keys {
+            Some(keys) => keys
+                .grant(spec, server.map(|server| &*server.endpoint))
+                .map_err(|denied| ConnectError::Denied { model: model(), denied }),
+            None => key_of(spec).map_err(|source| ConnectError::Setup { model: model(), source }),
+        }
+    }
 }
 
 impl Connect for Connectors {
     fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError> {
         let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
         let requested = spec.requested();
-        let needed_key = || key_of(spec).and_then(|key| key.ok_or_else(missing_key)).map_err(setup);
+        let key = self.key(spec, server)?;
+        let needed_key = |key: Option<Secret>| key.ok_or_else(missing_key).map_err(setup);
         let connected = match (spec.connector, server) {
             (Connector::OpenaiCompatible | Connector::Simulated, _) => {
                 let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
                 let endpoint = endpoint.ok_or_else(|| ConnectError::NoEndpoint(spec.label.to_string()))?;
                 let mut config = OpenAiConfig::new(endpoint, requested);
-                let key = key_of(spec).map_err(setup)?;
                 config.key = key.or_else(|| server.and_then(|server| server.key.clone()));
                 config.context_tokens = server.and_then(|server| server.context_tokens);
                 config.send_seed = spec.send_seed.unwrap_or(true);
@@ -178,12 +212,12 @@ impl Connect for Connectors {
                 return Ok(Connected { model, listing: Some(server), script: None });
             }
             (Connector::Anthropic, _) => {
-                let mut config = AnthropicConfig::new(requested, needed_key()?);
+                let mut config = AnthropicConfig::new(requested, needed_key(key)?);
                 config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
                 Connected::opaque(Arc::new(Anthropic::with_client(config, &self.http).map_err(setup)?))
             }
             (Connector::Gemini, _) => {
-                let mut config = GeminiConfig::new(requested, needed_key()?);
+                let mut config = GeminiConfig::new(requested, needed_key(key)?);
                 config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
                 Connected::opaque(Arc::new(Gemini::with_client(config, &self.http).map_err(setup)?))
             }
@@ -203,11 +237,14 @@ impl Connect for Connectors {
 }
 
 /// The variable that holds the key of a provider when a configuration names none.
-fn usual_key(connector: Connector) -> Option<&'static str> {
-    match connector {
+fn usual_key(spec: &ModelSpec) -> Option<&'static str> {
+    match spec.connector {
         Connector::Anthropic => Some(ANTHROPIC_KEY),
         Connector::Gemini => Some(GEMINI_KEY),
-        Connector::OpenaiCompatible | Connector::Simulated | Connector::Replay => None,
+        Connector::OpenaiCompatible => {
+            spec.endpoint.as_deref().is_some_and(|at| at.starts_with(OPENAI_ADDRESS)).then_some(OPENAI_KEY)
+        }
+        Connector::Simulated | Connector::Replay => None,
     }
 }
 
@@ -216,7 +253,7 @@ fn usual_key(connector: Connector) -> Option<&'static str> {
 /// # Errors
 /// It is not where it should be.
 pub fn key_of(spec: &ModelSpec) -> Result<Option<Secret>, SetupError> {
-    match (&spec.key_env, &spec.key_file, usual_key(spec.connector)) {
+    match (&spec.key_env, &spec.key_file, usual_key(spec)) {
         (Some(name), _, _) => Secret::from_env(name).map(Some),
         (None, Some(file), _) => Secret::from_file(Path::new(file)).map(Some),
         (None, None, Some(name)) => Secret::from_env(name).map(Some),
@@ -228,10 +265,10 @@ fn missing_key() -> SetupError {
     SetupError::KeyMissing("none is configured".to_owned())
 }
 
-/// What names the key of a model, for people and for rate budgets: the connector and the variable or file, never the
-/// key itself.
+/// What names the key of a model, for people and for rate budgets: the connector and the name, variable or file, never
+/// the key itself.
 pub fn key_name(spec: &ModelSpec) -> String {
-    let key = match (&spec.key_env, &spec.key_file, usual_key(spec.connector)) {
+    let key = match (spec.key.as_ref().or(spec.key_env.as_ref()), &spec.key_file, usual_key(spec)) {
         (Some(name), _, _) => name.clone(),
         (None, Some(file), _) => file.display().to_string(),
         (None, None, Some(usual)) => usual.to_owned(),

@@ -15,6 +15,7 @@ pub mod discovery;
 pub mod evaluate;
 mod fitting;
 pub mod keeper;
+pub mod keys;
 pub mod ledger;
 pub mod limiter;
 pub mod material;
@@ -37,6 +38,7 @@ pub use evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
 };
 pub use keeper::ExchangeFactory;
+pub use keys::{Keyring, KeyringError};
 pub use limiter::{Limiter, LimiterBounds};
 pub use material::EVALUATOR_COMMAND;
 pub use readiness::Readiness;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ServiceError;
-use domain::exchange::{Registered, Registration, WorkExchange, WorkerStatus};
+use domain::exchange::{Registered, Registration, WorkExchange};
 use tokio::sync::mpsc;
 
 use crate::config::{SpoolConfig, WorkerConfig};
@@ -92,11 +92,7 @@ impl Worker {
             () = asked_to_end(&mut stop) => return Ok(WorkerReport::default()),
         };
         tracing::info!(worker = %config.worker, coordinator = registered.kgfleet, "registered");
-        let status = WorkerStatus {
-            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-            host: config.host.clone(),
-            ..WorkerStatus::default()
-        };
+        let status = config.first_status();
         let ledger = SharedLedger::new(Ledger::new(config.worker.clone(), status));
         let (outbox, arrivals) = Outbox::start(Arc::clone(&exchange), spool);
         let (keeper, renewals) =

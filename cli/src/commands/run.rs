@@ -304,6 +304,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
             connector: Connector::OpenaiCompatible,
             model: None,
             endpoint: Some(endpoint.to_owned()),
+            key: None,
             key_env,
             key_file: None,
             iterations: None,

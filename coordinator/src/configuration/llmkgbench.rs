@@ -90,11 +90,10 @@ fn task(entry: TaskEntry) -> TaskChoice {
 }
 
 fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
-    let (connector, key_env) = match entry.class.as_str() {
-        "ModelGpt" | "ModelOpenAI" => (Connector::OpenaiCompatible, Some("OPENAI_API_KEY")),
-        "ModelGoogle" => (Connector::Gemini, Some("GEMINI_API_KEY")),
-        "ModelClaude" => (Connector::Anthropic, Some("ANTHROPIC_API_KEY")),
-        "ModelVLLM" | "ModelVllm" => (Connector::OpenaiCompatible, None),
+    let connector = match entry.class.as_str() {
+        "ModelGpt" | "ModelOpenAI" | "ModelVLLM" | "ModelVllm" => Connector::OpenaiCompatible,
+        "ModelGoogle" => Connector::Gemini,
+        "ModelClaude" => Connector::Anthropic,
         other => {
             return Err(format!(
                 "model `{}`: unknown class `{other}` (known: ModelGpt, ModelGoogle, ModelClaude, ModelVLLM)",
@@ -106,9 +105,9 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
     let text = |name: &str| parameters.get(name).and_then(Value::as_str).map(str::to_owned);
     let endpoint = text("endpoint").or_else(|| text("base_url")).or_else(|| {
         // vLLM runs beside us; OpenAI's address is public knowledge.
-        (connector == Connector::OpenaiCompatible).then(|| match key_env {
-            Some(_) => "https://api.openai.com/v1".to_owned(),
-            None => "http://127.0.0.1:8000/v1".to_owned(),
+        (connector == Connector::OpenaiCompatible).then(|| match entry.class.as_str() {
+            "ModelGpt" | "ModelOpenAI" => "https://api.openai.com/v1".to_owned(),
+            _ => "http://127.0.0.1:8000/v1".to_owned(),
         })
     });
     Ok(ModelSpec {
@@ -116,7 +115,9 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
         label: ModelLabel::new(entry.label),
         connector,
         endpoint,
-        key_env: key_env.map(str::to_owned),
+        key: None,
+        // Workers know where the key of a provider's own address is.
+        key_env: None,
         key_file: None,
         iterations: None,
         sampling: Sampling::default(),

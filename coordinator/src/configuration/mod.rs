@@ -8,10 +8,10 @@ use std::path::Path;
 pub use domain::benchmark::{Connector, ModelSpec};
 use serde::{Deserialize, Serialize};
 
-mod glob;
 pub mod llmkgbench;
 
-pub use glob::Glob;
+pub use domain::glob::Glob;
+use domain::reach::{Place, points_nowhere};
 
 /// Iterations of a task when a configuration does not say, as the published runs used for proprietary models.
 pub const ITERATIONS_DEFAULT: u32 = 20;
@@ -127,18 +127,41 @@ impl Benchmark {
     }
 
     /// Checks what a run within one process needs beside [`validate`](Self::validate): nobody else knows where the
-    /// models are served. In a fleet the workers do.
+    /// models are served, or has keys. In a fleet the workers do.
     pub fn validate_local(&self, file: &str) -> Result<(), ConfigurationError> {
-        let homeless =
-            |model: &ModelSpec| model.connector == Connector::OpenaiCompatible && model.endpoint.is_none();
-        match self.models.iter().position(homeless) {
-            None => Ok(()),
-            Some(index) => Err(ConfigurationError::Value {
-                file: file.to_owned(),
-                field: format!("models[{index}].endpoint"),
-                problem: "is missing; this connector needs the server's URL".into(),
-            }),
+        for (index, model) in self.models.iter().enumerate() {
+            let wrong = |field: &str, problem: &str| {
+                let (file, field) = (file.to_owned(), format!("models[{index}].{field}"));
+                Err(ConfigurationError::Value { file, field, problem: problem.to_owned() })
+            };
+            if model.connector == Connector::OpenaiCompatible && model.endpoint.is_none() {
+                return wrong("endpoint", "is missing; this connector needs the server's URL");
+            }
+            if model.key.is_some() {
+                return wrong("key", "names a key of a fleet's workers; on one machine use `key_env` or `key_file`");
+            }
         }
+        Ok(())
+    }
+
+    /// Checks what a fleet asks of a configuration beside [`validate`](Self::validate): it comes from others, and may lead
+    /// workers neither into their own machines nor to addresses that are never asked.
+    pub fn validate_fleet(&self, file: &str) -> Result<(), ConfigurationError> {
+        for (index, model) in self.models.iter().enumerate() {
+            let wrong = |field: &str, problem: String| {
+                let (file, field) = (file.to_owned(), format!("models[{index}].{field}"));
+                Err(ConfigurationError::Value { file, field, problem })
+            };
+            if let Err(denied) = points_nowhere(model) {
+                let field = if model.key_env.is_some() { "key_env" } else { "key_file" };
+                return wrong(field, format!("is not for fleets: {denied}"));
+            }
+            let Some(endpoint) = &model.endpoint else { continue };
+            if let Err(problem) = Place::parse(endpoint) {
+                return wrong("endpoint", format!("cannot be asked: {problem}"));
+            }
+        }
+        Ok(())
     }
 
     /// Checks every bound that a type cannot hold.
@@ -235,6 +258,24 @@ models:
         assert!(error("skill = 0.5", "skill = 1.5").contains("between 0 and 1"));
         let unknown = error("iterations = 3", "iteration = 3");
         assert!(unknown.contains("iteration") && unknown.contains("line"), "{unknown}");
+    }
+
+    #[test]
+    fn a_fleets_configuration_points_nowhere_in_its_workers() {
+        let error = |line: &str| {
+            let text = TOML.replace("skill = 0.5", line).replace("\"simulated\"", "\"anthropic\"");
+            Benchmark::parse(&text, "a.toml").unwrap().validate_fleet("a.toml").unwrap_err().to_string()
+        };
+        for line in ["key_env = \"ANTHROPIC_API_KEY\"", "key_file = \"/etc/hostname\""] {
+            let refused = error(line);
+            assert!(refused.contains("models[1].key_") && refused.contains("key = \"NAME\""), "{refused}");
+        }
+        assert!(error("endpoint = \"http://169.254.169.254/\"").contains("never asked"));
+        assert!(error("endpoint = \"http://u:p@h/\"").contains("password"));
+        Benchmark::parse(TOML, "a.toml").unwrap().validate_fleet("a.toml").unwrap();
+        let named = TOML.replace("skill = 0.5", "key = \"house\"");
+        let refused = Benchmark::parse(&named, "a.toml").unwrap().validate_local("a.toml").unwrap_err();
+        assert!(refused.to_string().contains("models[1].key"), "{refused}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl TryFrom<wire::Report> for Report {
             parked: all(report.parked)?,
             draining: report.draining,
             wait: duration_from_wire("Report.wait", report.wait)?,
-            status: present("Report.status", report.status)?.into(),
+            status: present("Report.status", report.status)?.try_into()?,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A run, its models and its cells as people see them.
 
-use domain::control::{CellView, ModelView, RunView};
+use domain::control::{CellView, HistoryEntry, ModelView, RunView};
 use domain::{FailureCause, ModelLabel, RunId, TaskLabel};
 
 use super::failure_cause::{cause_from_wire, cause_to_wire};
@@ -26,6 +26,7 @@ impl From<RunView> for wire::RunView {
             trouble: view.trouble,
             models: every(view.models),
             cells: every(view.cells),
+            history: every(view.history),
         }
     }
 }
@@ -49,7 +50,23 @@ impl TryFrom<wire::RunView> for RunView {
             trouble: view.trouble,
             models: all(view.models)?,
             cells: all(view.cells)?,
+            history: all(view.history)?,
         })
+    }
+}
+
+impl From<HistoryEntry> for wire::HistoryEntry {
+    fn from(HistoryEntry { at, who, what }: HistoryEntry) -> Self {
+        Self { at: Some(timestamp_to_wire(at)), who, what }
+    }
+}
+
+impl TryFrom<wire::HistoryEntry> for HistoryEntry {
+    type Error = ConversionError;
+
+    fn try_from(entry: wire::HistoryEntry) -> Result<Self, ConversionError> {
+        let at = timestamp_from_wire("HistoryEntry.at", entry.at)?;
+        Ok(Self { at, who: entry.who, what: entry.what })
     }
 }
 

@@ -23,7 +23,7 @@ impl TryFrom<wire::WorkerView> for WorkerView {
     fn try_from(view: wire::WorkerView) -> Result<Self, ConversionError> {
         Ok(Self {
             worker: WorkerId::new(required("WorkerView.worker", view.worker)?),
-            status: present("WorkerView.status", view.status)?.into(),
+            status: present("WorkerView.status", view.status)?.try_into()?,
             seen_ms_ago: view.seen_ms_ago,
             draining: view.draining,
         })

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    CellView, Control, DeadLetterView, ExportItem, Feed, ModelView, RunCommand, RunPhase, RunView,
+    CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, ModelView, RunCommand, RunPhase, RunView,
     StrikeView, Submission, WorkerView,
 };
 use domain::exchange::{
@@ -357,6 +357,7 @@ pub fn material() -> RunMaterial {
         connector: Connector::Simulated,
         model: None,
         endpoint: None,
+        key: None,
         key_env: None,
         key_file: None,
         iterations: None,
@@ -405,6 +406,11 @@ pub fn run_view() -> RunView {
         trouble: Some("slow".to_owned()),
         models: vec![model],
         cells: vec![CellView { task: "t".into(), model: "tiny".into(), scored: 5, failed: 1, mean: None }],
+        history: vec![HistoryEntry {
+            at: "2026-01-02T03:04:05Z".parse().unwrap(),
+            who: "alice".into(),
+            what: "submitted".into(),
+        }],
     }
 }
 

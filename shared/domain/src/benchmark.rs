@@ -19,10 +19,13 @@ pub struct ModelSpec {
     /// Base URL of the server, such as `http://127.0.0.1:8000/v1`. Connectors of one provider know theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Environment variable that holds the key.
+    /// Name of a key that the workers of a fleet hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Environment variable that holds the key. Not in a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// File that holds the key.
+    /// File that holds the key. Not in a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<std::path::PathBuf>,
     /// Repetitions of every task for this model.
@@ -76,4 +79,15 @@ pub enum Connector {
     Simulated,
     /// Answers of a recorded run.
     Replay,
+}
+
+impl Connector {
+    /// The provider's own address, where there is a provider.
+    pub fn own_endpoint(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com"),
+            Self::OpenaiCompatible | Self::Simulated | Self::Replay => None,
+        }
+    }
 }

@@ -148,6 +148,20 @@ pub struct RunView {
     pub models: Vec<ModelView>,
     /// Scores by task and model, in the order of the plan; empty in lists of runs.
     pub cells: Vec<CellView>,
+    /// Who did what to it, oldest first; empty in lists of runs.
+    #[serde(default)]
+    pub history: Vec<HistoryEntry>,
+}
+
+/// Something that somebody did to a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    /// When.
+    pub at: Timestamp,
+    /// Name of the identity; [`Caller::ANYONE`](crate::caller::Caller::ANYONE) where none are kept.
+    pub who: String,
+    /// What, in words: `submitted`, `paused`, `retried 5 dialogues`.
+    pub what: String,
 }
 
 /// A model of a run as people see it.

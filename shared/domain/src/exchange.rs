@@ -13,6 +13,7 @@ use crate::benchmark::{Connector, ModelSpec};
 use crate::error::ServiceError;
 use crate::ids::{DialogueKey, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::outcome::FailureCause;
+use crate::reach::Reach;
 use crate::record::Record;
 
 /// What every call returns; boxed, because the exchange is chosen at run time.
@@ -161,6 +162,12 @@ pub struct WorkerStatus {
     pub parked_records: u64,
     /// What keeps it from working, where something does.
     pub trouble: Option<String>,
+    /// What it may ask beyond its own servers; none from one that does not say.
+    pub reach: Option<Reach>,
+    /// Keys that it was told of and does not have, each with the reason.
+    pub lacks: Vec<String>,
+    /// What keeps answers from doing harm where they are judged.
+    pub sandbox: Vec<String>,
 }
 
 /// What a worker is to do.

@@ -2,18 +2,22 @@
 //!
 //! Reading order: [`ids`] names things, [`chat`] is what goes to a model and comes back, [`dialogue`] is
 //! one prompt-answer-evaluate loop, [`outcome`] is how it ended, [`record`] is what is kept of it,
-//! [`seed`] makes all of it repeatable, [`standing`] says which of several records counts. [`exchange`] is what workers and coordinators say to each other, [`control`]
-//! what people say to a coordinator.
+//! [`seed`] makes all of it repeatable, [`standing`] says which of several records counts. [`exchange`] is what workers
+//! and coordinators say to each other, [`control`] what people say to a coordinator; [`caller`] is who says it,
+//! [`reach`] what a worker may ask.
 
 pub mod benchmark;
+pub mod caller;
 pub mod chat;
 pub mod control;
 pub mod dialogue;
 pub mod error;
 pub mod exchange;
+pub mod glob;
 pub mod ids;
 pub mod outcome;
 pub mod provenance;
+pub mod reach;
 pub mod record;
 pub mod retry;
 pub mod seed;

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use domain::reach::never_asked;
 use domain::{FailureCause, RetryAdvice};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
 
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
+use crate::resolve::GuardedResolver;
 use crate::secret::Secret;
 
 /// Time to reach a server, in seconds. Longer than a lost SYN packet needs to be repeated twice.
@@ -52,8 +54,14 @@ impl HttpClient {
     /// works on machines that have none.
     ///
     /// # Errors
-    /// The client cannot be built.
+    /// The client cannot be built, or the address is one that is [never asked](never_asked).
     pub(crate) fn for_url(&self, url: &Url) -> Result<Client, SetupError> {
+        if never_asked(url) {
+            return Err(SetupError::Endpoint {
+                endpoint: url.to_string(),
+                reason: "it is link-local or tells a machine's own credentials, and is never asked".to_owned(),
+            });
+        }
         let (loopback, tls) = (is_loopback(url), url.scheme() == "https");
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut clients[usize::from(loopback) * 2 + usize::from(tls)];
@@ -62,6 +70,7 @@ impl HttpClient {
         }
         install_crypto();
         let mut builder = Client::builder()
+            .dns_resolver(Arc::new(GuardedResolver))
             .http1_only()
             .tcp_nodelay(true)
             .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
@@ -278,6 +287,14 @@ mod tests {
         for wrong in ["h:1/v1", "ftp://h", "http://", "", "http://u:hunter2@h", "http://u:hunter2@ h"] {
             let error = parse_endpoint(wrong).unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_never_asked() {
+        for url in ["http://169.254.169.254/latest", "http://[fe80::1]:80/", "http://2852039166/"] {
+            let error = HttpClient::new().for_url(&Url::parse(url).unwrap()).unwrap_err().to_string();
+            assert!(error.contains("never asked"), "{error}");
         }
     }
 

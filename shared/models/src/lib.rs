@@ -16,8 +16,9 @@ pub mod openai;
 pub mod reasoning;
 pub mod replay;
 pub mod retry;
+mod resolve;
 pub mod scripted;
-pub mod secret;
+mod secret;
 pub mod sse;
 
 pub use anthropic::{Anthropic, AnthropicConfig};

@@ -3,6 +3,7 @@
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
 //! DATA/runs/RUN/state.json       where a run of a cluster stands, as its coordinators left it
+//! DATA/runs/RUN/history/*.json   who did what to it
 //! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
 //!                                coordinators of a cluster together
 //! DATA/runs/RUN/log/*.kglog      the record log
@@ -221,6 +222,11 @@ impl RunDir {
     /// The folder of the record log.
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
+    }
+
+    /// The folder of the run's history, one file for each entry.
+    pub fn history(&self) -> PathBuf {
+        self.path.join("history")
     }
 
     /// The folder of exports.

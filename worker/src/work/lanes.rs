@@ -115,7 +115,9 @@ impl Work {
         }
         let offered = self.config.connectors.contains(&spec.connector);
         let reachable = spec.connector != Connector::OpenaiCompatible || spec.endpoint.is_some();
-        if offered && reachable { vec![ServerKey::hosted(spec)] } else { Vec::new() }
+        // A coordinator that knows what may be asked grants nothing else; one that does not gets its units back.
+        let permitted = self.config.keys.as_ref().is_none_or(|keys| keys.reach().permits(spec, None).is_ok());
+        if offered && reachable && permitted { vec![ServerKey::hosted(spec)] } else { Vec::new() }
     }
 
     fn offered_as(&self, spec: &ModelSpec, now: Instant) -> Serves {

@@ -20,6 +20,7 @@ mod records;
 
 use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
+use crate::connect::connector_name;
 use crate::discovery::Discovery;
 use crate::keeper::Renewal;
 use crate::ledger::SharedLedger;
@@ -213,15 +214,16 @@ impl Work {
     /// What the worker tells people about itself.
     fn status(&self, now: Instant) -> WorkerStatus {
         let mut status = WorkerStatus {
-            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-            host: self.config.host.clone(),
-            serves: self.servers.models(now).into_iter().collect(),
+            serves: {
+                let connectors = self.config.connectors.iter().map(|one| connector_name(*one).to_owned());
+                self.servers.models(now).into_iter().chain(connectors).collect()
+            },
             in_flight: self.running.len() as u32,
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.parked(),
-            trouble: None,
+            ..self.config.first_status()
         };
         let troubles =
             [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), self.trouble.clone()];

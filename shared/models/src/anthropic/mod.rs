@@ -4,6 +4,7 @@ mod convert;
 mod errors;
 mod wire;
 
+use domain::Connector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -32,7 +33,7 @@ pub struct AnthropicConfig {
 impl AnthropicConfig {
     /// The public API.
     pub fn new(model: impl Into<String>, key: Secret) -> Self {
-        Self { endpoint: "https://api.anthropic.com".to_owned(), model: model.into(), key }
+        Self { endpoint: Connector::Anthropic.own_endpoint().unwrap_or_default().to_owned(), model: model.into(), key }
     }
 }
 

@@ -4,6 +4,7 @@ mod convert;
 mod errors;
 mod wire;
 
+use domain::Connector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::header::HeaderMap;
@@ -29,7 +30,7 @@ pub struct GeminiConfig {
 impl GeminiConfig {
     /// The public API.
     pub fn new(model: impl Into<String>, key: Secret) -> Self {
-        Self { endpoint: "https://generativelanguage.googleapis.com".to_owned(), model: model.into(), key }
+        Self { endpoint: Connector::Gemini.own_endpoint().unwrap_or_default().to_owned(), model: model.into(), key }
     }
 }
 

@@ -41,7 +41,7 @@ impl Folder {
         Ok(RunDir::of(&self.data, run)?)
     }
 
-    fn existing(&self, run: &RunId) -> Result<RunDir, SinkError> {
+    pub(super) fn existing(&self, run: &RunId) -> Result<RunDir, SinkError> {
         let dir = self.run_dir(run)?;
         if dir.manifest_path().is_file() {
             Ok(dir)

@@ -1,8 +1,9 @@
 //! Where coordinators keep runs, together: a [folder](Sink::folder) or an [object store](Sink::objects).
 //!
 //! **What is kept.** For each run its manifest, which is written once; its record log; and its state, which is replaced
-//! as a whole. Packs, by their hash. A random name that tells this sink from others, made once; and the names of runs
-//! that were removed. Nothing else: whatever a cluster needs besides can be made of these.
+//! as a whole; and its history, to which is only added. Packs, by their hash. A random name that tells this sink from
+//! others, made once; and the names of runs that were removed. Nothing else: whatever a cluster needs besides can be
+//! made of these.
 //!
 //! **What durable means.** A call that writes returns when its content survives a power cut: a synced file under its
 //! name, or a complete object.
@@ -15,6 +16,7 @@
 
 mod error;
 mod folder;
+mod history;
 mod object_segment;
 mod objects;
 mod store;

@@ -20,6 +20,7 @@ use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt, PutMode, Pu
 use tokio::runtime::Handle;
 
 use super::folder::{self, Folder};
+use super::history::newest;
 use super::object_segment::ObjectSegment;
 use super::{SinkError, SinkReport, blocking};
 use crate::log::{LogOptions, LogWriter, Recovery, Seals, SegmentId, WriterId};
@@ -195,6 +196,28 @@ impl Objects {
         self.put(&self.state_path(run), state.into(), PutMode::Overwrite).await
     }
 
+    pub(super) async fn append_history(
+        &self,
+        run: &RunId,
+        name: &str,
+        content: Bytes,
+    ) -> Result<(), SinkError> {
+        self.fetch_manifest(run).await?;
+        self.put(&self.history_path(run).join(name), content, PutMode::Create).await
+    }
+
+    pub(super) async fn history(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
+        self.mirror.run_dir(run)?;
+        let path = self.history_path(run);
+        let listed = self.store.list(Some(&path)).map_ok(|object| object.location.filename().map(str::to_owned));
+        let listed = listed.try_collect::<Vec<Option<String>>>().await;
+        let names = listed.map_err(|source| self.store_error(&path, "list", source))?;
+        let names = newest(names.into_iter().flatten().collect());
+        let path = &path;
+        let found = futures::stream::iter(names).map(|name| async move { self.get(&path.clone().join(name)).await });
+        found.buffered(FETCHES_MAX).try_filter_map(|found| ready(Ok(found))).try_collect().await
+    }
+
     pub(super) async fn put_pack(&self, hash: &str, sealed: Bytes) -> Result<(), SinkError> {
         self.put(&self.pack_path(hash)?, sealed, PutMode::Overwrite).await
     }
@@ -316,6 +339,10 @@ impl Objects {
 
     fn log_path(&self, run: &RunId) -> Path {
         self.run_path(run).join("log")
+    }
+
+    fn history_path(&self, run: &RunId) -> Path {
+        self.run_path(run).join("history")
     }
 
     fn pack_path(&self, hash: &str) -> Result<Path, SinkError> {

@@ -1,0 +1,94 @@
+//! Who calls a coordinator, and what that gives a right to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::glob::Glob;
+use crate::ids::WorkerId;
+
+/// What an identity may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Looks at runs and workers. Texts of protected exercises are redacted.
+    Reader,
+    /// Submits and steers runs, drains workers, reads everything.
+    Operator,
+    /// Takes work and delivers records, under its own names.
+    Worker,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Reader, Self::Operator, Self::Worker];
+
+    /// The name used in files and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Operator => "operator",
+            Self::Worker => "worker",
+        }
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// An identity that was proved.
+#[derive(Clone, Debug)]
+pub struct Caller(Arc<Identity>);
+
+#[derive(Debug)]
+struct Identity {
+    name: String,
+    roles: Vec<Role>,
+    workers: Option<Glob>,
+    revoked: AtomicBool,
+}
+
+impl Caller {
+    /// What callers are where no identities are kept: on one machine, or behind something else that asks for them.
+    pub const ANYONE: &'static str = "anyone";
+
+    /// An identity of this name. `workers` is the pattern of the worker names that it may act under; all where absent.
+    pub fn new(name: impl Into<String>, roles: impl Into<Vec<Role>>, workers: Option<Glob>) -> Self {
+        let (name, roles, revoked) = (name.into(), roles.into(), AtomicBool::new(false));
+        Self(Arc::new(Identity { name, roles, workers, revoked }))
+    }
+
+    /// Everybody, with every right.
+    pub fn anyone() -> Self {
+        Self::new(Self::ANYONE, Role::ALL, None)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Whether it has a role.
+    pub fn has(&self, role: Role) -> bool {
+        self.0.roles.contains(&role)
+    }
+
+    /// Whether it may act as this worker.
+    pub fn may_be(&self, worker: &WorkerId) -> bool {
+        self.0.workers.as_ref().is_none_or(|names| names.matches(worker.as_str()))
+    }
+
+    /// Ends its rights, also in calls that have begun.
+    pub fn revoke(&self) {
+        self.0.revoked.store(true, Ordering::Release);
+    }
+
+    /// Whether its rights have ended.
+    pub fn is_revoked(&self) -> bool {
+        self.0.revoked.load(Ordering::Acquire)
+    }
+}

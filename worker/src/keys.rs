@@ -1,0 +1,211 @@
+//! The keys of a worker, and where it may ask.
+//!
+//! Secrets belong to the machine that uses them. A configuration that comes from a coordinator names a key; which secret
+//! that is, and where it may be sent, stands in a file beside the worker:
+//!
+//! ```toml
+//! [claude]
+//! connector = "anthropic"
+//! env = "ANTHROPIC_API_KEY"           # or file = "/run/secrets/claude"
+//!
+//! [house]
+//! connector = "openai-compatible"
+//! file = "/run/secrets/house"
+//! endpoints = ["https://llm.example.org/v1"]   # default: the provider's own address
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use domain::reach::{Denied, KeyReach, Place, REACH_MAX, Reach};
+use domain::{Connector, ModelSpec};
+use models::Secret;
+use serde::Deserialize;
+
+/// Keys that a worker has where it is told of none: those of the providers' usual variables.
+const USUAL: [(&str, Connector, &str); 2] = [
+    ("anthropic", Connector::Anthropic, "ANTHROPIC_API_KEY"),
+    ("gemini", Connector::Gemini, "GEMINI_API_KEY"),
+];
+
+/// The largest file of keys read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The keys of a worker, and where it may ask.
+#[derive(Clone, Debug, Default)]
+pub struct Keyring {
+    reach: Reach,
+    secrets: BTreeMap<String, Secret>,
+    lacks: Vec<String>,
+}
+
+/// A file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyringError {
+    /// It cannot be read.
+    #[error("the keys in {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It says something that cannot be meant.
+    #[error("the keys in {}: {message}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        message: String,
+    },
+    /// An allowed address is none.
+    #[error("--allow-endpoint: {0}")]
+    Place(String),
+}
+
+/// A key as the file says it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    connector: Connector,
+    env: Option<String>,
+    file: Option<PathBuf>,
+    #[serde(default)]
+    endpoints: Vec<String>,
+}
+
+impl Keyring {
+    /// Reads the keys of a file, or takes the usual ones where there is none, and the addresses that configurations may
+    /// lead to. A key whose secret is not there is lacking, which is told and no error: others can be used.
+    ///
+    /// # Errors
+    /// The file or an address cannot be used.
+    pub fn read(file: Option<&Path>, allowed: &[String]) -> Result<Self, KeyringError> {
+        let mut ring = match file {
+            Some(path) => Self::of_file(path)?,
+            None => Self::usual(),
+        };
+        let places = allowed.iter().map(|text| Place::parse(text));
+        ring.reach.places = places.collect::<Result<_, _>>().map_err(KeyringError::Place)?;
+        if ring.reach.places.len() > REACH_MAX {
+            return Err(KeyringError::Place(format!("{} addresses are too many", ring.reach.places.len())));
+        }
+        Ok(ring)
+    }
+
+    fn usual() -> Self {
+        let mut ring = Self::default();
+        for (name, connector, variable) in USUAL {
+            let key = KeyReach { name: name.to_owned(), connector, places: Vec::new() };
+            // Nobody said that it should be there.
+            if let Ok(secret) = Secret::from_env(variable) {
+                ring.add(key, secret);
+            }
+        }
+        ring
+    }
+
+    fn of_file(path: &Path) -> Result<Self, KeyringError> {
+        let io = |source| KeyringError::Io { path: path.to_owned(), source };
+        let wrong = |message: String| KeyringError::Content { path: path.to_owned(), message };
+        let size = std::fs::metadata(path).map_err(io)?.len();
+        if size > FILE_BYTES_MAX {
+            return Err(wrong(format!("{size} bytes are too many")));
+        }
+        let text = std::fs::read_to_string(path).map_err(io)?;
+        // In the order of the file, in which keys are taken where a configuration names none.
+        let entries: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
+        if entries.len() > REACH_MAX {
+            return Err(wrong(format!("{} keys are too many; {REACH_MAX} may be", entries.len())));
+        }
+        let mut ring = Self::default();
+        for (name, entry) in entries {
+            let of_key = |message: &dyn std::fmt::Display| wrong(format!("key `{name}`: {message}"));
+            let entry: Entry = entry.try_into().map_err(|error: toml::de::Error| of_key(&error.message()))?;
+            let places = entry.endpoints.iter().map(|text| Place::parse(text)).collect::<Result<Vec<_>, _>>();
+            let places = places.map_err(|error| of_key(&error))?;
+            if entry.connector.own_endpoint().is_none() && places.is_empty() {
+                return Err(of_key(&"this connector has no address of its own; say in `endpoints` where the key may go"));
+            }
+            let secret = match (&entry.env, &entry.file) {
+                (Some(variable), None) => Secret::from_env(variable),
+                (None, Some(file)) => Secret::from_file(file),
+                _ => return Err(of_key(&"expected either `env` or `file`")),
+            };
+            match secret {
+                Ok(secret) => ring.add(KeyReach { name, connector: entry.connector, places }, secret),
+                Err(error) => ring.lacks.push(format!("{name}: {error}")),
+            }
+        }
+        Ok(ring)
+    }
+
+    fn add(&mut self, key: KeyReach, secret: Secret) {
+        self.secrets.insert(key.name.clone(), secret);
+        self.reach.keys.push(key);
+    }
+
+    /// What may be asked, without the secrets.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Keys that the file names and that are not there, each with the reason.
+    pub fn lacks(&self) -> &[String] {
+        &self.lacks
+    }
+
+    /// The secret that a model is asked with, at a server that was found at this address or else where its configuration
+    /// says.
+    ///
+    /// # Errors
+    /// It may not be asked.
+    pub fn grant(&self, spec: &ModelSpec, found: Option<&str>) -> Result<Option<Secret>, Denied> {
+        let key = self.reach.permits(spec, found)?;
+        Ok(key.and_then(|key| self.secrets.get(&key.name)).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Keyring, KeyringError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.toml");
+        let secret = dir.path().join("secret");
+        std::fs::write(&secret, "sk-1234\n").unwrap();
+        std::fs::write(&path, text.replace("SECRET", secret.to_str().unwrap())).unwrap();
+        Keyring::read(Some(&path), &["http://127.0.0.1:8000/v1".to_owned()])
+    }
+
+    #[test]
+    fn keys_are_read_and_those_that_lack_are_told() {
+        let text = "[b]\nconnector = 'anthropic'\nfile = 'SECRET'\n[a]\nconnector = 'openai-compatible'\n\
+                    env = 'KGFLEET_NOT_SET'\nendpoints = ['https://h/v1']\n";
+        let ring = read(text).unwrap();
+        assert_eq!(ring.reach().keys.len(), 1);
+        assert!(ring.lacks()[0].contains("a: ") && ring.lacks()[0].contains("KGFLEET_NOT_SET"), "{:?}", ring.lacks());
+        let spec = |json| serde_json::from_value::<ModelSpec>(json).unwrap();
+        let model = spec(serde_json::json!({"label": "m", "connector": "anthropic", "key": "b"}));
+        assert_eq!(ring.grant(&model, None).unwrap().unwrap().expose(), "sk-1234");
+        let elsewhere = ModelSpec { endpoint: Some("http://127.0.0.1:8000/v1".into()), ..model };
+        assert!(ring.grant(&elsewhere, None).is_err(), "allowed for asking, not for this key");
+        assert!(!format!("{ring:?}").contains("sk-1234"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_its_place() {
+        for (text, culprit) in [
+            ("[a]\nconnector = 'anthropic'\n", "either `env` or `file`"),
+            ("[a]\nconnector = 'openai-compatible'\nenv = 'X'\n", "say in `endpoints`"),
+            ("[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['ftp://h']\n", "ftp://h"),
+            ("[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['http://169.254.169.254']\n", "never asked"),
+            ("[a]\nconnector = 'parrot'\nenv = 'X'\n", "parrot"),
+            ("[a]\nconnector = 'anthropic'\nkey = 'sk'\n", "key"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains("keys.toml") && error.contains(culprit), "{error}");
+        }
+    }
+}
