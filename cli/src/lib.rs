@@ -48,6 +48,7 @@ enum Command {
     Dlq(fleet::dlq::Arguments),
     Spool(fleet::spool::Arguments),
     Check(fleet::check::Arguments),
+    Token(fleet::token::Arguments),
     /// An evaluation process; started by the other verbs, not by people.
     #[command(name = worker::EVALUATOR_COMMAND, hide = true)]
     EvaluationProcess,
@@ -92,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Dlq(arguments) => fleet::dlq::run(arguments),
         Command::Spool(arguments) => fleet::spool::run(arguments),
         Command::Check(arguments) => fleet::check::run(arguments),
+        Command::Token(arguments) => fleet::token::run(arguments),
         Command::EvaluationProcess => worker::evaluate::sandbox::child::serve(run::material::load)
             .map(|()| ExitCode::Success)
             .map_err(Into::into),

@@ -5,11 +5,13 @@
 //! when both are done. Records of all workers go together in batches, several of which are under way at a time.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
+use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
-use domain::{ErrorCode, FailureCause, RecordId, ServiceError};
+use domain::{ErrorCode, FailureCause, Record, RecordId, ServiceError};
 use futures::FutureExt;
 use queue::Commit;
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
@@ -38,6 +40,10 @@ const WAITING: usize = 1024;
 /// Ids of records that are remembered as appended: those of more seconds than a worker takes to repeat itself.
 const RECENT_RECORDS: usize = 32_768;
 
+/// How much higher than the run's the generation of a record may be. A worker may know of a building of the queue that was
+/// lost before any record of it came here; a number out of nowhere would raise every later generation above it.
+const GENERATIONS_AHEAD: u64 = 1_000;
+
 /// A record on its way.
 pub(crate) struct Item {
     slot: Slot,
@@ -59,17 +65,21 @@ pub(crate) struct Committer {
 /// Tickets of records that were appended lately, so that a repeated delivery is not appended again.
 #[derive(Debug, Default)]
 pub(crate) struct RecentRecords {
-    tickets: HashMap<RecordId, u64>,
+    /// With a hash of the content: an id proves nothing about what it stands for.
+    tickets: HashMap<RecordId, (u64, u64)>,
+    hasher: RandomState,
     order: VecDeque<RecordId>,
 }
 
 impl RecentRecords {
-    fn get(&self, id: &RecordId) -> Option<u64> {
-        self.tickets.get(id).copied()
+    fn get(&self, id: &RecordId, json: &str) -> Option<u64> {
+        let (ticket, content) = self.tickets.get(id)?;
+        (*content == self.hasher.hash_one(json)).then_some(*ticket)
     }
 
-    fn insert(&mut self, id: &RecordId, ticket: u64) {
-        if self.tickets.insert(id.clone(), ticket).is_some() {
+    fn insert(&mut self, id: &RecordId, json: &str, ticket: u64) {
+        let content = self.hasher.hash_one(json);
+        if self.tickets.insert(id.clone(), (ticket, content)).is_some() {
             return;
         }
         self.order.push_back(id.clone());
@@ -121,14 +131,18 @@ async fn gather(
 
 impl Core {
     /// Stores records and says what became of each, in order.
-    pub(crate) async fn deliver_records(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Result<Vec<Receipt>> {
+    pub(crate) async fn deliver_records(
+        self: &Arc<Self>,
+        deliveries: Vec<Delivery>,
+        caller: &Caller,
+    ) -> Result<Vec<Receipt>> {
         if deliveries.len() > MAX_DELIVERIES_PER_CALL {
             let (most, given) = (MAX_DELIVERIES_PER_CALL, deliveries.len());
             return Err(invalid(format!("at most {most} records may be delivered at once, not {given}")));
         }
         let mut accepted = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
-            accepted.push(self.accept(delivery).await);
+            accepted.push(self.accept(delivery, caller).await);
         }
         let mut outcomes = Vec::with_capacity(accepted.len());
         for accepted in accepted {
@@ -142,7 +156,11 @@ impl Core {
     }
 
     /// Checks a record and sends it on its way.
-    async fn accept(self: &Arc<Self>, delivery: Delivery) -> Result<oneshot::Receiver<Result<Receipt>>> {
+    async fn accept(
+        self: &Arc<Self>,
+        delivery: Delivery,
+        caller: &Caller,
+    ) -> Result<oneshot::Receiver<Result<Receipt>>> {
         let (receipt, received) = oneshot::channel();
         let run = match self.known(&delivery.run).await {
             Ok(run) if run.is_attended() || run.phase().is_over() => run,
@@ -158,7 +176,7 @@ impl Core {
         };
         let permits = delivery.json.len().min(MAX_BYTES_IN_FLIGHT).div_ceil(BYTES_PER_PERMIT).max(1);
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
-        let (slot, head) = match check(&run, &delivery) {
+        let (slot, head) = match check(&run, &delivery, caller) {
             Ok(checked) => checked,
             Err(reason) => {
                 tracing::warn!(run = %run.id(), key = %delivery.key, %reason, "a record was refused");
@@ -249,7 +267,7 @@ impl Core {
         let begun = tokio::time::Instant::now();
         let mut tickets: Vec<Option<u64>> = {
             let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            batch.iter().map(|item| recent.get(&item.id)).collect()
+            batch.iter().map(|item| recent.get(&item.id, &item.json)).collect()
         };
         let fresh = tickets.iter().filter(|ticket| ticket.is_none()).count() as u32;
         if fresh > 0 {
@@ -278,7 +296,7 @@ impl Core {
             run.fold(place, found, Some(self.now()), |slot, entry| metrics::dialogue(run, slot, entry));
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {
-                recent.insert(&item.id, ticket.unwrap_or_default());
+                recent.insert(&item.id, &item.json, ticket.unwrap_or_default());
             }
         }
         // The queue is told what counts, which need not be what was delivered: late records change nothing.
@@ -308,16 +326,27 @@ fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
     Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(kept)).collect())
 }
 
-/// Whether a record may stand in the log of a run, and where it belongs.
-fn check(run: &Run, delivery: &Delivery) -> std::result::Result<(Slot, RecordHead), String> {
+/// Whether a record may stand in the log of a run, and where it belongs. The whole of it is read: what only begins like
+/// a record would be found out by those who read the log, when it counts already.
+fn check(run: &Run, delivery: &Delivery, caller: &Caller) -> std::result::Result<(Slot, RecordHead), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
-    let head =
-        RecordHead::parse(&delivery.json).map_err(|error| format!("not the JSON of a record: {error}"))?;
+    let record: Record = serde_json::from_str(&delivery.json)
+        .map_err(|error| format!("not the JSON of a record: {error}"))?;
+    let head = RecordHead::of(&record);
     if head.key != delivery.key {
         return Err(format!("the record is of {}, it was delivered as one of {}", head.key, delivery.key));
     }
     if head.outcome.failure() != delivery.failure {
         return Err(format!("the record of {} ends otherwise than it was delivered", head.key));
+    }
+    let worker = &record.attempt.worker;
+    if !caller.may_be(worker) {
+        return Err(format!("the record of {} is of worker `{worker}`, as which `{}` may not act", head.key, caller.name()));
+    }
+    let generation = head.attempt.generation;
+    let known = run.at().map_or(0, |at| at.generation);
+    if generation > known.saturating_add(GENERATIONS_AHEAD) {
+        return Err(format!("the record of {} is of generation {generation}; the run's is {known}", head.key));
     }
     let slot = run.layout.slot_of(&head.key);
     let slot = slot.ok_or_else(|| format!("{} is not planned in run {}", head.key, run.id()))?;
@@ -341,11 +370,12 @@ mod tests {
         let mut recent = RecentRecords::default();
         let id = |n: usize| RecordId::new(n.to_string());
         for n in 0..=RECENT_RECORDS {
-            recent.insert(&id(n), n as u64);
-            recent.insert(&id(n), n as u64);
+            recent.insert(&id(n), "{}", n as u64);
+            recent.insert(&id(n), "{}", n as u64);
         }
-        assert_eq!(recent.get(&id(0)), None);
-        assert_eq!(recent.get(&id(1)), Some(1));
+        assert_eq!(recent.get(&id(0), "{}"), None);
+        assert_eq!(recent.get(&id(1), "{}"), Some(1));
+        assert_eq!(recent.get(&id(1), "{ }"), None, "another record under the same id");
         assert_eq!((recent.tickets.len(), recent.order.len()), (RECENT_RECORDS, RECENT_RECORDS));
     }
 }

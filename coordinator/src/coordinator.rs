@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use domain::caller::Caller;
 use domain::control::{
     Control, DeadLetterView, ExportItem, Feed, RunCommand, RunView, Submission, WorkerView,
 };
@@ -94,7 +95,15 @@ impl Coordinator {
         })
     }
 
-    #[cfg(test)]
+    /// Stores records on behalf of a caller.
+    pub(crate) fn deliver_as<'a>(
+        &'a self,
+        deliveries: Vec<Delivery>,
+        caller: &'a Caller,
+    ) -> Reply<'a, Vec<Receipt>> {
+        self.serve(self.core.deliver_records(deliveries, caller))
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
@@ -110,7 +119,7 @@ impl WorkExchange for Coordinator {
     }
 
     fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        self.serve(self.core.deliver_records(deliveries))
+        self.serve(async move { self.core.deliver_records(deliveries, &Caller::anyone()).await })
     }
 
     fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {

@@ -10,6 +10,7 @@ use queue::{QueueStore, RunRef};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::access::Submissions;
 use crate::backlog::Backlog;
 use crate::commit::{BYTES_PER_PERMIT, RecentRecords};
 use crate::config::{CoordinatorConfig, MAX_BYTES_IN_FLIGHT, Scope};
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     pub room: Arc<Semaphore>,
     pub recent: Mutex<RecentRecords>,
+    pub submissions: Submissions,
     /// Whether it is ending: nobody waits for work here any more.
     pub closing: AtomicBool,
     /// The identity of the place of records, once the queue is known to belong to it.
@@ -60,6 +62,7 @@ impl Core {
             health: Health::default(),
             room: Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT)),
             recent: Mutex::default(),
+            submissions: Submissions::default(),
             closing: AtomicBool::new(false),
             bond: Mutex::default(),
             started: Instant::now(),

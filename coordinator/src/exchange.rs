@@ -11,7 +11,7 @@ use std::time::Duration;
 use domain::exchange::{LeaseId, Orders, RateBudget, Registered, Registration, Report, WorkerStatus};
 use domain::{ErrorCode, ModelLabel, RunId, WorkerId};
 use futures::FutureExt;
-use queue::limits::{MAX_DURATION, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_WORKER_INFO_BYTES};
+use queue::limits::{MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_WORKER_INFO_BYTES};
 use queue::{Fence, Lease, Rate, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
 
@@ -21,6 +21,9 @@ use crate::core::Core;
 use crate::errors::{Result, internal, invalid};
 use crate::matching::models_of;
 use crate::run::Run;
+
+/// Longest time that one report keeps a model from all workers. They ask for a quarter of an hour at most.
+const MAX_PARKING: Duration = Duration::from_secs(3600);
 
 /// What a report says of one run.
 #[derive(Default)]
@@ -101,6 +104,7 @@ impl Core {
             // Names are for people; what a worker gets follows from its offers.
             status.serves.truncate(16);
             status.trouble = status.trouble.map(|trouble| trouble.chars().take(500).collect());
+            (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
         let orders = self.queue.heartbeat(worker, &info, self.config.lease_for.max(MAX_WAIT)).await;
@@ -115,7 +119,7 @@ impl Core {
                 continue;
             }
             let (queue, parked_for) = (&self.queue, parking.parked_for);
-            let parked_for = parked_for.clamp(Duration::from_millis(1), MAX_DURATION);
+            let parked_for = parked_for.clamp(Duration::from_millis(1), MAX_PARKING);
             let call = |at| {
                 async move { queue.park(&at, &parking.model, parked_for, &parking.reason).await }.boxed()
             };

@@ -3,11 +3,12 @@
 //! Reading order: [`configuration`] is what a user writes, [`plan`] cuts it into dialogues and units, `submit` makes a run
 //! of it. `exchange` and `grants` are the talk with workers, `commit` takes their records, [`aggregate`] counts them.
 //! `rebuild` keeps queue and log in step, `tend` does what nobody asks for, `control` what people ask for.
-//! [`Coordinator`] is all of it as others see it.
+//! [`Coordinator`] is all of it as others see it, [`access::OnBehalf`] as one caller sees it.
 //!
 //! A coordinator keeps no state of its own. Records lie in the sink, work in the queue; what is in memory can be read
 //! again from the two, by this process or by another one.
 
+pub mod access;
 pub mod aggregate;
 mod backlog;
 mod bond;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
 use domain::{
     Attempt, FailureCause, ModelProvenance, Outcome, Provenance, Record, RecordId, TaskProvenance, WorkerId,
@@ -38,7 +39,7 @@ impl Core {
         }
         while !deliveries.is_empty() {
             let rest = deliveries.split_off(deliveries.len().min(MAX_DELIVERIES_PER_CALL));
-            for receipt in self.deliver_records(std::mem::replace(&mut deliveries, rest)).await? {
+            for receipt in self.deliver_records(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await? {
                 if let Receipt::Refused { reason } = receipt {
                     return Err(internal(format!("a record of a unit set aside was refused: {reason}")));
                 }

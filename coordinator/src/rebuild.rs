@@ -19,6 +19,9 @@ use crate::payload::new_unit;
 use crate::run::{Found, Run};
 use crate::storage::RunStateFile;
 
+/// Highest generation that is believed. Redis counts exactly up to 2^53, and no run comes near this.
+const GENERATION_MAX: u64 = 1 << 52;
+
 impl Core {
     /// Brings run and queue into step and returns the building of the queue. `stale` is the generation that the caller
     /// found to be gone; where another caller has seen to it meanwhile, nothing is left to do.
@@ -209,6 +212,8 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
             match line.parse::<RecordHead>() {
                 Ok(Parsed { ticket, record, .. }) => {
                     let (entry, generation) = (run.entry(ticket, &record), record.attempt.generation);
+                    // A number out of nowhere says nothing about the queue; the record itself counts as for every reader.
+                    let generation = if generation > GENERATION_MAX { 0 } else { generation };
                     records.push(Found { entry, ticket, generation });
                 }
                 Err(error) => {

@@ -13,6 +13,8 @@ use domain::control::Feed;
 use domain::{ErrorCode, ServiceError};
 use futures::StreamExt as _;
 use futures::stream;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
@@ -20,13 +22,30 @@ use tonic::{Request, Response, Status, Streaming};
 pub use self::connect::ClientConfig;
 use self::records::RecordLane;
 use crate::convert::{ConversionError, refuse_answer};
+use crate::server::{AUTHORIZATION, BEARER};
 use crate::status::from_status;
 use crate::version;
 use crate::wire::control_service_client::ControlServiceClient;
 use crate::wire::work_service_client::WorkServiceClient;
 
-/// A channel that says our wire version with every call.
-type Wire = InterceptedService<Channel, fn(Request<()>) -> Result<Request<()>, Status>>;
+/// A channel that says our wire version, and who we are, with every call.
+type Wire = InterceptedService<Channel, Introduction>;
+
+/// What every call begins with.
+#[derive(Clone, Debug)]
+struct Introduction {
+    authorization: Option<MetadataValue<Ascii>>,
+}
+
+impl Interceptor for Introduction {
+    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        let mut request = version::announce_in_request(request)?;
+        if let Some(authorization) = &self.authorization {
+            request.metadata_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        Ok(request)
+    }
+}
 
 /// A coordinator on the other side of a network, as [`WorkExchange`](domain::exchange::WorkExchange) and as
 /// [`Control`](domain::control::Control).
@@ -49,8 +68,7 @@ impl Client {
     /// runtime is running here.
     pub fn connect_lazy(config: &ClientConfig) -> Result<Self, ServiceError> {
         let channel = connect::channel(config)?;
-        let announce: fn(Request<()>) -> Result<Request<()>, Status> = version::announce_in_request;
-        let wire = InterceptedService::new(channel, announce);
+        let wire = InterceptedService::new(channel, Introduction { authorization: authorization(config)? });
         let line = Line { peer: format!("the coordinator at {}", config.address).into() };
         let limit = crate::limits::MESSAGE_BYTES;
         let work = WorkServiceClient::new(wire.clone())
@@ -61,6 +79,18 @@ impl Client {
         let records = Arc::new(RecordLane::new(line.clone(), work.clone(), config.compress_records));
         Ok(Self { line, work, control, records })
     }
+}
+
+/// The header that says who we are.
+fn authorization(config: &ClientConfig) -> Result<Option<MetadataValue<Ascii>>, ServiceError> {
+    let Some(token) = &config.token else { return Ok(None) };
+    let value = MetadataValue::try_from(format!("{BEARER}{token}"));
+    let mut value = value.map_err(|_| {
+        // Without the token: it may be nearly right.
+        ServiceError::new(ErrorCode::Invalid, "the token has characters that no header can carry")
+    })?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 /// What calls have in common: whom they go to and how their answers are judged.

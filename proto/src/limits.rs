@@ -59,10 +59,46 @@ pub const LONG_CALL_TIMEOUT: Duration = Duration::from_secs(300);
 pub const STREAM_SILENCE: Duration = Duration::from_secs(60);
 
 /// Calls of one connection that a server works on at the same time; more wait.
-pub const CALLS_PER_CONNECTION: u32 = 1024;
+pub const CALLS_PER_CONNECTION: u32 = 256;
 
 /// Items of a stream that were made and not sent yet.
 pub const ITEMS_AHEAD: usize = 64;
 
 /// How long a server that was asked to stop lets calls in hand go on.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// Connections that a server has at once; more are closed as they come. Two for each worker of a large fleet, and people.
+pub const CONNECTIONS: usize = 8192;
+
+/// Connections from one address at once: a thousand workers on one machine, two each. One address cannot take all.
+pub const CONNECTIONS_PER_ADDRESS: usize = 4096;
+
+/// How long a TLS handshake may take.
+pub const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long a connection may exist before somebody who is known calls.
+pub const UNKNOWN_PEER: Duration = Duration::from_secs(10);
+
+/// How long a connection may exist without a call.
+pub const IDLE_CONNECTION: Duration = Duration::from_secs(600);
+
+/// How long a piece of an answer may wait to be read before its connection ends.
+pub const SLOW_READER: Duration = Duration::from_secs(60);
+
+/// How long a socket may take nothing before its connection ends.
+pub const STALLED_WRITE: Duration = Duration::from_secs(30);
+
+/// Bytes of messages of one connection that are being received at once; more wait.
+pub const DECODE_BYTES: usize = 2 * MESSAGE_BYTES;
+
+/// How long a message may wait for that room.
+pub const ROOM_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Headers of one call in bytes.
+pub const HEADER_BYTES: u32 = 16 << 10;
+
+/// Longest configuration in bytes, as JSON.
+pub const CONFIGURATION_BYTES: usize = 4 << 20;
+
+/// How long a stream goes on whose caller's rights have ended.
+pub const REVOKED_WITHIN: Duration = Duration::from_millis(500);

@@ -4,12 +4,13 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
+    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
+use domain::reach::{KeyReach, Place, Reach};
 use domain::{
     Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError, TaskLabel,
 };
@@ -261,6 +262,7 @@ prop_compose! {
         RunView {
             run: RunId::new(run),
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
+            history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
         }
     }
 }

@@ -1,9 +1,16 @@
 //! A coordinator on a socket.
 
+mod access;
+mod budget;
 mod closing;
 mod control;
 mod feed;
+mod guard;
+mod identity;
+mod incoming;
+mod line;
 mod records;
+mod tls;
 mod work;
 
 use std::future::Future;
@@ -12,29 +19,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ServiceError;
+use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tonic::codec::CompressionEncoding;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
+use tonic::transport::Server;
 use tonic::{Response, Status};
 use tonic_health::ServingStatus;
 
 use self::closing::{Closing, Phase};
 use self::control::ControlHandlers;
+use self::guard::Guard;
+pub use self::identity::{IDENTITIES_MAX, Identities, IdentitiesError, hash_of_token};
+pub(crate) use self::identity::{AUTHORIZATION, BEARER};
+pub use self::tls::{ServerTls, Tls};
 use self::work::WorkHandlers;
 use crate::limits::{
-    CALLS_PER_CONNECTION, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES, SHUTDOWN_GRACE,
+    CALLS_PER_CONNECTION, HEADER_BYTES, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES,
+    SHUTDOWN_GRACE,
 };
 use crate::status::to_status;
 use crate::version;
 use crate::wire::control_service_server::{ControlServiceServer, SERVICE_NAME as CONTROL_SERVICE};
 use crate::wire::work_service_server::{SERVICE_NAME as WORK_SERVICE, WorkServiceServer};
 
-/// What a server serves.
+/// A coordinator for everybody who may call it.
+pub trait Serve: Send + Sync + 'static {
+    /// As this worker sees it.
+    fn exchange(&self, caller: &Caller) -> Arc<dyn WorkExchange>;
+
+    /// As this person or tool sees it.
+    fn control(&self, caller: &Caller) -> Arc<dyn Control>;
+}
+
+/// A coordinator that is the same for everybody.
 #[derive(Clone)]
 pub struct Services {
     /// For workers.
@@ -43,15 +64,39 @@ pub struct Services {
     pub control: Arc<dyn Control>,
 }
 
-/// The server's side of TLS, all in PEM.
+impl Serve for Services {
+    fn exchange(&self, _: &Caller) -> Arc<dyn WorkExchange> {
+        Arc::clone(&self.exchange)
+    }
+
+    fn control(&self, _: &Caller) -> Arc<dyn Control> {
+        Arc::clone(&self.control)
+    }
+}
+
+/// Who gets in, and how.
 #[derive(Clone)]
-pub struct ServerTls {
-    /// Certificate with its chain.
-    pub certificate: Vec<u8>,
-    /// Private key.
-    pub key: Vec<u8>,
-    /// Certificates of the authorities that sign clients'. With them, a client without a certificate is turned away.
-    pub client_ca: Option<Vec<u8>>,
+pub struct Security {
+    /// Who is known.
+    pub identities: Identities,
+    /// TLS; none for plain connections.
+    pub tls: Option<Tls>,
+}
+
+impl Security {
+    /// Everybody, over plain connections: for one machine.
+    pub fn none() -> Self {
+        Self { identities: Identities::anyone(), tls: None }
+    }
+
+    /// TLS with these certificates, for these identities.
+    ///
+    /// # Errors
+    /// The certificates cannot be used.
+    pub fn tls(tls: &ServerTls, identities: Identities) -> Result<Self, ServeError> {
+        let tls = Tls::new(tls, !identities.is_anyone())?;
+        Ok(Self { identities, tls: Some(tls) })
+    }
 }
 
 /// Why a server cannot serve.
@@ -77,11 +122,11 @@ pub enum ServeError {
 /// A call whose caller went away is dropped where it waits, except batches of records, which are stored to the end.
 ///
 /// # Errors
-/// The certificates cannot be used, or the listener failed.
+/// The listener failed.
 pub async fn serve(
     listener: TcpListener,
-    services: Services,
-    tls: Option<ServerTls>,
+    services: impl Serve,
+    security: Security,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let (phase, closing) = closing::channel();
@@ -93,28 +138,30 @@ pub async fn serve(
         .register_encoded_file_descriptor_set(crate::wire::DESCRIPTORS)
         .build_v1()
         .map_err(|e| ServeError::Description(e.to_string()))?;
-    let work = WorkServiceServer::new(WorkHandlers { exchange: services.exchange, closing: closing.clone() })
+    let services: Arc<dyn Serve> = Arc::new(services);
+    let handlers = WorkHandlers { services: Arc::clone(&services), closing: closing.clone() };
+    let work = WorkServiceServer::new(handlers)
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES)
         .max_encoding_message_size(MESSAGE_BYTES);
-    let control = ControlServiceServer::new(ControlHandlers { control: services.control, closing })
+    let control = ControlServiceServer::new(ControlHandlers { services, closing })
         .max_decoding_message_size(MESSAGE_BYTES)
         .max_encoding_message_size(MESSAGE_BYTES);
 
+    let identities = security.identities;
     let mut server = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-        .max_concurrent_streams(CALLS_PER_CONNECTION);
-    if let Some(tls) = tls {
-        server = server.tls_config(tls_config(tls)).map_err(|e| ServeError::Tls(with_sources(&e)))?;
-    }
+        .max_concurrent_streams(CALLS_PER_CONNECTION)
+        .http2_max_header_list_size(HEADER_BYTES)
+        .layer(tower::layer::layer_fn(move |inner| Guard::new(inner, identities.clone())));
     let router = server
         .add_service(health_service)
         .add_service(reflection)
         .add_service(InterceptedService::new(work, version::check_request))
         .add_service(InterceptedService::new(control, version::check_request));
 
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let incoming = incoming::connections(listener, security.tls);
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = pin!(router.serve_with_incoming_shutdown(incoming, async move {
         // An error means that `serve` was dropped, which is a stop too.
@@ -142,14 +189,6 @@ pub async fn serve(
 
 /// How long connections may take to end after their calls were cut.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-fn tls_config(tls: ServerTls) -> ServerTlsConfig {
-    let config = ServerTlsConfig::new().identity(Identity::from_pem(tls.certificate, tls.key));
-    match tls.client_ca {
-        Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
-        None => config,
-    }
-}
 
 /// Transport errors say little by themselves; their sources say what happened.
 fn with_sources(error: &dyn std::error::Error) -> String {

@@ -7,8 +7,10 @@ mod fake;
 use std::sync::Arc;
 
 use domain::control::Control as _;
+use domain::exchange::WorkExchange as _;
 use domain::{ErrorCode, RunId};
-use proto::server::ServerTls;
+use futures::StreamExt as _;
+use proto::server::{Identities, Security, ServerTls, Tls, hash_of_token};
 use proto::version::WIRE_VERSION_KEY;
 use proto::{Client, ClientConfig, WIRE_VERSION};
 use tonic::transport::Channel;
@@ -153,13 +155,147 @@ async fn with_mutual_tls_only_those_who_are_known_get_through() {
     assert_eq!(fake.heard().len(), 1);
 }
 
-#[tokio::test]
-async fn certificates_that_are_none_end_the_server_with_a_reason() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let fake = Arc::new(Fake::default());
-    let services = proto::server::Services { exchange: fake.clone(), control: fake };
+#[test]
+fn certificates_that_are_none_are_refused_with_a_reason() {
     let tls = ServerTls { key: b"no key".to_vec(), ..server_tls(None) };
-    let error =
-        proto::server::serve(listener, services, Some(tls), std::future::pending()).await.unwrap_err();
+    let error = Security::tls(&tls, Identities::anyone()).err().unwrap();
     assert!(error.to_string().starts_with("the server's certificates cannot be used"), "{error}");
+}
+
+/// The file of identities that these tests use: a reader, an operator and the workers of a pool.
+fn identities() -> String {
+    let entry = |name: &str, more: &str| {
+        format!("[[identity]]\nname = '{name}'\nsha256 = '{}'\n{more}\n", hash_of_token(&format!("token-{name}")))
+    };
+    [
+        entry("reader", "roles = ['reader']"),
+        entry("operator", "roles = ['operator']"),
+        entry("pool", "roles = ['worker']\nworkers = 'gpu-*'"),
+        "[[identity]]\nname = 'certified'\nroles = ['operator']\nsan = 'client.example.org'\n".to_owned(),
+    ]
+    .concat()
+}
+
+fn with_token(node: &Node, token: Option<&str>) -> Client {
+    let token = token.map(str::to_owned);
+    Client::connect_lazy(&ClientConfig { token, ..ClientConfig::new(node.address()) }).unwrap()
+}
+
+#[tokio::test]
+async fn without_a_token_nobody_gets_anything_but_health() {
+    let fake = Arc::new(Fake::default());
+    let known = Identities::parse(&identities()).unwrap();
+    let node = Node::start_with(&fake, Security { identities: known, tls: None });
+    for token in [None, Some(""), Some("token-nobody"), Some("token-operator ")] {
+        let client = with_token(&node, token);
+        let run = RunId::new("r");
+        let refusals = [
+            client.runs().await.map(drop).unwrap_err(),
+            client.run(&run).await.map(drop).unwrap_err(),
+            client.watch(&run).next().await.unwrap().map(drop).unwrap_err(),
+            client.records(&run).next().await.unwrap().map(drop).unwrap_err(),
+            client.check().await.map(drop).unwrap_err(),
+            client.drain_worker(&"w".into()).await.unwrap_err(),
+            client.run_material(&run).await.map(drop).unwrap_err(),
+            client.pack("00").await.map(drop).unwrap_err(),
+            client.deregister(&"w".into()).await.unwrap_err(),
+            client.deliver(vec![fake::delivery(1)]).await.map(drop).unwrap_err(),
+        ];
+        for refusal in refusals {
+            assert_eq!(refusal.code, ErrorCode::Denied, "{refusal}");
+        }
+    }
+    assert_eq!(fake.heard(), [""; 0], "the coordinator heard of none of it");
+    let request = HealthCheckRequest { service: String::new() };
+    let answer = HealthClient::new(channel(&node).await).check(request).await.unwrap().into_inner();
+    assert_eq!(answer.status(), ServingStatus::Serving);
+}
+
+#[tokio::test]
+async fn everybody_does_what_their_role_says() {
+    let fake = Arc::new(Fake::default());
+    let known = Identities::parse(&identities()).unwrap();
+    let node = Node::start_with(&fake, Security { identities: known.clone(), tls: None });
+    let run = RunId::new("r");
+    let denied = |result: Result<(), domain::ServiceError>, words: &str| {
+        let error = result.unwrap_err();
+        assert!(error.code == ErrorCode::Denied && error.message.contains(words), "{error}");
+    };
+    let reader = with_token(&node, Some("token-reader"));
+    fake.will_return(run_view());
+    reader.run(&run).await.unwrap();
+    denied(reader.drain_worker(&"w".into()).await, "`reader` may not call DrainWorker");
+    denied(reader.run_material(&run).await.map(drop), "takes the role worker");
+    let pool = with_token(&node, Some("token-pool"));
+    denied(pool.runs().await.map(drop), "takes the role reader or operator");
+    fake.will_return(fake::material());
+    pool.run_material(&run).await.unwrap();
+    let operator = with_token(&node, Some("token-operator"));
+    fake.will_return(());
+    operator.drain_worker(&"w".into()).await.unwrap();
+    denied(operator.deliver(vec![fake::delivery(1)]).await.map(drop), "takes the role worker");
+
+    // Who is struck off the list is out, also in the middle of a call.
+    fake.will_show_and_wait(run_view());
+    let mut watched = reader.watch(&run);
+    watched.next().await.unwrap().unwrap();
+    known.replace("").unwrap();
+    let error = loop {
+        match watched.next().await.unwrap() {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.code, ErrorCode::Denied, "{error}");
+    denied(reader.runs().await.map(drop), "the token is not known");
+}
+
+#[tokio::test]
+async fn a_certificate_says_who_calls_as_a_token_does() {
+    let fake = Arc::new(Fake::default());
+    let known = Identities::parse(&identities().replace("client.example.org", "worker")).unwrap();
+    let tls = Tls::new(&server_tls(Some(CA)), true).unwrap();
+    let node = Node::start_with(&fake, Security { identities: known, tls: Some(tls.clone()) });
+    let bare = ClientConfig { ca: Some(CA.to_vec()), ..ClientConfig::new(node.address()) };
+    let identity = Some((CLIENT.0.to_vec(), CLIENT.1.to_vec()));
+    let certified = ClientConfig { identity: identity.clone(), ..bare.clone() };
+    let tokened = ClientConfig { token: Some("token-operator".to_owned()), ..bare.clone() };
+    let wrong_token = ClientConfig { token: Some("token".to_owned()), ..certified.clone() };
+    for known in [&certified, &tokened] {
+        fake.will_return(Vec::<domain::control::RunView>::new());
+        Client::connect_lazy(known).unwrap().runs().await.unwrap();
+    }
+    for unknown in [&bare, &wrong_token] {
+        let error = Client::connect_lazy(unknown).unwrap().runs().await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::Denied, "{error}");
+    }
+    // New connections get what the files say now; what cannot be used changes nothing.
+    assert!(tls.replace(&ServerTls { key: b"no key".to_vec(), ..server_tls(None) }).is_err());
+    tls.replace(&server_tls(None)).unwrap();
+    let error = Client::connect_lazy(&certified).unwrap().runs().await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::Denied, "certificates are not asked for any more: {error}");
+}
+
+#[tokio::test]
+async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    let fake = Arc::new(Fake::default());
+    let known = Identities::parse(&identities()).unwrap();
+    let node = Node::start_with(&fake, Security { identities: known, tls: None });
+    let address = node.address().replace("http://", "");
+    let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for bytes in [&noise[..], b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff"] {
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        // The server may have hung up before all of it was written.
+        let _ = stream.write_all(bytes).await;
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said).await;
+    }
+    // Who says nothing at all is not waited for.
+    let mut silent = tokio::net::TcpStream::connect(&address).await.unwrap();
+    let mut said = Vec::new();
+    let _ = silent.read_to_end(&mut said).await;
+    fake.will_return(Vec::<domain::control::RunView>::new());
+    with_token(&node, Some("token-reader")).runs().await.unwrap();
 }

@@ -1,5 +1,6 @@
 //! Whole runs with workers that are played by the tests: no models, no sockets, no waiting.
 
+mod access;
 mod cluster;
 mod failures;
 mod lifecycle;

@@ -1,5 +1,6 @@
 //! How a client reaches its coordinator.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::{ErrorCode, ServiceError};
@@ -14,10 +15,14 @@ pub struct ClientConfig {
     pub address: String,
     /// How long a connection may take to be made. Default: 5 s.
     pub connect_timeout: Duration,
-    /// Certificates of the authorities that sign the coordinator's, PEM. Required for `https`, refused for `http`.
+    /// Certificates of the authorities that sign the coordinator's, PEM. Default: those that this machine trusts.
     pub ca: Option<Vec<u8>>,
     /// Certificate and private key that the coordinator is shown, PEM. For `https` only.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// The token that says who calls. Without TLS it goes to this machine only, unless [`insecure`](Self::insecure).
+    pub token: Option<String>,
+    /// Whether a token may go over a network in the clear: where something else encrypts it.
+    pub insecure: bool,
     /// Whether records are sent gzipped. Default: no. It pays on slow lines only: a record is compressed for the log
     /// anyway, and a fast line is faster than gzip.
     pub compress_records: bool,
@@ -31,12 +36,14 @@ impl ClientConfig {
             connect_timeout: Duration::from_secs(5),
             ca: None,
             identity: None,
+            token: None,
+            insecure: false,
             compress_records: false,
         }
     }
 }
 
-/// Without the private key.
+/// Without private key and token.
 impl std::fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientConfig")
@@ -44,6 +51,8 @@ impl std::fmt::Debug for ClientConfig {
             .field("connect_timeout", &self.connect_timeout)
             .field("ca", &self.ca.is_some())
             .field("identity", &self.identity.is_some())
+            .field("token", &self.token.is_some())
+            .field("insecure", &self.insecure)
             .field("compress_records", &self.compress_records)
             .finish()
     }
@@ -60,24 +69,28 @@ pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true);
-    match (endpoint.uri().scheme_str(), &config.ca) {
-        (Some("http"), None) if config.identity.is_none() => {}
-        (Some("http"), _) => {
+    match endpoint.uri().scheme_str() {
+        Some("http") if config.ca.is_some() || config.identity.is_some() => {
             return Err(invalid(format!("certificates are given, but `{address}` is not an https address")));
         }
-        (Some("https"), Some(ca)) => {
-            let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
+        Some("http") if config.token.is_some() && !config.insecure && !is_here(endpoint.uri().host()) => {
+            return Err(invalid(format!(
+                "a token would go to `{address}` in the clear: use https, or say --insecure where something else \
+                 encrypts the way"
+            )));
+        }
+        Some("http") => {}
+        Some("https") => {
+            let mut tls = match &config.ca {
+                Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca)),
+                None => ClientTlsConfig::new().with_native_roots(),
+            };
             if let Some((certificate, key)) = &config.identity {
                 tls = tls.identity(Identity::from_pem(certificate, key));
             }
             endpoint = endpoint
                 .tls_config(tls)
                 .map_err(|e| invalid(format!("the certificates for `{address}` cannot be used: {e}")))?;
-        }
-        (Some("https"), None) => {
-            return Err(invalid(format!(
-                "`{address}` needs the certificate of the authority that signs its own"
-            )));
         }
         _ => {
             return Err(invalid(format!("`{address}` is neither http://HOST:PORT nor https://HOST:PORT")));
@@ -87,6 +100,14 @@ pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
         return Err(invalid(format!("a client of {address} can be made inside a Tokio runtime only")));
     }
     Ok(endpoint.connect_lazy())
+}
+
+/// Whether a host is this machine.
+fn is_here(host: Option<&str>) -> bool {
+    host.is_some_and(|host| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    })
 }
 
 #[cfg(test)]
@@ -103,7 +124,10 @@ mod tests {
     async fn configurations_that_cannot_work_are_refused_with_a_reason() {
         assert!(refusal(&ClientConfig::new("not an address")).contains("`not an address` is no address"));
         assert!(refusal(&ClientConfig::new("coordinator:7700")).contains("neither http"));
-        assert!(refusal(&ClientConfig::new("https://a:1")).contains("needs the certificate"));
+        let token = |address: &str| ClientConfig { token: Some("t".into()), ..ClientConfig::new(address) };
+        assert!(refusal(&token("http://coordinator:1")).contains("in the clear"));
+        assert!(channel(&token("http://127.0.0.1:1")).is_ok() && channel(&token("http://[::1]:1")).is_ok());
+        assert!(channel(&ClientConfig { insecure: true, ..token("http://coordinator:1") }).is_ok());
         let ca = Some(b"no PEM".to_vec());
         let mixed = ClientConfig { ca: ca.clone(), ..ClientConfig::new("http://a:1") };
         assert!(refusal(&mixed).contains("not an https address"));
@@ -118,7 +142,8 @@ mod tests {
     #[test]
     fn the_key_is_not_printed() {
         let identity = Some((b"c".to_vec(), b"secret".to_vec()));
-        let text = format!("{:?}", ClientConfig { identity, ..ClientConfig::new("https://a:1") });
-        assert!(text.contains("identity: true"), "{text}");
+        let token = Some("secret".to_owned());
+        let text = format!("{:?}", ClientConfig { identity, token, ..ClientConfig::new("https://a:1") });
+        assert!(text.contains("identity: true") && !text.contains("secret"), "{text}");
     }
 }

@@ -7,11 +7,12 @@ use domain::{ErrorCode, RunId, ServiceError, WorkerId};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::answer;
+use super::guard::caller;
+use super::{Serve, answer};
 use super::closing::Closing;
 use super::feed::{Messages, messages, pump, until_cut, until_draining};
 use crate::convert::{causes_from_wire, configuration_from_wire, every, refuse_request, required};
-use crate::limits::ITEMS_AHEAD;
+use crate::limits::{CONFIGURATION_BYTES, ITEMS_AHEAD};
 use crate::pack::Assembly;
 use crate::status::{from_status, to_status};
 use crate::version;
@@ -20,8 +21,15 @@ use crate::wire::{self, submit_part::Part};
 
 /// Answers people and their tools.
 pub(super) struct ControlHandlers {
-    pub control: Arc<dyn Control>,
+    pub services: Arc<dyn Serve>,
     pub closing: Closing,
+}
+
+impl ControlHandlers {
+    /// The coordinator as the caller sees it.
+    fn control<T>(&self, request: &Request<T>) -> Result<Arc<dyn Control>, Status> {
+        Ok(self.services.control(&caller(request)?))
+    }
 }
 
 /// A name in a request.
@@ -35,21 +43,24 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<Streaming<wire::SubmitPart>>,
     ) -> Result<Response<wire::RunView>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let submission = submission(request.into_inner()).await?;
-            self.control.submit(submission).await
+            control.submit(submission).await
         })
         .await
     }
 
-    async fn list_runs(&self, _: Request<wire::ListRunsRequest>) -> Result<Response<wire::RunList>, Status> {
-        answer(&self.closing, async { Ok(wire::RunList { runs: every(self.control.runs().await?) }) }).await
+    async fn list_runs(&self, request: Request<wire::ListRunsRequest>) -> Result<Response<wire::RunList>, Status> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async { Ok(wire::RunList { runs: every(control.runs().await?) }) }).await
     }
 
     async fn get_run(&self, request: Request<wire::RunReference>) -> Result<Response<wire::RunView>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let run = run_id("RunReference.run", request.into_inner().run)?;
-            self.control.run(&run).await
+            control.run(&run).await
         })
         .await
     }
@@ -60,11 +71,11 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::RunReference>,
     ) -> Result<Response<Messages<wire::RunView>>, Status> {
+        let (control, caller) = (self.control(&request)?, caller(&request)?);
         let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
-        let control = Arc::clone(&self.control);
         // One view ahead: a slow watcher sees fewer of them, not older ones.
         let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(async move { pump(control.watch(&run), &sender).await });
+        tokio::spawn(async move { pump(control.watch(&run), &caller, &sender).await });
         Ok(version::answer(Box::pin(until_draining(messages(receiver), self.closing.clone()))))
     }
 
@@ -72,20 +83,22 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::CommandRequest>,
     ) -> Result<Response<wire::RunView>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let (run, command): (RunId, RunCommand) =
                 request.into_inner().try_into().map_err(refuse_request)?;
-            self.control.command(&run, command).await
+            control.command(&run, command).await
         })
         .await
     }
 
     async fn retry_run(&self, request: Request<wire::RetryRequest>) -> Result<Response<wire::Count>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::RetryRequest { run, causes } = request.into_inner();
             let run = run_id("RetryRequest.run", run)?;
             let causes = causes_from_wire(&causes).map_err(refuse_request)?;
-            Ok(wire::Count { count: self.control.retry(&run, &causes).await? })
+            Ok(wire::Count { count: control.retry(&run, &causes).await? })
         })
         .await
     }
@@ -108,19 +121,20 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::RunReference>,
     ) -> Result<Response<Messages<wire::ExportItem>>, Status> {
+        let (control, caller) = (self.control(&request)?, caller(&request)?);
         let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
-        let control = Arc::clone(&self.control);
         let (sender, receiver) = mpsc::channel(ITEMS_AHEAD);
-        tokio::spawn(async move { pump(control.records(&run), &sender).await });
+        tokio::spawn(async move { pump(control.records(&run), &caller, &sender).await });
         Ok(version::answer(Box::pin(until_cut(messages(receiver), self.closing.clone()))))
     }
 
     async fn list_workers(
         &self,
-        _: Request<wire::ListWorkersRequest>,
+        request: Request<wire::ListWorkersRequest>,
     ) -> Result<Response<wire::WorkerList>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
-            Ok(wire::WorkerList { workers: every(self.control.workers().await?) })
+            Ok(wire::WorkerList { workers: every(control.workers().await?) })
         })
         .await
     }
@@ -129,10 +143,11 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::WorkerReference>,
     ) -> Result<Response<wire::Done>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let worker =
                 required("WorkerReference.worker", request.into_inner().worker).map_err(refuse_request)?;
-            self.control.drain_worker(&WorkerId::new(worker)).await?;
+            control.drain_worker(&WorkerId::new(worker)).await?;
             Ok(wire::Done {})
         })
         .await
@@ -142,10 +157,11 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::DeadLettersRequest>,
     ) -> Result<Response<wire::DeadLetterList>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::DeadLettersRequest { run, unit } = request.into_inner();
             let run = run_id("DeadLettersRequest.run", run)?;
-            Ok(wire::DeadLetterList { dead_letters: every(self.control.dead_letters(&run, unit).await?) })
+            Ok(wire::DeadLetterList { dead_letters: every(control.dead_letters(&run, unit).await?) })
         })
         .await
     }
@@ -154,16 +170,18 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::RequeueRequest>,
     ) -> Result<Response<wire::Count>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::RequeueRequest { run, units } = request.into_inner();
             let run = run_id("RequeueRequest.run", run)?;
-            Ok(wire::Count { count: self.control.requeue(&run, &units).await? })
+            Ok(wire::Count { count: control.requeue(&run, &units).await? })
         })
         .await
     }
 
-    async fn check(&self, _: Request<wire::CheckRequest>) -> Result<Response<wire::CheckReport>, Status> {
-        answer(&self.closing, async { Ok(wire::CheckReport { warnings: self.control.check().await? }) }).await
+    async fn check(&self, request: Request<wire::CheckRequest>) -> Result<Response<wire::CheckReport>, Status> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async { Ok(wire::CheckReport { warnings: control.check().await? }) }).await
     }
 }
 
@@ -173,6 +191,10 @@ async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission
     let Some(Part::Head(head)) = next(&mut parts).await? else {
         return Err(invalid("a submission begins with its head"));
     };
+    if head.configuration_json.len() > CONFIGURATION_BYTES {
+        let bytes = head.configuration_json.len();
+        return Err(invalid(&format!("a configuration of {bytes} bytes is too long; {CONFIGURATION_BYTES} may be")));
+    }
     let configuration = configuration_from_wire(&head).map_err(refuse_request)?;
     let mut pack = head.with_pack.then(Assembly::default);
     while let Some(part) = next(&mut parts).await? {

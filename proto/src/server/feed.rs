@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 
+use domain::caller::Caller;
 use domain::control::Feed;
 use domain::{ErrorCode, ServiceError};
 use futures::{Stream, StreamExt as _, stream};
@@ -9,6 +10,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::closing::{Closing, leaving};
+use crate::limits::REVOKED_WITHIN;
 use crate::status::to_status;
 
 /// Messages on their way to a client.
@@ -27,10 +29,11 @@ pub(super) enum Said<W> {
 }
 
 /// Passes on what a coordinator tells until it ends, or nobody listens any more.
-pub(super) async fn pump<T, W: From<T>>(mut feed: Feed<'_, T>, sender: &Sender<W>) {
+pub(super) async fn pump<T, W: From<T>>(mut feed: Feed<'_, T>, caller: &Caller, sender: &Sender<W>) {
     loop {
         let item = tokio::select! {
             item = feed.next() => item,
+            () = rights_end(caller) => Some(Err(revoked(caller))),
             () = sender.closed() => return,
         };
         let said = match item {
@@ -43,6 +46,18 @@ pub(super) async fn pump<T, W: From<T>>(mut feed: Feed<'_, T>, sender: &Sender<W
             return;
         }
     }
+}
+
+/// Waits until the rights of a caller have ended.
+async fn rights_end(caller: &Caller) {
+    while !caller.is_revoked() {
+        tokio::time::sleep(REVOKED_WITHIN).await;
+    }
+}
+
+/// What somebody hears whose rights ended.
+pub(super) fn revoked(caller: &Caller) -> ServiceError {
+    ServiceError::new(ErrorCode::Denied, format!("the rights of `{}` have ended", caller.name()))
 }
 
 /// The receiving half of a feed.

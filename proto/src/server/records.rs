@@ -3,15 +3,17 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::{ErrorCode, ServiceError};
 use futures::{Stream, StreamExt as _};
 use tonic::{Status, Streaming};
 
 use super::closing::Closing;
-use super::feed::until_cut;
+use super::feed::{revoked, until_cut};
 use crate::convert::{error_to_wire, receipts_to_wire};
 use crate::limits::BATCHES_STORED_AT_ONCE;
+use crate::status::to_status;
 use crate::wire::{self, batch_outcome::Outcome};
 
 /// The outcomes of a stream of batches.
@@ -21,6 +23,7 @@ pub(super) type Outcomes = Pin<Box<dyn Stream<Item = Result<wire::BatchOutcome, 
 /// them is answered, so a slow store slows the worker down through HTTP/2's flow control.
 pub(super) fn outcomes(
     exchange: Arc<dyn WorkExchange>,
+    caller: Caller,
     incoming: Streaming<wire::DeliveryBatch>,
     closing: Closing,
 ) -> Outcomes {
@@ -30,6 +33,10 @@ pub(super) fn outcomes(
     };
     let outcomes = incoming
         .take_until(Box::pin(draining))
+        .map(move |batch| match batch {
+            Ok(_) if caller.is_revoked() => Err(to_status(revoked(&caller))),
+            batch => batch,
+        })
         .map(move |batch| {
             // A task of its own: when the connection breaks, what was begun is stored to the end, not cut in half.
             let stored = batch.map(|batch| {

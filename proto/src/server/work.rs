@@ -8,7 +8,8 @@ use domain::exchange::{RateBudget, Registration, Report, WorkExchange};
 use futures::{StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::answer;
+use super::guard::caller;
+use super::{Serve, answer};
 use super::closing::Closing;
 use super::feed::{Messages, until_cut};
 use super::records::{Outcomes, outcomes};
@@ -20,8 +21,15 @@ use crate::wire::{self, work_service_server::WorkService};
 
 /// Answers workers.
 pub(super) struct WorkHandlers {
-    pub exchange: Arc<dyn WorkExchange>,
+    pub services: Arc<dyn Serve>,
     pub closing: Closing,
+}
+
+impl WorkHandlers {
+    /// The coordinator as the caller sees it.
+    fn exchange<T>(&self, request: &Request<T>) -> Result<Arc<dyn WorkExchange>, Status> {
+        Ok(self.services.exchange(&caller(request)?))
+    }
 }
 
 #[tonic::async_trait]
@@ -30,18 +38,20 @@ impl WorkService for WorkHandlers {
         &self,
         request: Request<wire::Registration>,
     ) -> Result<Response<wire::Registered>, Status> {
+        let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let registration = Registration::try_from(request.into_inner()).map_err(refuse_request)?;
-            self.exchange.register(registration).await
+            exchange.register(registration).await
         })
         .await
     }
 
     async fn exchange(&self, request: Request<wire::Report>) -> Result<Response<wire::Orders>, Status> {
+        let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let mut report = Report::try_from(request.into_inner()).map_err(refuse_request)?;
             report.wait = report.wait.min(LONG_POLL);
-            self.exchange.exchange(report).await
+            exchange.exchange(report).await
         })
         .await
     }
@@ -52,17 +62,19 @@ impl WorkService for WorkHandlers {
         &self,
         request: Request<Streaming<wire::DeliveryBatch>>,
     ) -> Result<Response<Outcomes>, Status> {
+        let (exchange, caller) = (Self::exchange(self, &request)?, caller(&request)?);
         let batches = request.into_inner();
-        Ok(version::answer(outcomes(Arc::clone(&self.exchange), batches, self.closing.clone())))
+        Ok(version::answer(outcomes(exchange, caller, batches, self.closing.clone())))
     }
 
     async fn get_run_material(
         &self,
         request: Request<wire::RunReference>,
     ) -> Result<Response<wire::RunMaterial>, Status> {
+        let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let run = required("RunReference.run", request.into_inner().run).map_err(refuse_request)?;
-            let material = self.exchange.run_material(&RunId::new(run)).await?;
+            let material = exchange.run_material(&RunId::new(run)).await?;
             wire::RunMaterial::try_from(material).map_err(refuse_answer)
         })
         .await
@@ -74,10 +86,11 @@ impl WorkService for WorkHandlers {
         &self,
         request: Request<wire::PackReference>,
     ) -> Result<Response<Messages<wire::PackChunk>>, Status> {
+        let exchange = Self::exchange(self, &request)?;
         let hash = required("PackReference.hash", request.into_inner().hash)
             .map_err(|e| to_status(refuse_request(e)))?;
         let pack = tokio::select! {
-            pack = self.exchange.pack(&hash) => pack.map_err(to_status)?,
+            pack = exchange.pack(&hash) => pack.map_err(to_status)?,
             () = self.closing.cut() => return Err(to_status(super::closing::leaving())),
         };
         let chunks = stream::iter(crate::pack::chunks(pack)).map(Ok);
@@ -88,10 +101,11 @@ impl WorkService for WorkHandlers {
         &self,
         request: Request<wire::RateRequest>,
     ) -> Result<Response<wire::RateAnswer>, Status> {
+        let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let (budget, permits): (RateBudget, u32) =
                 request.into_inner().try_into().map_err(refuse_request)?;
-            self.exchange.take_rate(&budget, permits).await.map(wait_to_wire)
+            exchange.take_rate(&budget, permits).await.map(wait_to_wire)
         })
         .await
     }
@@ -100,10 +114,11 @@ impl WorkService for WorkHandlers {
         &self,
         request: Request<wire::WorkerReference>,
     ) -> Result<Response<wire::Done>, Status> {
+        let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let worker =
                 required("WorkerReference.worker", request.into_inner().worker).map_err(refuse_request)?;
-            self.exchange.deregister(&WorkerId::new(worker)).await?;
+            exchange.deregister(&WorkerId::new(worker)).await?;
             Ok(wire::Done {})
         })
         .await

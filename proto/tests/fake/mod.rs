@@ -19,7 +19,7 @@ use domain::exchange::{
 };
 use domain::{Connector, DialogueKey, FailureCause, ModelSpec, RunId, Sampling, ServiceError, WorkerId};
 use futures::{StreamExt as _, stream};
-use proto::server::{ServeError, ServerTls, Services, serve};
+use proto::server::{Identities, Security, ServeError, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -284,15 +284,19 @@ impl Node {
     }
 
     pub fn start_on(fake: &Arc<Fake>, port: TcpListener) -> Self {
-        Self::start_as(fake, port, None)
+        Self::start_as(fake, port, Security::none())
     }
 
     pub fn start_with_tls(fake: &Arc<Fake>, tls: ServerTls) -> Self {
-        Self::start_as(fake, TcpListener::bind("127.0.0.1:0").unwrap(), Some(tls))
+        Self::start_with(fake, Security::tls(&tls, Identities::anyone()).unwrap())
     }
 
-    fn start_as(fake: &Arc<Fake>, port: TcpListener, tls: Option<ServerTls>) -> Self {
-        let scheme = if tls.is_some() { "https" } else { "http" };
+    pub fn start_with(fake: &Arc<Fake>, security: Security) -> Self {
+        Self::start_as(fake, TcpListener::bind("127.0.0.1:0").unwrap(), security)
+    }
+
+    fn start_as(fake: &Arc<Fake>, port: TcpListener, security: Security) -> Self {
+        let scheme = if security.tls.is_some() { "https" } else { "http" };
         let address = format!("{scheme}://{}", port.local_addr().unwrap());
         port.set_nonblocking(true).unwrap();
         let listener = port.try_clone().unwrap();
@@ -302,7 +306,7 @@ impl Node {
         let (stop, stopped) = oneshot::channel();
         let serving = runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            serve(listener, services, tls, async { stopped.await.unwrap_or_default() }).await
+            serve(listener, services, security, async { stopped.await.unwrap_or_default() }).await
         });
         Self { address, port: Some(port), runtime: Some(runtime), stop: Some(stop), serving: Some(serving) }
     }

@@ -15,13 +15,29 @@ use crate::store::QueueStore;
 /// # Errors
 /// [`crate::Error::Unfit`] for what cannot be opened or read. Redis is not connected yet: see [`QueueStore::check`].
 pub fn open(address: &str, ca_file: Option<&Path>) -> Result<Arc<dyn QueueStore>> {
+    open_as(address, ca_file, None)
+}
+
+/// The same, showing a Redis server this certificate with its key.
+///
+/// # Errors
+/// See [`open`].
+pub fn open_as(
+    address: &str,
+    ca_file: Option<&Path>,
+    identity: Option<(&Path, &Path)>,
+) -> Result<Arc<dyn QueueStore>> {
     if address == "memory" {
         return Ok(Arc::new(LocalStore::memory(Arc::new(SystemClock::default()))?));
     }
     if let Some(file) = address.strip_prefix("sqlite:") {
         return Ok(Arc::new(LocalStore::open(Path::new(file), Arc::new(SystemClock::default()))?));
     }
-    let options = RedisOptions { ca_file: ca_file.map(Path::to_owned), ..RedisOptions::new(address) };
+    let options = RedisOptions {
+        ca_file: ca_file.map(Path::to_owned),
+        identity: identity.map(|(certificate, key)| (certificate.to_owned(), key.to_owned())),
+        ..RedisOptions::new(address)
+    };
     Ok(Arc::new(RedisStore::new(&options)?))
 }
 

@@ -32,7 +32,7 @@ pub mod unit;
 mod winners;
 pub mod worker;
 
-pub use address::open;
+pub use address::{open, open_as};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, Committed, Verdict};
 pub use error::{Error, Result};

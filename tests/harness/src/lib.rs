@@ -16,7 +16,7 @@ use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunView, Submission};
 use domain::exchange::WorkExchange;
 use domain::{RunId, WorkerId};
-use proto::server::Services;
+use proto::server::{Security, Services};
 use proto::{Client, ClientConfig};
 use queue::QueueStore;
 use queue::testing::RedisServer;
@@ -159,7 +159,7 @@ impl Cluster {
         };
         let (stop, stopped) = shutdown::channel();
         let task = runtime.spawn(async move {
-            proto::server::serve(listener, services, None, reached(stopped, Stop::Drain)).await.unwrap();
+            proto::server::serve(listener, services, Security::none(), reached(stopped, Stop::Drain)).await.unwrap();
         });
         Served { coordinator, address, stop, task, runtime }
     }

@@ -6,17 +6,20 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use domain::{ErrorCode, ServiceError};
+use models::Secret;
 use proto::client::{Client, ClientConfig};
 
 use crate::exit_code::{Exit, ExitCode};
 
 pub mod check;
 pub mod dlq;
+pub mod door;
 pub mod export;
 pub mod serve;
 pub mod spool;
 pub mod steer;
 pub mod submit;
+pub mod token;
 pub mod view;
 pub mod watch;
 pub mod workers;
@@ -47,10 +50,19 @@ pub struct MaybeRemote {
     tls: ClientTls,
 }
 
-/// Certificates of a client.
+/// Environment variable with the token of a client.
+pub const TOKEN_ENV: &str = "KGFLEET_TOKEN";
+
+/// Who a client is, and whom it believes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClientTls {
-    /// Certificate of the authority that signed the coordinator's, in PEM; needed for https://.
+    /// File with the token that says who calls; else the environment variable KGFLEET_TOKEN.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// Send the token to an http:// address of another machine: where something else encrypts the way.
+    #[arg(long = "insecure-token")]
+    insecure: bool,
+    /// Certificate of the authority that signed the coordinator's, in PEM. Default: those that this machine trusts.
     #[arg(long, value_name = "FILE", env = "KGFLEET_CA")]
     ca: Option<PathBuf>,
     /// This client's certificate, in PEM, for coordinators that ask for one.
@@ -96,10 +108,23 @@ impl ClientTls {
                 .map_err(Exit::usage)
         };
         config.ca = self.ca.as_ref().map(read).transpose()?;
+        config.token = self.token()?;
+        config.insecure = self.insecure;
         if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
             config.identity = Some((read(cert)?, read(key)?));
         }
         Ok(config)
+    }
+}
+
+impl ClientTls {
+    fn token(&self) -> anyhow::Result<Option<String>> {
+        let secret = match &self.token_file {
+            Some(path) => Secret::from_file(path).map_err(Exit::usage)?,
+            None if std::env::var_os(TOKEN_ENV).is_some() => Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?,
+            None => return Ok(None),
+        };
+        Ok(Some(secret.expose().to_owned()))
     }
 }
 

@@ -11,17 +11,18 @@ use anyhow::{Context, anyhow};
 use coordinator::configuration::Connector;
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::WorkerId;
-use domain::control::Control;
 use domain::exchange::WorkExchange;
 use models::Secret;
 use proto::Client;
-use proto::server::{ServerTls, Services};
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use tokio::net::TcpListener;
-use worker::{EVALUATOR_COMMAND, Endpoints, Evaluation, SpoolConfig, Worker, WorkerConfig, WorkerError};
+use worker::{
+    Connectors, EVALUATOR_COMMAND, Endpoints, Evaluation, Keyring, SpoolConfig, Worker, WorkerConfig, WorkerError,
+};
 
+use super::door::{Door, Fleet};
 use super::{Remote, explained};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
@@ -46,6 +47,12 @@ pub struct CoordinatorArguments {
     /// Certificate of the authority that signed Redis's, in PEM.
     #[arg(long, value_name = "FILE")]
     queue_ca: Option<PathBuf>,
+    /// Certificate that Redis is shown, in PEM.
+    #[arg(long, value_name = "FILE", requires = "queue_key")]
+    queue_cert: Option<PathBuf>,
+    /// The key of --queue-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "queue_cert")]
+    queue_key: Option<PathBuf>,
     /// Folder of runs; with --sink a cache of them.
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
     data_dir: PathBuf,
@@ -61,15 +68,8 @@ pub struct CoordinatorArguments {
     /// Workers that may die of a unit before it is set aside.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
-    /// Serve TLS with this certificate, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// The key of --tls-cert, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// Serve only clients whose certificate this authority signed, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    door: Door,
 }
 
 /// Take work from a coordinator, ask models, judge their answers.
@@ -102,9 +102,18 @@ pub struct WorkerArguments {
     #[arg(long = "model", value_name = "NAME")]
     models: Vec<String>,
     /// Also ask models that configurations reach by this connector at addresses of their own: openai-compatible,
-    /// anthropic or gemini. Keys are read from this worker's environment.
+    /// anthropic or gemini.
     #[arg(long = "connector", value_name = "CONNECTOR", value_delimiter = ',', value_parser = connector)]
     connectors: Vec<Connector>,
+    /// Keys that configurations may name: a TOML file of tables `[NAME]` with `connector`, `env` or `file`, and
+    /// `endpoints` that the key may be sent to (default: the provider's own). Default: ANTHROPIC_API_KEY as `anthropic`
+    /// and GEMINI_API_KEY as `gemini`, where they are set.
+    #[arg(long, value_name = "FILE", env = "KGFLEET_KEYS")]
+    keys: Option<PathBuf>,
+    /// An address that configurations may lead to: http[s]://HOST[:PORT][/PATH] for all that begin so, or HOST[:PORT];
+    /// may be given several times. Others are not asked, beside the servers of --endpoint and the providers' own.
+    #[arg(long = "allow-endpoint", value_name = "ADDRESS", env = "KGFLEET_ALLOW_ENDPOINT", value_delimiter = ',')]
+    allow_endpoints: Vec<String>,
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     concurrency: String,
@@ -148,23 +157,12 @@ async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
     Ok((listener, bound))
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
-}
-
 /// `kgfleet coordinator`.
 pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> {
     models::install_crypto();
     let metrics = Metrics::install()?;
     metrics.describe(coordinator::metrics::DEFINITIONS);
-    let tls = match (&arguments.tls_cert, &arguments.tls_key) {
-        (Some(certificate), Some(key)) => Some(ServerTls {
-            certificate: read(certificate)?,
-            key: read(key)?,
-            client_ca: arguments.client_ca.as_ref().map(read).transpose()?,
-        }),
-        _ => None,
-    };
+    let security = arguments.door.security()?;
     let config = CoordinatorConfig {
         lease_for: seconds("--lease", arguments.lease)?,
         max_strikes: arguments.strikes,
@@ -172,12 +170,15 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
+        let (listener, bound) = bind(&arguments.listen).await?;
+        arguments.door.check(bound)?;
         std::fs::create_dir_all(&arguments.data_dir)
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
         let address = arguments
             .queue
             .unwrap_or_else(|| format!("sqlite:{}", arguments.data_dir.join("queue.db").display()));
-        let queue = queue::open(&address, arguments.queue_ca.as_deref())?;
+        let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
+        let queue = queue::open_as(&address, arguments.queue_ca.as_deref(), identity)?;
         for warning in queue.check().await? {
             eprintln!("warning: {warning}");
         }
@@ -187,7 +188,6 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         };
         let coordinator = Coordinator::start(config, queue, sink);
         coordinator.bind(arguments.adopt_store).await?;
-        let (listener, address) = bind(&arguments.listen).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper.clone(), |wanted| match wanted {
@@ -198,11 +198,9 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         let probes =
             Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
         let probing = tokio::spawn(http::serve(http_listener, probes, reached(stop.clone(), Stop::Drain)));
-        eprintln!("coordinator serving on {address}, health and metrics on http://{http_address}");
-        let services = Services {
-            exchange: Arc::clone(&coordinator) as Arc<dyn WorkExchange>,
-            control: Arc::clone(&coordinator) as Arc<dyn Control>,
-        };
+        eprintln!("coordinator serving on {bound}, health and metrics on http://{http_address}");
+        let following = arguments.door.clone().follow(security.clone());
+        let services = Fleet(Arc::clone(&coordinator));
         let draining = Arc::clone(&coordinator);
         let hear = stop.clone();
         tokio::spawn(async move {
@@ -211,7 +209,8 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             draining.close();
         });
         tokio::select! {
-            served = proto::server::serve(listener, services, tls, reached(stop.clone(), Stop::Drain)) => served?,
+            served = proto::server::serve(listener, services, security, reached(stop.clone(), Stop::Drain)) => served?,
+            () = following => {}
             () = reached(stop, Stop::Abort) => {}
         }
         stopper.at_least(Stop::Abort);
@@ -253,6 +252,11 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         program: std::env::current_exe().context("cannot find this program's own file")?,
         arguments: vec![EVALUATOR_COMMAND.to_owned()],
     };
+    let keys = Keyring::read(arguments.keys.as_deref(), &arguments.allow_endpoints).map_err(Exit::usage)?;
+    for lacking in keys.lacks() {
+        eprintln!("warning: key {lacking}");
+    }
+    let keys = Arc::new(keys);
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
     let config = WorkerConfig {
         host,
@@ -260,6 +264,8 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         expected_models: arguments.models.clone(),
         server_key: arguments.key_env.as_deref().map(Secret::from_env).transpose().map_err(Exit::usage)?,
         connectors: arguments.connectors.clone(),
+        connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys))),
+        keys: Some(keys),
         concurrency,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),

@@ -92,6 +92,15 @@ pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Who did what to a run.
+pub fn history(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
+    for entry in &view.history {
+        let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
+        writeln!(out, "{at} {} by {}", printable(&entry.what), printable(&entry.who))?;
+    }
+    Ok(())
+}
+
 /// Mean headline scores by task and model.
 pub fn scores(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     let mut columns = vec![("task", Align::Left)];

@@ -56,6 +56,8 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
                 view::models(&found, &mut out)?;
                 writeln!(out)?;
                 view::scores(&found, &mut out)?;
+                writeln!(out)?;
+                view::history(&found, &mut out)?;
             }
             return Ok(ExitCode::Success);
         }

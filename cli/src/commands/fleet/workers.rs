@@ -58,6 +58,9 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
             let remark = match (&status.trouble, worker.draining) {
                 (Some(trouble), _) => printable(trouble),
                 (None, true) => "draining".to_owned(),
+                (None, false) if !status.lacks.is_empty() => {
+                    format!("lacks keys: {}", printable(&status.lacks.join("; ")))
+                }
                 (None, false) => String::new(),
             };
             table.row(vec![

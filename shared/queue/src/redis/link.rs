@@ -8,7 +8,7 @@ use ::redis::cluster::{ClusterClient, ClusterConfig};
 use ::redis::cluster_async::ClusterConnection;
 use ::redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
 use ::redis::{
-    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
+    AsyncConnectionConfig, ClientTlsConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
     ScriptInvocation, TlsCertificates, TlsMode, Value,
 };
 use deadpool_redis::{Manager, Pool, PoolError, Runtime};
@@ -30,6 +30,8 @@ pub struct RedisOptions {
     pub url: String,
     /// A PEM file with the authority that signed the server's certificate; the system's authorities otherwise.
     pub ca_file: Option<PathBuf>,
+    /// PEM files with the certificate and the key that the server is shown.
+    pub identity: Option<(PathBuf, PathBuf)>,
     /// Connections at most, to one server; a Sentinel or cluster link shares one connection per node.
     pub connections: usize,
     /// How long to wait for an answer. The client library's own default of 500 ms is less than a busy server may
@@ -40,7 +42,13 @@ pub struct RedisOptions {
 impl RedisOptions {
     /// Options for this address, everything else at its default: 16 connections, 5 s.
     pub fn new(url: impl Into<String>) -> Self {
-        Self { url: url.into(), ca_file: None, connections: 16, response_timeout: Duration::from_secs(5) }
+        Self {
+            url: url.into(),
+            ca_file: None,
+            identity: None,
+            connections: 16,
+            response_timeout: Duration::from_secs(5),
+        }
     }
 }
 
@@ -201,12 +209,20 @@ fn nodes_of(plain: &str, list: &str) -> Tried<Vec<ConnectionInfo>> {
 }
 
 fn certificates(options: &RedisOptions) -> Tried<Option<TlsCertificates>> {
-    let Some(file) = &options.ca_file else { return Ok(None) };
-    let unreadable = |error: std::io::Error| Error::Unfit {
-        message: format!("the authority's certificate {} cannot be read: {error}", file.display()),
+    let read = |file: &PathBuf| {
+        std::fs::read(file).map_err(|error| Error::Unfit {
+            message: format!("the certificate or key {} for Redis cannot be read: {error}", file.display()),
+        })
     };
-    let root_cert = Some(std::fs::read(file).map_err(unreadable)?);
-    Ok(Some(TlsCertificates { client_tls: None, root_cert }))
+    let root_cert = options.ca_file.as_ref().map(read).transpose()?;
+    let client_tls = match &options.identity {
+        None => None,
+        Some((certificate, key)) => {
+            Some(ClientTlsConfig { client_cert: read(certificate)?, client_key: read(key)? })
+        }
+    };
+    let some = root_cert.is_some() || client_tls.is_some();
+    Ok(some.then_some(TlsCertificates { client_tls, root_cert }))
 }
 
 /// The address itself is not repeated: it may hold a password.

@@ -1,0 +1,103 @@
+//! `kgfleet token new`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use domain::caller::Role;
+use proto::server::{Identities, hash_of_token};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::exit_code::{Exit, ExitCode};
+
+/// Bytes of chance in a token.
+const TOKEN_BYTES: usize = 32;
+
+/// What tokens begin with, so that they are known for what they are where they should not be.
+const PREFIX: &str = "kgfleet_";
+
+/// Make tokens for the identities of a cluster.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    New(New),
+}
+
+/// Make a token: printed once, kept nowhere.
+///
+/// The token goes to standard output; what belongs into the coordinators' file of identities (--tokens) holds only its hash,
+/// and goes to standard error or, with --append, to the end of that file.
+#[derive(Debug, clap::Args)]
+struct New {
+    /// Who gets it; stands in the history of runs.
+    #[arg(long)]
+    name: String,
+    /// What it may do: reader, operator or worker; may be given several times.
+    #[arg(long = "role", required = true, value_parser = role)]
+    roles: Vec<Role>,
+    /// Pattern of the worker names that it may act under, such as `gpu-*`. Default: all.
+    #[arg(long, value_name = "PATTERN")]
+    workers: Option<String>,
+    /// Append the identity to this file; coordinators read it again by themselves.
+    #[arg(long, value_name = "FILE")]
+    append: Option<PathBuf>,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::ALL
+        .into_iter()
+        .find(|role| role.as_str() == text)
+        .ok_or_else(|| "expected reader, operator or worker".to_owned())
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Command::New(new) = arguments.command;
+    let token = random()?;
+    let entry = entry(&new, &token);
+    // What cannot be read back is not written.
+    Identities::parse(&entry).map_err(Exit::usage)?;
+    match &new.append {
+        None => eprintln!("add this to the file that coordinators get as --tokens:\n\n{entry}"),
+        Some(path) => {
+            let before = match std::fs::read_to_string(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+                text => text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?,
+            };
+            let whole = format!("{before}\n{entry}");
+            Identities::parse(&whole)
+                .map_err(|error| Exit::usage(anyhow!("with this identity {} could not be used: {error}", path.display())))?;
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+            file.and_then(|mut file| file.write_all(format!("\n{entry}").as_bytes()))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    writeln!(io::stdout(), "{token}")?;
+    Ok(ExitCode::Success)
+}
+
+fn random() -> anyhow::Result<String> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    let got = getrandom(&mut bytes, GetRandomFlags::empty()).context("the system gives no random numbers")?;
+    // The kernel gives so few at once or fails.
+    anyhow::ensure!(got == TOKEN_BYTES, "the system gave too few random numbers");
+    Ok(bytes.iter().fold(PREFIX.to_owned(), |token, byte| format!("{token}{byte:02x}")))
+}
+
+fn entry(new: &New, token: &str) -> String {
+    let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let roles: Vec<String> = new.roles.iter().map(|role| text(role.as_str())).collect();
+    let mut entry = format!("[[identity]]\nname = {}\nroles = [{}]\n", text(&new.name), roles.join(", "));
+    if let Some(workers) = &new.workers {
+        entry.push_str(&format!("workers = {}\n", text(workers)));
+    }
+    entry.push_str(&format!("sha256 = \"{}\"\n", hash_of_token(token)));
+    entry
+}

@@ -1,0 +1,212 @@
+//! A coordinator as one caller sees it: nobody acts under another's name, reads what is not theirs to read, or does
+//! something to a run that is not noted.
+//!
+//! Which calls a role may make at all is decided where calls arrive. Here is what a call may do for whom.
+
+mod limits;
+mod redact;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::caller::{Caller, Role};
+use domain::control::{
+    Control, DeadLetterView, ExportItem, Feed, HistoryEntry, RunCommand, RunView, Submission, WorkerView,
+};
+use domain::exchange::{
+    Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
+};
+use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
+use futures::StreamExt;
+use jiff::Timestamp;
+
+use crate::coordinator::Coordinator;
+use crate::errors::{Result, invalid};
+
+pub(crate) use limits::Submissions;
+#[cfg(test)]
+pub(crate) use redact::item as redacted;
+
+/// Leases, offers and parkings of one report, each. A worker holds some hundred leases.
+pub const MAX_ITEMS_PER_REPORT: usize = 20_000;
+
+/// Longest name of a worker in bytes.
+pub const MAX_WORKER_NAME_BYTES: usize = 256;
+
+/// A coordinator on behalf of a caller.
+pub struct OnBehalf {
+    coordinator: Arc<Coordinator>,
+    caller: Caller,
+}
+
+impl OnBehalf {
+    /// What this caller may do.
+    pub fn of(coordinator: &Arc<Coordinator>, caller: &Caller) -> Arc<Self> {
+        Arc::new(Self { coordinator: Arc::clone(coordinator), caller: caller.clone() })
+    }
+
+    fn denied(&self, what: &str) -> ServiceError {
+        let message = format!("`{}` {what}", self.caller.name());
+        tracing::warn!(caller = self.caller.name(), what, "refused");
+        ServiceError::new(ErrorCode::Denied, message)
+    }
+
+    /// Whether the caller may act as this worker.
+    fn own(&self, worker: &WorkerId) -> Result<()> {
+        if worker.as_str().len() > MAX_WORKER_NAME_BYTES {
+            return Err(invalid(format!("a worker's name may have {MAX_WORKER_NAME_BYTES} bytes")));
+        }
+        if self.caller.may_be(worker) {
+            return Ok(());
+        }
+        Err(self.denied(&format!("may not act as worker `{worker}`")))
+    }
+
+    /// Notes what was done to a run. It was done: a history that cannot be written now is told in the log only.
+    async fn note(&self, run: &RunId, what: String) {
+        let who = self.caller.name().to_owned();
+        tracing::info!(%run, who, what, "history");
+        let entry = HistoryEntry { at: Timestamp::now(), who, what };
+        if let Err(error) = self.coordinator.core().storage.note(run, &entry).await {
+            tracing::warn!(%run, %error, "the history of the run cannot be written");
+        }
+    }
+
+    /// A run with its history as it is after something was noted.
+    async fn noted(&self, mut view: RunView, what: &str) -> RunView {
+        self.note(&view.run, what.to_owned()).await;
+        view.history = self.coordinator.core().storage.history(&view.run).await.unwrap_or_default();
+        view
+    }
+}
+
+impl WorkExchange for OnBehalf {
+    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
+        Box::pin(async move {
+            self.own(&registration.worker)?;
+            self.coordinator.register(registration).await
+        })
+    }
+
+    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
+        Box::pin(async move {
+            self.own(&report.worker)?;
+            let lists = [
+                report.offers.len(),
+                report.held.len(),
+                report.finished.len(),
+                report.released.len(),
+                report.parked.len(),
+            ];
+            if let Some(most) = lists.into_iter().find(|items| *items > MAX_ITEMS_PER_REPORT) {
+                return Err(invalid(format!("a report names {most} things; {MAX_ITEMS_PER_REPORT} may be")));
+            }
+            self.coordinator.exchange(report).await
+        })
+    }
+
+    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
+        self.coordinator.deliver_as(deliveries, &self.caller)
+    }
+
+    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
+        self.coordinator.run_material(run)
+    }
+
+    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
+        self.coordinator.pack(hash)
+    }
+
+    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
+        self.coordinator.take_rate(budget, permits)
+    }
+
+    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        Box::pin(async move {
+            self.own(worker)?;
+            self.coordinator.deregister(worker).await
+        })
+    }
+}
+
+impl Control for OnBehalf {
+    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
+        Box::pin(async move {
+            let core = self.coordinator.core();
+            core.submissions.take(self.caller.name(), core.now())?;
+            let view = self.coordinator.submit(submission).await?;
+            Ok(self.noted(view, "submitted").await)
+        })
+    }
+
+    fn runs(&self) -> Reply<'_, Vec<RunView>> {
+        self.coordinator.runs()
+    }
+
+    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
+        self.coordinator.run(run)
+    }
+
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+        self.coordinator.watch(run)
+    }
+
+    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            let view = self.coordinator.command(run, command).await?;
+            let what = match command {
+                RunCommand::Pause => "paused",
+                RunCommand::Resume => "resumed",
+                RunCommand::Cancel => "cancelled",
+            };
+            Ok(self.noted(view, what).await)
+        })
+    }
+
+    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
+        Box::pin(async move {
+            let dialogues = self.coordinator.retry(run, causes).await?;
+            self.note(run, format!("retried {dialogues} dialogues")).await;
+            Ok(dialogues)
+        })
+    }
+
+    fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
+        let all = self.coordinator.records(run);
+        if self.caller.has(Role::Operator) {
+            return all;
+        }
+        let mut protected = false;
+        Box::pin(all.map(move |item| redact::item(item?, &mut protected)))
+    }
+
+    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
+        self.coordinator.workers()
+    }
+
+    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+        Box::pin(async move {
+            self.coordinator.drain_worker(worker).await?;
+            for run in self.coordinator.core().runs.live() {
+                self.note(run.id(), format!("drained worker {worker}")).await;
+            }
+            Ok(())
+        })
+    }
+
+    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
+        self.coordinator.dead_letters(run, unit)
+    }
+
+    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
+        Box::pin(async move {
+            let requeued = self.coordinator.requeue(run, units).await?;
+            self.note(run, format!("gave {requeued} units another chance")).await;
+            Ok(requeued)
+        })
+    }
+
+    fn check(&self) -> Reply<'_, Vec<String>> {
+        self.coordinator.check()
+    }
+}

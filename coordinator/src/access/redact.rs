@@ -1,0 +1,28 @@
+//! Exports for those who may not read protected texts.
+
+use domain::Record;
+use domain::control::ExportItem;
+use results::RunManifest;
+use results::export::jsonl;
+
+use crate::errors::{Result, internal};
+
+/// An item of an export without protected texts. `protected` is what the manifest, which comes first, says of the run.
+///
+/// What cannot be read is not passed on.
+pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem> {
+    match item {
+        ExportItem::Manifest(json) => {
+            let manifest: RunManifest = serde_json::from_str(&json).map_err(internal)?;
+            *protected = manifest.protected;
+            Ok(ExportItem::Manifest(json))
+        }
+        ExportItem::Record { ticket, json } if *protected => {
+            let mut record: Record = serde_json::from_str(&json).map_err(internal)?;
+            jsonl::redact(&mut record);
+            let json = serde_json::to_string(&record).map_err(internal)?.into();
+            Ok(ExportItem::Record { ticket, json })
+        }
+        record @ ExportItem::Record { .. } => Ok(record),
+    }
+}

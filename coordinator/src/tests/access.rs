@@ -1,0 +1,157 @@
+//! Callers who are not who they say, and say what is not so.
+
+use std::sync::Arc;
+
+use domain::caller::{Caller, Role};
+use domain::control::{Control, ExportItem, RunCommand};
+use domain::exchange::{Delivery, Receipt, Registration, WorkExchange};
+use domain::glob::Glob;
+use domain::{ErrorCode, Record, RecordId};
+use futures::StreamExt;
+
+use super::worker::*;
+use crate::Coordinator;
+use crate::access::OnBehalf;
+
+fn pool(coordinator: &Arc<Coordinator>) -> Arc<OnBehalf> {
+    OnBehalf::of(coordinator, &Caller::new("pool", [Role::Worker], Some(Glob::new("played*"))))
+}
+
+fn changed(delivery: &Delivery, change: impl Fn(&mut Record)) -> Delivery {
+    let mut record: Record = serde_json::from_str(&delivery.json).unwrap();
+    change(&mut record);
+    Delivery::of(delivery.run.clone(), &record).unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_identity_acts_under_its_own_names_only() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    coordinator.submit(submission(2)).await.unwrap();
+    let mut victim = Worker::new("victim");
+    victim.exchange(&coordinator, 1).await;
+    let (pool, grant) = (pool(&coordinator), victim.held[0].clone());
+    let registration = |name: &str| Registration { worker: name.into(), kgfleet: "0".into(), host: "h".into() };
+    pool.register(registration("played-1")).await.unwrap();
+    for refusal in [
+        pool.register(registration("victim")).await.map(drop).unwrap_err(),
+        pool.exchange(victim.report(0)).await.map(drop).unwrap_err(),
+        pool.deregister(&"victim".into()).await.unwrap_err(),
+    ] {
+        assert!(refusal.code == ErrorCode::Denied && refusal.message.contains("`victim`"), "{refusal}");
+    }
+    let own = scored(&grant.lease, &keys(&grant)[0]);
+    let forged = changed(&own, |record| record.attempt.worker = "victim".into());
+    let receipts = pool.deliver(vec![forged, own]).await.unwrap();
+    assert!(matches!(&receipts[0], Receipt::Refused { reason } if reason.contains("victim")), "{receipts:?}");
+    assert_eq!(receipts[1], Receipt::Stored);
+    assert!(victim.exchange(&coordinator, 0).await.lost.is_empty(), "the victim holds what it held");
+}
+
+#[tokio::test]
+async fn forged_generations_bodies_and_ids_change_nothing() {
+    let mut ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(2)).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    worker.exchange(&coordinator, 1).await;
+    let grant = worker.held[0].clone();
+    let good = scored(&grant.lease, &keys(&grant)[0]);
+    for generation in [1_u64 << 53, u64::MAX, 1 << 52, 5_000] {
+        let forged = changed(&good, |record| record.attempt.generation = generation);
+        let receipts = coordinator.deliver(vec![forged]).await.unwrap();
+        assert!(matches!(&receipts[0], Receipt::Refused { .. }), "{generation}: {receipts:?}");
+    }
+    // What begins like a record and is none.
+    let value: serde_json::Value = serde_json::from_str(&good.json).unwrap();
+    for part in ["rounds", "provenance", "started_at"] {
+        let mut value = value.clone();
+        value[part] = "nonsense".into();
+        let forged = Delivery { json: value.to_string().into(), ..good.clone() };
+        let receipts = coordinator.deliver(vec![forged]).await.unwrap();
+        assert!(matches!(&receipts[0], Receipt::Refused { .. }), "{part}: {receipts:?}");
+    }
+    assert_eq!(coordinator.run(&run).await.unwrap().scored, 0);
+    // Another record under an id that is known is another record: both are in the log.
+    let id = RecordId::random();
+    let first = changed(&good, |record| record.attempt.id = id.clone());
+    let key = keys(&grant)[1].clone();
+    let second = changed(&scored(&grant.lease, &key), |record| record.attempt.id = id.clone());
+    for record in [&first, &second, &first] {
+        assert_eq!(coordinator.deliver(vec![record.clone()]).await.unwrap(), [Receipt::Stored]);
+    }
+    assert_eq!(winners(&coordinator, &run).await.len(), 2, "what counts is what the log holds");
+    // And the queue can still be built again.
+    ground.lose_queue();
+    let again = ground.coordinator();
+    again.command(&run, RunCommand::Resume).await.unwrap();
+    assert_eq!(again.run(&run).await.unwrap().scored, 2);
+}
+
+#[tokio::test]
+async fn what_was_done_to_a_run_stands_in_its_history_with_who_did_it() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let as_whom = |name: &str| OnBehalf::of(&coordinator, &Caller::new(name, [Role::Operator], None));
+    let run = as_whom("alice").submit(submission(2)).await.unwrap().run;
+    as_whom("bob").command(&run, RunCommand::Pause).await.unwrap();
+    as_whom("bob").retry(&run, &[]).await.unwrap();
+    as_whom("carol").command(&run, RunCommand::Cancel).await.unwrap();
+    // Another coordinator tells the same.
+    let view = ground.coordinator().run(&run).await.unwrap();
+    let told: Vec<(&str, &str)> = view.history.iter().map(|e| (e.who.as_str(), e.what.as_str())).collect();
+    let expected =
+        [("alice", "submitted"), ("bob", "paused"), ("bob", "retried 0 dialogues"), ("carol", "cancelled")];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn readers_get_protected_texts_redacted_and_operators_whole() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(1)).await.unwrap().run;
+    let mut worker = Worker::new("w");
+    worker.exchange(&coordinator, 1).await;
+    let grant = worker.held[0].clone();
+    let failed = failed(&grant.lease, &keys(&grant)[0], domain::FailureCause::Server);
+    coordinator.deliver(vec![failed]).await.unwrap();
+    // As of a protected pack: what decides is the manifest in the sink.
+    let reader = OnBehalf::of(&coordinator, &Caller::new("r", [Role::Reader], None));
+    let texts = |protected: bool| {
+        let items = reader.records(&run);
+        async move {
+            let mut seen = false;
+            let items: Vec<ExportItem> = items.map(Result::unwrap).collect().await;
+            let redacted = items.into_iter().map(|item| {
+                let item = match item {
+                    ExportItem::Manifest(json) => {
+                        let mut manifest: serde_json::Value = serde_json::from_str(&json).unwrap();
+                        manifest["protected"] = protected.into();
+                        ExportItem::Manifest(manifest.to_string().into())
+                    }
+                    record => record,
+                };
+                crate::access::redacted(item, &mut seen).unwrap()
+            });
+            format!("{:?}", redacted.collect::<Vec<_>>())
+        }
+    };
+    assert!(texts(false).await.contains("so it was"));
+    let protected = texts(true).await;
+    assert!(!protected.contains("so it was") && protected.contains("[9 characters]"), "{protected}");
+}
+
+#[tokio::test]
+async fn a_configuration_that_points_into_workers_is_refused() {
+    let coordinator = Ground::new().coordinator();
+    for (field, value) in [
+        ("key_env", "ANTHROPIC_API_KEY"),
+        ("key_file", "/etc/hostname"),
+        ("endpoint", "http://169.254.169.254/latest"),
+    ] {
+        let mut submission = submission(1);
+        submission.configuration["models"][0][field] = value.into();
+        let error = coordinator.submit(submission).await.unwrap_err();
+        assert!(error.code == ErrorCode::Invalid && error.message.contains(field), "{error}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Which call needs which role: one table, and nobody passes who is not in it.
+
+use domain::caller::Role::{self, Operator, Reader, Worker};
+
+/// Who may make a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Everybody: probes ask without a name.
+    Open,
+    /// Who has one of these roles.
+    Of(&'static [Role]),
+}
+
+/// To look.
+const READ: Access = Access::Of(&[Reader, Operator]);
+/// To change something.
+const STEER: Access = Access::Of(&[Operator]);
+/// To work.
+const WORK: Access = Access::Of(&[Worker]);
+
+/// Every call that there is. What is not here is not served.
+const TABLE: &[(&str, Access)] = &[
+    ("/kgfleet.v1.ControlService/Submit", STEER),
+    ("/kgfleet.v1.ControlService/ListRuns", READ),
+    ("/kgfleet.v1.ControlService/GetRun", READ),
+    ("/kgfleet.v1.ControlService/WatchRun", READ),
+    ("/kgfleet.v1.ControlService/CommandRun", STEER),
+    ("/kgfleet.v1.ControlService/RetryRun", STEER),
+    // Readers get texts of protected runs redacted, by the coordinator.
+    ("/kgfleet.v1.ControlService/ExportRun", READ),
+    ("/kgfleet.v1.ControlService/ListWorkers", READ),
+    ("/kgfleet.v1.ControlService/DrainWorker", STEER),
+    ("/kgfleet.v1.ControlService/ListDeadLetters", READ),
+    ("/kgfleet.v1.ControlService/RequeueDeadLetters", STEER),
+    ("/kgfleet.v1.ControlService/Check", READ),
+    ("/kgfleet.v1.WorkService/Register", WORK),
+    ("/kgfleet.v1.WorkService/Exchange", WORK),
+    ("/kgfleet.v1.WorkService/DeliverRecords", WORK),
+    ("/kgfleet.v1.WorkService/GetRunMaterial", WORK),
+    ("/kgfleet.v1.WorkService/FetchPack", WORK),
+    ("/kgfleet.v1.WorkService/TakeRate", WORK),
+    ("/kgfleet.v1.WorkService/Deregister", WORK),
+    ("/grpc.health.v1.Health/Check", Access::Open),
+    ("/grpc.health.v1.Health/Watch", Access::Open),
+    ("/grpc.health.v1.Health/List", Access::Open),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", READ),
+];
+
+/// Who may make the call of this path; `None` where there is no such call.
+pub(super) fn needed(path: &str) -> Option<Access> {
+    TABLE.iter().find(|(call, _)| *call == path).map(|(_, access)| *access)
+}
+
+/// The roles in words.
+pub(super) fn words(roles: &[Role]) -> String {
+    let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+    names.join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    #[test]
+    fn every_call_of_the_wire_has_a_row_and_none_but_probes_is_open() {
+        let described = FileDescriptorSet::decode(crate::wire::DESCRIPTORS).unwrap();
+        let mut calls = Vec::new();
+        for file in &described.file {
+            for service in &file.service {
+                let path = |call: &str| format!("/{}.{}/{call}", file.package(), service.name());
+                calls.extend(service.method.iter().map(|method| path(method.name())));
+            }
+        }
+        assert!(calls.len() > 15, "{calls:?}");
+        for call in &calls {
+            let access = needed(call).unwrap_or_else(|| panic!("{call} has no row in the table of roles"));
+            assert!(matches!(access, Access::Of(roles) if !roles.is_empty()), "{call} is open to everybody");
+        }
+        let ours = TABLE.iter().filter(|(call, _)| call.starts_with("/kgfleet.")).count();
+        assert_eq!(ours, calls.len(), "a row without a call");
+        assert_eq!(needed("/kgfleet.v1.ControlService/Levitate"), None);
+    }
+}

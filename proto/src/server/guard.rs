@@ -1,0 +1,145 @@
+//! The door that every call passes: who calls, may they, and how much of this machine do they take.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use domain::caller::Caller;
+use domain::{ErrorCode, ServiceError};
+use http_body::{Frame, SizeHint};
+use tokio::time::Instant;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Bytes, Service, http};
+use tonic::{Request, Status};
+
+use super::access::{Access, needed, words};
+use super::budget::Budgeted;
+use super::identity::{AUTHORIZATION, BEARER, Identities};
+use super::incoming::Peer;
+use super::line::Call;
+use crate::status::to_status;
+
+/// Numbers calls.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Lets through who may pass.
+#[derive(Clone)]
+pub(super) struct Guard<S> {
+    inner: S,
+    identities: Identities,
+}
+
+impl<S> Guard<S> {
+    pub(super) fn new(inner: S, identities: Identities) -> Self {
+        Self { inner, identities }
+    }
+}
+
+/// Who makes a call; the guard has found out.
+pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
+    let nobody = || to_status(ServiceError::new(ErrorCode::Denied, "nobody has asked who calls"));
+    request.extensions().get::<Caller>().cloned().ok_or_else(nobody)
+}
+
+fn denied(code: tonic::Code, message: String) -> Status {
+    let status = to_status(ServiceError::new(ErrorCode::Denied, message));
+    Status::with_metadata(code, status.message(), status.metadata().clone())
+}
+
+impl<S> Guard<S> {
+    /// Who calls, if they may; `None` where everybody may.
+    fn admit(&self, request: &http::Request<Body>, peer: Option<&Peer>) -> Result<Option<Caller>, Status> {
+        let path = request.uri().path();
+        let access = needed(path).ok_or_else(|| Status::unimplemented(format!("there is no call {path}")))?;
+        let Access::Of(roles) = access else { return Ok(None) };
+        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
+        let certificates = peer.map(|peer| &*peer.certificates).unwrap_or_default();
+        let caller = self.identities.who(token, certificates).ok_or_else(|| {
+            let what = match (token, certificates) {
+                (Some(_), _) => "the token is not known",
+                (None, []) => "the caller shows no token (--token-file) and no certificate (--cert)",
+                (None, _) => "no identity has a name of the caller's certificate",
+            };
+            denied(tonic::Code::Unauthenticated, format!("this coordinator asks who calls: {what}"))
+        })?;
+        if !roles.iter().any(|role| caller.has(*role)) {
+            let (name, call) = (caller.name(), path.rsplit('/').next().unwrap_or(path));
+            let message = format!("`{name}` may not call {call}: that takes the role {}", words(roles));
+            return Err(denied(tonic::Code::PermissionDenied, message));
+        }
+        Ok(Some(caller))
+    }
+}
+
+impl<S> Service<http::Request<Body>> for Guard<S>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        let peer = request.extensions().get::<Peer>().cloned();
+        let caller = match self.admit(&request, peer.as_ref()) {
+            Ok(caller) => caller,
+            Err(status) => {
+                if let Some(peer) = &peer {
+                    tracing::warn!(peer = %peer.address, call = request.uri().path(), reason = status.message(), "refused");
+                }
+                return Box::pin(async move { Ok(status.into_http()) });
+            }
+        };
+        let mut call = None;
+        if let Some(caller) = caller {
+            request.extensions_mut().insert(caller);
+            if let Some(Peer { line, .. }) = &peer {
+                call = Some(line.begin(NEXT.fetch_add(1, Ordering::Relaxed)));
+                let room = line.room.clone();
+                request = request.map(|body| Body::new(Budgeted::new(body, room)));
+            }
+        }
+        let answer = self.inner.call(request);
+        Box::pin(async move { answer.await.map(|answer| answer.map(|body| Body::new(Held { body, call }))) })
+    }
+}
+
+/// An answer that counts as a call for as long as it is sent.
+struct Held {
+    body: Body,
+    call: Option<Call>,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Some(call) = &self.call {
+            call.asked_for_more();
+        }
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if let (Some(call), Poll::Ready(Some(_))) = (&self.call, &frame) {
+            call.handed_out(Instant::now());
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

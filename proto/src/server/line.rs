@@ -1,0 +1,135 @@
+//! What is known of one connection, and when it has to end: a plain state machine that takes the time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::limits::{DECODE_BYTES, IDLE_CONNECTION, SLOW_READER, UNKNOWN_PEER};
+
+/// The unit in which memory for decoding is counted, in bytes.
+pub(super) const DECODE_UNIT: usize = 1024;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Line {
+    state: Mutex<State>,
+    /// Room for messages that are being received, in units of [`DECODE_UNIT`].
+    pub(super) room: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Whether somebody who is known has called.
+    known: bool,
+    /// When the last call ended.
+    idle_since: Instant,
+    calls: u64,
+    /// Calls that have handed out a piece of their answer and were not asked for more, since when.
+    unread: BTreeMap<u64, Instant>,
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nobody who is known has called in time.
+    Unknown,
+    /// Nobody has called for long.
+    Idle,
+    /// Answers are not read.
+    SlowReader,
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+pub(super) struct Call {
+    line: Arc<Line>,
+    number: u64,
+}
+
+impl Line {
+    pub(super) fn new(now: Instant) -> Arc<Self> {
+        let state = State { known: false, idle_since: now, calls: 0, unread: BTreeMap::new() };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            room: Arc::new(Semaphore::new(DECODE_BYTES / DECODE_UNIT)),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Plain values are whole at any moment.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody who is known calls.
+    pub(super) fn begin(self: &Arc<Self>, number: u64) -> Call {
+        let mut state = self.state();
+        state.known = true;
+        state.calls += 1;
+        Call { line: Arc::clone(self), number }
+    }
+
+    /// Whether the connection has to end, and why.
+    pub(super) fn verdict(&self, now: Instant) -> Option<Verdict> {
+        let state = self.state();
+        let since = |then: Instant| now.saturating_duration_since(then);
+        if state.unread.values().any(|then| since(*then) >= SLOW_READER) {
+            return Some(Verdict::SlowReader);
+        }
+        match (state.known, state.calls) {
+            (false, _) if since(state.idle_since) >= UNKNOWN_PEER => Some(Verdict::Unknown),
+            (true, 0) if since(state.idle_since) >= IDLE_CONNECTION => Some(Verdict::Idle),
+            _ => None,
+        }
+    }
+}
+
+impl Call {
+    /// A piece of the answer was handed out.
+    pub(super) fn handed_out(&self, now: Instant) {
+        self.line.state().unread.insert(self.number, now);
+    }
+
+    /// The peer has room for more.
+    pub(super) fn asked_for_more(&self) {
+        self.line.state().unread.remove(&self.number);
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut state = self.line.state();
+        state.calls = state.calls.saturating_sub(1);
+        state.unread.remove(&self.number);
+        state.idle_since = Instant::now();
+    }
+}
+
+/// How often a connection is looked at.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_idlers_and_slow_readers_have_their_time() {
+        let begin = Instant::now();
+        let line = Line::new(begin);
+        assert_eq!(line.verdict(begin), None);
+        assert_eq!(line.verdict(begin + UNKNOWN_PEER), Some(Verdict::Unknown));
+        let call = line.begin(1);
+        assert_eq!(line.verdict(begin + IDLE_CONNECTION * 2), None, "a long poll is no idling");
+        call.handed_out(begin);
+        call.asked_for_more();
+        assert_eq!(line.verdict(begin + SLOW_READER), None);
+        call.handed_out(begin);
+        assert_eq!(line.verdict(begin + SLOW_READER), Some(Verdict::SlowReader));
+        drop(call);
+        let end = Instant::now();
+        assert_eq!(line.verdict(end), None);
+        assert_eq!(line.verdict(end + IDLE_CONNECTION), Some(Verdict::Idle));
+    }
+}

@@ -1,0 +1,91 @@
+//! The server's side of TLS, which may change while it serves.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+use super::{ServeError, with_sources};
+
+/// The server's side of TLS, all in PEM.
+#[derive(Clone)]
+pub struct ServerTls {
+    /// Certificate with its chain.
+    pub certificate: Vec<u8>,
+    /// Private key.
+    pub key: Vec<u8>,
+    /// Certificates of the authorities that sign clients'. Where no [`Identities`](super::Identities) are kept, a
+    /// client without a certificate is turned away; else it may show a token instead.
+    pub client_ca: Option<Vec<u8>>,
+}
+
+/// TLS as new connections get it. Clones share it, also what [`replace`](Self::replace) changes.
+#[derive(Clone)]
+pub struct Tls {
+    current: Arc<RwLock<Arc<ServerConfig>>>,
+    tokens: bool,
+}
+
+impl Tls {
+    /// TLS with these certificates. `tokens` says whether clients may come without a certificate because they have
+    /// tokens.
+    ///
+    /// # Errors
+    /// The certificates cannot be used.
+    pub fn new(tls: &ServerTls, tokens: bool) -> Result<Self, ServeError> {
+        Ok(Self { current: Arc::new(RwLock::new(config(tls, tokens)?)), tokens })
+    }
+
+    /// Takes other certificates for new connections.
+    ///
+    /// # Errors
+    /// They cannot be used; then nothing changes.
+    pub fn replace(&self, tls: &ServerTls) -> Result<(), ServeError> {
+        let config = config(tls, self.tokens)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+fn config(tls: &ServerTls, tokens: bool) -> Result<Arc<ServerConfig>, ServeError> {
+    let wrong = |error: &dyn std::error::Error| ServeError::Tls(with_sources(error));
+    let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(&error))?;
+    let builder = match &tls.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(authorities) => {
+            let mut roots = RootCertStore::empty();
+            for authority in certificates(authorities)? {
+                roots.add(authority).map_err(|error| wrong(&error))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = if tokens { verifier.allow_unauthenticated() } else { verifier };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| wrong(&error))?)
+        }
+    };
+    let key = PrivateKeyDer::from_pem_slice(&tls.key).map_err(|error| wrong(&error))?;
+    let mut config = builder
+        .with_single_cert(certificates(&tls.certificate)?, key)
+        .map_err(|error| wrong(&error))?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServeError> {
+    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| ServeError::Tls(with_sources(&error)))?;
+    if found.is_empty() {
+        return Err(ServeError::Tls("a file of certificates holds none".to_owned()));
+    }
+    Ok(found)
+}
