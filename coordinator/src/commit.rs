@@ -330,8 +330,8 @@ fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
 /// a record would be found out by those who read the log, when it counts already.
 fn check(run: &Run, delivery: &Delivery, caller: &Caller) -> std::result::Result<(Slot, RecordHead), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
-    let record: Record = serde_json::from_str(&delivery.json)
-        .map_err(|error| format!("not the JSON of a record: {error}"))?;
+    let record: Record =
+        serde_json::from_str(&delivery.json).map_err(|error| format!("not the JSON of a record: {error}"))?;
     let head = RecordHead::of(&record);
     if head.key != delivery.key {
         return Err(format!("the record is of {}, it was delivered as one of {}", head.key, delivery.key));
@@ -341,12 +341,19 @@ fn check(run: &Run, delivery: &Delivery, caller: &Caller) -> std::result::Result
     }
     let worker = &record.attempt.worker;
     if !caller.may_be(worker) {
-        return Err(format!("the record of {} is of worker `{worker}`, as which `{}` may not act", head.key, caller.name()));
+        return Err(format!(
+            "the record of {} is of worker `{worker}`, as which `{}` may not act",
+            head.key,
+            caller.name()
+        ));
     }
     let generation = head.attempt.generation;
     let known = run.at().map_or(0, |at| at.generation);
     if generation > known.saturating_add(GENERATIONS_AHEAD) {
-        return Err(format!("the record of {} is of generation {generation}; the run's is {known}", head.key));
+        return Err(format!(
+            "the record of {} is of generation {generation}; the run's is {known}",
+            head.key
+        ));
     }
     let slot = run.layout.slot_of(&head.key);
     let slot = slot.ok_or_else(|| format!("{} is not planned in run {}", head.key, run.id()))?;

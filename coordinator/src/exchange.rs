@@ -259,7 +259,8 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
     let mut concerns: BTreeMap<RunId, Concern> = BTreeMap::new();
     for of_run in &snapshot.runs {
         let models = &of_run.run.models;
-        let matched = report.offers.iter().flat_map(|offer| models_of(offer, models, report.status.reach.as_ref(), 0));
+        let matched =
+            report.offers.iter().flat_map(|offer| models_of(offer, models, report.status.reach.as_ref(), 0));
         let matched: BTreeSet<ModelLabel> = matched.map(|model| models[model].label.clone()).collect();
         if !matched.is_empty() {
             concerns.entry(of_run.run.id().clone()).or_default().models = matched;

@@ -35,7 +35,12 @@ pub(crate) fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> bool {
 
 /// Indexes of the models that an offer means, beginning at another place for every worker: workers that serve the same
 /// models then spread over them.
-pub(crate) fn models_of(offer: &Offer, models: &[ModelSpec], reach: Option<&Reach>, turn: usize) -> Vec<usize> {
+pub(crate) fn models_of(
+    offer: &Offer,
+    models: &[ModelSpec],
+    reach: Option<&Reach>,
+    turn: usize,
+) -> Vec<usize> {
     let can = |at: &usize| can_ask(&offer.serves, &models[*at], reach);
     let mut found: Vec<usize> = (0..models.len()).filter(can).collect();
     let turn = turn % found.len().max(1);
@@ -78,8 +83,10 @@ mod tests {
     fn a_model_goes_to_workers_that_have_its_key_and_may_ask_its_address() {
         let provider = Serves::Connector(Connector::Anthropic);
         let mut model = spec("anthropic", "m", None);
-        let key = |name: &str| KeyReach { name: name.into(), connector: Connector::Anthropic, places: Vec::new() };
-        let with = |names: &[&str]| Reach { keys: names.iter().map(|name| key(name)).collect(), ..Reach::default() };
+        let key =
+            |name: &str| KeyReach { name: name.into(), connector: Connector::Anthropic, places: Vec::new() };
+        let with =
+            |names: &[&str]| Reach { keys: names.iter().map(|name| key(name)).collect(), ..Reach::default() };
         assert!(can_ask(&provider, &model, Some(&with(&["a"]))));
         assert!(!can_ask(&provider, &model, Some(&with(&[]))), "a worker without any key");
         model.key = Some("b".into());

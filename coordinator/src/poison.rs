@@ -39,7 +39,9 @@ impl Core {
         }
         while !deliveries.is_empty() {
             let rest = deliveries.split_off(deliveries.len().min(MAX_DELIVERIES_PER_CALL));
-            for receipt in self.deliver_records(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await? {
+            for receipt in
+                self.deliver_records(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
+            {
                 if let Receipt::Refused { reason } = receipt {
                     return Err(internal(format!("a record of a unit set aside was refused: {reason}")));
                 }

@@ -151,7 +151,8 @@ impl Core {
         };
         let orphaned = || {
             let orphan = models.iter().find(|model| model.workers == 0 && model.units_pending > 0)?;
-            let mut names: Vec<&str> = told.iter().flat_map(|status| &status.serves).map(String::as_str).collect();
+            let mut names: Vec<&str> =
+                told.iter().flat_map(|status| &status.serves).map(String::as_str).collect();
             names.sort_unstable();
             names.dedup();
             let served = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };

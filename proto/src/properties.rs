@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
+    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, RunCommand, RunPhase, RunView, StrikeView,
+    WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,

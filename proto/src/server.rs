@@ -33,8 +33,8 @@ use tonic_health::ServingStatus;
 use self::closing::{Closing, Phase};
 use self::control::ControlHandlers;
 use self::guard::Guard;
-pub use self::identity::{IDENTITIES_MAX, Identities, IdentitiesError, hash_of_token};
 pub(crate) use self::identity::{AUTHORIZATION, BEARER};
+pub use self::identity::{IDENTITIES_MAX, Identities, IdentitiesError, hash_of_token};
 pub use self::tls::{ServerTls, Tls};
 use self::work::WorkHandlers;
 use crate::limits::{

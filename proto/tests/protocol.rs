@@ -165,7 +165,10 @@ fn certificates_that_are_none_are_refused_with_a_reason() {
 /// The file of identities that these tests use: a reader, an operator and the workers of a pool.
 fn identities() -> String {
     let entry = |name: &str, more: &str| {
-        format!("[[identity]]\nname = '{name}'\nsha256 = '{}'\n{more}\n", hash_of_token(&format!("token-{name}")))
+        format!(
+            "[[identity]]\nname = '{name}'\nsha256 = '{}'\n{more}\n",
+            hash_of_token(&format!("token-{name}"))
+        )
     };
     [
         entry("reader", "roles = ['reader']"),
@@ -285,7 +288,9 @@ async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
     let node = Node::start_with(&fake, Security { identities: known, tls: None });
     let address = node.address().replace("http://", "");
     let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    for bytes in [&noise[..], b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff"] {
+    for bytes in
+        [&noise[..], b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff"]
+    {
         let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
         // The server may have hung up before all of it was written.
         let _ = stream.write_all(bytes).await;

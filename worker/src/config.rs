@@ -38,6 +38,8 @@ pub struct WorkerConfig {
     pub concurrency: Option<u32>,
     /// Who judges answers.
     pub evaluation: Evaluation,
+    /// What keeps answers from doing harm there, for people; see [`confine::available`](crate::evaluate::sandbox::confine).
+    pub sandbox: Vec<String>,
     /// Processes or threads that judge, for each pack and set of tasks.
     pub evaluators: NonZeroUsize,
     /// Where packs that are not part of the program are kept by their hashes.
@@ -84,6 +86,7 @@ impl WorkerConfig {
             keys: None,
             concurrency: None,
             evaluation,
+            sandbox: Vec::new(),
             evaluators: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             pack_dir: None,
             spool: None,
@@ -101,6 +104,7 @@ impl WorkerConfig {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.host.clone(),
             reach: self.keys.as_ref().map(|keys| keys.reach().clone()),
+            sandbox: self.sandbox.clone(),
             lacks: self.keys.as_ref().map(|keys| keys.lacks().to_vec()).unwrap_or_default(),
             ..WorkerStatus::default()
         }

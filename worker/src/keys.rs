@@ -114,7 +114,8 @@ impl Keyring {
         }
         let text = std::fs::read_to_string(path).map_err(io)?;
         // In the order of the file, in which keys are taken where a configuration names none.
-        let entries: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
+        let entries: toml::Table =
+            toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
         if entries.len() > REACH_MAX {
             return Err(wrong(format!("{} keys are too many; {REACH_MAX} may be", entries.len())));
         }
@@ -125,7 +126,9 @@ impl Keyring {
             let places = entry.endpoints.iter().map(|text| Place::parse(text)).collect::<Result<Vec<_>, _>>();
             let places = places.map_err(|error| of_key(&error))?;
             if entry.connector.own_endpoint().is_none() && places.is_empty() {
-                return Err(of_key(&"this connector has no address of its own; say in `endpoints` where the key may go"));
+                return Err(of_key(
+                    &"this connector has no address of its own; say in `endpoints` where the key may go",
+                ));
             }
             let secret = match (&entry.env, &entry.file) {
                 (Some(variable), None) => Secret::from_env(variable),
@@ -185,7 +188,11 @@ mod tests {
                     env = 'KGFLEET_NOT_SET'\nendpoints = ['https://h/v1']\n";
         let ring = read(text).unwrap();
         assert_eq!(ring.reach().keys.len(), 1);
-        assert!(ring.lacks()[0].contains("a: ") && ring.lacks()[0].contains("KGFLEET_NOT_SET"), "{:?}", ring.lacks());
+        assert!(
+            ring.lacks()[0].contains("a: ") && ring.lacks()[0].contains("KGFLEET_NOT_SET"),
+            "{:?}",
+            ring.lacks()
+        );
         let spec = |json| serde_json::from_value::<ModelSpec>(json).unwrap();
         let model = spec(serde_json::json!({"label": "m", "connector": "anthropic", "key": "b"}));
         assert_eq!(ring.grant(&model, None).unwrap().unwrap().expose(), "sk-1234");
@@ -200,7 +207,10 @@ mod tests {
             ("[a]\nconnector = 'anthropic'\n", "either `env` or `file`"),
             ("[a]\nconnector = 'openai-compatible'\nenv = 'X'\n", "say in `endpoints`"),
             ("[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['ftp://h']\n", "ftp://h"),
-            ("[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['http://169.254.169.254']\n", "never asked"),
+            (
+                "[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['http://169.254.169.254']\n",
+                "never asked",
+            ),
             ("[a]\nconnector = 'parrot'\nenv = 'X'\n", "parrot"),
             ("[a]\nconnector = 'anthropic'\nkey = 'sk'\n", "key"),
         ] {

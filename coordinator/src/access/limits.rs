@@ -26,7 +26,8 @@ impl Submissions {
         let times = all.entry(who.to_owned()).or_default();
         times.retain(|time| now.saturating_sub(*time) < MINUTE);
         if times.len() >= SUBMISSIONS_PER_MINUTE {
-            let message = format!("`{who}` has submitted {SUBMISSIONS_PER_MINUTE} runs within a minute; wait");
+            let message =
+                format!("`{who}` has submitted {SUBMISSIONS_PER_MINUTE} runs within a minute; wait");
             return Err(ServiceError::new(ErrorCode::Full, message));
         }
         times.push(now);

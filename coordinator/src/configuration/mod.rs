@@ -138,7 +138,10 @@ impl Benchmark {
                 return wrong("endpoint", "is missing; this connector needs the server's URL");
             }
             if model.key.is_some() {
-                return wrong("key", "names a key of a fleet's workers; on one machine use `key_env` or `key_file`");
+                return wrong(
+                    "key",
+                    "names a key of a fleet's workers; on one machine use `key_env` or `key_file`",
+                );
             }
         }
         Ok(())

@@ -31,7 +31,8 @@ async fn a_worker_identity_acts_under_its_own_names_only() {
     let mut victim = Worker::new("victim");
     victim.exchange(&coordinator, 1).await;
     let (pool, grant) = (pool(&coordinator), victim.held[0].clone());
-    let registration = |name: &str| Registration { worker: name.into(), kgfleet: "0".into(), host: "h".into() };
+    let registration =
+        |name: &str| Registration { worker: name.into(), kgfleet: "0".into(), host: "h".into() };
     pool.register(registration("played-1")).await.unwrap();
     for refusal in [
         pool.register(registration("victim")).await.map(drop).unwrap_err(),

@@ -79,6 +79,7 @@ fn texts(places: &[Place]) -> Vec<String> {
 }
 
 fn places(field: &'static str, texts: &[String]) -> Result<Vec<Place>, ConversionError> {
-    let place = |text: &String| Place::parse(text).map_err(|reason| ConversionError::Unreadable { field, reason });
+    let place =
+        |text: &String| Place::parse(text).map_err(|reason| ConversionError::Unreadable { field, reason });
     texts.iter().take(REACH_MAX).map(place).collect()
 }

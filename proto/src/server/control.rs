@@ -7,10 +7,10 @@ use domain::{ErrorCode, RunId, ServiceError, WorkerId};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::guard::caller;
-use super::{Serve, answer};
 use super::closing::Closing;
 use super::feed::{Messages, messages, pump, until_cut, until_draining};
+use super::guard::caller;
+use super::{Serve, answer};
 use crate::convert::{causes_from_wire, configuration_from_wire, every, refuse_request, required};
 use crate::limits::{CONFIGURATION_BYTES, ITEMS_AHEAD};
 use crate::pack::Assembly;
@@ -51,7 +51,10 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn list_runs(&self, request: Request<wire::ListRunsRequest>) -> Result<Response<wire::RunList>, Status> {
+    async fn list_runs(
+        &self,
+        request: Request<wire::ListRunsRequest>,
+    ) -> Result<Response<wire::RunList>, Status> {
         let control = self.control(&request)?;
         answer(&self.closing, async { Ok(wire::RunList { runs: every(control.runs().await?) }) }).await
     }
@@ -133,10 +136,8 @@ impl ControlService for ControlHandlers {
         request: Request<wire::ListWorkersRequest>,
     ) -> Result<Response<wire::WorkerList>, Status> {
         let control = self.control(&request)?;
-        answer(&self.closing, async {
-            Ok(wire::WorkerList { workers: every(control.workers().await?) })
-        })
-        .await
+        answer(&self.closing, async { Ok(wire::WorkerList { workers: every(control.workers().await?) }) })
+            .await
     }
 
     async fn drain_worker(
@@ -179,7 +180,10 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn check(&self, request: Request<wire::CheckRequest>) -> Result<Response<wire::CheckReport>, Status> {
+    async fn check(
+        &self,
+        request: Request<wire::CheckRequest>,
+    ) -> Result<Response<wire::CheckReport>, Status> {
         let control = self.control(&request)?;
         answer(&self.closing, async { Ok(wire::CheckReport { warnings: control.check().await? }) }).await
     }
@@ -193,7 +197,9 @@ async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission
     };
     if head.configuration_json.len() > CONFIGURATION_BYTES {
         let bytes = head.configuration_json.len();
-        return Err(invalid(&format!("a configuration of {bytes} bytes is too long; {CONFIGURATION_BYTES} may be")));
+        return Err(invalid(&format!(
+            "a configuration of {bytes} bytes is too long; {CONFIGURATION_BYTES} may be"
+        )));
     }
     let configuration = configuration_from_wire(&head).map_err(refuse_request)?;
     let mut pack = head.with_pack.then(Assembly::default);

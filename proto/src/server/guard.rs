@@ -75,7 +75,10 @@ impl<S> Guard<S> {
 
 impl<S> Service<http::Request<Body>> for Guard<S>
 where
-    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>
+        + Clone
+        + Send
+        + 'static,
     S::Future: Send,
 {
     type Response = http::Response<Body>;

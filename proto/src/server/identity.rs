@@ -139,7 +139,11 @@ impl Identities {
     }
 
     /// Who shows this token or, without one, these certificates. `None`: nobody who is known.
-    pub(super) fn who(&self, token: Option<&str>, certificates: &[CertificateDer<'static>]) -> Option<Caller> {
+    pub(super) fn who(
+        &self,
+        token: Option<&str>,
+        certificates: &[CertificateDer<'static>],
+    ) -> Option<Caller> {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
             Known::Anyone(caller) => Some(caller.clone()),
             Known::Table(table) => match token {
@@ -240,7 +244,10 @@ mod tests {
         );
         let identities = Identities::parse(&file("a", &bob)).unwrap();
         let alice = identities.who(Some("a"), &[]).unwrap();
-        assert_eq!((alice.name(), alice.has(Role::Operator), alice.has(Role::Worker)), ("alice", true, false));
+        assert_eq!(
+            (alice.name(), alice.has(Role::Operator), alice.has(Role::Worker)),
+            ("alice", true, false)
+        );
         let bob = identities.who(Some("b"), &[]).unwrap();
         assert!(bob.may_be(&"gpu-1".into()) && !bob.may_be(&"cpu-1".into()));
         for nobody in [Some(""), Some("A"), Some("a "), None] {

@@ -205,7 +205,11 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),

@@ -74,9 +74,8 @@ fn config(tls: &ServerTls, tokens: bool) -> Result<Arc<ServerConfig>, ServeError
         }
     };
     let key = PrivateKeyDer::from_pem_slice(&tls.key).map_err(|error| wrong(&error))?;
-    let mut config = builder
-        .with_single_cert(certificates(&tls.certificate)?, key)
-        .map_err(|error| wrong(&error))?;
+    let mut config =
+        builder.with_single_cert(certificates(&tls.certificate)?, key).map_err(|error| wrong(&error))?;
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(Arc::new(config))
 }

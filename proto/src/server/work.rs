@@ -8,11 +8,11 @@ use domain::exchange::{RateBudget, Registration, Report, WorkExchange};
 use futures::{StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::guard::caller;
-use super::{Serve, answer};
 use super::closing::Closing;
 use super::feed::{Messages, until_cut};
+use super::guard::caller;
 use super::records::{Outcomes, outcomes};
+use super::{Serve, answer};
 use crate::convert::{refuse_answer, refuse_request, required, wait_to_wire};
 use crate::limits::LONG_POLL;
 use crate::status::to_status;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, ModelView, RunCommand, RunPhase, RunView,
-    StrikeView, Submission, WorkerView,
+    CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, ModelView, RunCommand, RunPhase,
+    RunView, StrikeView, Submission, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,

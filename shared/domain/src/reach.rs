@@ -77,7 +77,8 @@ impl Place {
     pub fn parse(text: &str) -> Result<Self, String> {
         let place = Self(text.trim().trim_end_matches('/').to_owned());
         let wrong = |why: &str| format!("`{text}` is no address: {why}");
-        let url = place.url().ok_or_else(|| wrong("expected http://HOST:PORT/PATH, https://… or HOST[:PORT]"))?;
+        let url =
+            place.url().ok_or_else(|| wrong("expected http://HOST:PORT/PATH, https://… or HOST[:PORT]"))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
             return Err(wrong("a user, a password or a query has no place in it"));
         }
@@ -111,8 +112,11 @@ impl Place {
             return !named || named_port(&self.0) == address.port_or_known_default();
         }
         let path = own.path().trim_end_matches('/');
-        let below = address.path().strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        own.scheme() == address.scheme() && own.port_or_known_default() == address.port_or_known_default() && below
+        let below =
+            address.path().strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        own.scheme() == address.scheme()
+            && own.port_or_known_default() == address.port_or_known_default()
+            && below
     }
 }
 
@@ -221,9 +225,9 @@ pub fn never_asked(address: &Url) -> bool {
 
 /// Where clouds tell a machine its own credentials, beside the link-local addresses.
 const METADATA_V4: [Ipv4Addr; 3] = [
-    Ipv4Addr::new(168, 63, 129, 16),  // Azure
+    Ipv4Addr::new(168, 63, 129, 16),   // Azure
     Ipv4Addr::new(100, 100, 100, 200), // Alibaba
-    Ipv4Addr::new(192, 0, 0, 192),    // Oracle
+    Ipv4Addr::new(192, 0, 0, 192),     // Oracle
 ];
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254); // Amazon
 
@@ -272,7 +276,9 @@ mod tests {
         let reach = reach();
         let asked = |json| reach.permits(&spec(json), None).map(|key| key.map(|key| key.name.clone()));
         let anthropic = |endpoint: Option<&str>, key: Option<&str>| {
-            asked(serde_json::json!({"label": "m", "connector": "anthropic", "endpoint": endpoint, "key": key}))
+            asked(
+                serde_json::json!({"label": "m", "connector": "anthropic", "endpoint": endpoint, "key": key}),
+            )
         };
         let claude = Ok(Some("claude".to_owned()));
         assert_eq!(anthropic(None, None), claude);
@@ -325,8 +331,9 @@ mod tests {
             "http://168.63.129.16/",
         ] {
             assert!(never_asked(&Url::parse(address).unwrap()), "{address}");
-            let model =
-                spec(serde_json::json!({"label": "m", "connector": "openai-compatible", "endpoint": address}));
+            let model = spec(
+                serde_json::json!({"label": "m", "connector": "openai-compatible", "endpoint": address}),
+            );
             assert!(matches!(open.permits(&model, None), Err(Denied::Never(_))), "{address}");
         }
         assert!(!never_asked(&Url::parse("http://10.0.0.1/").unwrap()));

@@ -59,7 +59,8 @@ impl HttpClient {
         if never_asked(url) {
             return Err(SetupError::Endpoint {
                 endpoint: url.to_string(),
-                reason: "it is link-local or tells a machine's own credentials, and is never asked".to_owned(),
+                reason: "it is link-local or tells a machine's own credentials, and is never asked"
+                    .to_owned(),
             });
         }
         let (loopback, tls) = (is_loopback(url), url.scheme() == "https");

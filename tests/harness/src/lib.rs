@@ -159,7 +159,9 @@ impl Cluster {
         };
         let (stop, stopped) = shutdown::channel();
         let task = runtime.spawn(async move {
-            proto::server::serve(listener, services, Security::none(), reached(stopped, Stop::Drain)).await.unwrap();
+            proto::server::serve(listener, services, Security::none(), reached(stopped, Stop::Drain))
+                .await
+                .unwrap();
         });
         Served { coordinator, address, stop, task, runtime }
     }

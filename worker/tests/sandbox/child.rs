@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
 use packs::Pack;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tasks::{Compat, GraphLibrary, Task, TaskData};
-use worker::evaluate::sandbox::child;
+use worker::evaluate::sandbox::{child, confine};
 
 /// First argument of an evaluation process; the second, if any, is a name by which a test finds it.
 pub const EVALUATE: &str = "evaluation-process";
@@ -18,6 +18,9 @@ pub const EVALUATE: &str = "evaluation-process";
 /// First argument of a process that locks itself down and reports what it can still do; the second is the address of
 /// a listener.
 pub const PROBE: &str = "probe";
+
+/// First argument of a process that lets the kernel confine it, keeps its limits, and reports the same.
+pub const CONFINED: &str = "confined";
 
 /// Bytes of memory that a probe leaves itself.
 pub const PROBE_MEMORY_BYTES: u64 = 256 << 20;
@@ -32,6 +35,9 @@ pub struct Report {
     pub listen: Option<String>,
     pub open: Option<String>,
     pub allocate: Option<String>,
+    pub spawn: Option<String>,
+    /// What the kernel took away.
+    pub in_force: Vec<String>,
 }
 
 /// Does a child's work if the arguments say so.
@@ -39,7 +45,10 @@ pub fn become_child() -> Option<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match (arguments.first()?.as_str(), arguments.get(1)) {
         (EVALUATE, _) => child::serve(load),
-        (PROBE, Some(address)) => probe(address),
+        (PROBE, Some(address)) => {
+            child::lock_down(PROBE_MEMORY_BYTES).map_err(Into::into).and_then(|()| probe(address, Vec::new()))
+        }
+        (CONFINED, Some(address)) => probe(address, confine::confine()),
         _ => return None,
     };
     match done {
@@ -96,8 +105,7 @@ fn xml_task() -> TaskData {
     .expect("task data")
 }
 
-fn probe(address: &str) -> io::Result<()> {
-    child::lock_down(PROBE_MEMORY_BYTES)?;
+fn probe(address: &str, in_force: Vec<String>) -> io::Result<()> {
     let report = Report {
         connect: refusal(TcpStream::connect(address)),
         listen: refusal(TcpListener::bind("127.0.0.1:0")),
@@ -106,6 +114,8 @@ fn probe(address: &str) -> io::Result<()> {
             .try_reserve_exact(PROBE_MEMORY_BYTES as usize)
             .err()
             .map(|error| error.to_string()),
+        spawn: refusal(Command::new("/proc/self/exe").arg("nothing").output()),
+        in_force,
     };
     serde_json::to_writer(io::stdout(), &report)?;
     io::stdout().flush()

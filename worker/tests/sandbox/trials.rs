@@ -16,7 +16,7 @@ use crate::hostile::{self, Expected, JSONLD, LARGE, LIST, NT, QUERY, TURTLE};
 use crate::pool::{LIMITS, Pool, block_on, exhausted, limits_named};
 
 /// All tests by name.
-pub const ALL: [(&str, fn()); 14] = [
+pub const ALL: [(&str, fn()); 15] = [
     ("every_hostile_answer_has_a_verdict_and_neighbours_do_not_notice", hostile_answers),
     ("neighbours_are_judged_while_an_answer_runs_on", neighbours),
     ("a_product_over_a_large_graph_is_ended", large_graph),
@@ -31,6 +31,7 @@ pub const ALL: [(&str, fn()); 14] = [
     ("an_answer_whose_children_are_always_killed_is_not_judged", always_killed),
     ("tasks_that_cannot_be_loaded_are_an_error_of_ours", no_tasks),
     ("a_locked_down_process_can_open_nothing", locked_down),
+    ("without_its_limits_the_kernel_still_refuses_files_sockets_and_programs", confined),
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -286,19 +287,44 @@ fn no_tasks() {
     block_on(pool.judge_reference(QUERY));
 }
 
-fn locked_down() {
+/// What a process found that was started so.
+fn report_of(how: &str) -> Report {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let output =
-        Command::new(std::env::current_exe().unwrap()).args([child::PROBE, &address]).output().unwrap();
-    let report: Report = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let output = Command::new(std::env::current_exe().unwrap()).args([how, &address]).output().unwrap();
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn locked_down() {
+    let report = report_of(child::PROBE);
     for (what, refused) in [
         ("connect", &report.connect),
         ("listen", &report.listen),
         ("open a file", &report.open),
         ("allocate beyond the limit", &report.allocate),
+        ("start a program", &report.spawn),
     ] {
         assert!(refused.is_some(), "a locked-down process can {what}");
     }
+}
+
+fn confined() {
+    let report = report_of(child::CONFINED);
+    let in_force = |wall: &str| report.in_force.iter().any(|name| name.starts_with(wall));
+    // What a kernel lacks is said by `kgfleet workers`; what it has must hold.
+    for (wall, what, refused) in [
+        ("seccomp", "connect", &report.connect),
+        ("seccomp", "listen", &report.listen),
+        ("seccomp", "start a program", &report.spawn),
+        ("Landlock", "open a file", &report.open),
+    ] {
+        assert!(!in_force(wall) || refused.is_some(), "{wall} is in force and lets a process {what}");
+    }
+    let of_parent = worker::evaluate::sandbox::confine::available();
+    for wall in ["seccomp", "Landlock"] {
+        let told = of_parent.iter().any(|name| name.starts_with(wall));
+        assert_eq!(told, in_force(wall), "{wall}: told {of_parent:?}, in force {:?}", report.in_force);
+    }
+    println!("in force here: {:?}", report.in_force);
 }

@@ -80,8 +80,11 @@ impl Door {
 
     /// Takes the files anew when they change, for as long as it is polled. What cannot be used changes nothing.
     pub async fn follow(self, security: Security) {
-        let certificates: Vec<&Path> =
-            [&self.tls_cert, &self.tls_key, &self.client_ca].into_iter().flatten().map(PathBuf::as_path).collect();
+        let certificates: Vec<&Path> = [&self.tls_cert, &self.tls_key, &self.client_ca]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect();
         let tokens: Vec<&Path> = self.tokens.iter().map(PathBuf::as_path).collect();
         let (mut certified, mut known) = (stamps(&certificates), stamps(&tokens));
         loop {
@@ -114,7 +117,9 @@ impl Door {
 fn told(what: &str, renewed: anyhow::Result<()>) {
     match renewed {
         Ok(()) => tracing::info!("{what} were read again"),
-        Err(error) => tracing::error!(error = format!("{error:#}"), "{what} cannot be used; those of before hold"),
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "{what} cannot be used; those of before hold")
+        }
     }
 }
 

@@ -121,7 +121,9 @@ impl ClientTls {
     fn token(&self) -> anyhow::Result<Option<String>> {
         let secret = match &self.token_file {
             Some(path) => Secret::from_file(path).map_err(Exit::usage)?,
-            None if std::env::var_os(TOKEN_ENV).is_some() => Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?,
+            None if std::env::var_os(TOKEN_ENV).is_some() => {
+                Secret::from_env(TOKEN_ENV).map_err(Exit::usage)?
+            }
             None => return Ok(None),
         };
         Ok(Some(secret.expose().to_owned()))

@@ -18,8 +18,10 @@ use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
 use tokio::net::TcpListener;
+use worker::evaluate::sandbox::confine;
 use worker::{
-    Connectors, EVALUATOR_COMMAND, Endpoints, Evaluation, Keyring, SpoolConfig, Worker, WorkerConfig, WorkerError,
+    Connectors, EVALUATOR_COMMAND, Endpoints, Evaluation, Keyring, SpoolConfig, Worker, WorkerConfig,
+    WorkerError,
 };
 
 use super::door::{Door, Fleet};
@@ -112,7 +114,12 @@ pub struct WorkerArguments {
     keys: Option<PathBuf>,
     /// An address that configurations may lead to: http[s]://HOST[:PORT][/PATH] for all that begin so, or HOST[:PORT];
     /// may be given several times. Others are not asked, beside the servers of --endpoint and the providers' own.
-    #[arg(long = "allow-endpoint", value_name = "ADDRESS", env = "KGFLEET_ALLOW_ENDPOINT", value_delimiter = ',')]
+    #[arg(
+        long = "allow-endpoint",
+        value_name = "ADDRESS",
+        env = "KGFLEET_ALLOW_ENDPOINT",
+        value_delimiter = ','
+    )]
     allow_endpoints: Vec<String>,
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
@@ -257,6 +264,8 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         eprintln!("warning: key {lacking}");
     }
     let keys = Arc::new(keys);
+    let sandbox = confine::available();
+    eprintln!("answers are judged with: {}", sandbox.join(", "));
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
     let config = WorkerConfig {
         host,
@@ -266,6 +275,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         connectors: arguments.connectors.clone(),
         connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys))),
         keys: Some(keys),
+        sandbox,
         concurrency,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),

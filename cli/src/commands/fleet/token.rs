@@ -69,11 +69,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(path) => {
             let before = match std::fs::read_to_string(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-                text => text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?,
+                text => {
+                    text.with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)?
+                }
             };
             let whole = format!("{before}\n{entry}");
-            Identities::parse(&whole)
-                .map_err(|error| Exit::usage(anyhow!("with this identity {} could not be used: {error}", path.display())))?;
+            Identities::parse(&whole).map_err(|error| {
+                Exit::usage(anyhow!("with this identity {} could not be used: {error}", path.display()))
+            })?;
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
             file.and_then(|mut file| file.write_all(format!("\n{entry}").as_bytes()))
                 .with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,5 +1,6 @@
 //! The cluster as its users meet it: coordinators, workers and a real Redis, started, steered, killed.
 
+mod attacker;
 mod bad_input;
 mod draining;
 mod dying;

@@ -60,6 +60,11 @@ impl Cluster {
 
     /// A coordinator on this port.
     pub fn coordinator_at(&self, port: u16) -> Coordinator {
+        self.coordinator_with(port, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn coordinator_with(&self, port: u16, more: &[&str]) -> Coordinator {
         let listen = format!("127.0.0.1:{port}");
         let arguments = [
             "coordinator",
@@ -72,7 +77,7 @@ impl Cluster {
             "--lease",
             self.lease,
         ];
-        let mut process = self.data.start(&arguments);
+        let mut process = self.data.start(&[&arguments[..], more].concat());
         process.until_it_says("serving on");
         Coordinator { process, port }
     }

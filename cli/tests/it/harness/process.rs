@@ -16,8 +16,18 @@ pub fn kgfleet() -> Command {
 /// Takes away what would change the behaviour of a `kgfleet` below this command.
 pub fn shield(command: &mut Command) {
     command.stdin(Stdio::null());
-    for name in ["KGFLEET_DATA_DIR", "KGFLEET_PASSWORD", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
-    {
+    for name in [
+        "KGFLEET_DATA_DIR",
+        "KGFLEET_PASSWORD",
+        "KGFLEET_TOKEN",
+        "KGFLEET_TOKEN_FILE",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "http_proxy",
+        "HTTP_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+    ] {
         command.env_remove(name);
     }
 }

@@ -33,7 +33,11 @@ pub struct AnthropicConfig {
 impl AnthropicConfig {
     /// The public API.
     pub fn new(model: impl Into<String>, key: Secret) -> Self {
-        Self { endpoint: Connector::Anthropic.own_endpoint().unwrap_or_default().to_owned(), model: model.into(), key }
+        Self {
+            endpoint: Connector::Anthropic.own_endpoint().unwrap_or_default().to_owned(),
+            model: model.into(),
+            key,
+        }
     }
 }
 

@@ -30,7 +30,11 @@ pub struct GeminiConfig {
 impl GeminiConfig {
     /// The public API.
     pub fn new(model: impl Into<String>, key: Secret) -> Self {
-        Self { endpoint: Connector::Gemini.own_endpoint().unwrap_or_default().to_owned(), model: model.into(), key }
+        Self {
+            endpoint: Connector::Gemini.own_endpoint().unwrap_or_default().to_owned(),
+            model: model.into(),
+            key,
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use ::redis::cluster::{ClusterClient, ClusterConfig};
 use ::redis::cluster_async::ClusterConnection;
 use ::redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
 use ::redis::{
-    AsyncConnectionConfig, ClientTlsConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
-    ScriptInvocation, TlsCertificates, TlsMode, Value,
+    AsyncConnectionConfig, ClientTlsConfig, Cmd, ConnectionAddr, ConnectionInfo, IntoConnectionInfo,
+    RedisError, RedisResult, ScriptInvocation, TlsCertificates, TlsMode, Value,
 };
 use deadpool_redis::{Manager, Pool, PoolError, Runtime};
 use tokio::sync::Mutex;

@@ -97,7 +97,8 @@ mod tests {
             assert!(sink.append_history(&run, &entry(1, "submitted")).await.is_err(), "no such run");
             sink.create_run(&testing::manifest("a")).await.unwrap();
             assert_eq!(sink.history(&run).await.unwrap(), []);
-            let entries = [entry(1, "submitted"), entry(2, "paused"), entry(2, "cancelled"), entry(10, "resumed")];
+            let entries =
+                [entry(1, "submitted"), entry(2, "paused"), entry(2, "cancelled"), entry(10, "resumed")];
             for entry in [&entries[3], &entries[0], &entries[1], &entries[2]] {
                 sink.append_history(&run, entry).await.unwrap();
             }

@@ -209,12 +209,14 @@ impl Objects {
     pub(super) async fn history(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
         self.mirror.run_dir(run)?;
         let path = self.history_path(run);
-        let listed = self.store.list(Some(&path)).map_ok(|object| object.location.filename().map(str::to_owned));
+        let listed =
+            self.store.list(Some(&path)).map_ok(|object| object.location.filename().map(str::to_owned));
         let listed = listed.try_collect::<Vec<Option<String>>>().await;
         let names = listed.map_err(|source| self.store_error(&path, "list", source))?;
         let names = newest(names.into_iter().flatten().collect());
         let path = &path;
-        let found = futures::stream::iter(names).map(|name| async move { self.get(&path.clone().join(name)).await });
+        let found =
+            futures::stream::iter(names).map(|name| async move { self.get(&path.clone().join(name)).await });
         found.buffered(FETCHES_MAX).try_filter_map(|found| ready(Ok(found))).try_collect().await
     }
 

@@ -72,8 +72,9 @@ fn judge_all(load: Loader) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away from this process what judging does not need, for the rest of its life: to open files and sockets, and
-/// address space beyond `memory_bytes_max`.
+/// Takes away from this process what judging does not need, for the rest of its life: to open files and sockets, other
+/// processes, and address space beyond `memory_bytes_max`. Limits always; what else the kernel has, see
+/// [`confine`](super::confine).
 ///
 /// # Errors
 /// The kernel refuses a limit.
@@ -81,6 +82,7 @@ pub fn lock_down(memory_bytes_max: u64) -> rustix::io::Result<()> {
     let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
     setrlimit(Resource::Core, both(0))?;
     setrlimit(Resource::As, both(memory_bytes_max))?;
+    super::confine::confine();
     // Only standard input, output and error stay usable: no file and no socket can be opened, so there is no
     // network to reach and nothing on disk to read.
     setrlimit(Resource::Nofile, both(3))

@@ -23,6 +23,7 @@ use super::known::KnownVerdicts;
 use super::{Evaluator, EvaluatorError, Judgement};
 
 pub mod child;
+pub mod confine;
 mod course;
 mod death;
 mod process;

@@ -1,0 +1,278 @@
+//! What somebody tries who can reach the machines of a cluster over the network and nothing else; and what somebody tries
+//! whose token allows less. Each of them gets nothing.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+
+use domain::control::{Control, RunView};
+use domain::exchange::{Registration, WorkExchange};
+use domain::{ErrorCode, RunId, ServiceError};
+use futures::StreamExt;
+use proto::{Client, ClientConfig};
+
+use crate::harness::cluster::Coordinator;
+use crate::harness::{Cluster, Finished, NT_TASK, Running, Server};
+
+const USAGE: i32 = 2;
+const REFUSED: i32 = 3;
+
+/// What the workers of these tests keep from everybody.
+const SECRET: &str = "sk-a-real-secret";
+
+/// A server of the attacker's, which tells what it was sent.
+struct Trap {
+    address: SocketAddr,
+    heard: Receiver<String>,
+}
+
+impl Trap {
+    fn set() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, heard) = channel();
+        // Ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut bytes = vec![0; 16 << 10];
+                let length = stream.read(&mut bytes).unwrap_or(0);
+                let _ = stream
+                    .write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                let _ = tell.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
+            }
+        });
+        Self { address, heard }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+/// A cluster that asks who calls.
+struct Guarded {
+    cluster: Cluster,
+    coordinator: Coordinator,
+    tokens: String,
+}
+
+impl Guarded {
+    fn start() -> Option<Self> {
+        let cluster = Cluster::start()?;
+        let tokens = cluster.data.path().join("tokens.toml").to_str().unwrap().to_owned();
+        std::fs::write(&tokens, "").unwrap();
+        let coordinator = cluster.coordinator_with(queue::testing::free_port(), &["--tokens", &tokens]);
+        Some(Self { cluster, coordinator, tokens })
+    }
+
+    /// A token for a new identity, in a file.
+    fn token(&self, name: &str, more: &[&str]) -> String {
+        let arguments = [&["token", "new", "--name", name, "--append", &self.tokens], more].concat();
+        let token = self.cluster.data.kgfleet(&arguments).expect(0).stdout;
+        assert!(
+            !std::fs::read_to_string(&self.tokens).unwrap().contains(token.trim()),
+            "only its hash is kept"
+        );
+        self.cluster.data.write(&format!("{name}.token"), token).to_str().unwrap().to_owned()
+    }
+
+    /// `kgfleet` with a token, again for as long as the coordinator has not read of it.
+    fn known(&self, token: &str, arguments: &[&str]) -> Finished {
+        loop {
+            let finished = self.with(token, arguments);
+            if !finished.stderr.contains("the token is not known") {
+                return finished;
+            }
+        }
+    }
+
+    fn with(&self, token: &str, arguments: &[&str]) -> Finished {
+        self.cluster.kgfleet(&self.coordinator, &[arguments, &["--token-file", token]].concat())
+    }
+}
+
+/// Every call that there is, without a right to any.
+async fn try_everything(client: &Client) -> Vec<ServiceError> {
+    let (run, worker) = (RunId::new("r"), "gpu-1".into());
+    let registration = Registration { worker: "gpu-1".into(), kgfleet: "0".into(), host: "h".into() };
+    vec![
+        client.runs().await.map(drop).unwrap_err(),
+        client.run(&run).await.map(drop).unwrap_err(),
+        client.watch(&run).next().await.unwrap().map(drop).unwrap_err(),
+        client.records(&run).next().await.unwrap().map(drop).unwrap_err(),
+        client.command(&run, domain::control::RunCommand::Cancel).await.map(drop).unwrap_err(),
+        client.retry(&run, &[]).await.map(drop).unwrap_err(),
+        client.workers().await.map(drop).unwrap_err(),
+        client.drain_worker(&worker).await.unwrap_err(),
+        client.dead_letters(&run, None).await.map(drop).unwrap_err(),
+        client.requeue(&run, &[]).await.map(drop).unwrap_err(),
+        client.check().await.map(drop).unwrap_err(),
+        client.register(registration).await.map(drop).unwrap_err(),
+        client.run_material(&run).await.map(drop).unwrap_err(),
+        client.pack("00").await.map(drop).unwrap_err(),
+        client.deregister(&worker).await.unwrap_err(),
+    ]
+}
+
+#[test]
+fn an_attacker_with_only_network_access_gets_nothing() {
+    let Some(guarded) = Guarded::start() else { return };
+    let (cluster, coordinator) = (&guarded.cluster, &guarded.coordinator);
+    // With the tools at hand.
+    let configuration = cluster.configuration(&[NT_TASK], 1);
+    let configuration = configuration.to_str().unwrap();
+    let verbs: [&[&str]; 9] = [
+        &["status"],
+        &["submit", configuration],
+        &["workers"],
+        &["drain", "gpu-1"],
+        &["cancel", "r"],
+        &["pause", "r"],
+        &["dlq", "ls", "r"],
+        &["check", configuration],
+        &["export", "r", "--format", "csv"],
+    ];
+    for verb in verbs {
+        let refused = cluster.kgfleet(coordinator, verb);
+        assert!(refused.stdout.is_empty() || verb[0] == "check", "{refused}");
+        assert!(format!("{refused}").contains("asks who calls"), "{refused}");
+    }
+    // With the bare wire, under no name and under invented ones.
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        for token in [None, Some(""), Some("kgfleet_0000"), Some("Bearer")] {
+            let token = token.map(str::to_owned);
+            let config = ClientConfig { token, ..ClientConfig::new(coordinator.url()) };
+            for refusal in try_everything(&Client::connect_lazy(&config).unwrap()).await {
+                assert_eq!(refusal.code, ErrorCode::Denied, "{refusal}");
+            }
+        }
+    });
+    // With noise.
+    let noise: Vec<u8> = (0..1 << 16_u32).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
+    for bytes in
+        [&noise[..], b"GET /metrics HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\xff\xff\x04\x01"]
+    {
+        let mut stream = TcpStream::connect(("127.0.0.1", coordinator.port)).unwrap();
+        let _ = stream.write_all(bytes);
+    }
+    // Nothing came of it, and who is known is served.
+    let operator = guarded.token("alice", &["--role", "operator"]);
+    let runs = guarded.known(&operator, &["status", "--json"]).expect(0);
+    assert_eq!(runs.stdout, "");
+    // The token that a worker has to show cannot be tried over a network in the clear.
+    let elsewhere = ["status", "--coordinator", "http://192.0.2.1:7700", "--token-file", &operator];
+    cluster.data.kgfleet(&elsewhere).expect(USAGE).says(&["in the clear"]);
+}
+
+#[test]
+fn a_stolen_token_is_worth_its_role_and_no_more() {
+    let Some(guarded) = Guarded::start() else { return };
+    let operator = guarded.token("alice", &["--role", "operator"]);
+    let reader = guarded.token("bob", &["--role", "reader"]);
+    let worker = guarded.token("pool", &["--role", "worker", "--workers", "gpu-*"]);
+    let configuration = guarded.cluster.configuration(&[NT_TASK], 2);
+    let submit = ["submit", configuration.to_str().unwrap()];
+    let run = guarded.known(&operator, &submit).expect(0).stdout.trim().to_owned();
+    guarded.known(&reader, &["status", &run]).expect(0).prints(&["submitted by alice"]);
+    for verb in [&submit[..], &["cancel", &run], &["drain", "gpu-1"], &["retry", &run]] {
+        guarded.known(&reader, verb).expect(REFUSED).says(&["`bob` may not call"]);
+    }
+    guarded.known(&worker, &["status"]).expect(REFUSED).says(&["takes the role reader or operator"]);
+
+    let server = Server::start();
+    let start = |name: &str| -> Running {
+        let more = ["--concurrency", "4", "--token-file", &worker];
+        guarded.cluster.worker_with(name, guarded.coordinator.port, &server.url(), &more)
+    };
+    start("cpu-1").finish().expect(REFUSED).says(&["`pool` may not act as worker `cpu-1`"]);
+    let _working = start("gpu-1");
+    guarded.known(&operator, &["watch", &run]).expect(0);
+    guarded.known(&operator, &["cancel", &run]).says(&["finished"]);
+    // Who is struck off the list is out, without a restart.
+    std::fs::write(&guarded.tokens, "").unwrap();
+    while !guarded.with(&reader, &["status"]).stderr.contains("the token is not known") {}
+}
+
+#[test]
+fn a_submitted_configuration_gets_no_secret_of_a_worker() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (trap, server, coordinator) = (Trap::set(), Server::start(), cluster.coordinator());
+    let models = |more: &str| {
+        let text = format!(
+            "name = 'a'\niterations = 1\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = 'sim'\n\
+             connector = 'openai-compatible'\nstream = false\n[[models]]\nlabel = 'trap'\n{more}\n"
+        );
+        cluster.data.write("attack.toml", text).to_str().unwrap().to_owned()
+    };
+    let url = trap.url();
+    for (line, culprit) in [
+        (
+            format!("connector = 'openai-compatible'\nendpoint = '{url}/v1'\nkey_file = '/etc/hostname'"),
+            "key_file",
+        ),
+        (
+            format!("connector = 'openai-compatible'\nendpoint = '{url}/v1'\nkey_env = 'ANTHROPIC_API_KEY'"),
+            "key_env",
+        ),
+        ("connector = 'openai-compatible'\nendpoint = 'http://169.254.169.254/v1'".to_owned(), "never asked"),
+        (
+            "connector = 'openai-compatible'\nendpoint = 'http://[::ffff:a9fe:a9fe]/v1'".to_owned(),
+            "never asked",
+        ),
+    ] {
+        cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(USAGE).says(&[culprit]);
+    }
+    let work_dir = cluster.work_dir("keeper");
+    let (coordinator_url, server_url) = (coordinator.url(), server.url());
+    let mut arguments =
+        vec!["worker", "--coordinator", &coordinator_url, "--name", "keeper", "--evaluators", "1"];
+    arguments.extend(["--endpoint", &server_url, "--work-dir", work_dir.to_str().unwrap()]);
+    arguments.extend(["--connector", "anthropic", "--connector", "openai-compatible"]);
+    let mut command = cluster.data.command(&arguments);
+    let _worker = Running::start(command.env("ANTHROPIC_API_KEY", SECRET));
+    for line in [
+        format!("connector = 'anthropic'\nendpoint = '{url}'"),
+        format!("connector = 'anthropic'\nendpoint = '{url}'\nkey = 'anthropic'"),
+        format!("connector = 'openai-compatible'\nendpoint = '{url}/v1'"),
+    ] {
+        let submitted = cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(0);
+        let run = submitted.stdout.trim().to_owned();
+        // The worker does what it may of this run; the rest waits for one that may ask there.
+        let view: RunView = loop {
+            let view = cluster.status(&coordinator, &run);
+            if view.models[0].scored == 1 {
+                break view;
+            }
+        };
+        assert_eq!((view.models[1].workers, view.models[1].units_pending), (0, 1), "{view:?}");
+        cluster.kgfleet(&coordinator, &["cancel", &run]).expect(0);
+    }
+    assert!(trap.heard.try_recv().is_err(), "the attacker's server was asked");
+
+    // One that is allowed to ask there does so, without its key.
+    let mut allowed = arguments.clone();
+    let work_dir = cluster.work_dir("allowed");
+    allowed.extend(["--allow-endpoint", &url]);
+    *allowed.iter_mut().find(|argument| **argument == "keeper").unwrap() = "allowed";
+    *allowed.iter_mut().find(|argument| argument.ends_with("/keeper")).unwrap() = work_dir.to_str().unwrap();
+    let mut command = cluster.data.command(&allowed);
+    let _allowed = Running::start(command.env("ANTHROPIC_API_KEY", SECRET));
+    let line = format!("connector = 'openai-compatible'\nendpoint = '{url}/v1'");
+    cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(0);
+    let heard = trap.heard.recv().unwrap();
+    assert!(heard.contains("/v1/") && !heard.contains(SECRET), "{heard}");
+}
+
+#[test]
+fn nobody_stands_open_to_a_network_by_mistake() {
+    let Some(cluster) = Cluster::start() else { return };
+    let tokens = cluster.data.write("tokens.toml", "");
+    let redis = cluster.redis.url();
+    let arguments = ["coordinator", "--listen", "0.0.0.0:0", "--http", "127.0.0.1:0", "--queue", &redis];
+    let start = |more: &[&str]| cluster.data.start(&[&arguments[..], more].concat());
+    start(&[]).finish().expect(USAGE).says(&["--tls-cert", "--tokens", "--insecure"]);
+    start(&["--tokens", tokens.to_str().unwrap()]).finish().expect(USAGE).says(&["has no TLS"]);
+    start(&["--insecure"]).until_it_says("serving on");
+}
