@@ -40,9 +40,9 @@ const WAITING: usize = 1024;
 /// Ids of records that are remembered as appended: those of more seconds than a worker takes to repeat itself.
 const RECENT_RECORDS: usize = 32_768;
 
-/// How much higher than the run's the generation of a record may be. A worker may know of a building of the queue that was
-/// lost before any record of it came here; a number out of nowhere would raise every later generation above it.
-const GENERATIONS_AHEAD: u64 = 1_000;
+/// How much higher than the run's the generation of a record may be. Another coordinator may have built the queue again; a
+/// number out of nowhere would raise every later generation above it, until the queue cannot count them any more.
+const GENERATIONS_AHEAD: u64 = 1 << 40;
 
 /// A record on its way.
 pub(crate) struct Item {
@@ -176,7 +176,8 @@ impl Core {
         };
         let permits = delivery.json.len().min(MAX_BYTES_IN_FLIGHT).div_ceil(BYTES_PER_PERMIT).max(1);
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
-        let (slot, head) = match check(&run, &delivery, caller) {
+        let generation = self.at(&run).await?.generation;
+        let (slot, head) = match check(&run, generation, &delivery, caller) {
             Ok(checked) => checked,
             Err(reason) => {
                 tracing::warn!(run = %run.id(), key = %delivery.key, %reason, "a record was refused");
@@ -328,7 +329,7 @@ fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
 
 /// Whether a record may stand in the log of a run, and where it belongs. The whole of it is read: what only begins like
 /// a record would be found out by those who read the log, when it counts already.
-fn check(run: &Run, delivery: &Delivery, caller: &Caller) -> std::result::Result<(Slot, RecordHead), String> {
+fn check(run: &Run, known: u64, delivery: &Delivery, caller: &Caller) -> std::result::Result<(Slot, RecordHead), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
     let record: Record =
         serde_json::from_str(&delivery.json).map_err(|error| format!("not the JSON of a record: {error}"))?;
@@ -348,7 +349,6 @@ fn check(run: &Run, delivery: &Delivery, caller: &Caller) -> std::result::Result
         ));
     }
     let generation = head.attempt.generation;
-    let known = run.at().map_or(0, |at| at.generation);
     if generation > known.saturating_add(GENERATIONS_AHEAD) {
         return Err(format!(
             "the record of {} is of generation {generation}; the run's is {known}",

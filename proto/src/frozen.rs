@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
+    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
+use domain::reach::{KeyReach, Place, Reach};
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError};
 use prost::Message;
 
@@ -80,6 +81,34 @@ fn registrations() {
     frozen::<_, wire::Registered>(
         "registered",
         Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500) },
+    );
+}
+
+#[test]
+fn what_workers_may_ask() {
+    let place = Place::parse("https://llm.example.org/v1").unwrap();
+    let key = KeyReach {
+        name: "house".into(),
+        connector: Connector::OpenaiCompatible,
+        places: vec![place.clone()],
+    };
+    frozen::<_, wire::WorkerStatus>(
+        "worker_status_with_reach",
+        WorkerStatus {
+            reach: Some(Reach { keys: vec![key], places: vec![place] }),
+            lacks: vec!["claude: environment variable ANTHROPIC_API_KEY is not set".into()],
+            sandbox: vec!["Landlock".into()],
+            ..status()
+        },
+    );
+}
+
+#[test]
+fn histories() {
+    let at = "2026-01-02T03:04:05Z".parse().unwrap();
+    frozen::<_, wire::HistoryEntry>(
+        "history_entry",
+        HistoryEntry { at, who: "alice".into(), what: "submitted".into() },
     );
 }
 
