@@ -329,7 +329,12 @@ fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
 
 /// Whether a record may stand in the log of a run, and where it belongs. The whole of it is read: what only begins like
 /// a record would be found out by those who read the log, when it counts already.
-fn check(run: &Run, known: u64, delivery: &Delivery, caller: &Caller) -> std::result::Result<(Slot, RecordHead), String> {
+fn check(
+    run: &Run,
+    known: u64,
+    delivery: &Delivery,
+    caller: &Caller,
+) -> std::result::Result<(Slot, RecordHead), String> {
     envelope::check_raw(&delivery.json).map_err(|error| error.to_string())?;
     let record: Record =
         serde_json::from_str(&delivery.json).map_err(|error| format!("not the JSON of a record: {error}"))?;

@@ -118,7 +118,7 @@ fn told(what: &str, renewed: anyhow::Result<()>) {
     match renewed {
         Ok(()) => tracing::info!("{what} were read again"),
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "{what} cannot be used; those of before hold")
+            tracing::error!(error = format!("{error:#}"), "{what} cannot be used; those of before hold");
         }
     }
 }
