@@ -256,6 +256,7 @@ fn broken_view(run: &RunId, manifest: Option<RunManifest>, trouble: String) -> R
             trouble: None,
             models: Vec::new(),
             cells: Vec::new(),
+            history: Vec::new(),
         },
     };
     RunView { trouble: Some(trouble), ..view }

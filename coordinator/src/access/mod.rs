@@ -171,6 +171,14 @@ impl Control for OnBehalf {
         })
     }
 
+    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
+        Box::pin(async move {
+            // The history goes with the run; who removed it stands in the log.
+            tracing::info!(%run, who = self.caller.name(), force, "removing");
+            self.coordinator.remove(run, force).await
+        })
+    }
+
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
         let all = self.coordinator.records(run);
         if self.caller.has(Role::Operator) {

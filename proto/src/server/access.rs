@@ -26,6 +26,7 @@ const TABLE: &[(&str, Access)] = &[
     ("/kgfleet.v1.ControlService/WatchRun", READ),
     ("/kgfleet.v1.ControlService/CommandRun", STEER),
     ("/kgfleet.v1.ControlService/RetryRun", STEER),
+    ("/kgfleet.v1.ControlService/RemoveRun", STEER),
     // Readers get texts of protected runs redacted, by the coordinator.
     ("/kgfleet.v1.ControlService/ExportRun", READ),
     ("/kgfleet.v1.ControlService/ListWorkers", READ),

@@ -110,9 +110,10 @@ impl ControlService for ControlHandlers {
         &self,
         request: Request<wire::RemoveRequest>,
     ) -> Result<Response<wire::Done>, Status> {
+        let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::RemoveRequest { run, force } = request.into_inner();
-            self.control.remove(&run_id("RemoveRequest.run", run)?, force).await?;
+            control.remove(&run_id("RemoveRequest.run", run)?, force).await?;
             Ok(wire::Done {})
         })
         .await
