@@ -40,6 +40,6 @@ pub use keeper::ExchangeFactory;
 pub use limiter::{Limiter, LimiterBounds};
 pub use material::EVALUATOR_COMMAND;
 pub use readiness::Readiness;
-pub use runs::Evaluation;
+pub use runs::{Evaluation, scorer};
 pub use service_kit::{Stop, StopReceiver};
 pub use worker::{Worker, WorkerError, WorkerReport};

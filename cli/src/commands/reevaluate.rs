@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::exit_code::ExitCode;
 use crate::output::{Align, Table, percent, printable};
 use crate::reevaluate::{self, Counts, GraphArgument, Options, Summary};
+use crate::run::material::open_pack;
 
 /// Problems that are printed one by one; the rest is counted.
 const PROBLEMS_PRINTED_MAX: u64 = 20;
@@ -33,9 +34,16 @@ pub struct Arguments {
     /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
     #[arg(long = "graph", value_name = "NAME=FILE")]
     graphs: Vec<GraphArgument>,
+    /// The pack whose exercises the records are of: its graphs, ways of judging and limits. Default: published exercises,
+    /// judged as the published run did.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
+    /// Write the recorded scores of every record and what it scores now as a JSON line: file, record, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
     /// Write every difference as a JSON line: file, record, key, recorded, ours.
     #[arg(long, value_name = "FILE")]
     differences: Option<PathBuf>,
@@ -67,6 +75,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         paths: arguments.paths,
         password: arguments.password,
         graphs: arguments.graphs,
+        pack: arguments.pack.as_deref().map(open_pack).transpose()?,
+        verdicts: arguments.verdicts,
         differences: arguments.differences,
         output: arguments.output,
         plaintext: arguments.plaintext,

@@ -27,7 +27,13 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
+    /// The folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// A run in it, by its name.
+    pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
         RunDir::open(&self.data_dir, &RunId::new(run))
             .with_context(|| format!("run {run} in {}", self.data_dir.display()))
     }
