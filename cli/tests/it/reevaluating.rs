@@ -207,7 +207,7 @@ fn a_pack_judges_its_own_records_with_its_named_graphs() {
     let file = file.to_str().unwrap();
 
     let without = data.kgfleet(&["reevaluate", file, "--json"]).expect(INFRASTRUCTURE);
-    assert!(without.stderr.contains("beastiary"), "the graph is named: {}", without.stderr);
+    assert!(without.stderr.contains("`bestiary`"), "the graph is named: {}", without.stderr);
 
     let verdicts = data.path().join("verdicts.jsonl");
     let options = ["--pack", "core", "--require-agreement", "1", "--verdicts", verdicts.to_str().unwrap()];

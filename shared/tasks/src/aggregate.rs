@@ -38,10 +38,10 @@ pub fn aggregate(rounds: &[&Scores], keys: &[&str], rounds_max: usize) -> Aggreg
     aggregates
 }
 
-/// The first of the largest scores as it is, so that a count stays an integer; 0 stands for a missing one.
+/// The first of the largest scores as it is, so that a count stays an integer; 0.0 stands for a missing one.
 fn largest(rounds: &[&Scores], key: &str) -> Value {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
-    let scores = rounds.iter().map(|scores| scores.get(key).cloned().unwrap_or_else(|| 0.into()));
+    let scores = rounds.iter().map(|scores| scores.get(key).cloned().unwrap_or_else(|| 0.0.into()));
     scores.reduce(|best, next| if number(&next) > number(&best) { next } else { best }).unwrap_or_default()
 }
 
@@ -82,7 +82,7 @@ mod tests {
         let sums = aggregated(&[json!({"f1": 0.0}), json!({"f1": 1.0}), json!({})], &["f1"]);
         assert_eq!(sums.max["f1"].to_string(), "1.0");
         let sums = aggregated(&[json!({}), json!({"f1": 0.0})], &["f1"]);
-        assert_eq!(sums.max["f1"].to_string(), "0", "a round without the score counts as the integer");
+        assert_eq!(sums.max["f1"].to_string(), "0.0");
     }
 
     #[test]
