@@ -78,7 +78,8 @@ impl Gemini {
             convert::reply(&exchange.body, &self.config.key)
         } else {
             let text = exchange.error_text(&self.config.key);
-            Err(errors::classify(exchange.status, exchange.retry_after, &text))
+            let error = errors::classify(exchange.status, exchange.retry_after, &text);
+            Err(error.asked_at(self.route.url()))
         }
     }
 }

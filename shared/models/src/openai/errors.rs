@@ -96,8 +96,7 @@ pub(super) fn classify_within_success(text: &str) -> Rejected {
 
 fn classify_body(status: u16, retry_after: Option<Duration>, body: &ErrorBody) -> Rejected {
     let (cause, retry, remedy) = judge(status, retry_after, body);
-    let message = if body.message.trim().is_empty() { "(no message)" } else { &body.message };
-    Rejected { error: CallError::new(cause, retry, message).with_status(status), remedy }
+    Rejected { error: CallError::new(cause, retry, &body.message).with_status(status), remedy }
 }
 
 fn judge(
@@ -355,7 +354,7 @@ mod tests {
             let got = (rejected.error.cause, rejected.error.retry, rejected.remedy);
             assert_eq!(got, (*cause, *retry, *remedy), "{status} {body}");
             assert_eq!(rejected.error.status, Some(*status));
-            assert!(!rejected.error.message.is_empty());
+            assert!(!rejected.error.told().is_empty());
         }
     }
 
@@ -367,7 +366,7 @@ mod tests {
             "Method Not Allowed"
         );
         assert_eq!(classify(400, None, r#"{"error":{"message":"why"}}"#).error.message, "why");
-        assert_eq!(classify(500, None, "").error.message, "(no message)");
+        assert_eq!(classify(500, None, "").error.told(), "HTTP 500, without a message");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use wire::ServedModel;
 /// How to reach a model behind an OpenAI-compatible server.
 #[derive(Clone, Debug)]
 pub struct OpenAiConfig {
-    /// Address of the API, such as `http://127.0.0.1:8000/v1`. Without a path, `/v1` is meant.
+    /// Address of the API, such as `http://127.0.0.1:8000/v1`; see [`http::api_base`] for what else is understood.
     pub endpoint: String,
     /// The model name to ask for.
     pub model: String,
@@ -123,10 +123,7 @@ impl OpenAiCompatible {
     /// # Errors
     /// As [`OpenAiCompatible::new`].
     pub fn with_client(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let mut base = http::parse_endpoint(&config.endpoint)?;
-        if matches!(base.path(), "" | "/") {
-            base.set_path("/v1");
-        }
+        let base = http::api_base(&config.endpoint)?;
         let client = http.for_url(&base)?;
         let mut headers = HeaderMap::new();
         if let Some(key) = &config.key {
@@ -351,11 +348,12 @@ impl OpenAiCompatible {
         if status.is_success() {
             return Ok(response);
         }
-        let retry_after = http::retry_after(response.headers());
+        let (retry_after, url) = (http::retry_after(response.headers()), response.url().to_string());
         // An error whose body does not come is still that error.
         let body = clock.wait(http::read_error_body(response)).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
-        Err(errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text)))
+        let rejected = errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text));
+        Err(Rejected { error: rejected.error.asked_at(&url), ..rejected })
     }
 }
 
@@ -391,6 +389,11 @@ mod tests {
         for (endpoint, chat, health) in [
             ("http://h:8000", "http://h:8000/v1/chat/completions", "http://h:8000/health"),
             ("http://h:8000/v1/", "http://h:8000/v1/chat/completions", "http://h:8000/health"),
+            (
+                "http://h:8000/v1/chat/completions",
+                "http://h:8000/v1/chat/completions",
+                "http://h:8000/health",
+            ),
             ("http://h/models/a/v1", "http://h/models/a/v1/chat/completions", "http://h/models/a/health"),
             ("http://h/api", "http://h/api/chat/completions", "http://h/api/health"),
         ] {
