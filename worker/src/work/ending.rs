@@ -79,7 +79,7 @@ impl Work {
                         self.stop_all();
                     }
                     self.phase = Phase::Flushing { until: now + FLUSH_MAX };
-                    self.release_held_back();
+                    self.release_held_back(true, now);
                 }
                 Phase::Flushing { until } => {
                     let delivered = self.outbox.unacknowledged() == self.outbox.parked()

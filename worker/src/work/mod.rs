@@ -173,7 +173,7 @@ impl Work {
             self.settle_lanes(now);
         }
         self.begin_dialogues(now);
-        self.release_held_back();
+        self.release_held_back(false, now);
         let ending = self.advance_ending(now);
         let poll = self.advance_poll(now);
         [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
