@@ -5,7 +5,7 @@
 //! run from its first record thus shows, to the last digit, what one shows that has just read its log.
 
 use domain::control::CellView;
-use domain::{FailureCause, Standing};
+use domain::{FailureCause, Mean, Standing};
 
 use crate::layout::{Layout, Slot};
 use crate::plan::Plan;
@@ -146,20 +146,13 @@ impl Aggregate {
         let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
         for (t, task) in plan.tasks.iter().enumerate() {
             for (m, model) in plan.models.iter().enumerate() {
-                let (mut scored, mut failed, mut sum) = (0_u64, 0, 0.0);
-                for slot in layout.cell(m, t) {
-                    match self.codes[slot] & !LATE {
-                        NONE => {}
-                        SCORED => {
-                            scored += 1;
-                            sum += self.headlines[slot];
-                        }
-                        _ => failed += 1,
-                    }
-                }
-                let mean = (scored > 0).then(|| sum / scored as f64);
+                let code = |slot: Slot| self.codes[slot] & !LATE;
+                let slots = || layout.cell(m, t);
+                let score = |slot: Slot| (code(slot) == SCORED).then(|| self.headlines[slot]);
+                let Mean { value: mean, covered: scored, planned } = Mean::of(slots().map(score));
+                let failed = slots().filter(|&slot| !matches!(code(slot), NONE | SCORED)).count() as u64;
                 let (task, model) = (task.label.clone(), model.label.clone());
-                cells.push(CellView { task, model, scored, failed, mean });
+                cells.push(CellView { task, model, scored, failed, planned, mean });
             }
         }
         cells

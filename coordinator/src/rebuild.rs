@@ -16,6 +16,7 @@ use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, internal, is_out_of_step, of_queue};
 use crate::payload::new_unit;
+use crate::remarks::Remark;
 use crate::run::{Found, Run};
 use crate::storage::RunStateFile;
 
@@ -209,14 +210,14 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
             match line.parse::<RecordHead>() {
                 Ok(Parsed { ticket, record, .. }) => {
                     let (entry, generation) = (run.entry(ticket, &record), record.attempt.generation);
-                    records.push(Found { entry, ticket, generation });
+                    records.push(Found { entry, remark: Remark::of(&record), ticket, generation });
                 }
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");
                 }
             }
         }
-        run.fold(lines.end(), records, now, |_, _| {});
+        run.fold(lines.end(), records, now, |_, _, _| {});
     }
     Ok(holds)
 }

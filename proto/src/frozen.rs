@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
+    CellView, DeadLetterView, ExportItem, ModelView, Pace, RefusalView, RunCommand, RunPhase, RunView,
+    StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError};
+use domain::{
+    Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelSpec, RunId, Sampling, ServiceError,
+};
 use prost::Message;
 
 use crate::convert::{all, causes_from_wire, causes_to_wire, error_from_wire, error_to_wire, every};
@@ -67,6 +70,8 @@ fn status() -> WorkerStatus {
         unacknowledged: 5,
         parked_records: 0,
         trouble: Some("the server is full".into()),
+        keys_found: Vec::new(),
+        keys_missing: Vec::new(),
     }
 }
 
@@ -229,31 +234,59 @@ fn runs() {
         units_dead: 1,
         workers: 4,
         parked: Some("quota".into()),
+        pace: Pace::default(),
+        blocked: None,
+        mean: Mean::default(),
     };
     let cell = CellView {
         task: "count-friends".into(),
         model: "tiny".into(),
         scored: 19,
         failed: 1,
+        planned: 0,
         mean: Some(0.1 + 0.2),
     };
+    let view = RunView {
+        run: "2026-autumn".into(),
+        name: "autumn".into(),
+        phase: RunPhase::Paused,
+        created_at: "2026-11-21T16:00:00.123456789Z".parse().unwrap(),
+        generation: 3,
+        planned: 520,
+        scored: 400,
+        failed: 20,
+        failures: vec![(FailureCause::Timeout, 18), (FailureCause::Poisoned, 2)],
+        rate: 12.5,
+        eta_s: Some(8.0),
+        trouble: Some("no worker".into()),
+        models: vec![model.clone()],
+        cells: vec![cell.clone()],
+        tokens_per_second: 0.0,
+        refusals: Vec::new(),
+        notes: Vec::new(),
+    };
+    frozen::<_, wire::RunView>("run_view", view.clone());
+    let model = ModelView {
+        pace: Pace { rate: 2.5, tokens_per_second: 640.0, eta_s: Some(40.0) },
+        blocked: Some("no worker serves it".into()),
+        mean: Mean { value: Some(0.148), covered: 9, planned: 26 },
+        ..model
+    };
+    let refusal = RefusalView {
+        model: "tiny".into(),
+        cause: FailureCause::BadRequest,
+        message: "HTTP 404: Not Found".into(),
+        dialogues: 20,
+    };
     frozen::<_, wire::RunView>(
-        "run_view",
+        "run_view_with_paces",
         RunView {
-            run: "2026-autumn".into(),
-            name: "autumn".into(),
-            phase: RunPhase::Paused,
-            created_at: "2026-11-21T16:00:00.123456789Z".parse().unwrap(),
-            generation: 3,
-            planned: 520,
-            scored: 400,
-            failed: 20,
-            failures: vec![(FailureCause::Timeout, 18), (FailureCause::Poisoned, 2)],
-            rate: 12.5,
-            eta_s: Some(8.0),
-            trouble: Some("no worker".into()),
             models: vec![model],
-            cells: vec![cell],
+            cells: vec![CellView { planned: 20, ..cell }],
+            tokens_per_second: 640.0,
+            refusals: vec![refusal],
+            notes: vec!["not measured alike".into()],
+            ..view
         },
     );
 }
@@ -288,6 +321,12 @@ fn workers_and_dead_letters() {
     frozen::<_, wire::WorkerView>(
         "worker_view",
         WorkerView { worker: "node-1-a".into(), status: status(), seen_ms_ago: 1500, draining: true },
+    );
+    let status =
+        WorkerStatus { keys_found: vec!["A".into()], keys_missing: vec!["B".into(), "C".into()], ..status() };
+    frozen::<_, wire::WorkerView>(
+        "worker_view_with_keys",
+        WorkerView { worker: "node-1-a".into(), status, seen_ms_ago: 1500, draining: false },
     );
     let strike = StrikeView {
         worker: "node-1-a".into(),

@@ -4,14 +4,16 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
+    CellView, DeadLetterView, ExportItem, ModelView, Pace, RefusalView, RunCommand, RunPhase, RunView,
+    StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError, TaskLabel,
+    Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelSpec, RunId, Sampling, ServiceError,
+    TaskLabel,
 };
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -91,20 +93,14 @@ fn parking() -> impl Strategy<Value = Parking> {
 prop_compose! {
     fn status()(
         texts in (words(), words(), vec(words(), 0..3), option::of(words())),
+        keys in (vec(words(), 0..3), vec(words(), 0..3)),
         numbers in any::<(u32, u32, u64, u64)>(),
     ) -> WorkerStatus {
-        let (kgfleet, host, serves, trouble) = texts;
+        let ((kgfleet, host, serves, trouble), (keys_found, keys_missing)) = (texts, keys);
         let (in_flight, limit, dialogues, unacknowledged) = numbers;
         WorkerStatus {
-            kgfleet,
-            host,
-            serves,
-            in_flight,
-            limit,
-            dialogues,
-            unacknowledged,
+            kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble, keys_found, keys_missing,
             parked_records: unacknowledged / 2,
-            trouble,
         }
     }
 }
@@ -217,21 +213,52 @@ prop_compose! {
         dialogues in any::<(u64, u64, u64)>(),
         units in any::<(u64, u64, u64)>(),
         workers in any::<u64>(),
-        parked in option::of(words()),
+        reasons in (option::of(words()), option::of(words())),
+        pace in pace(),
+        mean in mean(),
     ) -> ModelView {
         let ((planned, scored, failed), (units_pending, units_leased, units_dead)) = (dialogues, units);
-        let model = model.as_str().into();
-        ModelView { model, planned, scored, failed, units_pending, units_leased, units_dead, workers, parked }
+        let (model, (parked, blocked)) = (model.as_str().into(), reasons);
+        ModelView {
+            model, planned, scored, failed, units_pending, units_leased, units_dead, workers, parked, pace, blocked,
+            mean,
+        }
     }
 }
 
+fn pace() -> impl Strategy<Value = Pace> {
+    (any::<f64>(), any::<f64>(), option::of(any::<f64>())).prop_map(|(rate, tokens_per_second, eta_s)| Pace {
+        rate,
+        tokens_per_second,
+        eta_s,
+    })
+}
+
+fn mean() -> impl Strategy<Value = Mean> {
+    (option::of(any::<f64>()), any::<u64>(), any::<u64>()).prop_map(|(value, covered, planned)| Mean {
+        value,
+        covered,
+        planned,
+    })
+}
+
+fn refusal() -> impl Strategy<Value = RefusalView> {
+    (name(), cause(), words(), any::<u64>()).prop_map(|(model, cause, message, dialogues)| RefusalView {
+        model: model.as_str().into(),
+        cause,
+        message,
+        dialogues,
+    })
+}
+
 fn cell() -> impl Strategy<Value = CellView> {
-    (name(), name(), any::<(u64, u64)>(), option::of(any::<f64>())).prop_map(
-        |(task, model, (scored, failed), mean)| CellView {
+    (name(), name(), any::<(u64, u64, u64)>(), option::of(any::<f64>())).prop_map(
+        |(task, model, (scored, failed, planned), mean)| CellView {
             task: task.as_str().into(),
             model: model.as_str().into(),
             scored,
             failed,
+            planned,
             mean,
         },
     )
@@ -244,15 +271,18 @@ prop_compose! {
         created_at in timestamp(),
         counts in any::<(u64, u64, u64, u64)>(),
         failures in vec((cause(), any::<u64>()), 0..3),
-        rates in (any::<f64>(), option::of(any::<f64>())),
+        pace in pace(),
         trouble in option::of(words()),
         models in vec(model_view(), 0..3),
         cells in vec(cell(), 0..3),
+        told in (vec(refusal(), 0..3), vec(words(), 0..3)),
     ) -> RunView {
-        let ((run, name), (generation, planned, scored, failed), (rate, eta_s)) = (names, counts, rates);
+        let ((run, name), (generation, planned, scored, failed)) = (names, counts);
+        let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
         RunView {
             run: RunId::new(run),
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
+            tokens_per_second, refusals, notes,
         }
     }
 }

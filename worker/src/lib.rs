@@ -15,6 +15,7 @@ pub mod discovery;
 pub mod evaluate;
 mod fitting;
 pub mod keeper;
+mod keys;
 pub mod ledger;
 pub mod limiter;
 pub mod material;
@@ -30,7 +31,7 @@ mod work;
 pub mod worker;
 
 pub use config::{SpoolConfig, WorkerConfig};
-pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer};
+pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer, Listed};
 pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, hold};
 pub use discovery::Endpoints;
 pub use evaluate::{

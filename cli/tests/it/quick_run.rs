@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::Data;
+use crate::harness::{Data, NT_TASK};
 
 /// Three simulated models, five iterations of each task.
 const TASKS: usize = 26;
@@ -103,4 +103,24 @@ fn a_plan_is_printed_without_running_it() {
     let plan = data.kgfleet(&["plan", config, "--json"]).expect(0).json();
     assert_eq!(plan["dialogues"], 8 * (3 + 5));
     assert!(data.runs().is_empty());
+}
+
+#[test]
+fn columns_that_were_not_measured_alike_are_warned_of_once() {
+    let data = Data::new();
+    let model = |label: &str, sampling: &str| {
+        format!("[[models]]\nlabel = '{label}'\nconnector = 'simulated'\n{sampling}\n")
+    };
+    let configuration = |sampling: &str| {
+        let models = model("hot", sampling) + &model("usual", "");
+        data.write("two.toml", format!("name = 'two'\niterations = 1\ntasks = ['{NT_TASK}']\n{models}"))
+    };
+    let run =
+        |file: &std::path::Path| data.kgfleet(&["run", file.to_str().unwrap(), "--no-sandbox"]).expect(0);
+    let finished = run(&configuration("sampling = { temperature = 1.5 }"));
+    let warning = "warning: the columns were not measured alike; they differ in sampling \
+                   (hot: temperature 1.5; usual: the server's own)";
+    assert_eq!(finished.stderr.matches(warning).count(), 1, "{finished}");
+    let alike = run(&configuration(""));
+    assert!(!alike.stderr.contains("not measured alike"), "{alike}");
 }

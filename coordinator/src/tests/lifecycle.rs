@@ -171,7 +171,10 @@ async fn a_parked_model_waits_while_others_go_on() {
     assert!(asked.iter().all(|key| key.model.as_str() == "b"));
     let view = coordinator.run(&run).await.unwrap();
     assert_eq!(view.models[0].parked.as_deref(), Some("the quota is used up"));
-    assert!(view.trouble.unwrap().contains("`a` is parked"));
+    let blocked: Vec<(&str, usize)> =
+        view.blocked().into_iter().map(|(why, models)| (why, models.len())).collect();
+    assert_eq!(blocked, [("parked: the quota is used up", 1)]);
+    assert_eq!((view.trouble.clone(), view.eta_s), (None, None), "nothing is promised of what is parked");
     ground.clock.advance_ms(900_001);
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);

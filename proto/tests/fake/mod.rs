@@ -10,14 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    CellView, Control, DeadLetterView, ExportItem, Feed, ModelView, RunCommand, RunPhase, RunView,
+    CellView, Control, DeadLetterView, ExportItem, Feed, ModelView, Pace, RunCommand, RunPhase, RunView,
     StrikeView, Submission, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
     RunMaterial, TaskUse, WorkExchange, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, FailureCause, ModelSpec, RunId, Sampling, ServiceError, WorkerId};
+use domain::{
+    Connector, DialogueKey, FailureCause, Mean, ModelSpec, RunId, Sampling, ServiceError, WorkerId,
+};
 use futures::{StreamExt as _, stream};
 use proto::server::{ServeError, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
@@ -389,6 +391,9 @@ pub fn run_view() -> RunView {
         units_dead: 4,
         workers: 6,
         parked: Some("quota".to_owned()),
+        pace: Pace::default(),
+        blocked: None,
+        mean: Mean::default(),
     };
     RunView {
         run: "r".into(),
@@ -404,7 +409,17 @@ pub fn run_view() -> RunView {
         eta_s: Some(1e-300),
         trouble: Some("slow".to_owned()),
         models: vec![model],
-        cells: vec![CellView { task: "t".into(), model: "tiny".into(), scored: 5, failed: 1, mean: None }],
+        cells: vec![CellView {
+            task: "t".into(),
+            model: "tiny".into(),
+            scored: 5,
+            failed: 1,
+            planned: 10,
+            mean: None,
+        }],
+        tokens_per_second: 1e300,
+        refusals: Vec::new(),
+        notes: vec!["a note".to_owned()],
     }
 }
 

@@ -1,5 +1,8 @@
 //! A model under test, as configurations describe it and workers reach it.
 
+use std::fmt;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
@@ -55,10 +58,41 @@ fn is_default(sampling: &Sampling) -> bool {
     *sampling == Sampling::default()
 }
 
+/// Environment variables that hold keys when a configuration names none.
+const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+const GEMINI_KEY: &str = "GEMINI_API_KEY";
+
+/// Where a key lies: a name, never the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPlace<'a> {
+    /// In an environment variable.
+    Variable(&'a str),
+    /// In a file.
+    File(&'a Path),
+}
+
+impl fmt::Display for KeyPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => f.pad(name),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 impl ModelSpec {
     /// The name sent to the server.
     pub fn requested(&self) -> &str {
         self.model.as_deref().unwrap_or(self.label.as_str())
+    }
+
+    /// Where its key lies; `None` where it needs none.
+    pub fn key_place(&self) -> Option<KeyPlace<'_>> {
+        match (&self.key_env, &self.key_file) {
+            (Some(name), _) => Some(KeyPlace::Variable(name)),
+            (None, Some(path)) => Some(KeyPlace::File(path)),
+            (None, None) => self.connector.usual_key().map(KeyPlace::Variable),
+        }
     }
 }
 
@@ -76,4 +110,26 @@ pub enum Connector {
     Simulated,
     /// Answers of a recorded run.
     Replay,
+}
+
+impl Connector {
+    /// The name used in configurations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiCompatible => "openai-compatible",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Simulated => "simulated",
+            Self::Replay => "replay",
+        }
+    }
+
+    /// The variable that holds the key of its provider when a configuration names none.
+    pub fn usual_key(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some(ANTHROPIC_KEY),
+            Self::Gemini => Some(GEMINI_KEY),
+            Self::OpenaiCompatible | Self::Simulated | Self::Replay => None,
+        }
+    }
 }

@@ -161,6 +161,10 @@ pub struct WorkerStatus {
     pub parked_records: u64,
     /// What keeps it from working, where something does.
     pub trouble: Option<String>,
+    /// Names of the keys that it looked for and found: variables and files, never a key.
+    pub keys_found: Vec<String>,
+    /// Names of the keys that it looked for and did not find: models that need them are not for it.
+    pub keys_missing: Vec<String>,
 }
 
 /// What a worker is to do.

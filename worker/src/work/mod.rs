@@ -22,6 +22,7 @@ use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
 use crate::discovery::Discovery;
 use crate::keeper::Renewal;
+use crate::keys::Keys;
 use crate::ledger::SharedLedger;
 use crate::metrics;
 use crate::outbox::{Arrival, Outbox};
@@ -93,6 +94,7 @@ pub(crate) struct Work {
     unsettled: bool,
     /// What keeps a run or model from being worked on.
     trouble: Option<String>,
+    keys: Keys,
     ended: u64,
     next_housekeeping: Instant,
 }
@@ -108,6 +110,7 @@ impl Work {
     ) -> Self {
         let servers =
             Servers::new(config.expected_models.clone(), config.concurrency, config.server_key.clone());
+        let keys = Keys::of_connectors(&config.connectors);
         Self {
             config,
             exchange,
@@ -130,6 +133,7 @@ impl Work {
             phase: Phase::Working,
             unsettled: false,
             trouble: None,
+            keys,
             ended: 0,
             next_housekeeping: Instant::now(),
         }
@@ -215,13 +219,20 @@ impl Work {
         let mut status = WorkerStatus {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.config.host.clone(),
-            serves: self.servers.models(now).into_iter().collect(),
+            serves: self
+                .servers
+                .models(now)
+                .into_iter()
+                .chain(self.config.connectors.iter().map(|connector| connector.as_str().to_owned()))
+                .collect(),
             in_flight: self.running.len() as u32,
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.parked(),
             trouble: None,
+            keys_found: self.keys.found().map(str::to_owned).collect(),
+            keys_missing: self.keys.missing().map(str::to_owned).collect(),
         };
         let troubles =
             [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), self.trouble.clone()];

@@ -226,6 +226,12 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     let metrics = Metrics::install()?;
     metrics.describe(worker::metrics::DEFINITIONS);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
+    {
+        return Err(Exit::usage(anyhow!(
+            "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
+        )));
+    }
     let (name, _taken) = match &arguments.name {
         Some(name) => (name.clone(), None),
         None => {
@@ -233,12 +239,6 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             (name, Some(lock))
         }
     };
-    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
-    {
-        return Err(Exit::usage(anyhow!(
-            "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
-        )));
-    }
     let endpoints = match &arguments.endpoints_file {
         Some(file) => Endpoints::File(file.clone()),
         None => Endpoints::Listed(arguments.endpoints.clone()),

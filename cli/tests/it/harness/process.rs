@@ -45,6 +45,11 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// The exit code; none after a signal.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// Fails unless the process ended with this exit code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
