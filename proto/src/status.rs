@@ -109,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_speaks_no_tls_is_told_in_words() {
+        let status = Status::unavailable("received corrupt message of type InvalidContentType");
+        let error = from_status(&status, "https://there:7700").message;
+        assert!(error.contains("https://there:7700") && error.contains("write http://"), "{error}");
+        assert!(!error.contains("InvalidContentType"), "{error}");
+    }
+
+    #[test]
     fn codes_of_the_transport_become_codes_of_ours() {
         for (code, expected) in [
             (Code::Cancelled, ErrorCode::Unavailable),

@@ -14,7 +14,8 @@ use crate::exit_code::{Exit, ExitCode};
 use crate::run::endpoints;
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
-use crate::run::session::{Options, Report, Session};
+use crate::run::report::Report;
+use crate::run::session::{Options, Session};
 
 /// The bundled configuration of a run without arguments.
 const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");

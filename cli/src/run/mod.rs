@@ -15,4 +15,5 @@ pub mod preflight;
 mod progress;
 pub mod protection;
 pub mod recorded;
+pub mod report;
 pub mod session;

@@ -13,7 +13,7 @@ use coordinator::plan::{Plan, outlines};
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunCommand, RunPhase, RunView};
 use domain::exchange::WorkExchange;
-use domain::{FailureCause, ModelLabel, RunId, TaskLabel, WorkerId};
+use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
 use results::log::WinnerIndex;
@@ -27,9 +27,10 @@ use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
 use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
+use super::report::Report;
 use super::{material, protection};
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{figure, say};
+use crate::exit_code::Exit;
+use crate::output::say;
 
 /// Between two looks at how far a run is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -66,58 +67,6 @@ pub struct Session {
     benchmark: Benchmark,
     pack: Arc<Pack>,
     plan: Plan,
-}
-
-/// What a finished session tells.
-pub struct Report {
-    /// The run's folder.
-    pub dir: RunDir,
-    /// The run.
-    pub manifest: RunManifest,
-    /// What was planned.
-    pub plan: Plan,
-    /// Its tasks.
-    pub tasks: TaskList,
-    /// Scores and failures.
-    pub view: RunView,
-    /// Models that could not be asked any more, each with the reason.
-    pub parked: Vec<(ModelLabel, String)>,
-    /// Wall time of this process's part in seconds.
-    pub seconds: f64,
-    /// Dialogues of this process.
-    pub added: u64,
-}
-
-impl Report {
-    /// Whether everything planned has a record.
-    pub fn is_complete(&self) -> bool {
-        self.view.done() == self.view.planned
-    }
-
-    /// The name of the headline score of a task.
-    pub fn score_of(&self, task: &TaskLabel) -> Option<String> {
-        let place = self.plan.tasks.iter().position(|planned| planned.label == *task)?;
-        Some(self.tasks.get(place)?.class.headline().join("."))
-    }
-
-    /// How long this process took, and how fast it was where it did anything.
-    pub fn pace(&self) -> String {
-        let time = format!("{:.1} s", self.seconds);
-        match self.added {
-            0 => time,
-            added => format!("{time}, {} dialogues/s", figure(added as f64 / self.seconds.max(0.001))),
-        }
-    }
-
-    /// The exit code that the report leads to.
-    pub fn exit_code(&self) -> ExitCode {
-        match (self.is_complete(), self.view.failed) {
-            (false, _) if !self.parked.is_empty() => ExitCode::Infrastructure,
-            (false, _) => ExitCode::Interrupted,
-            (true, 0) => ExitCode::Success,
-            (true, _) => ExitCode::Unsatisfied,
-        }
-    }
 }
 
 /// Plans a configuration.
@@ -189,7 +138,7 @@ impl Session {
         let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
         let ours = plan.hash(benchmark.seed, pack.hash().as_str());
         if ours != manifest.plan_hash {
-            bail!(Exit::usage(anyhow::anyhow!(
+            bail!(Exit::usage(anyhow!(
                 "run {run} was planned from pack {} and cannot go on with pack {}: the questions would differ",
                 manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
                 pack.hash().short()
@@ -213,7 +162,7 @@ impl Session {
             return Ok(session);
         }
         if !extend {
-            bail!(Exit::usage(anyhow::anyhow!(
+            bail!(Exit::usage(anyhow!(
                 "the configuration differs from the one of run {run}:\n{}\npass --extend to add models, tasks or \
                  iterations, or start a new run",
                 changes.join("\n")
@@ -223,12 +172,12 @@ impl Session {
             eprintln!("warning: {change}");
         }
         if let Some(lost) = session.plan.keys().find(|key| !plan.contains(key)) {
-            bail!(Exit::usage(anyhow::anyhow!(
+            bail!(Exit::usage(anyhow!(
                 "--extend only adds: dialogue {lost} of run {run} is missing from the new configuration"
             )));
         }
         if benchmark.seed != session.benchmark.seed || pack.hash() != session.pack.hash() {
-            bail!(Exit::usage(anyhow::anyhow!("--extend keeps seed and pack: the questions would differ")));
+            bail!(Exit::usage(anyhow!("--extend keeps seed and pack: the questions would differ")));
         }
         let fresh = new_manifest(&benchmark, &pack, &plan)?;
         session.manifest = RunManifest {

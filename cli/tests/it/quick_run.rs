@@ -115,8 +115,7 @@ fn columns_that_were_not_measured_alike_are_warned_of_once() {
         let models = model("hot", sampling) + &model("usual", "");
         data.write("two.toml", format!("name = 'two'\niterations = 1\ntasks = ['{NT_TASK}']\n{models}"))
     };
-    let run =
-        |file: &std::path::Path| data.kgfleet(&["run", file.to_str().unwrap(), "--no-sandbox"]).expect(0);
+    let run = |file: &Path| data.kgfleet(&["run", file.to_str().unwrap(), "--no-sandbox"]).expect(0);
     let finished = run(&configuration("sampling = { temperature = 1.5 }"));
     let warning = "warning: the columns were not measured alike; they differ in sampling \
                    (hot: temperature 1.5; usual: the server's own)";
