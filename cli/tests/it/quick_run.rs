@@ -21,6 +21,7 @@ fn text(path: &Path) -> String {
 #[test]
 fn the_run_without_arguments_completes_and_everything_can_be_read_back() {
     let data = Data::new();
+    data.kgfleet(&["plan", "quick"]).expect(0).prints(&["sim-strong", "390"]);
     let finished = data.kgfleet(&["run"]).expect(0);
     let finished = finished.says(&["390 dialogues scored, 0 failed", "_result.json (390 dialogues)", ".csv"]);
     let between_rules = finished.stdout.lines().skip_while(|line| !line.starts_with("---")).skip(1);
