@@ -73,7 +73,7 @@ mod tests {
     fn nothing_is_promised_of_what_nobody_can_ask() {
         // It moved until a moment ago.
         let blocked = model(5.0, 5200, true);
-        assert_eq!(of_run(&[blocked.clone()]).eta_s, None);
+        assert_eq!(of_run(std::slice::from_ref(&blocked)).eta_s, None);
         assert_eq!(of_run(&[blocked, model(2.0, 10, false)]).eta_s, Some(5.0));
         assert_eq!(of_run(&[model(0.0, 16, false)]).eta_s, None, "a server that hangs");
         assert_eq!(of_run(&[model(3.0, 0, false)]).eta_s, None, "nothing is left");

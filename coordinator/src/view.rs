@@ -255,6 +255,9 @@ fn broken_view(run: &RunId, manifest: Option<RunManifest>, trouble: String) -> R
             trouble: None,
             models: Vec::new(),
             cells: Vec::new(),
+            tokens_per_second: 0.0,
+            refusals: Vec::new(),
+            notes: Vec::new(),
         },
     };
     RunView { trouble: Some(trouble), ..view }
