@@ -19,10 +19,9 @@ pub(crate) fn can_ask(serves: &Serves, spec: &ModelSpec) -> bool {
 
 /// Whether a worker that tells people that it serves these names can ask the model.
 pub(crate) fn says_it_can(serves: &[String], spec: &ModelSpec) -> bool {
-    let connector = serde_json::to_value(spec.connector).unwrap_or_default();
     serves.iter().any(|name| {
         can_ask(&Serves::Model(name.clone()), spec)
-            || (connector == name.as_str() && can_ask(&Serves::Connector(spec.connector), spec))
+            || (spec.connector.as_str() == name && can_ask(&Serves::Connector(spec.connector), spec))
     })
 }
 

@@ -45,13 +45,7 @@ fn cause() -> impl Strategy<Value = FailureCause> {
 }
 
 fn connector() -> impl Strategy<Value = Connector> {
-    proptest::sample::select(vec![
-        Connector::OpenaiCompatible,
-        Connector::Anthropic,
-        Connector::Gemini,
-        Connector::Simulated,
-        Connector::Replay,
-    ])
+    proptest::sample::select(Connector::ALL.to_vec())
 }
 
 fn key() -> impl Strategy<Value = DialogueKey> {

@@ -105,7 +105,7 @@ pub enum ConnectError {
         /// Label of the model.
         model: String,
         /// How it would be reached.
-        connector: String,
+        connector: Connector,
     },
     /// Nobody is there, or not as they should be.
     #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
@@ -190,7 +190,7 @@ impl Connect for Connectors {
             (Connector::Replay, _) => {
                 return Err(ConnectError::Unsupported {
                     model: spec.label.to_string(),
-                    connector: "replay".to_owned(),
+                    connector: spec.connector,
                 });
             }
         };
@@ -238,18 +238,7 @@ pub fn key_name(spec: &ModelSpec) -> String {
         // Without a key it is the server that bears the calls.
         (None, None, None) => spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned()),
     };
-    format!("{}/{key}", connector_name(spec.connector))
-}
-
-/// The connector as configurations write it.
-pub fn connector_name(connector: Connector) -> &'static str {
-    match connector {
-        Connector::OpenaiCompatible => "openai-compatible",
-        Connector::Anthropic => "anthropic",
-        Connector::Gemini => "gemini",
-        Connector::Simulated => "simulated",
-        Connector::Replay => "replay",
-    }
+    format!("{}/{key}", spec.connector)
 }
 
 /// A model that is not sent the seed of the dialogue.

@@ -19,7 +19,7 @@ pub mod retry;
 pub mod seed;
 pub mod standing;
 
-pub use benchmark::{Connector, ModelSpec};
+pub use benchmark::{Ask, Connector, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};

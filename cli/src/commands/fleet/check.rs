@@ -179,7 +179,9 @@ async fn check_model(model: &ModelSpec, http: &HttpClient, longest: usize, findi
             Connector::OpenaiCompatible => {
                 "has no endpoint of its own: a worker beside its server will ask it"
             }
-            _ => "its key is there; whether it is good shows with the first call",
+            Connector::Anthropic | Connector::Gemini | Connector::Simulated | Connector::Replay => {
+                "its key is there; whether it is good shows with the first call"
+            }
         };
         return findings.add(Level::Ok, what, message);
     };

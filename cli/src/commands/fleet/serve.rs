@@ -123,11 +123,17 @@ pub struct WorkerArguments {
     remote: Remote,
 }
 
+/// A connector whose models a worker reaches at addresses of their own.
 fn connector(text: &str) -> Result<Connector, String> {
-    match serde_json::from_value(text.into()) {
-        Ok(found @ (Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini)) => Ok(found),
-        _ => Err("expected openai-compatible, anthropic or gemini".to_owned()),
-    }
+    let has_addresses = |connector: &Connector| match connector {
+        Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini => true,
+        Connector::Simulated | Connector::Replay => false,
+    };
+    let known: Vec<Connector> = Connector::ALL.into_iter().filter(has_addresses).collect();
+    known.iter().find(|connector| connector.as_str() == text).copied().ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|connector| connector.as_str()).collect();
+        format!("expected one of: {}", names.join(", "))
+    })
 }
 
 /// A time in seconds from the command line.
