@@ -11,7 +11,7 @@ use domain::exchange::{
 };
 use domain::{DialogueKey, FailureCause, Record, RunId, WorkerId};
 use futures::StreamExt;
-use queue::{LocalStore, ManualClock, QueueStore};
+use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
 
 use crate::aggregate::{Aggregate, Entry};
@@ -30,14 +30,14 @@ pub struct Ground {
 impl Ground {
     pub fn new() -> Self {
         let clock = Arc::new(ManualClock::at(START_MS));
-        let queue = Arc::new(LocalStore::checked_memory(clock.clone()).unwrap());
+        let queue = Arc::new(MemoryStore::checked(clock.clone()));
         Self { clock, queue, data: tempfile::tempdir().unwrap() }
     }
 
     /// Takes everything from the queue, as a Redis without persistence does when it restarts.
     pub fn lose_queue(&mut self) {
         self.clock.advance_ms(10_000);
-        self.queue = Arc::new(LocalStore::checked_memory(self.clock.clone()).unwrap());
+        self.queue = Arc::new(MemoryStore::checked(self.clock.clone()));
     }
 
     /// A coordinator that does nothing by itself and looks at the queue whenever it is asked.

@@ -41,7 +41,7 @@ pub const MAX_CAUSE_BYTES: usize = 1_024;
 pub const MAX_WORKERS: usize = 10_000;
 /// Bytes of what a worker says about itself.
 pub const MAX_WORKER_INFO_BYTES: usize = 4 * 1024;
-/// Rate buckets in use at a time in the memory and embedded stores; in Redis each expires by itself.
+/// Rate buckets in use at a time in the memory store; in Redis each expires by itself.
 pub const MAX_RATE_BUCKETS: usize = 1_024;
 /// Calls per minute of one rate bucket.
 pub const MAX_RATE_PER_MINUTE: u32 = 6_000_000;

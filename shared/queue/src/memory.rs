@@ -10,7 +10,7 @@ use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
 use crate::commit::{Commit, Committed, Verdict};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most};
-use crate::local::{LocalQueue, millis};
+use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
     Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
@@ -182,8 +182,8 @@ fn set_of<'m>(model: &'m mut Model, place: &Place) -> &'m mut BTreeSet<UnitId> {
     }
 }
 
-impl LocalQueue for MemoryQueue {
-    fn create_run(&mut self, now_ms: u64, spec: &RunSpec) -> Result<RunStatus> {
+impl MemoryQueue {
+    pub(crate) fn create_run(&mut self, now_ms: u64, spec: &RunSpec) -> Result<RunStatus> {
         if let Some(run) = self.runs.get(&spec.run) {
             spec.check_joins(&run.status.plan_hash)?;
             return Ok(run.status.clone());
@@ -207,15 +207,15 @@ impl LocalQueue for MemoryQueue {
         Ok(status)
     }
 
-    fn run(&mut self, run: &RunId) -> Result<Option<RunStatus>> {
+    pub(crate) fn run(&mut self, run: &RunId) -> Result<Option<RunStatus>> {
         Ok(self.runs.get(run).map(|run| run.status.clone()))
     }
 
-    fn runs(&mut self) -> Result<Vec<RunStatus>> {
+    pub(crate) fn runs(&mut self) -> Result<Vec<RunStatus>> {
         Ok(self.runs.values().map(|run| run.status.clone()).collect())
     }
 
-    fn set_state(&mut self, at: &RunRef, to: RunState) -> Result<RunState> {
+    pub(crate) fn set_state(&mut self, at: &RunRef, to: RunState) -> Result<RunState> {
         let run = self.at(at)?;
         let from = run.status.state;
         if !from.may_become(to) {
@@ -225,11 +225,11 @@ impl LocalQueue for MemoryQueue {
         Ok(from)
     }
 
-    fn forget_run(&mut self, run: &RunId) -> Result<bool> {
+    pub(crate) fn forget_run(&mut self, run: &RunId) -> Result<bool> {
         Ok(self.runs.remove(run).is_some())
     }
 
-    fn add_units(&mut self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
+    pub(crate) fn add_units(&mut self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
         let run = self.at(at)?;
         let applied = first == run.status.next_unit;
         if applied {
@@ -248,7 +248,7 @@ impl LocalQueue for MemoryQueue {
         Ok(Added { applied, next: run.status.next_unit })
     }
 
-    fn lease(&mut self, now_ms: u64, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
+    pub(crate) fn lease(&mut self, now_ms: u64, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
         let run = self.at(at)?;
         let deadline_ms = now_ms + millis(run.status.lease_for);
         let mut leases = Vec::new();
@@ -273,7 +273,7 @@ impl LocalQueue for MemoryQueue {
         Ok(leases)
     }
 
-    fn renew(
+    pub(crate) fn renew(
         &mut self,
         now_ms: u64,
         at: &RunRef,
@@ -309,7 +309,7 @@ impl LocalQueue for MemoryQueue {
         Ok(Renewal { state: run.status.state, lost, unreported, deadline_ms })
     }
 
-    fn release(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+    pub(crate) fn release(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
         let run = self.at(at)?;
         let release = |fence: &Fence| {
             if !run.holds(fence) {
@@ -321,7 +321,7 @@ impl LocalQueue for MemoryQueue {
         Ok(fences.iter().map(release).collect())
     }
 
-    fn strike(&mut self, now_ms: u64, at: &RunRef, fence: &Fence, cause: &str) -> Result<Struck> {
+    pub(crate) fn strike(&mut self, now_ms: u64, at: &RunRef, fence: &Fence, cause: &str) -> Result<Struck> {
         let run = self.at(at)?;
         if !run.holds(fence) {
             return Ok(Struck::Stale);
@@ -329,7 +329,7 @@ impl LocalQueue for MemoryQueue {
         Ok(if run.strike(now_ms, fence.unit, cause) { Struck::Dead } else { Struck::Requeued })
     }
 
-    fn finish(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+    pub(crate) fn finish(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
         let run = self.at(at)?;
         let finish = |fence: &Fence| {
             if !run.holds(fence) {
@@ -341,7 +341,7 @@ impl LocalQueue for MemoryQueue {
         Ok(fences.iter().map(finish).collect())
     }
 
-    fn reap(&mut self, now_ms: u64, at: &RunRef, whose: &Reap) -> Result<Reaped> {
+    pub(crate) fn reap(&mut self, now_ms: u64, at: &RunRef, whose: &Reap) -> Result<Reaped> {
         let run = self.at(at)?;
         let mut reaped = Reaped::default();
         let labels: Vec<_> = run.models.keys().cloned().collect();
@@ -362,7 +362,7 @@ impl LocalQueue for MemoryQueue {
         Ok(reaped)
     }
 
-    fn tickets(&mut self, now_ms: u64, at: &RunRef, count: u32) -> Result<Range<u64>> {
+    pub(crate) fn tickets(&mut self, now_ms: u64, at: &RunRef, count: u32) -> Result<Range<u64>> {
         let run = self.at(at)?;
         let first = (run.last_ticket + 1).max(now_ms * 1_000);
         let end = first + u64::from(count);
@@ -370,7 +370,7 @@ impl LocalQueue for MemoryQueue {
         Ok(first..end)
     }
 
-    fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
+    pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
         let run = self.at(at)?;
         let commit = |Commit { key, record }: &Commit| {
             let verdict = Verdict::over(run.committed.get(key), *record);
@@ -387,12 +387,12 @@ impl LocalQueue for MemoryQueue {
         Ok(commits.iter().map(commit).collect())
     }
 
-    fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
+    pub(crate) fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
         let run = self.at(at)?;
         Ok(keys.iter().map(|key| run.committed.get(key)).collect())
     }
 
-    fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
+    pub(crate) fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
         let run = self.at(at)?;
         let count = |(label, model): (&ModelLabel, &Model)| {
             let [pending, leased, dead] =
@@ -413,18 +413,23 @@ impl LocalQueue for MemoryQueue {
         Ok(run.models.iter().map(count).collect())
     }
 
-    fn dead_letters(&mut self, at: &RunRef, after: Option<UnitId>, limit: u32) -> Result<Vec<DeadLetter>> {
+    pub(crate) fn dead_letters(
+        &mut self,
+        at: &RunRef,
+        after: Option<UnitId>,
+        limit: u32,
+    ) -> Result<Vec<DeadLetter>> {
         let run = self.at(at)?;
         let ids: BTreeSet<_> = run.models.values().flat_map(|model| model.dead.iter().copied()).collect();
         let ids = ids.into_iter().filter(|id| after.is_none_or(|after| *id > after));
         Ok(ids.take(limit as usize).filter_map(|id| run.dead_letter(id)).collect())
     }
 
-    fn dead_letter(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<DeadLetter>> {
+    pub(crate) fn dead_letter(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<DeadLetter>> {
         Ok(self.at(at)?.dead_letter(unit))
     }
 
-    fn requeue(&mut self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
+    pub(crate) fn requeue(&mut self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
         let run = self.at(at)?;
         let mut requeued = 0;
         for id in units {
@@ -436,19 +441,31 @@ impl LocalQueue for MemoryQueue {
         Ok(requeued)
     }
 
-    fn park(&mut self, at: &RunRef, model: &ModelLabel, until_ms: u64, reason: &str) -> Result<()> {
+    pub(crate) fn park(
+        &mut self,
+        at: &RunRef,
+        model: &ModelLabel,
+        until_ms: u64,
+        reason: &str,
+    ) -> Result<()> {
         self.at(at)?.model(model).parked = Some(Parked { reason: reason.to_owned(), until_ms });
         Ok(())
     }
 
-    fn unpark(&mut self, at: &RunRef, model: &ModelLabel) -> Result<()> {
+    pub(crate) fn unpark(&mut self, at: &RunRef, model: &ModelLabel) -> Result<()> {
         if let Some(model) = self.at(at)?.models.get_mut(model) {
             model.parked = None;
         }
         Ok(())
     }
 
-    fn heartbeat(&mut self, now_ms: u64, worker: &WorkerId, info: &[u8], ttl: Duration) -> Result<Orders> {
+    pub(crate) fn heartbeat(
+        &mut self,
+        now_ms: u64,
+        worker: &WorkerId,
+        info: &[u8],
+        ttl: Duration,
+    ) -> Result<Orders> {
         self.drop_expired_workers(now_ms);
         let known = self.workers.get(worker);
         if known.is_none() {
@@ -461,7 +478,7 @@ impl LocalQueue for MemoryQueue {
         Ok(Orders { drain: draining })
     }
 
-    fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
+    pub(crate) fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
         self.drop_expired_workers(now_ms);
         let entry = |(worker, entry): (&WorkerId, &Registration)| WorkerEntry {
             worker: worker.clone(),
@@ -472,19 +489,25 @@ impl LocalQueue for MemoryQueue {
         Ok(self.workers.iter().map(entry).collect())
     }
 
-    fn drain_worker(&mut self, now_ms: u64, worker: &WorkerId) -> Result<bool> {
+    pub(crate) fn drain_worker(&mut self, now_ms: u64, worker: &WorkerId) -> Result<bool> {
         self.drop_expired_workers(now_ms);
         let Some(entry) = self.workers.get_mut(worker) else { return Ok(false) };
         entry.draining = true;
         Ok(true)
     }
 
-    fn deregister(&mut self, worker: &WorkerId) -> Result<()> {
+    pub(crate) fn deregister(&mut self, worker: &WorkerId) -> Result<()> {
         self.workers.remove(worker);
         Ok(())
     }
 
-    fn take_rate(&mut self, now_ms: u64, bucket: &str, rate: Rate, permits: u32) -> Result<RateReply> {
+    pub(crate) fn take_rate(
+        &mut self,
+        now_ms: u64,
+        bucket: &str,
+        rate: Rate,
+        permits: u32,
+    ) -> Result<RateReply> {
         let now_us = now_ms * 1_000;
         // A full bucket is the same as one that was never used.
         self.rates.retain(|_, full_at_us| *full_at_us > now_us);

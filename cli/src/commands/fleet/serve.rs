@@ -28,8 +28,9 @@ use crate::output::say;
 
 /// Plan runs, hand out their work, store their records.
 ///
-/// Any number of coordinators may serve the same queue and the same records at once. Serves until a signal comes.
-/// Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 queue, disk or socket.
+/// Any number of coordinators may serve the same Redis and the same records at once; one without Redis serves its
+/// --data-dir alone. Serves until a signal comes. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3
+/// queue, disk or socket, or another coordinator has the --data-dir.
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorArguments {
     /// Address for workers and the command line (gRPC).
@@ -38,10 +39,10 @@ pub struct CoordinatorArguments {
     /// Address for /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
     http: String,
-    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or sqlite:FILE for one
-    /// coordinator without Redis. Default: sqlite:queue.db in --data-dir.
-    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true)]
-    queue: Option<String>,
+    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for one
+    /// coordinator without Redis. After a restart that one builds its queue again; workers lose the work in their hands.
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true, default_value = MEMORY)]
+    queue: String,
     /// Certificate of the authority that signed Redis's, in PEM.
     #[arg(long, value_name = "FILE")]
     queue_ca: Option<PathBuf>,
@@ -130,6 +131,27 @@ fn connector(text: &str) -> Result<Connector, String> {
     }
 }
 
+/// The address of a queue that nobody else can reach.
+const MEMORY: &str = "memory";
+
+/// Takes the data folder, for as long as the file is held: `alone`, or together with others who share a queue. Two queues
+/// over one folder would draw equal tickets, and which record of a dialogue counts would be left to chance.
+fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
+    let path = data_dir.join("coordinator.lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match if alone { file.try_lock() } else { file.try_lock_shared() } {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(anyhow!(
+            "another coordinator serves {}; coordinators share a folder only when all of them are given the same Redis with \
+             --queue",
+            data_dir.display()
+        )),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
 /// A time in seconds from the command line.
 fn seconds(option: &str, given: f64) -> anyhow::Result<Duration> {
     Duration::try_from_secs_f64(given)
@@ -170,10 +192,15 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
     runtime.block_on(async {
         std::fs::create_dir_all(&arguments.data_dir)
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
-        let address = arguments
-            .queue
-            .unwrap_or_else(|| format!("sqlite:{}", arguments.data_dir.join("queue.db").display()));
-        let queue = queue::open(&address, arguments.queue_ca.as_deref())?;
+        let alone = arguments.queue == MEMORY;
+        if alone && arguments.sink.is_some() {
+            return Err(Exit::usage(anyhow!(
+                "--queue memory is for one coordinator and its own --data-dir: nothing keeps a second one from the object \
+                 store of --sink. Give a redis:// address"
+            )));
+        }
+        let _share = share_folder(&arguments.data_dir, alone)?;
+        let queue = queue::open(&arguments.queue, arguments.queue_ca.as_deref())?;
         for warning in queue.check().await? {
             eprintln!("warning: {warning}");
         }
