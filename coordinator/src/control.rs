@@ -7,7 +7,7 @@ use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::FutureExt;
 use jiff::Timestamp;
 use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
-use queue::{DeadLetter, NewUnit, UnitId};
+use queue::{NewUnit, Suspect, UnitId};
 
 use crate::aggregate::Aggregate;
 use crate::core::Core;
@@ -98,24 +98,27 @@ impl Core {
     pub(crate) async fn dead(&self, id: &RunId, unit: Option<u64>) -> Result<Vec<DeadLetterView>> {
         let run = self.known(id).await?;
         let letters = match unit {
-            None => self.all_dead(&run).await?,
+            None => [self.suspects(&run, true).await?, self.suspects(&run, false).await?].concat(),
             Some(unit) => {
                 let queue = &self.queue;
-                let call = |at| async move { queue.dead_letter(&at, UnitId(unit)).await }.boxed();
+                let call = |at| async move { queue.suspect(&at, UnitId(unit)).await }.boxed();
                 let letter = self.on_queue(&run, call).await?;
-                vec![letter.ok_or_else(|| not_found(format!("unit {unit} of run {id} is not set aside")))?]
+                vec![
+                    letter
+                        .ok_or_else(|| not_found(format!("no worker died with unit {unit} of run {id}")))?,
+                ]
             }
         };
         letters.into_iter().map(|letter| view(&run, letter)).collect()
     }
 
-    /// Every unit of a run that was set aside.
-    pub(crate) async fn all_dead(&self, run: &Arc<Run>) -> Result<Vec<DeadLetter>> {
-        let mut letters: Vec<DeadLetter> = Vec::new();
+    /// Every unit of a run that was set aside (`dead`), or that is a suspect and was not.
+    pub(crate) async fn suspects(&self, run: &Arc<Run>, dead: bool) -> Result<Vec<Suspect>> {
+        let mut letters: Vec<Suspect> = Vec::new();
         loop {
             let (queue, after) = (&self.queue, letters.last().map(|letter| letter.unit));
             let call =
-                |at| async move { queue.dead_letters(&at, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
+                |at| async move { queue.suspects(&at, dead, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
             let page = self.on_queue(run, call).await?;
             if page.is_empty() {
                 return Ok(letters);
@@ -127,7 +130,7 @@ impl Core {
     pub(crate) async fn requeue_units(&self, id: &RunId, units: &[u64]) -> Result<u64> {
         let run = self.known(id).await?;
         let units: Vec<UnitId> = match units {
-            [] => self.all_dead(&run).await?.into_iter().map(|letter| letter.unit).collect(),
+            [] => self.suspects(&run, true).await?.into_iter().map(|letter| letter.unit).collect(),
             units => units.iter().copied().map(UnitId).collect(),
         };
         let mut requeued = 0;
@@ -167,15 +170,15 @@ impl Core {
     }
 }
 
-fn view(run: &Run, letter: DeadLetter) -> Result<DeadLetterView> {
+fn view(run: &Run, letter: Suspect) -> Result<DeadLetterView> {
     let payload = Payload::read(&letter.payload)?;
     let model = run.layout.model(&letter.model);
     let key = |iteration: &u32| run.key(model?, payload.task, *iteration);
-    let strike = |strike: queue::Strike| StrikeView {
-        worker: strike.worker,
-        attempt: strike.attempt,
-        cause: strike.cause,
-        at: i64::try_from(strike.at_ms)
+    let strike = |death: queue::Death| StrikeView {
+        worker: death.worker,
+        attempt: death.attempt,
+        cause: death.cause,
+        at: i64::try_from(death.at_ms)
             .ok()
             .and_then(|ms| Timestamp::from_millisecond(ms).ok())
             .unwrap_or_default(),
@@ -183,6 +186,7 @@ fn view(run: &Run, letter: DeadLetter) -> Result<DeadLetterView> {
     Ok(DeadLetterView {
         unit: letter.unit.0,
         dialogues: payload.iterations.iter().filter_map(key).collect(),
-        strikes: letter.strikes.into_iter().map(strike).collect(),
+        strikes: letter.deaths.into_iter().map(strike).collect(),
+        suspect: !letter.dead,
     })
 }

@@ -1,7 +1,7 @@
 //! Units for workers: leased from the queue, less the dialogues that have a record.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use domain::exchange::{Grant, Offer, Orders, Report};
@@ -11,7 +11,7 @@ use queue::limits::{MAX_COMMITS_PER_CALL, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CA
 use queue::{Committed, Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
 
-use crate::backlog::RunBacklog;
+use crate::backlog::{RunBacklog, Snapshot};
 use crate::core::Core;
 use crate::errors::Result;
 use crate::exchange::lease_id;
@@ -43,11 +43,21 @@ struct Examined {
 }
 
 impl Core {
-    /// Finds work for the room that a worker offers: older runs first.
+    /// Finds work for the room that a worker offers: older runs first, and suspects for a worker that holds nothing when
+    /// there is nothing else, or when they have waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
         let snapshot = self.backlog().await?;
         let begun = Instant::now();
         let turn = turn_of(&report.worker);
+        let holds_nothing = report.held.is_empty();
+        let overdue = self.overdue(report, &snapshot);
+        if !overdue.is_empty() {
+            // Until it holds nothing, this worker gets nothing.
+            return match holds_nothing {
+                true => self.grant_suspect(report, &overdue, orders).await,
+                false => Ok(()),
+            };
+        }
         let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
         for of_run in &snapshot.runs {
             for (offer, room) in report.offers.iter().zip(&mut rooms) {
@@ -65,6 +75,44 @@ impl Core {
                         orders.grants[before..].iter().map(|grant| grant.iterations.len()).sum();
                     *room = room.saturating_sub(granted as u64);
                 }
+            }
+        }
+        if holds_nothing && orders.grants.is_empty() {
+            let all: Vec<Served<'_>> =
+                snapshot.runs.iter().flat_map(|of_run| served(of_run, report)).collect();
+            self.grant_suspect(report, &all, orders).await?;
+        }
+        Ok(())
+    }
+
+    /// The models served by the worker whose suspects have waited too long, and that it is kept free for.
+    fn overdue<'s>(&self, report: &Report, snapshot: &'s Snapshot) -> Vec<Served<'s>> {
+        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now();
+        let of_runs = snapshot.runs.iter().flat_map(|of_run| served(of_run, report));
+        of_runs
+            .filter(|(of_run, model)| {
+                let label = &of_run.run.models[*model].label;
+                patience.keeps_free(of_run.run.id(), label, &report.worker, now)
+            })
+            .collect()
+    }
+
+    /// Grants one suspect of these models to a worker that holds nothing.
+    async fn grant_suspect(&self, report: &Report, of: &[Served<'_>], orders: &mut Orders) -> Result<()> {
+        let begun = Instant::now();
+        for (of_run, model) in of {
+            // One that has nothing left to ask ends at once.
+            while orders.grants.is_empty()
+                && begun.elapsed() < MAX_SEARCH
+                && of_run.models[*model].claim_suspect()
+            {
+                let models = vec![of_run.run.models[*model].label.clone()];
+                let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
+                let (queue, ask) = (&self.queue, &ask);
+                let call = |at| async move { queue.lease(&at, ask).await }.boxed();
+                let leases = self.on_queue(&of_run.run, call).await?;
+                self.hand_out(&of_run.run, leases, orders).await?;
             }
         }
         Ok(())
@@ -179,6 +227,15 @@ impl Examined {
     }
 }
 
+/// A model that a worker serves: a run, and the model's index in it.
+type Served<'s> = (&'s RunBacklog, usize);
+
+/// The models of a run that a worker with room serves.
+fn served<'s>(of_run: &'s RunBacklog, report: &Report) -> Vec<Served<'s>> {
+    let offers = report.offers.iter().filter(|offer| offer.room > 0);
+    offers.flat_map(|offer| models_of(offer, &of_run.run.models, 0)).map(|model| (of_run, model)).collect()
+}
+
 /// What to ask the queue for: as many units as fill the room, of what nobody else has gone for. `None`: nothing.
 fn claim(
     of_run: &RunBacklog,
@@ -201,7 +258,12 @@ fn claim(
             break;
         }
     }
-    (units > 0).then(|| LeaseRequest { worker: worker.clone(), models, max_units: units as u32 })
+    (units > 0).then(|| LeaseRequest {
+        worker: worker.clone(),
+        models,
+        max_units: units as u32,
+        alone: false,
+    })
 }
 
 /// A number that differs from worker to worker.

@@ -26,6 +26,7 @@ pub mod manifest;
 mod matching;
 pub mod metrics;
 mod pack_store;
+mod patience;
 mod payload;
 pub mod plan;
 mod poison;

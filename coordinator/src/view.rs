@@ -152,6 +152,7 @@ fn model_views(run: &Run, counts: &[ModelCounts], served: &[Vec<String>]) -> Vec
                 units_pending: count(|counts| counts.pending),
                 units_leased: count(|counts| counts.leased),
                 units_dead: count(|counts| counts.dead),
+                units_suspect: count(|counts| counts.suspects_pending + counts.suspects_leased),
                 workers: served.iter().filter(|serves| says_it_can(serves, spec)).count() as u64,
                 parked: counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone()),
             }

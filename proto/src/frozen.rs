@@ -12,7 +12,9 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError};
+use domain::{
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, ModelSpec, RunId, Sampling, ServiceError,
+};
 use prost::Message;
 
 use crate::convert::{all, causes_from_wire, causes_to_wire, error_from_wire, error_to_wire, every};
@@ -73,11 +75,17 @@ fn status() -> WorkerStatus {
 fn registrations() {
     frozen::<_, wire::Registration>(
         "registration",
-        Registration { worker: "node-1-a".into(), kgfleet: "0.1.0".into(), host: "node-1".into() },
+        Registration {
+            worker: "node-1-a".into(),
+            instance: InstanceId::default(),
+            predecessors: Vec::new(),
+            kgfleet: "0.1.0".into(),
+            host: "node-1".into(),
+        },
     );
     frozen::<_, wire::Registered>(
         "registered",
-        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500) },
+        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500), taken: None },
     );
 }
 
@@ -93,6 +101,7 @@ fn reports() {
         "report",
         Report {
             worker: "node-1-a".into(),
+            instance: InstanceId::default(),
             offers: vec![
                 Offer { serves: Serves::Model("tiny".into()), room: 8 },
                 Offer { serves: Serves::Connector(Connector::Gemini), room: 0 },
@@ -118,7 +127,7 @@ fn orders() {
     };
     frozen::<_, wire::Orders>(
         "orders",
-        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true },
+        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, superseded: None },
     );
 }
 
@@ -213,6 +222,7 @@ fn runs() {
         units_pending: 8,
         units_leased: 2,
         units_dead: 1,
+        units_suspect: 0,
         workers: 4,
         parked: Some("quota".into()),
     };
@@ -283,6 +293,6 @@ fn workers_and_dead_letters() {
     };
     frozen::<_, wire::DeadLetter>(
         "dead_letter",
-        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike] },
+        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike], suspect: false },
     );
 }

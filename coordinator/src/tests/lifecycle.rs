@@ -191,7 +191,13 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
     assert!(orders.grants.iter().all(|grant| grant.lease.model.as_str() == "a"));
     let dialogues: usize = orders.grants.iter().map(|grant| grant.iterations.len()).sum();
     assert!((3..8).contains(&dialogues), "{dialogues} dialogues for a room of 3");
-    let registration = Registration { worker: "idle".into(), kgfleet: "1".into(), host: "h".into() };
+    let registration = Registration {
+        worker: "idle".into(),
+        instance: "i".into(),
+        predecessors: Vec::new(),
+        kgfleet: "1".into(),
+        host: "h".into(),
+    };
     coordinator.register(registration).await.unwrap();
     let names: Vec<String> =
         coordinator.workers().await.unwrap().iter().map(|view| view.worker.to_string()).collect();
@@ -204,7 +210,7 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
     of_a.draining = true;
     of_a.released = vec![of_a.held.remove(0).lease];
     of_a.exchange(&coordinator, 0).await;
-    coordinator.deregister(&of_a.id).await.unwrap();
+    coordinator.deregister(&of_a.id, &of_a.instance).await.unwrap();
     let view = coordinator.run(&run).await.unwrap();
     assert_eq!(view.models[0].units_leased, 0);
     assert_eq!(coordinator.run(&RunId::new("none")).await.unwrap_err().code, ErrorCode::NotFound);

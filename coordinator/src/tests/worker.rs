@@ -9,7 +9,7 @@ use domain::control::{Control, ExportItem, RunView, Submission};
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Report, Serves, WorkExchange, WorkerStatus,
 };
-use domain::{DialogueKey, FailureCause, Record, RunId, WorkerId};
+use domain::{DialogueKey, FailureCause, InstanceId, Record, RunId, WorkerId};
 use futures::StreamExt;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
@@ -87,6 +87,7 @@ pub fn submission(iterations: u32) -> Submission {
 
 pub struct Worker {
     pub id: WorkerId,
+    pub instance: InstanceId,
     pub serves: Vec<Serves>,
     pub room: u32,
     pub held: Vec<Grant>,
@@ -100,6 +101,7 @@ impl Worker {
     pub fn new(name: &str) -> Self {
         Self {
             id: WorkerId::new(name),
+            instance: InstanceId::default(),
             serves: vec![Serves::Model("org/a".into()), Serves::Model("b".into())],
             room: 7,
             held: Vec::new(),
@@ -113,6 +115,7 @@ impl Worker {
     pub fn report(&self, room: u32) -> Report {
         Report {
             worker: self.id.clone(),
+            instance: self.instance.clone(),
             offers: self.serves.iter().map(|serves| Offer { serves: serves.clone(), room }).collect(),
             held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
             finished: self.finished.clone(),

@@ -17,7 +17,9 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
     RunMaterial, TaskUse, WorkExchange, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, FailureCause, ModelSpec, RunId, Sampling, ServiceError, WorkerId};
+use domain::{
+    Connector, DialogueKey, FailureCause, InstanceId, ModelSpec, RunId, Sampling, ServiceError, WorkerId,
+};
 use futures::{StreamExt as _, stream};
 use proto::server::{ServeError, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
@@ -153,7 +155,7 @@ impl WorkExchange for Fake {
         self.replying(call("take_rate", &(budget, permits)))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
         self.replying(call("deregister", worker))
     }
 }

@@ -41,7 +41,6 @@ pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 pub use store::{QueueStore, Reply};
 pub use unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
-    Transition, UnitId,
+    Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-pub use worker::{Orders, Rate, RateReply, WorkerEntry};
+pub use worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};

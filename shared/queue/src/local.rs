@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::clock::Clock;
 use crate::commit::{Commit, Committed, Verdict};
@@ -16,9 +16,9 @@ use crate::memory::MemoryQueue;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
 use crate::store::{QueueStore, Reply};
 use crate::unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Struck, Transition, UnitId,
+    Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, Rate, RateReply, WorkerEntry};
 
 /// Looks at the queue after every operation.
 type Inspect = Box<dyn FnMut(&MemoryQueue) + Send>;
@@ -132,12 +132,6 @@ impl QueueStore for MemoryStore {
         self.call(limits::check_fences(fences), move |queue, _| queue.release(at, fences))
     }
 
-    fn strike<'a>(&'a self, at: &'a RunRef, fence: &'a Fence, cause: &'a str) -> Reply<'a, Struck> {
-        let input = limits::check_fences(std::slice::from_ref(fence));
-        let cause = limits::shorten(cause);
-        self.call(input, move |queue, now| queue.strike(now, at, fence, cause))
-    }
-
     fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
         self.call(limits::check_fences(fences), move |queue, _| queue.finish(at, fences))
     }
@@ -162,17 +156,18 @@ impl QueueStore for MemoryStore {
         self.call(Ok(()), move |queue, now| queue.counts(now, &at))
     }
 
-    fn dead_letters<'a>(
+    fn suspects<'a>(
         &'a self,
         at: &'a RunRef,
+        dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Reply<'a, Vec<DeadLetter>> {
-        self.call(limits::check_page(limit), move |queue, _| queue.dead_letters(at, after, limit))
+    ) -> Reply<'a, Vec<Suspect>> {
+        self.call(limits::check_page(limit), move |queue, _| queue.suspects(at, dead, after, limit))
     }
 
-    fn dead_letter<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<DeadLetter>> {
-        self.call(limits::check_unit_ids(&[unit]), move |queue, _| queue.dead_letter(at, unit))
+    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>> {
+        self.call(limits::check_unit_ids(&[unit]), move |queue, _| queue.suspect(at, unit))
     }
 
     fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64> {
@@ -196,9 +191,15 @@ impl QueueStore for MemoryStore {
         self.call(limits::check_model(model), move |queue, _| queue.unpark(at, model))
     }
 
-    fn heartbeat<'a>(&'a self, worker: &'a WorkerId, info: &'a [u8], ttl: Duration) -> Reply<'a, Orders> {
-        let input = limits::check_heartbeat(worker, info, ttl);
-        self.call(input, move |queue, now| queue.heartbeat(now, worker, info, ttl))
+    fn heartbeat<'a>(
+        &'a self,
+        worker: &'a WorkerId,
+        claim: &'a Claim,
+        info: &'a [u8],
+        ttl: Duration,
+    ) -> Reply<'a, Heartbeat> {
+        let input = limits::check_heartbeat(worker, claim, info, ttl);
+        self.call(input, move |queue, now| queue.heartbeat(now, worker, claim, info, ttl))
     }
 
     fn workers(&self) -> Reply<'_, Vec<WorkerEntry>> {
@@ -209,13 +210,18 @@ impl QueueStore for MemoryStore {
         self.call(limits::check_worker(worker), move |queue, now| queue.drain_worker(now, worker))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        self.call(limits::check_worker(worker), move |queue, _| queue.deregister(worker))
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool> {
+        let input = limits::check_worker(worker).and_then(|()| limits::check_instance(instance));
+        self.call(input, move |queue, now| queue.deregister(now, worker, instance))
     }
 
     fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply> {
         let input = limits::check_rate(bucket, rate, permits);
         self.call(input, move |queue, now| queue.take_rate(now, bucket, rate, permits))
+    }
+
+    fn now_ms(&self) -> Reply<'_, u64> {
+        self.call(Ok(()), |_, now| Ok(now))
     }
 
     fn check(&self) -> Reply<'_, Vec<String>> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::commit::{Commit, Committed, Verdict};
 use crate::error::{Error, Result};
@@ -13,11 +13,10 @@ use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most
 use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
-    Transition, UnitId,
+    Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
 use crate::winners::Winners;
-use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
 #[derive(Clone, Debug, Default)]
@@ -35,13 +34,18 @@ pub(crate) struct Run {
     pub(crate) models: BTreeMap<ModelLabel, Model>,
     /// Every unit that is not done.
     pub(crate) units: BTreeMap<UnitId, Unit>,
+    /// Suspects that are leased, by the worker that holds nothing else.
+    pub(crate) alone: BTreeMap<WorkerId, UnitId>,
     pub(crate) committed: Winners,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) added: u64,
+    /// Pending units without a death on their account.
     pub(crate) pending: BTreeSet<UnitId>,
+    /// Pending suspects, by their number of deaths.
+    pub(crate) suspects: BTreeSet<(usize, UnitId)>,
     pub(crate) leased: BTreeSet<UnitId>,
     pub(crate) dead: BTreeSet<UnitId>,
     /// Dialogues of the pending and leased units.
@@ -56,7 +60,7 @@ pub(crate) struct Unit {
     pub(crate) content: NewUnit,
     /// Times leased so far.
     pub(crate) attempt: u32,
-    pub(crate) strikes: Vec<Strike>,
+    pub(crate) deaths: Vec<Death>,
     pub(crate) place: Place,
 }
 
@@ -69,6 +73,7 @@ pub(crate) enum Place {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Registration {
+    pub(crate) instance: InstanceId,
     pub(crate) info: Vec<u8>,
     pub(crate) seen_ms: u64,
     pub(crate) expires_ms: u64,
@@ -120,65 +125,122 @@ impl Run {
             },
             dialogues: unit.content.dialogues,
             payload: unit.content.payload.clone(),
+            suspect: unit.is_suspect(),
             deadline_ms,
         }
     }
 
-    /// Puts a unit where it belongs now and keeps the model's sets in step.
-    fn place(&mut self, id: UnitId, place: Place) {
+    /// Whether the worker holds nothing of this run.
+    fn holds_nothing(&self, worker: &WorkerId) -> bool {
+        let held = |id: &UnitId| {
+            self.units.get(id).is_some_and(
+                |unit| matches!(&unit.place, Place::Leased { worker: holder, .. } if holder == worker),
+            )
+        };
+        !self.models.values().any(|model| model.leased.iter().any(held))
+    }
+
+    /// Puts a unit where it belongs now, with what else changes of it, and keeps the sets in step.
+    fn place(&mut self, id: UnitId, place: Place, change: impl FnOnce(&mut Unit)) {
         let Some(unit) = self.units.get_mut(&id) else { return };
         let model = self.models.entry(unit.content.model.clone()).or_default();
-        let was = set_of(model, &unit.place).remove(&id);
-        debug_assert!(was, "unit {id} was not in the set of its place");
-        set_of(model, &place).insert(id);
-        let dialogues = u64::from(unit.content.dialogues);
-        match (unit.place == Place::Dead, place == Place::Dead) {
-            (false, true) => model.backlog_dialogues -= dialogues,
-            (true, false) => model.backlog_dialogues += dialogues,
-            _ => {}
+        model.set(id, unit, false);
+        if let Place::Leased { worker, .. } = &unit.place
+            && self.alone.get(worker) == Some(&id)
+        {
+            self.alone.remove(worker);
         }
         unit.place = place;
-    }
-
-    /// Takes a unit out for good.
-    fn remove(&mut self, id: UnitId) {
-        if let Some(unit) = self.units.remove(&id) {
-            let model = self.model(&unit.content.model);
-            set_of(model, &unit.place).remove(&id);
-            if unit.place != Place::Dead {
-                model.backlog_dialogues -= u64::from(unit.content.dialogues);
-            }
+        change(unit);
+        model.set(id, unit, true);
+        if let Place::Leased { worker, .. } = &unit.place
+            && unit.is_suspect()
+        {
+            self.alone.insert(worker.clone(), id);
         }
     }
 
-    /// Ends the lease with a strike; true if the unit is dead now.
-    fn strike(&mut self, now_ms: u64, id: UnitId, cause: &str) -> bool {
-        let Some(unit) = self.units.get_mut(&id) else { return false };
-        let Place::Leased { worker, .. } = &unit.place else { return false };
-        let (worker, cause) = (worker.clone(), cause.to_owned());
-        unit.strikes.push(Strike { worker, attempt: unit.attempt, cause, at_ms: now_ms });
-        let dead = unit.strikes.len() >= self.status.max_strikes as usize;
-        self.place(id, if dead { Place::Dead } else { Place::Pending });
-        dead
+    /// Takes a leased unit out for good.
+    fn remove(&mut self, id: UnitId) {
+        // Pending first, so that nobody holds it any more.
+        self.place(id, Place::Pending, |_| {});
+        if let Some(unit) = self.units.remove(&id) {
+            self.model(&unit.content.model).set(id, &unit, false);
+        }
     }
 
-    fn dead_letter(&self, id: UnitId) -> Option<DeadLetter> {
-        let unit = self.units.get(&id).filter(|unit| unit.place == Place::Dead)?;
-        Some(DeadLetter {
+    /// Hands a pending unit to a worker.
+    fn hand_out(&mut self, id: UnitId, worker: &WorkerId, deadline_ms: u64) -> Option<Lease> {
+        self.place(id, Place::Leased { worker: worker.clone(), deadline_ms }, |unit| unit.attempt += 1);
+        self.units.get(&id).map(|unit| self.lease_of(id, unit, deadline_ms))
+    }
+
+    /// Takes a lease over: a death on the unit's account.
+    fn take_over(&mut self, now_ms: u64, id: UnitId, cause: &str, reaped: &mut Reaped) {
+        let Some(unit) = self.units.get(&id) else { return };
+        let Place::Leased { worker, .. } = &unit.place else { return };
+        let death =
+            Death { worker: worker.clone(), attempt: unit.attempt, cause: cause.to_owned(), at_ms: now_ms };
+        // The first death makes it a suspect, and is no strike.
+        let strikes = unit.deaths.len();
+        let (place, list) = match strikes {
+            0 => (Place::Pending, &mut reaped.suspected),
+            strikes if strikes < self.status.max_strikes as usize => (Place::Pending, &mut reaped.struck),
+            _ => (Place::Dead, &mut reaped.dead),
+        };
+        list.push(id);
+        self.place(id, place, |unit| unit.deaths.push(death));
+    }
+
+    fn suspect(&self, id: UnitId) -> Option<Suspect> {
+        let unit = self.units.get(&id).filter(|unit| unit.is_suspect())?;
+        Some(Suspect {
             unit: id,
             model: unit.content.model.clone(),
             dialogues: unit.content.dialogues,
             payload: unit.content.payload.clone(),
-            strikes: unit.strikes.clone(),
+            deaths: unit.deaths.clone(),
+            dead: unit.place == Place::Dead,
         })
     }
 }
 
-fn set_of<'m>(model: &'m mut Model, place: &Place) -> &'m mut BTreeSet<UnitId> {
-    match place {
-        Place::Pending => &mut model.pending,
-        Place::Leased { .. } => &mut model.leased,
-        Place::Dead => &mut model.dead,
+impl Unit {
+    /// Whether a worker died with it, whether or not it was set aside since.
+    pub(crate) fn is_suspect(&self) -> bool {
+        !self.deaths.is_empty()
+    }
+}
+
+impl Model {
+    /// Puts a unit into the set of its place, or takes it out.
+    fn set(&mut self, id: UnitId, unit: &Unit, into: bool) {
+        let set = match &unit.place {
+            Place::Pending if unit.is_suspect() => {
+                let rank = (unit.deaths.len(), id);
+                let changed = if into { self.suspects.insert(rank) } else { self.suspects.remove(&rank) };
+                debug_assert!(changed, "unit {id} was not in the set of its place");
+                return self.count(unit, into);
+            }
+            Place::Pending => &mut self.pending,
+            Place::Leased { .. } => &mut self.leased,
+            Place::Dead => &mut self.dead,
+        };
+        let changed = if into { set.insert(id) } else { set.remove(&id) };
+        debug_assert!(changed, "unit {id} was not in the set of its place");
+        self.count(unit, into);
+    }
+
+    fn count(&mut self, unit: &Unit, into: bool) {
+        if unit.place == Place::Dead {
+            return;
+        }
+        let dialogues = u64::from(unit.content.dialogues);
+        if into { self.backlog_dialogues += dialogues } else { self.backlog_dialogues -= dialogues }
+    }
+
+    fn is_parked(&self, now_ms: u64) -> bool {
+        self.parked.as_ref().is_some_and(|parked| parked.until_ms > now_ms)
     }
 }
 
@@ -201,6 +263,7 @@ impl MemoryQueue {
             last_ticket: spec.ticket_floor,
             models: BTreeMap::new(),
             units: BTreeMap::new(),
+            alone: BTreeMap::new(),
             committed: Winners::default(),
         };
         self.runs.insert(spec.run.clone(), run);
@@ -236,12 +299,11 @@ impl MemoryQueue {
             for content in units {
                 let id = run.status.next_unit;
                 run.status.next_unit.0 += 1;
+                let unit =
+                    Unit { content: content.clone(), attempt: 0, deaths: Vec::new(), place: Place::Pending };
                 let model = run.model(&content.model);
                 model.added += 1;
-                model.pending.insert(id);
-                model.backlog_dialogues += u64::from(content.dialogues);
-                let unit =
-                    Unit { content: content.clone(), attempt: 0, strikes: Vec::new(), place: Place::Pending };
+                model.set(id, &unit, true);
                 run.units.insert(id, unit);
             }
         }
@@ -252,22 +314,20 @@ impl MemoryQueue {
         let run = self.at(at)?;
         let deadline_ms = now_ms + millis(run.status.lease_for);
         let mut leases = Vec::new();
-        if run.status.state != RunState::Active {
+        if run.status.state != RunState::Active || run.alone.contains_key(&ask.worker) {
             return Ok(leases);
         }
-        for label in &ask.models {
-            let Some(model) = run.models.get(label) else { continue };
-            if model.parked.as_ref().is_some_and(|parked| parked.until_ms > now_ms) {
-                continue;
-            }
+        let open = |run: &Run, label| run.models.get(label).is_some_and(|model| !model.is_parked(now_ms));
+        for label in ask.models.iter().filter(|label| open(run, label)).collect::<Vec<_>>() {
             let room = (ask.max_units as usize).saturating_sub(leases.len());
-            let ids: Vec<_> = model.pending.iter().take(room).copied().collect();
-            for id in ids {
-                run.place(id, Place::Leased { worker: ask.worker.clone(), deadline_ms });
-                if let Some(unit) = run.units.get_mut(&id) {
-                    unit.attempt += 1;
-                }
-                leases.extend(run.units.get(&id).map(|unit| run.lease_of(id, unit, deadline_ms)));
+            let ids: Vec<_> = run.model(label).pending.iter().take(room).copied().collect();
+            leases.extend(ids.into_iter().filter_map(|id| run.hand_out(id, &ask.worker, deadline_ms)));
+        }
+        if leases.is_empty() && ask.max_units > 0 && ask.alone && run.holds_nothing(&ask.worker) {
+            let open = ask.models.iter().filter(|label| open(run, label));
+            let first = open.filter_map(|label| run.models[label].suspects.first()).next();
+            if let Some((_, id)) = first.copied() {
+                leases.extend(run.hand_out(id, &ask.worker, deadline_ms));
             }
         }
         Ok(leases)
@@ -306,7 +366,8 @@ impl MemoryQueue {
             }
         }
         let lost = held.iter().filter(|fence| !renewed.contains(fence)).cloned().collect();
-        Ok(Renewal { state: run.status.state, lost, unreported, deadline_ms })
+        let holds_suspect = run.alone.contains_key(worker);
+        Ok(Renewal { state: run.status.state, lost, unreported, holds_suspect, deadline_ms })
     }
 
     pub(crate) fn release(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
@@ -315,18 +376,10 @@ impl MemoryQueue {
             if !run.holds(fence) {
                 return Transition::Stale;
             }
-            run.place(fence.unit, Place::Pending);
+            run.place(fence.unit, Place::Pending, |_| {});
             Transition::Applied
         };
         Ok(fences.iter().map(release).collect())
-    }
-
-    pub(crate) fn strike(&mut self, now_ms: u64, at: &RunRef, fence: &Fence, cause: &str) -> Result<Struck> {
-        let run = self.at(at)?;
-        if !run.holds(fence) {
-            return Ok(Struck::Stale);
-        }
-        Ok(if run.strike(now_ms, fence.unit, cause) { Struck::Dead } else { Struck::Requeued })
     }
 
     pub(crate) fn finish(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
@@ -355,8 +408,7 @@ impl MemoryQueue {
             reaped.more |= ids.len() > MAX_REAPED_PER_MODEL;
             ids.truncate(MAX_REAPED_PER_MODEL);
             for id in ids {
-                let dead = run.strike(now_ms, id, whose.cause());
-                if dead { reaped.dead.push(id) } else { reaped.requeued.push(id) }
+                run.take_over(now_ms, id, whose.cause(), &mut reaped);
             }
         }
         Ok(reaped)
@@ -395,12 +447,16 @@ impl MemoryQueue {
     pub(crate) fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
         let run = self.at(at)?;
         let count = |(label, model): (&ModelLabel, &Model)| {
-            let [pending, leased, dead] =
-                [&model.pending, &model.leased, &model.dead].map(|ids| ids.len() as u64);
+            let [leased, dead] = [&model.leased, &model.dead].map(|ids| ids.len() as u64);
+            let suspects_pending = model.suspects.len() as u64;
+            let pending = model.pending.len() as u64 + suspects_pending;
+            let suspects_leased = run.alone.values().filter(|id| model.leased.contains(id)).count() as u64;
             ModelCounts {
                 model: label.clone(),
                 added: model.added,
                 pending,
+                suspects_pending,
+                suspects_leased,
                 leased,
                 dead,
                 done: model.added - pending - leased - dead,
@@ -413,30 +469,31 @@ impl MemoryQueue {
         Ok(run.models.iter().map(count).collect())
     }
 
-    pub(crate) fn dead_letters(
+    pub(crate) fn suspects(
         &mut self,
         at: &RunRef,
+        dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Result<Vec<DeadLetter>> {
+    ) -> Result<Vec<Suspect>> {
         let run = self.at(at)?;
-        let ids: BTreeSet<_> = run.models.values().flat_map(|model| model.dead.iter().copied()).collect();
-        let ids = ids.into_iter().filter(|id| after.is_none_or(|after| *id > after));
-        Ok(ids.take(limit as usize).filter_map(|id| run.dead_letter(id)).collect())
+        let first = after.map_or(UnitId(0), |after| UnitId(after.0 + 1));
+        let found = run.units.range(first..).filter_map(|(id, _)| run.suspect(*id));
+        Ok(found.filter(|suspect| suspect.dead == dead).take(limit as usize).collect())
     }
 
-    pub(crate) fn dead_letter(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<DeadLetter>> {
-        Ok(self.at(at)?.dead_letter(unit))
+    pub(crate) fn suspect(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<Suspect>> {
+        Ok(self.at(at)?.suspect(unit))
     }
 
     pub(crate) fn requeue(&mut self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
         let run = self.at(at)?;
         let mut requeued = 0;
         for id in units {
-            let Some(unit) = run.units.get_mut(id).filter(|unit| unit.place == Place::Dead) else { continue };
-            unit.strikes.clear();
-            run.place(*id, Place::Pending);
-            requeued += 1;
+            if run.units.get(id).is_some_and(|unit| unit.place == Place::Dead) {
+                run.place(*id, Place::Pending, |unit| unit.deaths.clear());
+                requeued += 1;
+            }
         }
         Ok(requeued)
     }
@@ -463,25 +520,36 @@ impl MemoryQueue {
         &mut self,
         now_ms: u64,
         worker: &WorkerId,
+        claim: &Claim,
         info: &[u8],
         ttl: Duration,
-    ) -> Result<Orders> {
+    ) -> Result<Heartbeat> {
         self.drop_expired_workers(now_ms);
         let known = self.workers.get(worker);
         if known.is_none() {
             at_most("registered workers", MAX_WORKERS, self.workers.len() + 1)?;
         }
+        if let Some(holder) = known.filter(|holder| !claim.may_follow(&holder.instance)) {
+            return Ok(Heartbeat::Taken(NameTaken {
+                instance: holder.instance.clone(),
+                info: holder.info.clone(),
+                silent_ms: now_ms - holder.seen_ms,
+                free_in_ms: holder.expires_ms - now_ms,
+            }));
+        }
         let draining = known.is_some_and(|entry| entry.draining);
         let expires_ms = now_ms + millis(ttl);
-        let entry = Registration { info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
+        let instance = claim.instance.clone();
+        let entry = Registration { instance, info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
         self.workers.insert(worker.clone(), entry);
-        Ok(Orders { drain: draining })
+        Ok(Heartbeat::Registered(Orders { drain: draining }))
     }
 
     pub(crate) fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
         self.drop_expired_workers(now_ms);
         let entry = |(worker, entry): (&WorkerId, &Registration)| WorkerEntry {
             worker: worker.clone(),
+            instance: entry.instance.clone(),
             info: entry.info.clone(),
             seen_ms: entry.seen_ms,
             draining: entry.draining,
@@ -496,9 +564,19 @@ impl MemoryQueue {
         Ok(true)
     }
 
-    pub(crate) fn deregister(&mut self, worker: &WorkerId) -> Result<()> {
-        self.workers.remove(worker);
-        Ok(())
+    pub(crate) fn deregister(
+        &mut self,
+        now_ms: u64,
+        worker: &WorkerId,
+        instance: &InstanceId,
+    ) -> Result<bool> {
+        self.drop_expired_workers(now_ms);
+        let claim = Claim::of(instance.clone());
+        let ours = self.workers.get(worker).is_none_or(|holder| claim.may_follow(&holder.instance));
+        if ours {
+            self.workers.remove(worker);
+        }
+        Ok(ours)
     }
 
     pub(crate) fn take_rate(

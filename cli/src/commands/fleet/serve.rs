@@ -55,7 +55,7 @@ pub struct CoordinatorArguments {
     /// Seconds that a worker holds its work without a sign of life.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     lease: f64,
-    /// Workers that may die of a unit before it is set aside.
+    /// Workers that may die of a unit while it runs alone before it is set aside.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
     /// Serve TLS with this certificate, in PEM.
@@ -72,12 +72,13 @@ pub struct CoordinatorArguments {
 /// Take work from a coordinator, ask models, judge their answers.
 ///
 /// Finds out what its servers serve and asks for work of these models. SIGTERM drains: nothing new is begun, what is in
-/// flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used, or a
-/// server serves another model than --model says; 3 disk or coordinator.
+/// flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used, a server
+/// serves another model than --model says, or another process has the --name; 3 disk or coordinator.
 #[derive(Debug, clap::Args)]
 pub struct WorkerArguments {
-    /// Name, unique in the fleet. A worker started again under its name delivers what it had not. Default: host name and
-    /// the first number that is free in --work-dir.
+    /// Name, unique in the fleet. A worker started again under its name and --work-dir delivers what it had not, and takes
+    /// its work over; elsewhere it waits until the other one has been silent for a lease, at least 30 s, and gives up if it
+    /// is not. Default: host name and the first number that is free in --work-dir.
     #[arg(long, value_name = "NAME", env = "KGFLEET_WORKER")]
     name: Option<String>,
     /// Base URL of a server with OpenAI's API, such as http://127.0.0.1:8000/v1; may be given several times.
@@ -352,7 +353,9 @@ fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
 /// The exit code that a worker's failure leads to.
 fn refused(error: WorkerError) -> anyhow::Error {
     match error {
-        WorkerError::Endpoint(_) | WorkerError::WrongModel(_) => Exit::usage(error),
+        WorkerError::Endpoint(_) | WorkerError::WrongModel(_) | WorkerError::NameTaken { .. } => {
+            Exit::usage(error)
+        }
         WorkerError::Refused(error) => explained(error),
         other => other.into(),
     }

@@ -11,11 +11,12 @@ const ITERATIONS_PER_CELL: u32 = 100;
 pub(super) const RUNS: &str = "kgf:runs";
 
 /// The keys of `scripts/workers_lib.lua`, in its order.
-pub(super) const WORKERS: [&str; 4] = [
+pub(super) const WORKERS: [&str; 5] = [
     "kgf-workers:{all}:expiry",
     "kgf-workers:{all}:info",
     "kgf-workers:{all}:seen",
     "kgf-workers:{all}:draining",
+    "kgf-workers:{all}:instance",
 ];
 
 /// The hash that holds what is known of a run as a whole. The braces make the run's name the hash tag, so a cluster
