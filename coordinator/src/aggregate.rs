@@ -4,6 +4,8 @@
 //! the same, and so do the means, which are added up in the order of the plan. A coordinator that has followed a
 //! run from its first record thus shows, to the last digit, what one shows that has just read its log.
 
+use std::collections::BTreeMap;
+
 use domain::FailureCause;
 use domain::control::CellView;
 
@@ -31,6 +33,8 @@ pub struct Aggregate {
     codes: Vec<u8>,
     scored: u64,
     failed: [u64; FailureCause::ALL.len()],
+    /// The highest ticket of dialogues that failed more than once; the one that counts has the lowest.
+    repeated: BTreeMap<Slot, u64>,
     /// The highest ticket and the highest generation met, of winners and others.
     highest_ticket: u64,
     highest_generation: u64,
@@ -48,6 +52,7 @@ impl Aggregate {
             codes: vec![NONE; slots],
             scored: 0,
             failed: [0; FailureCause::ALL.len()],
+            repeated: BTreeMap::new(),
             highest_ticket: 0,
             highest_generation: 0,
         }
@@ -62,6 +67,10 @@ impl Aggregate {
             Err(cause) => cause_code(cause),
         };
         let standing = self.codes[slot];
+        if standing != NONE && standing != SCORED && code != SCORED && entry.ticket != self.tickets[slot] {
+            let latest = self.repeated.entry(slot).or_default();
+            *latest = entry.ticket.max(self.tickets[slot]).max(*latest);
+        }
         let rank = |code: u8, ticket: u64| (code != SCORED, ticket);
         if standing != NONE && rank(code, entry.ticket) >= rank(standing, self.tickets[slot]) {
             return false;
@@ -71,6 +80,9 @@ impl Aggregate {
         self.tickets[slot] = entry.ticket;
         self.headlines[slot] = entry.outcome.unwrap_or(0.0);
         self.codes[slot] = code;
+        if code == SCORED {
+            self.repeated.remove(&slot);
+        }
         true
     }
 
@@ -88,6 +100,13 @@ impl Aggregate {
             code => Err(FailureCause::ALL[code as usize]),
         };
         Some(Entry { ticket: self.tickets[slot], outcome })
+    }
+
+    /// Whether a dialogue failed, and has no record since the ticket `asked` was drawn.
+    pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
+        let failed = self.codes[slot] != NONE && self.codes[slot] != SCORED;
+        let latest = self.repeated.get(&slot).copied().unwrap_or(0).max(self.tickets[slot]);
+        failed && latest < asked
     }
 
     /// Number of dialogues.
@@ -170,8 +189,6 @@ fn cause_code(cause: FailureCause) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -191,6 +208,22 @@ mod tests {
             of_slot().filter(|entry| entry.outcome.is_ok() == scored).min_by_key(|entry| entry.ticket)
         };
         first(true).or_else(|| first(false))
+    }
+
+    #[test]
+    fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
+        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout) };
+        let mut table = Aggregate::new(2);
+        table.fold(0, failed(5));
+        assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
+        // In any order, and however often.
+        for ticket in [9, 3, 9, 7] {
+            table.fold(0, failed(ticket));
+        }
+        assert_eq!(table.get(0), Some(failed(3)));
+        assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
+        table.fold(0, Entry { ticket: 11, outcome: Ok(1.0) });
+        assert!(!table.is_to_ask_again(0, 20));
     }
 
     proptest! {

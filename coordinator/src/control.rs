@@ -7,12 +7,12 @@ use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::FutureExt;
 use jiff::Timestamp;
 use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
-use queue::{NewUnit, Suspect, UnitId};
+use queue::{Suspect, UnitId};
 
 use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, not_found};
-use crate::payload::{Payload, new_unit};
+use crate::payload::Payload;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
@@ -36,6 +36,11 @@ impl Core {
                 let state = RunStateFile { phase: RunPhase::Active, ..state };
                 self.note_sink(self.storage.set_state(id, &state).await)?;
                 self.begin(&run).await?;
+                for spec in &run.models {
+                    let (queue, model) = (&self.queue, &spec.label);
+                    self.on_queue(&run, |at| async move { queue.unpark(&at, model).await }.boxed()).await?;
+                }
+                self.backlog.touch();
                 tracing::info!(run = %id, "resumed");
                 return Ok(run);
             }
@@ -51,33 +56,26 @@ impl Core {
         run.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
     }
 
-    /// Queues failed dialogues again: units first, which nobody gets before the run is active.
+    /// Queues failed dialogues again, except those for which that is pending: units first, which nobody gets before the
+    /// run is active.
     pub(crate) async fn retry_run(self: &Arc<Self>, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let run = self.known(id).await?;
         self.follow(&run).await?;
-        let mut wanted = vec![false; run.layout.slots()];
-        run.table(|table| {
-            for (slot, wanted) in wanted.iter_mut().enumerate() {
-                let failure = table.get(slot).and_then(|entry| entry.outcome.err());
-                *wanted = failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause));
-            }
-        });
-        let (wanted, layout) = (&wanted, &run.layout);
-        let is_left_out =
-            |model, task, iteration| layout.slot(model, task, iteration).is_none_or(|slot| !wanted[slot]);
-        let units = run.plan.units_without(is_left_out).map(|unit| new_unit(&run.plan, unit, true));
-        let units = units.collect::<Result<Vec<NewUnit>>>()?;
-        let dialogues = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
-        if dialogues == 0 {
-            return Ok(0);
-        }
         if !self.is_shared() {
             self.committer(&run).await?;
         }
         run.attend();
-        self.append_units(&run, units).await?;
-        self.rework(&run).await?;
-        tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
+        let is_wanted = |table: &Aggregate, slot| {
+            let failure = table.get(slot).and_then(|entry| entry.outcome.err());
+            failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause))
+        };
+        let pending = self.pending_retries(&run).await?;
+        let dialogues = self.ask_again(&run, &pending, is_wanted).await?;
+        // What is pending is asked again also where a coordinator died before it said so.
+        if dialogues > 0 || pending.iter().any(|asked| *asked > 0) {
+            self.rework(&run).await?;
+            tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
+        }
         Ok(dialogues)
     }
 

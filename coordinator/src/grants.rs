@@ -31,6 +31,8 @@ enum Known {
     Scored,
     /// With its cause, where this coordinator has seen the record.
     Failed(Option<FailureCause>),
+    /// It failed, and was asked again since.
+    ToAskAgain,
 }
 
 /// A unit with what is known of its dialogues.
@@ -38,7 +40,6 @@ struct Examined {
     lease: Lease,
     /// Index of the task in the plan; `None` where the plan has no such unit.
     task: Option<usize>,
-    retry: bool,
     dialogues: Vec<(Iteration, Known)>,
 }
 
@@ -93,7 +94,7 @@ impl Core {
         of_runs
             .filter(|(of_run, model)| {
                 let label = &of_run.run.models[*model].label;
-                patience.keeps_free(of_run.run.id(), label, &report.worker, now)
+                patience.keeps_free(of_run.run.id(), label, &report.worker, now, self.config.suspect_wait)
             })
             .collect()
     }
@@ -145,7 +146,8 @@ impl Core {
     pub(crate) async fn finish_complete(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Fence>> {
         let (mut complete, mut gaps) = (Vec::new(), Vec::new());
         for unit in self.examine(run, leases).await? {
-            let all = unit.dialogues.iter().all(|(_, known)| *known != Known::Nothing);
+            let open = |known: Known| matches!(known, Known::Nothing | Known::ToAskAgain);
+            let all = !unit.dialogues.iter().any(|(_, known)| open(*known));
             if all { complete.push(unit.lease.fence) } else { gaps.push(unit.lease.fence) }
         }
         self.finish(run, &complete).await?;
@@ -162,14 +164,18 @@ impl Core {
 
     /// What is known of the dialogues of these units: by the log, as far as it was read, else by the queue.
     async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Examined>> {
-        if leases.iter().any(|lease| lease.fence.attempt > self.config.max_strikes) {
-            // Perhaps it was set aside, which only the causes of its failures tell.
+        let read = |lease: Lease| Payload::read(&lease.payload).map(|payload| (lease, payload));
+        let leases: Vec<(Lease, Payload)> = leases.into_iter().map(read).collect::<Result<_>>()?;
+        if leases
+            .iter()
+            .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
+        {
+            // Perhaps it was answered meanwhile, or set aside, which only records tell.
             self.follow(run).await?;
         }
         let mut units = Vec::with_capacity(leases.len());
         let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
-        for lease in leases {
-            let payload = Payload::read(&lease.payload)?;
+        for (lease, payload) in leases {
             let model = run.layout.model(&lease.fence.model);
             let slot = |iteration| run.layout.slot(model?, payload.task, iteration);
             let planned: Vec<(Iteration, Slot)> = payload
@@ -181,6 +187,11 @@ impl Core {
                 planned
                     .iter()
                     .map(|(iteration, slot)| match table.get(*slot).map(|entry| entry.outcome) {
+                        Some(Err(_))
+                            if payload.asked.is_some_and(|asked| table.is_to_ask_again(*slot, asked)) =>
+                        {
+                            (*iteration, Known::ToAskAgain)
+                        }
                         None => (*iteration, Known::Nothing),
                         Some(Ok(_)) => (*iteration, Known::Scored),
                         Some(Err(cause)) => (*iteration, Known::Failed(Some(cause))),
@@ -193,7 +204,7 @@ impl Core {
                 }
             }
             let task = (!planned.is_empty()).then_some(payload.task);
-            units.push(Examined { lease, task, retry: payload.retry, dialogues });
+            units.push(Examined { lease, task, dialogues });
         }
         for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
@@ -213,15 +224,14 @@ impl Core {
 }
 
 impl Examined {
-    /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by
-    /// `retry`, or by giving a unit that was set aside another chance, which only then is leased more often than it may
-    /// be struck.
+    /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by a retry,
+    /// or by giving a unit that was set aside another chance, which only then is leased more often than it may be struck.
     fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {
         let requeued = self.lease.fence.attempt > max_strikes;
         let open = |known: &Known| match known {
-            Known::Nothing => true,
+            Known::Nothing | Known::ToAskAgain => true,
             Known::Scored => false,
-            Known::Failed(cause) => self.retry || (requeued && *cause == Some(FailureCause::Poisoned)),
+            Known::Failed(cause) => requeued && *cause == Some(FailureCause::Poisoned),
         };
         self.dialogues.iter().filter(|(_, known)| open(known)).map(|(iteration, _)| *iteration).collect()
     }

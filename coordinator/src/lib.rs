@@ -33,6 +33,7 @@ mod poison;
 pub mod protection;
 mod rate;
 mod rebuild;
+mod retries;
 mod run;
 mod runs;
 mod storage;

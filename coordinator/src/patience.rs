@@ -9,9 +9,6 @@ use std::time::Duration;
 
 use domain::{ModelLabel, RunId, WorkerId};
 
-/// How long the suspects of a model wait, with no other unit of it before them, until a worker is kept free.
-pub(crate) const MAX_SUSPECT_WAIT: Duration = Duration::from_secs(60);
-
 /// A worker that was not heard of for so long is not kept free any more; another one is. Workers that wait for work ask
 /// at least twice in this time.
 const KEPT_FREE_FOR: Duration = Duration::from_secs(60);
@@ -47,16 +44,18 @@ impl Patience {
         waiting.suspects = suspects;
     }
 
-    /// Whether this worker is kept free for the suspects of a model that it serves, from now on or still.
+    /// Whether this worker is kept free for the suspects of a model that it serves, from now on or still, because they
+    /// have waited for `max_wait`.
     pub(crate) fn keeps_free(
         &mut self,
         run: &RunId,
         model: &ModelLabel,
         worker: &WorkerId,
         now: Duration,
+        max_wait: Duration,
     ) -> bool {
         let Some(waiting) = self.waiting.get_mut(&(run.clone(), model.clone())) else { return false };
-        let overdue = now.saturating_sub(waiting.since) >= MAX_SUSPECT_WAIT;
+        let overdue = now.saturating_sub(waiting.since) >= max_wait;
         let is_other = |(other, until): &(WorkerId, Duration)| other != worker && now < *until;
         if !overdue || waiting.kept_free.as_ref().is_some_and(is_other) {
             return false;
@@ -75,22 +74,25 @@ mod tests {
         let (run, model) = (RunId::new("r"), ModelLabel::new("m"));
         let (one, two) = (WorkerId::new("one"), WorkerId::new("two"));
         let at = |s| Duration::from_secs(s);
-        let late = MAX_SUSPECT_WAIT.as_secs();
+        let late = 60;
+        let keeps_free = |patience: &mut Patience, worker: &WorkerId, now| {
+            patience.keeps_free(&run, &model, worker, now, at(late))
+        };
         let mut patience = Patience::default();
         patience.observe(&run, &model, 2, at(0));
-        assert!(!patience.keeps_free(&run, &model, &one, at(late - 1)));
-        assert!(patience.keeps_free(&run, &model, &one, at(late)));
-        assert!(!patience.keeps_free(&run, &model, &two, at(late + 1)));
-        assert!(patience.keeps_free(&run, &model, &one, at(late + 2)));
+        assert!(!keeps_free(&mut patience, &one, at(late - 1)));
+        assert!(keeps_free(&mut patience, &one, at(late)));
+        assert!(!keeps_free(&mut patience, &two, at(late + 1)));
+        assert!(keeps_free(&mut patience, &one, at(late + 2)));
         // It was not heard of again.
         let gone = late + 2 + KEPT_FREE_FOR.as_secs();
-        assert!(patience.keeps_free(&run, &model, &two, at(gone)));
+        assert!(keeps_free(&mut patience, &two, at(gone)));
         // One ran: the others wait from then on.
         patience.observe(&run, &model, 1, at(gone));
-        assert!(!patience.keeps_free(&run, &model, &two, at(gone + late - 1)));
-        assert!(patience.keeps_free(&run, &model, &one, at(gone + late)));
+        assert!(!keeps_free(&mut patience, &two, at(gone + late - 1)));
+        assert!(keeps_free(&mut patience, &one, at(gone + late)));
         // Another unit of the model stands before it.
         patience.observe(&run, &model, 0, at(gone + late));
-        assert!(!patience.keeps_free(&run, &model, &one, at(gone + late)));
+        assert!(!keeps_free(&mut patience, &one, at(gone + late)));
     }
 }

@@ -10,6 +10,7 @@ use domain::{
 use jiff::Timestamp;
 use queue::Suspect;
 
+use crate::aggregate::Aggregate;
 use crate::config::MAX_DELIVERIES_PER_CALL;
 use crate::core::Core;
 use crate::errors::{Result, internal};
@@ -29,8 +30,12 @@ impl Core {
             let payload = Payload::read(&letter.payload)?;
             let Some(model) = run.layout.model(&letter.model) else { continue };
             let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
-            let open: Vec<Slot> =
-                run.table(|table| slots.filter(|slot| table.get(*slot).is_none()).collect());
+            // A retry that killed its workers is over as well.
+            let is_open = |table: &Aggregate, slot| {
+                let again = payload.asked.is_some_and(|asked| table.is_to_ask_again(slot, asked));
+                again || table.get(slot).is_none()
+            };
+            let open: Vec<Slot> = run.table(|table| slots.filter(|slot| is_open(table, *slot)).collect());
             for slot in open {
                 let record = poisoned(run, slot, &letter);
                 deliveries.push(Delivery::of(run.id().clone(), &record).map_err(internal)?);

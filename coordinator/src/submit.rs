@@ -69,8 +69,14 @@ impl Core {
             // The right to write the run: whoever else has it is running it.
             self.committer(run).await?;
         }
+        let rework = state.rework;
         self.change_state(run, state).await?;
-        self.fill(run).await
+        self.fill(run).await?;
+        if rework && !self.is_shared() {
+            // Nobody else has queued it.
+            self.queue_retries(run).await?;
+        }
+        Ok(())
     }
 
     /// Writes down where a run stands, then tells the queue.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use domain::control::{Control, ExportItem, RunView, Submission};
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Report, Serves, WorkExchange, WorkerStatus,
+    Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Registration, Report, Serves, WorkExchange,
+    WorkerStatus,
 };
 use domain::{DialogueKey, FailureCause, InstanceId, Record, RunId, WorkerId};
 use futures::StreamExt;
@@ -82,6 +83,16 @@ pub fn submission(iterations: u32) -> Submission {
             ],
         }),
         pack: None,
+    }
+}
+
+pub fn registration(worker: &str, instance: &str, predecessors: &[&str]) -> Registration {
+    Registration {
+        worker: worker.into(),
+        instance: instance.into(),
+        predecessors: predecessors.iter().map(|id| InstanceId::new(*id)).collect(),
+        kgfleet: "1".into(),
+        host: "h".into(),
     }
 }
 
