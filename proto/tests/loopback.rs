@@ -35,6 +35,7 @@ fn client(node: &Node) -> Client {
 fn report() -> Report {
     Report {
         worker: "w".into(),
+        instance: "this".into(),
         offers: vec![
             Offer { serves: Serves::Model("tiny".into()), room: 3 },
             Offer { serves: Serves::Connector(Connector::Replay), room: 0 },

@@ -385,6 +385,7 @@ pub fn run_view() -> RunView {
         units_pending: 2,
         units_leased: 3,
         units_dead: 4,
+        units_suspect: 1,
         workers: 6,
         parked: Some("quota".to_owned()),
     };
@@ -418,5 +419,5 @@ pub fn dead_letter() -> DeadLetterView {
         cause: "lease expired".to_owned(),
         at: "2026-11-21T16:00:00Z".parse().unwrap(),
     };
-    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike] }
+    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike], suspect: true }
 }
