@@ -88,10 +88,12 @@ impl Core {
         }
         orders.noted = true;
         let has_room = report.offers.iter().any(|offer| offer.room > 0);
-        let wants_work = has_room && !report.draining && !drain && !holds_suspect;
+        let wants_work = has_room && !report.draining && !drain;
         let mut changes = self.backlog.changes();
         while wants_work && orders.grants.is_empty() && orders.lost.is_empty() {
-            self.grant(&report, &mut orders).await?;
+            if !holds_suspect {
+                self.grant(&report, &mut orders).await?;
+            }
             let now = Instant::now();
             if !orders.grants.is_empty() || now >= until || self.closing.load(Ordering::Relaxed) {
                 break;
