@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::FailureCause;
 use domain::control::CellView;
+use domain::{FailureCause, Standing};
 
 use crate::layout::{Layout, Slot};
 use crate::plan::Plan;
@@ -19,11 +19,23 @@ pub struct Entry {
     pub ticket: u64,
     /// Its headline score, or why it has none.
     pub outcome: Result<f64, FailureCause>,
+    /// Whether it came after the run had finished.
+    pub late: bool,
+}
+
+impl Entry {
+    /// What decides whether it counts.
+    pub fn standing(&self) -> Standing {
+        Standing::new(self.outcome.is_ok(), self.ticket).late(self.late)
+    }
 }
 
 /// The code of a dialogue without a record. Failures have the place of their cause in [`FailureCause::ALL`].
-const NONE: u8 = u8::MAX;
-const SCORED: u8 = u8::MAX - 1;
+const NONE: u8 = 0x7f;
+const SCORED: u8 = 0x7e;
+
+/// Added to the code of a record that came late.
+const LATE: u8 = 0x80;
 
 /// One slot per dialogue in three columns, so that nothing is spent on padding.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,28 +70,28 @@ impl Aggregate {
         }
     }
 
-    /// Takes a record into account and says whether it counts now and did not before. A scored record wins over a
-    /// failure, then the lower ticket wins: the rule of the queue and of every reader of the log.
+    /// Takes a record into account and says whether it counts now and did not before.
     pub fn fold(&mut self, slot: Slot, entry: Entry) -> bool {
         self.highest_ticket = self.highest_ticket.max(entry.ticket);
+        if let Some(counted) = self.get(slot) {
+            if counted.outcome.is_err() && entry.outcome.is_err() && entry.ticket != counted.ticket {
+                let latest = self.repeated.entry(slot).or_default();
+                *latest = entry.ticket.max(counted.ticket).max(*latest);
+            }
+            if !entry.standing().beats(counted.standing()) {
+                return false;
+            }
+        }
         let code = match entry.outcome {
             Ok(_) => SCORED,
             Err(cause) => cause_code(cause),
         };
-        let standing = self.codes[slot];
-        if standing != NONE && standing != SCORED && code != SCORED && entry.ticket != self.tickets[slot] {
-            let latest = self.repeated.entry(slot).or_default();
-            *latest = entry.ticket.max(self.tickets[slot]).max(*latest);
-        }
-        let rank = |code: u8, ticket: u64| (code != SCORED, ticket);
-        if standing != NONE && rank(code, entry.ticket) >= rank(standing, self.tickets[slot]) {
-            return false;
-        }
-        *self.count(standing) -= u64::from(standing != NONE);
+        let before = self.codes[slot] & !LATE;
+        *self.count(before) -= u64::from(before != NONE);
         *self.count(code) += 1;
         self.tickets[slot] = entry.ticket;
         self.headlines[slot] = entry.outcome.unwrap_or(0.0);
-        self.codes[slot] = code;
+        self.codes[slot] = if entry.late { code | LATE } else { code };
         if code == SCORED {
             self.repeated.remove(&slot);
         }
@@ -94,19 +106,18 @@ impl Aggregate {
 
     /// The record that counts for a dialogue.
     pub fn get(&self, slot: Slot) -> Option<Entry> {
-        let outcome = match self.codes[slot] {
+        let outcome = match self.codes[slot] & !LATE {
             NONE => return None,
             SCORED => Ok(self.headlines[slot]),
             code => Err(FailureCause::ALL[code as usize]),
         };
-        Some(Entry { ticket: self.tickets[slot], outcome })
+        Some(Entry { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
     }
 
     /// Whether a dialogue failed, and has no record since the ticket `asked` was drawn.
     pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
-        let failed = self.codes[slot] != NONE && self.codes[slot] != SCORED;
         let latest = self.repeated.get(&slot).copied().unwrap_or(0).max(self.tickets[slot]);
-        failed && latest < asked
+        latest < asked && self.get(slot).is_some_and(|counted| counted.outcome.is_err())
     }
 
     /// Number of dialogues.
@@ -157,7 +168,7 @@ impl Aggregate {
             for (m, model) in plan.models.iter().enumerate() {
                 let (mut scored, mut failed, mut sum) = (0_u64, 0, 0.0);
                 for slot in layout.cell(m, t) {
-                    match self.codes[slot] {
+                    match self.codes[slot] & !LATE {
                         NONE => {}
                         SCORED => {
                             scored += 1;
@@ -200,19 +211,22 @@ mod tests {
         Plan { models: vec![model("a"), model("b")], tasks: vec![task("s"), task("t")] }
     }
 
-    /// The rule in words, with nothing in common with the table but the plan: the first scored record in the order of
-    /// tickets, else the first failed one.
+    /// The rule in words, with nothing in common with the table but the plan: of the records in time the first scored one in
+    /// the order of tickets, else the first failed one; else the same of the late ones.
     fn recomputed(records: &[(Slot, Entry)], slot: Slot) -> Option<Entry> {
         let of_slot = || records.iter().filter(|(at, _)| *at == slot).map(|(_, entry)| *entry);
-        let first = |scored: bool| {
-            of_slot().filter(|entry| entry.outcome.is_ok() == scored).min_by_key(|entry| entry.ticket)
+        let first = |late: bool, scored: bool| {
+            let alike = |entry: &Entry| (entry.late, entry.outcome.is_ok()) == (late, scored);
+            of_slot().filter(alike).min_by_key(|entry| entry.ticket)
         };
-        first(true).or_else(|| first(false))
+        [(false, true), (false, false), (true, true), (true, false)]
+            .into_iter()
+            .find_map(|(late, scored)| first(late, scored))
     }
 
     #[test]
     fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
-        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout) };
+        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout), late: false };
         let mut table = Aggregate::new(2);
         table.fold(0, failed(5));
         assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
@@ -222,7 +236,7 @@ mod tests {
         }
         assert_eq!(table.get(0), Some(failed(3)));
         assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
-        table.fold(0, Entry { ticket: 11, outcome: Ok(1.0) });
+        table.fold(0, Entry { ticket: 11, outcome: Ok(1.0), late: false });
         assert!(!table.is_to_ask_again(0, 20));
     }
 
@@ -233,7 +247,7 @@ mod tests {
                 (0..12_usize, prop_oneof![
                     (0.0..1.0_f64).prop_map(Ok),
                     (0..FailureCause::ALL.len()).prop_map(|at| Err(FailureCause::ALL[at])),
-                ]),
+                ], any::<bool>()),
                 0..60,
             ),
             order in prop::collection::vec(0..60_usize, 0..180),
@@ -242,7 +256,7 @@ mod tests {
             let records: Vec<(Slot, Entry)> = outcomes
                 .into_iter()
                 .enumerate()
-                .map(|(ticket, (slot, outcome))| (slot, Entry { ticket: ticket as u64 * 7 % 61, outcome }))
+                .map(|(ticket, (slot, outcome, late))| (slot, Entry { ticket: ticket as u64 * 7 % 61, outcome, late }))
                 .collect();
             let plan = plan();
             let layout = Layout::of(&plan);
@@ -285,8 +299,8 @@ mod tests {
     #[test]
     fn a_fold_says_whether_the_record_counts_now() {
         let mut table = Aggregate::new(1);
-        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout) };
-        let scored = |ticket| Entry { ticket, outcome: Ok(0.5) };
+        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let scored = |ticket| Entry { ticket, outcome: Ok(0.5), late: false };
         assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
         assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
         assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));

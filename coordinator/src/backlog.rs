@@ -124,7 +124,8 @@ impl Core {
         let mut snapshot = Snapshot::default();
         for run in self.runs.live() {
             let queue = &self.queue;
-            let counts = self.on_queue(&run, |at| async move { queue.counts(&at).await }.boxed()).await?;
+            let counts = self.on_queue(&run, |at| async move { queue.counts(&at).await }.boxed()).await;
+            let Some(counts) = self.apart(run.id(), counts)? else { continue };
             let active = run.phase() == RunPhase::Active;
             let of_model = |spec: &domain::ModelSpec| {
                 let counts = counts.iter().find(|counts| counts.model == spec.label).cloned();

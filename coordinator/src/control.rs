@@ -18,8 +18,8 @@ use crate::storage::RunStateFile;
 
 impl Core {
     pub(crate) async fn command_run(self: &Arc<Self>, id: &RunId, command: RunCommand) -> Result<Arc<Run>> {
-        let run = self.known(id).await?;
-        self.follow(&run).await?;
+        let run = self.followed(id).await?;
+        self.hold(&run).await?;
         let state = self.storage.state(id).await?.unwrap_or_default();
         let phase = run.phase();
         let to = match (command, phase) {
@@ -59,8 +59,8 @@ impl Core {
     /// Queues failed dialogues again, except those for which that is pending: units first, which nobody gets before the
     /// run is active.
     pub(crate) async fn retry_run(self: &Arc<Self>, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        let run = self.known(id).await?;
-        self.follow(&run).await?;
+        let run = self.followed(id).await?;
+        self.hold(&run).await?;
         if !self.is_shared() {
             self.committer(&run).await?;
         }
@@ -84,6 +84,38 @@ impl Core {
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
         self.change_state(run, RunStateFile { phase, rework: true, fleet: self.is_shared(), ..state }).await
+    }
+
+    /// Removes a run from records and queue. One that goes on is cancelled first, with `force`; so is one removed that
+    /// cannot be loaded. Other coordinators notice within a round.
+    pub(crate) async fn remove_run(&self, id: &RunId, force: bool) -> Result<()> {
+        match self.known(id).await {
+            Err(error) if error.code == ErrorCode::NotFound && self.storage.is_removed(id).await? => {}
+            Err(error) if error.code == ErrorCode::NotFound => return Err(error),
+            Err(error) if !force => {
+                return Err(conflict(format!("{}; `--force` removes the run all the same", error.message)));
+            }
+            Err(_) => self.storage.remove(id).await?,
+            Ok(run) => {
+                self.hold(&run).await?;
+                let state = self.storage.state(id).await?.unwrap_or_default();
+                if !state.phase.is_over() {
+                    let phase = state.phase;
+                    if !force {
+                        return Err(conflict(format!(
+                            "run {id} is {phase}: cancel it first, or `--force` does both"
+                        )));
+                    }
+                    self.change_state(&run, RunStateFile { phase: RunPhase::Cancelled, ..state }).await?;
+                }
+                self.storage.remove(id).await?;
+            }
+        }
+        self.runs.forget(id);
+        self.note_queue(self.queue.forget_run(id).await)?;
+        self.backlog.touch();
+        tracing::info!(run = %id, "removed");
+        Ok(())
     }
 
     pub(crate) async fn drain(&self, worker: &WorkerId) -> Result<()> {

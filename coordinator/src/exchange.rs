@@ -76,17 +76,21 @@ impl Core {
         let mut holds_suspect = false;
         self.park_models(&report).await?;
         let snapshot = self.backlog().await?;
-        for (run, concern) in concerns(&report, &snapshot) {
-            match self.known(&run).await {
-                Ok(run) => holds_suspect |= self.settle(&run, concern, &report, &mut orders).await?,
+        orders.noted = true;
+        for (id, concern) in concerns(&report, &snapshot) {
+            let settled = match self.known(&id).await {
+                Ok(run) => self.settle(&run, concern, &report, &mut orders).await,
                 // Of a run that was removed.
                 Err(error) if error.code == ErrorCode::NotFound => {
-                    orders.lost.extend(concern.held.iter().map(|fence| lease_id(&run, fence)));
+                    orders.lost.extend(concern.held.iter().map(|fence| lease_id(&id, fence)));
+                    continue;
                 }
-                Err(error) => return Err(error),
-            }
+                Err(error) => Err(error),
+            };
+            // What passes by itself is to be said again; of a run that cannot be loaded nothing can be taken note of.
+            orders.noted &= !settled.as_ref().is_err_and(|error| error.code.is_transient());
+            holds_suspect |= self.apart(&id, settled)?.unwrap_or(false);
         }
-        orders.noted = true;
         let has_room = report.offers.iter().any(|offer| offer.room > 0);
         let wants_work = has_room && !report.draining && !drain;
         let mut changes = self.backlog.changes();
@@ -109,7 +113,8 @@ impl Core {
     /// not held against it, a unit that kills its worker would come back to it for ever.
     async fn reap_predecessor(&self, worker: &WorkerId) -> Result<()> {
         for run in self.runs.live() {
-            self.reap(&run, &Reap::Worker(worker.clone())).await?;
+            let reaped = self.reap(&run, &Reap::Worker(worker.clone())).await;
+            self.apart(run.id(), reaped)?;
         }
         Ok(())
     }
@@ -155,18 +160,20 @@ impl Core {
 
     async fn park_models(&self, report: &Report) -> Result<()> {
         for parking in &report.parked {
-            let run = match self.known(&parking.run).await {
-                Ok(run) if run.phase().is_over() => continue,
-                Ok(run) => run,
-                Err(error) if error.code == ErrorCode::NotFound => continue,
-                Err(error) => return Err(error),
-            };
+            let known = self.known(&parking.run).await;
+            let Some(run) = self.apart(&parking.run, known)? else { continue };
+            if run.phase().is_over() {
+                continue;
+            }
             let (queue, parked_for) = (&self.queue, parking.parked_for);
             let parked_for = parked_for.clamp(Duration::from_millis(1), MAX_DURATION);
             let call = |at| {
                 async move { queue.park(&at, &parking.model, parked_for, &parking.reason).await }.boxed()
             };
-            self.on_queue(&run, call).await?;
+            let parked = self.on_queue(&run, call).await;
+            if self.apart(run.id(), parked)?.is_none() {
+                continue;
+            }
             tracing::warn!(run = %run.id(), model = %parking.model, reason = parking.reason, "parked");
             self.backlog.touch();
         }
@@ -283,9 +290,11 @@ impl Core {
         }
         for run in self.runs.live() {
             let models = run.models.iter().map(|spec| spec.label.clone()).collect();
-            let renewal = self.renew(&run, worker, &models, &[]).await?;
+            let renewal = self.renew(&run, worker, &models, &[]).await;
+            let Some(renewal) = self.apart(run.id(), renewal)? else { continue };
             let left: Vec<Fence> = renewal.unreported.into_iter().map(|lease| lease.fence).collect();
-            self.release(&run, &left).await?;
+            let released = self.release(&run, &left).await;
+            self.apart(run.id(), released)?;
         }
         tracing::info!(%worker, "deregistered");
         Ok(())

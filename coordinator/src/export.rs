@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::RunId;
 use domain::control::{ExportItem, Feed};
+use domain::{RunId, Standing};
 use futures::stream;
-use results::log::{Location, LogTail, PlaceReader, RecordHead, TailPart};
+use results::log::{LogTail, Parsed, PlaceReader, Rank, RecordHead, Seals, TailPart};
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
@@ -16,9 +16,6 @@ use crate::run::Run;
 
 /// Records that are read ahead of the caller.
 const READ_AHEAD: usize = 32;
-
-/// The place of a record, by the order in which records of one dialogue count.
-type Place = Option<(bool, u64, Location)>;
 
 impl Core {
     /// The manifest, then every record that counts.
@@ -65,10 +62,10 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         return Ok(());
     }
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
-    for (_, ticket, place) in places(run, folder)?.into_iter().flatten() {
-        let parsed = reader.read::<IgnoredAny>(place).map_err(internal)?;
+    for rank in places(run, folder)?.into_iter().flatten() {
+        let parsed = reader.read::<IgnoredAny>(rank.location()).map_err(internal)?;
         let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
-        let item = ExportItem::Record { ticket, json: Arc::from(&*parsed.json) };
+        let item = ExportItem::Record { ticket: rank.ticket(), json: Arc::from(&*parsed.json) };
         if items.blocking_send(Ok(item)).is_err() {
             return Ok(());
         }
@@ -77,18 +74,27 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
 }
 
 /// Where the record that counts lies, for every dialogue.
-fn places(run: &Run, folder: &Path) -> Result<Vec<Place>> {
-    let mut places: Vec<Place> = vec![None; run.layout.slots()];
-    let mut tail = LogTail::new(folder, run.cipher.as_ref(), None);
+fn places(run: &Run, folder: &Path) -> Result<Vec<Option<Rank>>> {
+    let mut places: Vec<Option<Rank>> = vec![None; run.layout.slots()];
+    let (mut tail, mut seals) = (LogTail::new(folder, run.cipher.as_ref(), None), Seals::default());
     while let Some(part) = tail.poll().map_err(internal)? {
-        // Damage was told of when the run was loaded.
-        let TailPart::Lines(mut lines) = part else { continue };
+        let mut lines = match part {
+            TailPart::Lines(lines) => lines,
+            TailPart::Sealed(read) => {
+                seals = read;
+                continue;
+            }
+            // Damage was told of when the run was loaded.
+            TailPart::Damage(_) => continue,
+        };
+        let end = lines.end();
         while let Some(line) = lines.next() {
-            let Ok(parsed) = line.parse::<RecordHead>() else { continue };
-            let Some(slot) = run.layout.slot_of(&parsed.record.key) else { continue };
-            let place = (!parsed.record.outcome.is_scored(), parsed.ticket, line.location());
-            if places[slot].is_none_or(|standing| place < standing) {
-                places[slot] = Some(place);
+            let Ok(Parsed { ticket, record, .. }) = line.parse::<RecordHead>() else { continue };
+            let Some(slot) = run.layout.slot_of(&record.key) else { continue };
+            let standing = Standing::new(record.outcome.is_scored(), ticket).late(seals.is_late(end, ticket));
+            let rank = Rank::new(standing, line.location());
+            if places[slot].is_none_or(|counted| rank < counted) {
+                places[slot] = Some(rank);
             }
         }
     }

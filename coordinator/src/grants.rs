@@ -64,17 +64,9 @@ impl Core {
             for (offer, room) in report.offers.iter().zip(&mut rooms) {
                 while *room > 0 && begun.elapsed() < MAX_SEARCH {
                     let Some(ask) = claim(of_run, offer, *room, &report.worker, turn) else { break };
-                    let (queue, ask) = (&self.queue, &ask);
-                    let call = |at| async move { queue.lease(&at, ask).await }.boxed();
-                    let leases = self.on_queue(&of_run.run, call).await?;
-                    if leases.is_empty() {
-                        break;
-                    }
-                    let before = orders.grants.len();
-                    self.hand_out(&of_run.run, leases, orders).await?;
-                    let granted: usize =
-                        orders.grants[before..].iter().map(|grant| grant.iterations.len()).sum();
-                    *room = room.saturating_sub(granted as u64);
+                    let granted = self.grant_units(&of_run.run, &ask, orders).await;
+                    let Some(Some(granted)) = self.apart(of_run.run.id(), granted)? else { break };
+                    *room = room.saturating_sub(granted);
                 }
             }
         }
@@ -117,6 +109,24 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Leases units of a run and grants them: how many dialogues; `None` where there is no unit.
+    async fn grant_units(
+        &self,
+        run: &Arc<Run>,
+        ask: &LeaseRequest,
+        orders: &mut Orders,
+    ) -> Result<Option<u64>> {
+        let queue = &self.queue;
+        let leases = self.on_queue(run, |at| async move { queue.lease(&at, ask).await }.boxed()).await?;
+        if leases.is_empty() {
+            return Ok(None);
+        }
+        let before = orders.grants.len();
+        self.hand_out(run, leases, orders).await?;
+        let granted: usize = orders.grants[before..].iter().map(|grant| grant.iterations.len()).sum();
+        Ok(Some(granted as u64))
     }
 
     /// Grants leased units; those with nothing left to ask end at once.

@@ -10,6 +10,7 @@
 
 pub mod aggregate;
 mod backlog;
+mod bond;
 mod commit;
 pub mod config;
 pub mod configuration;

@@ -7,15 +7,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::{ErrorCode, ServiceError};
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
 use queue::{NewUnit, RunRef, RunState, UnitId};
-use results::log::{LogTail, RecordHead, TailPart};
+use results::log::{LogTail, Parsed, RecordHead, TailPart};
 
 use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, internal, is_out_of_step, of_queue};
 use crate::payload::new_unit;
-use crate::run::Run;
+use crate::run::{Found, Run};
 use crate::storage::RunStateFile;
 
 impl Core {
@@ -30,7 +31,11 @@ impl Core {
         }
         // Records of others first: what is known to be answered is not handed out again, whatever the queue knows.
         self.follow(run).await?;
-        let state = self.storage.state(run.id()).await?.unwrap_or_default();
+        let state = match self.storage.state(run.id()).await? {
+            Some(state) => state,
+            // Where it was removed, its queue is not to be built again.
+            None => self.expect(run).await.map(|()| RunStateFile::default())?,
+        };
         let found = self.note_queue(self.queue.run(run.id()).await)?;
         let status = match found {
             Some(status) => status,
@@ -163,46 +168,50 @@ impl Core {
             Some(tail) => tail,
             None => self.storage.tail(run)?,
         };
-        let (run, now) = (Arc::clone(run), self.now());
+        let (run_of, run, now) = (run, Arc::clone(run), self.now());
         let read = move || {
             let result = read_on(&run, &mut tail, (!first).then_some(now));
             (tail, result)
         };
         let (tail, result) = tokio::task::spawn_blocking(read).await.map_err(internal)?;
         *place = Some(tail);
-        result
+        if result? {
+            return Ok(());
+        }
+        self.runs.discard(run_of);
+        let message = format!("run {} was finished or reopened elsewhere; its log is read anew", run_of.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
     }
 }
 
-/// Folds everything that is new; `now` where it counts for the rate.
-fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<()> {
+/// Folds everything that is new, and says whether the table holds; `now` where it counts for the rate.
+fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool> {
+    let mut holds = true;
     while let Some(part) = tail.poll().map_err(internal)? {
         let mut lines = match part {
             TailPart::Lines(lines) => lines,
+            TailPart::Sealed(seals) => {
+                holds &= run.learn(seals);
+                continue;
+            }
             TailPart::Damage(damage) => {
                 tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place are asked again");
                 continue;
             }
         };
-        let mut old = Vec::new();
+        let mut records = Vec::new();
         while let Some(line) = lines.next() {
-            let parsed = match line.parse::<RecordHead>() {
-                Ok(parsed) => parsed,
+            match line.parse::<RecordHead>() {
+                Ok(Parsed { ticket, record, .. }) => {
+                    let (entry, generation) = (run.entry(ticket, &record), record.attempt.generation);
+                    records.push(Found { entry, ticket, generation });
+                }
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");
-                    continue;
                 }
-            };
-            let entry = run.entry(parsed.ticket, &parsed.record);
-            let generation = parsed.record.attempt.generation;
-            match (now, entry) {
-                (Some(now), Some((slot, entry))) => {
-                    run.fold(slot, entry, generation, now);
-                }
-                _ => old.push((entry, parsed.ticket, generation)),
             }
         }
-        run.fold_old(old);
+        run.fold(lines.end(), records, now, |_, _| {});
     }
-    Ok(())
+    Ok(holds)
 }

@@ -11,7 +11,9 @@ use domain::{DialogueKey, Iteration, RunId};
 use packs::Pack;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
-use results::log::{LogCipher, LogTail, RecordHead, WriterId};
+use results::log::{
+    CommitThread, Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId,
+};
 use results::run_dir::RunLock;
 use tasks::TaskClass;
 
@@ -76,6 +78,8 @@ pub(crate) struct TaskKind {
 #[derive(Default)]
 pub(crate) struct Log {
     pub committer: Option<Committer>,
+    /// Its thread, which closes the log after the last record.
+    pub thread: Option<CommitThread>,
     /// Whether it was open before: a writer of a fleet opens once.
     pub reopened: bool,
     /// The right to write, where there is one writer only.
@@ -87,11 +91,24 @@ struct State {
     /// The building of its queue, once known.
     at: Option<RunRef>,
     phase: RunPhase,
+    /// What keeps this coordinator from looking after it.
+    trouble: Option<String>,
 }
 
 struct Table {
     aggregate: Aggregate,
     rate: Rate,
+    /// When the winners were fixed, as far as it was read.
+    seals: Seals,
+    /// Up to where the log's segments are in the table.
+    folded: Ends,
+}
+
+/// A record of the log: what tables keep of it, unless its dialogue is not planned, and its numbers.
+pub(crate) struct Found {
+    pub entry: Option<(Slot, Entry)>,
+    pub ticket: u64,
+    pub generation: u64,
 }
 
 impl Run {
@@ -133,8 +150,13 @@ impl Run {
         let layout = Layout::of(&plan);
         Ok(Self {
             models: benchmark.models,
-            state: Mutex::new(State { at: None, phase: RunPhase::Active }),
-            table: Mutex::new(Table { aggregate: Aggregate::new(layout.slots()), rate: Rate::default() }),
+            state: Mutex::new(State { at: None, phase: RunPhase::Active, trouble: None }),
+            table: Mutex::new(Table {
+                aggregate: Aggregate::new(layout.slots()),
+                rate: Rate::default(),
+                seals: Seals::default(),
+                folded: Ends::new(),
+            }),
             filled: AtomicBool::new(false),
             attended: AtomicBool::new(false),
             joining: tokio::sync::Mutex::default(),
@@ -178,6 +200,16 @@ impl Run {
     /// Takes note of where it stands.
     pub(crate) fn set_phase(&self, phase: RunPhase) {
         self.state().phase = phase;
+    }
+
+    /// What keeps this coordinator from looking after it, as last seen.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
+    /// Takes note of it.
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        self.state().trouble = trouble;
     }
 
     /// Whether the queue holds every unit of the plan that is needed.
@@ -226,27 +258,76 @@ impl Run {
         let slot = self.layout.slot_of(&head.key)?;
         let (_, task, _) = self.layout.place(slot);
         let outcome = headline::outcome(&head.outcome, self.tasks[task].class);
-        Some((slot, Entry { ticket, outcome }))
+        Some((slot, Entry { ticket, outcome, late: false }))
     }
 
-    /// Takes a durable record into account and says whether it counts.
-    pub(crate) fn fold(&self, slot: Slot, entry: Entry, generation: u64, now: Duration) -> bool {
-        let mut table = self.lock_table();
-        table.aggregate.note(entry.ticket, generation);
-        let counts = table.aggregate.fold(slot, entry);
-        table.rate.add(now, u64::from(counts));
-        counts
-    }
-
-    /// Takes records into account that were in the log before; they say nothing about the rate.
-    pub(crate) fn fold_old(&self, records: impl IntoIterator<Item = (Option<(Slot, Entry)>, u64, u64)>) {
-        let mut table = self.lock_table();
-        for (entry, ticket, generation) in records {
+    /// Takes durable records into account, none of which lies behind `place`; those that count now are handed to `counted`.
+    /// `now` where they say something about the rate.
+    pub(crate) fn fold(
+        &self,
+        place: Position,
+        records: Vec<Found>,
+        now: Option<Duration>,
+        mut counted: impl FnMut(Slot, Entry),
+    ) {
+        let mut guard = self.lock_table();
+        let table = &mut *guard;
+        let folded = table.folded.entry(place.segment).or_default();
+        if folded.bytes < place.end.bytes {
+            *folded = place.end;
+        }
+        for Found { entry, ticket, generation } in records {
             table.aggregate.note(ticket, generation);
-            if let Some((slot, entry)) = entry {
-                table.aggregate.fold(slot, entry);
+            let Some((slot, entry)) = entry else { continue };
+            let entry = Entry { late: table.seals.is_late(place, ticket), ..entry };
+            let counts = table.aggregate.fold(slot, entry);
+            if let Some(now) = now {
+                table.rate.add(now, u64::from(counts));
+            }
+            if counts {
+                counted(slot, entry);
             }
         }
+    }
+
+    /// Takes note of seals. Whether the table still holds: else records were taken into account in another way than these
+    /// seals say, and the log is to be read anew.
+    pub(crate) fn learn(&self, seals: Seals) -> bool {
+        let mut table = self.lock_table();
+        if seals.next() <= table.seals.next() {
+            return true; // Written by this coordinator.
+        }
+        let holds = seals.agree(&table.seals, &table.folded);
+        table.seals = seals;
+        holds
+    }
+
+    /// Fixes the records that count now, where every dialogue has one: the seal that says so, with its number. `None` where
+    /// there is nothing to fix.
+    pub(crate) fn close(&self) -> Option<(u32, SealEvent)> {
+        let mut table = self.lock_table();
+        if table.seals.is_closed() || !table.aggregate.is_complete() {
+            return None;
+        }
+        let (number, event) = (table.seals.next(), SealEvent::Closed(table.folded.clone()));
+        table.seals.push(event.clone());
+        Some((number, event))
+    }
+
+    /// Lets records with a higher ticket count again, where they were fixed: the seal that says so, with its number.
+    pub(crate) fn reopen(&self, ticket: u64) -> Option<(u32, SealEvent)> {
+        let mut table = self.lock_table();
+        if !table.seals.is_closed() {
+            return None;
+        }
+        let (number, event) = (table.seals.next(), SealEvent::Reopened(ticket));
+        table.seals.push(event.clone());
+        Some((number, event))
+    }
+
+    /// Whether the records that count are fixed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock_table().seals.is_closed()
     }
 
     /// What the queue needs to know to build the run.

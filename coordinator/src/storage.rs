@@ -7,13 +7,14 @@ use bytes::Bytes;
 use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use queue::RunState;
-use results::log::{CommitQueue, LogTail, WriterId};
+use results::log::{LogTail, SealEvent, WriterId};
 use results::run_dir::{FoundRun, RunLock};
+use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Scope;
-use crate::errors::{Result, conflict, internal};
+use crate::errors::{Result, conflict, internal, not_found};
 use crate::protection;
 use crate::retries::Retry;
 use crate::run::Run;
@@ -79,16 +80,13 @@ impl Storage {
         }
     }
 
-    /// The manifests of all runs, by name. What is no manifest is told of and left out.
-    pub(crate) async fn manifests(&self) -> Result<Vec<RunManifest>> {
-        let readable = |found: FoundRun| match found.manifest {
-            Ok(manifest) => Some(manifest),
-            Err(error) => {
-                tracing::warn!(%error, "a run is left out");
-                None
-            }
+    /// All runs, by name, each with its manifest or why it cannot be read.
+    pub(crate) async fn found(&self) -> Result<Vec<(RunId, Result<RunManifest>)>> {
+        let named = |found: FoundRun| {
+            let manifest = found.manifest.map_err(|error| SinkError::Run(error.into()).into());
+            (found.dir.run(), manifest)
         };
-        Ok(self.sink.runs().await?.into_iter().filter_map(readable).collect())
+        Ok(self.sink.runs().await?.into_iter().map(named).collect())
     }
 
     /// The manifest of a run, `None` where there is none.
@@ -98,6 +96,11 @@ impl Storage {
             Err(error) if error.code == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether the run was removed on purpose.
+    pub(crate) async fn is_removed(&self, run: &RunId) -> Result<bool> {
+        Ok(self.sink.is_removed(run).await?)
     }
 
     pub(crate) async fn create(&self, manifest: &RunManifest) -> Result<()> {
@@ -124,6 +127,11 @@ impl Storage {
                 .map_err(|error| internal(format!("run {run}: what was asked again cannot be read: {error}")))
         };
         self.sink.retries(run).await?.into_iter().map(read).collect()
+    }
+
+    /// Writes a seal of a run; `false` where another coordinator has written one of this number.
+    pub(crate) async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool> {
+        Ok(self.sink.seal(run, number, event).await?)
     }
 
     pub(crate) async fn pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
@@ -154,29 +162,60 @@ impl Storage {
         Ok(self.sink.tail(run.id(), run.cipher.as_ref(), except)?)
     }
 
-    /// The right to write a run of one process, for as long as it is held; in a fleet everybody may write.
+    /// The right to write a run, for as long as it is held: of one process alone, or of the coordinators of a fleet
+    /// together. In an object store nobody can hold it.
     ///
     /// # Errors
-    /// Another process writes the run.
+    /// Somebody else writes the run, or it is not there any more.
     pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
-        match self.scope {
-            Scope::Fleet => Ok(None),
-            Scope::Local => {
-                let lock = self.sink.run_dir(run)?.lock();
-                lock.map(Some).map_err(|error| conflict(error.to_string()))
+        let dir = self.sink.run_dir(run)?;
+        let lock = match self.scope {
+            Scope::Fleet if !self.sink.is_folder() => return Ok(None),
+            Scope::Fleet => dir.lock_shared(),
+            Scope::Local => dir.lock(),
+        };
+        match lock {
+            Err(_) if !dir.manifest_path().is_file() => {
+                Err(not_found(format!("run {run} is not there any more")))
             }
+            lock => lock.map(Some).map_err(|error| SinkError::from(error).into()),
         }
     }
 
-    pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<CommitQueue> {
+    /// Removes a run.
+    pub(crate) async fn remove(&self, run: &RunId) -> Result<()> {
+        Ok(self.sink.remove_run(run).await?)
+    }
+
+    /// The identity of the sink, `None` where it has none yet.
+    pub(crate) async fn identity(&self) -> Result<Option<String>> {
+        Ok(self.sink.identity().await?)
+    }
+
+    /// The same, made where there is none.
+    pub(crate) async fn identify(&self) -> Result<String> {
+        Ok(self.sink.identify().await?)
+    }
+
+    /// Where it is, for messages.
+    pub(crate) fn place(&self) -> String {
+        self.sink.to_string()
+    }
+
+    /// Whether to look at it costs nothing.
+    pub(crate) fn is_near(&self) -> bool {
+        self.sink.is_folder()
+    }
+
+    pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<OpenLog> {
         let cipher =
             protection::writing_cipher(&run.manifest).map_err(|error| conflict(error.to_string()))?;
         let log = self.sink.open_log(run.id(), writer, cipher, self.sink.commit_policy()).await?;
         if log.recovery.torn_bytes > 0 {
             let (run, bytes) = (run.id(), log.recovery.torn_bytes);
-            tracing::warn!(%run, "cut {bytes} bytes that a killed process had not finished writing");
+            tracing::warn!(%run, "passing over {bytes} bytes that a killed process had not finished writing");
         }
-        Ok(log.queue)
+        Ok(log)
     }
 
     /// What is wrong with the sink, or will be soon.

@@ -13,7 +13,7 @@ use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
 use crate::aggregate::Aggregate;
 use crate::core::Core;
-use crate::errors::Result;
+use crate::errors::{Result, not_found};
 use crate::metrics;
 use crate::payload::new_unit;
 use crate::run::Run;
@@ -125,6 +125,10 @@ impl Tending {
             *round += 1;
             *round - 1
         };
+        // The first look is at the start; what is far away is not looked at every second.
+        if core.storage.is_near() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
+            core.check_bond(false).await?;
+        }
         let asked = async { Ok((core.queue.runs().await?, core.queue.now_ms().await?)) };
         let asked = core.note_queue(asked.await);
         let (statuses, reaps) = {
@@ -146,9 +150,11 @@ impl Tending {
             core.discover(&statuses, round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
         }
         for run in core.runs.live() {
-            if let Err(error) = core.tend(&run, statuses.get(run.id()), reaps).await {
+            let tended = core.tend(&run, statuses.get(run.id()), reaps).await;
+            if let Err(error) = &tended {
                 tracing::warn!(run = %run.id(), %error, "the run cannot be looked after now");
             }
+            run.set_trouble(tended.err().map(|error| error.message));
         }
         core.runs.evict();
         metrics::gauges(core).await;
@@ -167,7 +173,7 @@ impl Core {
         let mut names: Vec<RunId> =
             statuses.values().filter(|status| !is_over(status)).map(|status| status.at.run.clone()).collect();
         if thorough {
-            names.extend(self.storage.manifests().await?.into_iter().map(|manifest| manifest.run));
+            names.extend(self.storage.found().await?.into_iter().map(|(run, _)| run));
         }
         for name in names {
             match self.runs.get(&name) {
@@ -182,14 +188,15 @@ impl Core {
                     continue;
                 }
             };
-            match self.known(&name).await {
+            match self.followed(&name).await {
                 Ok(run) => {
                     // One that was over when it was loaded goes on.
                     run.attend();
                     run.set_phase(state.phase);
                     self.backlog.touch();
                 }
-                Err(error) => tracing::warn!(run = %name, %error, "the run cannot be loaded"),
+                // Told once by who tried, and shown to people.
+                Err(error) => tracing::debug!(run = %name, %error, "left out"),
             }
         }
         Ok(())
@@ -197,8 +204,9 @@ impl Core {
 
     async fn tend(self: &Arc<Self>, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
         // The queue was asked before the state is read: a command that comes between the two is not undone.
-        let Some(state) = self.storage.state(run.id()).await? else { return Ok(()) };
+        let Some(state) = self.storage.state(run.id()).await? else { return self.expect(run).await };
         run.set_phase(state.phase);
+        self.hold(run).await?;
         let lost = |at: &queue::RunRef| status.is_none_or(|status| status.at != *at);
         let at = match run.at() {
             Some(at) if lost(&at) => self.join(run, Some(at.generation)).await?,
@@ -237,9 +245,35 @@ impl Core {
         }
     }
 
+    /// Sees whether a run that has no state is there at all. One that is not is forgotten: nobody is to be told that
+    /// something of it was stored.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
+        let removed = self.storage.is_removed(run.id()).await?;
+        if !removed && self.storage.manifest(run.id()).await?.is_some() {
+            return Ok(()); // Of a version that kept no state, or of this moment.
+        }
+        self.runs.forget(run.id());
+        self.backlog.touch();
+        if removed {
+            self.note_queue(self.queue.forget_run(run.id()).await)?;
+        }
+        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.place())))
+    }
+
     async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
         // What somebody has asked of the run since this round began comes first.
         if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
+            return Ok(());
+        }
+        // From here on the records count that count now; first of all, so that nobody sees a finished run change.
+        if let Some((number, event)) = run.close()
+            && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+        {
+            // Another coordinator was first, perhaps with other records. Its seal is read with the log.
+            self.runs.discard(run);
             return Ok(());
         }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
@@ -325,7 +359,7 @@ mod tests {
         };
         let open = Aggregate::new(1);
         let mut full = open.clone();
-        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0) });
+        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

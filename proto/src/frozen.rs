@@ -67,6 +67,7 @@ fn status() -> WorkerStatus {
         limit: 64,
         dialogues: 4096,
         unacknowledged: 5,
+        parked_records: 0,
         trouble: Some("the server is full".into()),
     }
 }
@@ -140,15 +141,28 @@ fn records() {
         json: r#"{"outcome":"ü","score":0.30000000000000004}"#.into(),
     };
     let deliveries = vec![delivery(None), delivery(Some(FailureCause::ContextExceeded))];
-    let batch = wire::DeliveryBatch { sequence: 300, deliveries: every(deliveries.clone()) };
-    let batch = thawed("delivery_batch", batch);
-    assert_eq!((batch.sequence, all(batch.deliveries).unwrap()), (300, deliveries));
+    for (name, takes_later) in [("delivery_batch", false), ("delivery_batch_later", true)] {
+        let batch = wire::DeliveryBatch { sequence: 300, deliveries: every(deliveries.clone()), takes_later };
+        let batch = thawed(name, batch);
+        assert_eq!((batch.sequence, batch.takes_later), (300, takes_later));
+        let found: Vec<Delivery> = all(batch.deliveries).unwrap();
+        assert_eq!(found, deliveries);
+    }
 
-    let receipts = vec![Receipt::Stored, Receipt::Refused { reason: "not planned".into() }];
-    let outcome = Some(Outcome::Receipts(receipts_to_wire(receipts.clone())));
-    let taken = thawed("batch_taken", wire::BatchOutcome { sequence: 300, outcome });
-    let Some(Outcome::Receipts(found)) = taken.outcome else { panic!("{taken:?}") };
-    assert_eq!((taken.sequence, receipts_from_wire(found, 2).unwrap()), (300, receipts));
+    let taken = |name: &str, receipts: wire::Receipts| {
+        let expected = receipts.receipts.len();
+        let outcome = Some(Outcome::Receipts(receipts));
+        let taken = thawed(name, wire::BatchOutcome { sequence: 300, outcome });
+        let Some(Outcome::Receipts(found)) = taken.outcome else { panic!("{taken:?}") };
+        (taken.sequence, receipts_from_wire(found, expected).unwrap())
+    };
+    let refused = Receipt::Refused { reason: "not planned".into() };
+    let later = Receipt::Later { reason: "not planned".into() };
+    let of_before =
+        wire::Receipts { receipts: every(vec![Receipt::Stored, refused.clone()]), refusals_are_final: false };
+    assert_eq!(taken("batch_taken", of_before), (300, vec![Receipt::Stored, later.clone()]));
+    let receipts = vec![Receipt::Stored, refused, later];
+    assert_eq!(taken("batch_taken_later", receipts_to_wire(receipts.clone())), (300, receipts));
 
     let error = ServiceError::new(ErrorCode::Full, "the disk is full");
     let outcome = Some(Outcome::Error(error_to_wire(error.clone())));

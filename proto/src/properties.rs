@@ -96,7 +96,17 @@ prop_compose! {
     ) -> WorkerStatus {
         let (kgfleet, host, serves, trouble) = texts;
         let (in_flight, limit, dialogues, unacknowledged) = numbers;
-        WorkerStatus { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble }
+        WorkerStatus {
+            kgfleet,
+            host,
+            serves,
+            in_flight,
+            limit,
+            dialogues,
+            unacknowledged,
+            parked_records: unacknowledged / 2,
+            trouble,
+        }
     }
 }
 
@@ -148,7 +158,11 @@ fn delivery() -> impl Strategy<Value = Delivery> {
 }
 
 fn receipt() -> impl Strategy<Value = Receipt> {
-    prop_oneof![Just(Receipt::Stored), words().prop_map(|reason| Receipt::Refused { reason })]
+    prop_oneof![
+        Just(Receipt::Stored),
+        words().prop_map(|reason| Receipt::Later { reason }),
+        words().prop_map(|reason| Receipt::Refused { reason }),
+    ]
 }
 
 prop_compose! {

@@ -15,7 +15,9 @@ use domain::exchange::{
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
-use proto::limits::{BATCH_BYTES, BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, PACK_CHUNK_BYTES, RECORD_BYTES};
+use proto::limits::{
+    BATCH_BYTES, BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES,
+};
 use proto::{Client, ClientConfig};
 
 use crate::fake::{Fake, Node, call, delivery, grant, lease, material, run_view};
@@ -144,6 +146,10 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         assert_eq!(client.retry(&run, &[FailureCause::Timeout]).await.unwrap(), 5);
         assert_eq!(fake.heard(), [call("retry", &(&run, [FailureCause::Timeout]))]);
 
+        fake.will_return(());
+        client.remove(&run, true).await.unwrap();
+        assert_eq!(fake.heard(), [call("remove", &(&run, true))]);
+
         let record = |ticket| Ok(ExportItem::Record { ticket, json: "{\"ü\":1}".into() });
         let items: Vec<_> =
             std::iter::once(Ok(ExportItem::Manifest("{}".into()))).chain((0..500).map(record)).collect();
@@ -262,7 +268,7 @@ fn long_records_are_cut_into_batches_and_too_long_ones_refused() {
             long(0, BATCH_BYTES / 2),
             long(1, BATCH_BYTES / 2),
             long(2, 2 * BATCH_BYTES),
-            long(3, RECORD_BYTES + 1),
+            long(3, DELIVERY_BYTES + 1),
             long(4, 10),
             long(5, 10),
         ];

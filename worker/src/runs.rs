@@ -170,7 +170,7 @@ impl Runs {
             .map_err(|source| RunError::Evaluator { run: run.clone(), source })?;
         let indexes =
             material.tasks.iter().enumerate().map(|(index, task)| (task.label.clone(), index)).collect();
-        Ok(RunContext { tasks, evaluator, pack: provenance(pack, limits), indexes, material })
+        Ok(RunContext { tasks, evaluator, pack: self.provenance(pack, limits), indexes, material })
     }
 
     /// The evaluator of these tasks, started where none runs.
@@ -189,31 +189,44 @@ impl Runs {
             Evaluation::InProcess => {
                 Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
             }
-            Evaluation::Sandbox { program, arguments } => {
-                let compat = limits == EvaluationLimits::compat();
-                Arc::new(Sandbox::start(SandboxConfig {
-                    program: program.clone(),
-                    arguments: arguments.clone(),
-                    tasks: serde_json::to_value(&request)?,
-                    children: self.evaluators,
-                    evaluation: limits,
-                    limits: if compat { SandboxLimits::compat() } else { SandboxLimits::default() },
-                })?)
-            }
+            Evaluation::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
+                program: program.clone(),
+                arguments: arguments.clone(),
+                tasks: serde_json::to_value(&request)?,
+                children: self.evaluators,
+                evaluation: limits,
+                limits: SandboxLimits::of(&limits),
+            })?),
         };
         started.insert(request, Arc::downgrade(&evaluator));
         Ok(evaluator)
     }
+
+    /// What records say of the pack and of who judges.
+    fn provenance(&self, pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
+        let sandbox = match &self.evaluation {
+            Evaluation::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
+            Evaluation::InProcess => None,
+        };
+        PackProvenance {
+            name: pack.header().name.clone(),
+            hash: pack.hash().as_str().to_owned(),
+            scorer: scorer(limits, sandbox),
+        }
+    }
 }
 
-/// What records say of the pack: the scorer is this version with these limits.
-fn provenance(pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
-    let limits = serde_json::to_value(limits).unwrap_or_default();
-    PackProvenance {
-        name: pack.header().name.clone(),
-        hash: pack.hash().as_str().to_owned(),
-        scorer: format!("{} {limits}", env!("CARGO_PKG_VERSION")),
+/// The version of the scoring rules: this program's, with every limit that an answer can hit.
+fn scorer(evaluation: EvaluationLimits, sandbox: Option<SandboxLimits>) -> String {
+    #[derive(serde::Serialize)]
+    struct Limits {
+        #[serde(flatten)]
+        evaluation: EvaluationLimits,
+        /// Nothing where answers are judged on threads of the worker.
+        sandbox: Option<SandboxLimits>,
     }
+    let limits = serde_json::to_value(Limits { evaluation, sandbox }).unwrap_or_default();
+    format!("{} {limits}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Repeats a call while its error may pass.
@@ -230,4 +243,26 @@ async fn patiently<'a, T>(call: impl Fn() -> domain::exchange::Reply<'a, T>) -> 
 /// Off the async threads; none where the runtime is ending or the work panicked.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scorer_names_every_limit_that_it_judges_by() {
+        let limits = EvaluationLimits::default();
+        let sandbox = scorer(limits, Some(SandboxLimits::of(&limits)));
+        assert!(sandbox.starts_with(concat!(env!("CARGO_PKG_VERSION"), " {")), "{sandbox}");
+        for named in [
+            "\"query_wall\":10.0",
+            "\"answer_bytes_max\":16777216",
+            "\"nesting_max\":256",
+            "\"rows_max\":1000000",
+            "\"sandbox\":{\"cpu_seconds\":12,\"memory_bytes\":1073741824}",
+        ] {
+            assert!(sandbox.contains(named), "{named} in {sandbox}");
+        }
+        assert!(scorer(limits, None).contains("\"sandbox\":null"));
+    }
 }

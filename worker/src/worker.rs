@@ -145,7 +145,8 @@ impl Worker {
     }
 }
 
-/// Opens the worker's own folder under the spool's, and finds out which processes this one follows.
+/// Opens the worker's own folder under the spool's, and finds out which processes this one follows. What workers that do
+/// not come back have left beside it is delivered, too.
 async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instance), SpoolError> {
     let Some(SpoolConfig { dir, bytes_max }) = config.spool.clone() else {
         return Ok((None, Instance::fresh()));
@@ -157,7 +158,7 @@ async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instanc
     let folder = dir.join(name);
     let path = folder.clone();
     let open = move || {
-        let (spool, recovered) = Spool::open(&folder)?;
+        let (spool, recovered) = Spool::open(&folder, bytes_max)?;
         let instance = Instance::in_folder(&folder)
             .map_err(|source| SpoolError::Io { path: folder.join("instances"), source })?;
         Ok((spool, recovered, instance))

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use domain::{DialogueKey, Outcome, RunId};
-use results::RunDir;
 use results::export::jsonl::redact;
-use results::log::{VerifyReport, verify as verify_log};
+use results::log::verify::MAX_LISTED_DAMAGES;
+use results::log::{LogCipher, LogError, VerifyReport, WinnerIndex, verify as verify_log};
+use results::{RunDir, RunManifest};
 use serde_json::json;
 
 use crate::commands::fleet::{self, MaybeRemote};
@@ -26,7 +27,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    fn open(&self, run: &str) -> anyhow::Result<(RunDir, results::RunManifest)> {
+    fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
         RunDir::open(&self.data_dir, &RunId::new(run))
             .with_context(|| format!("run {run} in {}", self.data_dir.display()))
     }
@@ -261,20 +262,44 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
     let missing = report.missing();
     let complete = missing == Some(0);
+    // Of a run that goes on, most dialogues have no record yet; of a damaged one, it matters which.
+    let lost = if report.is_sound() || complete {
+        Vec::new()
+    } else {
+        unrecorded(&dir, &manifest, cipher.as_ref())?
+    };
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(
             out,
             "{}",
-            json!({ "run": manifest.run, "sound": report.is_sound(), "missing": missing, "report": report })
+            json!({
+                "run": manifest.run, "sound": report.is_sound(), "missing": missing, "without_record": lost,
+                "report": report,
+            })
         )?;
     } else {
-        print_report(&report, &mut out)?;
+        print_report(&report, &lost, &mut out)?;
     }
     Ok(if report.is_sound() && complete { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
-fn print_report(report: &VerifyReport, out: &mut dyn Write) -> io::Result<()> {
+/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none where the plan or the log cannot be read.
+fn unrecorded(
+    dir: &RunDir,
+    manifest: &RunManifest,
+    cipher: Option<&LogCipher>,
+) -> anyhow::Result<Vec<String>> {
+    let Ok(plan) = session::plan_of(manifest) else { return Ok(Vec::new()) };
+    let index = match WinnerIndex::build(&dir.log(), cipher, 0, |_| {}) {
+        Err(LogError::KeyNeeded { .. }) => return Ok(Vec::new()),
+        index => index?,
+    };
+    let missing = plan.keys().filter(|key| index.get(key).is_none());
+    Ok(missing.take(MAX_LISTED_DAMAGES).map(|key| key.to_string()).collect())
+}
+
+fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{} records in {} segments, {} bytes", report.entries, report.segments, report.bytes)?;
     let failed: u64 = report.failed.values().sum();
     writeln!(
@@ -295,22 +320,37 @@ fn print_report(report: &VerifyReport, out: &mut dyn Write) -> io::Result<()> {
     if let Some(missing) = report.missing().filter(|missing| *missing > 0) {
         writeln!(out, "{missing} planned dialogues have no record yet")?;
     }
+    for key in lost {
+        writeln!(out, "no record: {key}")?;
+    }
     writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })
 }
 
-/// Remove a run and everything in it.
+/// Remove a run and everything in it: a run of this machine or, with --coordinator, of its fleet.
+///
+/// A run of this machine that a process or a coordinator writes is not removed. One of a fleet must be over; workers drop
+/// records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
     /// Name of the run.
     run: String,
+    /// With --coordinator: cancel the run first if it is not over, and remove it if it cannot be loaded.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
     #[command(flatten)]
     data: DataDir,
 }
 
 /// `kgfleet rm`.
 pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = arguments.remote.named() {
+        return fleet::steer::remove(&remote, &arguments.run, arguments.force);
+    }
     let (dir, _) = arguments.data.open(&arguments.run)?;
-    dir.remove()?;
+    let lock = dir.lock()?;
+    dir.remove(&lock)?;
     eprintln!("removed run {}", arguments.run);
     Ok(ExitCode::Success)
 }

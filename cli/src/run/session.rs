@@ -15,7 +15,7 @@ use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
-use results::log::{LogItem, LogReader, WinnerIndex};
+use results::log::WinnerIndex;
 use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
@@ -111,6 +111,26 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     Ok((pack, plan))
 }
 
+/// The plan of a run, from its manifest and its pack.
+pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
+    let benchmark: Benchmark = serde_json::from_value(run.configuration.clone())?;
+    Ok(plan(&benchmark)?.1)
+}
+
+/// The pack that a run was planned from, as it is kept beside the runs where its name means another one by now: after an
+/// update of the program, or of the file.
+fn pack_of(manifest: &RunManifest, benchmark: &Benchmark, data_dir: &Path) -> anyhow::Result<Arc<Pack>> {
+    let pack = material::open_pack(&benchmark.pack)?;
+    let planned = manifest.packs.first().map(|pack| pack.hash.as_str()).unwrap_or_default();
+    let kept = data_dir.join("packs").join(format!("{planned}.kgpack"));
+    match kept.to_str() {
+        Some(kept) if pack.hash().as_str() != planned && Path::new(kept).is_file() => {
+            material::open_pack(kept)
+        }
+        _ => Ok(pack),
+    }
+}
+
 impl Session {
     /// The unfinished run of the same configuration, or a new run.
     pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<Self> {
@@ -132,7 +152,8 @@ impl Session {
         let (dir, manifest) = RunDir::open(data_dir, run)?;
         let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
             .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
-        let (pack, plan) = plan(&benchmark)?;
+        let pack = pack_of(&manifest, &benchmark, data_dir)?;
+        let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
         let ours = plan.hash(benchmark.seed, pack.hash().as_str());
         if ours != manifest.plan_hash {
             bail!(Exit::usage(anyhow::anyhow!(
@@ -182,6 +203,7 @@ impl Session {
             ..session.manifest
         };
         if let Some(dir) = &session.dir {
+            let _lock = dir.lock()?;
             session.manifest.write(&dir.manifest_path())?;
         }
         Ok(Self { benchmark, pack, plan, ..session })
@@ -245,6 +267,7 @@ impl Session {
         }
         let (elapsed, rate) = progress.finish();
         let view = coordinator.run(&run).await?;
+        coordinator.close_logs().await;
         Ok(Report {
             view,
             parked,
@@ -399,16 +422,11 @@ fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
 pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
     // A manifest may say anything; what it says more than this is believed when the records come.
     let keys = usize::try_from(run.planned_dialogues).unwrap_or(usize::MAX).min(RESERVED_MAX);
-    let mut index = WinnerIndex::with_capacity(keys);
     let cipher = protection::cipher(run)?;
-    for item in LogReader::open(&dir.log(), cipher.as_ref())? {
-        match item? {
-            LogItem::Entry { location, entry } => index.add(entry.ticket, &entry.record, location),
-            LogItem::Damage(damage) if damage.is_loss() => {
-                eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
-            }
-            LogItem::Damage(_) => {}
+    let index = WinnerIndex::build(&dir.log(), cipher.as_ref(), keys, |damage| {
+        if damage.is_loss() {
+            eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
         }
-    }
+    })?;
     Ok(index)
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 use vllm_sim::identity::Draw;
 
 use crate::harness::{
-    CHEAP_TASKS, Data, Finished, NT_TASK, RunOnDisk, Running, Server, TURTLE_PROMPT, TURTLE_TASK, server,
+    CHEAP_TASKS, Data, Finished, NT_TASK, RunOnDisk, Running, Server, TURTLE_PROMPT, TURTLE_TASK, process,
+    server,
 };
 
 /// Processes killed, over as many runs as that takes.
@@ -29,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_micros(500);
 /// same wherever it hits.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// So long after the start: while it plans, reads the log, cuts a torn tail, starts its evaluators.
+    /// So long after the start: while it plans, reads the log, passes a torn tail, starts its evaluators.
     Delay(Duration),
     /// When the log has grown by so many bytes: in the middle of asking, judging and committing.
     Growth(u64),
@@ -148,7 +149,7 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
 }
 
 #[test]
-fn a_tail_that_a_power_cut_left_is_cut_and_told() {
+fn a_tail_that_a_power_cut_left_is_told_and_stays() {
     let server = Server::stuck_at(TURTLE_PROMPT);
     let data = Data::new();
     let mut process = data.start(&server.run_arguments(&[NT_TASK, TURTLE_TASK], 10, 32));
@@ -157,7 +158,7 @@ fn a_tail_that_a_power_cut_left_is_cut_and_told() {
     drop(process);
 
     let run = data.run();
-    let segment = std::fs::read_dir(run.dir.log()).unwrap().next().unwrap().unwrap().path();
+    let segment = run.dir.log().join("00000001.kglog");
     let mut bytes = std::fs::read(&segment).unwrap();
     // The beginning of a frame, as far as the disk got.
     bytes.extend_from_within(..7);
@@ -165,9 +166,43 @@ fn a_tail_that_a_power_cut_left_is_cut_and_told() {
     std::fs::write(&segment, &bytes).unwrap();
 
     data.kgfleet(&["verify", run.name()]).expect(1).prints(&["12 bytes that were never acknowledged"]);
-    data.kgfleet(&["resume", run.name()]).expect(0).says(&["cut 12 bytes"]);
+    data.kgfleet(&["resume", run.name()]).expect(0).says(&["passing over 12 bytes"]);
+    assert_eq!(std::fs::read(&segment).unwrap(), bytes);
     assert_eq!(run.records().len(), 20);
     data.kgfleet(&["verify", run.name()]).expect(0);
+}
+
+#[test]
+fn a_flip_in_the_last_frame_of_a_finished_run_is_damage_to_every_verb() {
+    let server = Server::start();
+    let data = Data::new();
+    let arguments = server.run_arguments(&[NT_TASK], 3, 4);
+    data.kgfleet(&arguments).expect(0);
+    let run = data.run();
+    let segment = run.dir.log().join("00000001.kglog");
+    let whole = std::fs::read(&segment).unwrap();
+    let magic = b"\x89KGF\r\n\x1a\n";
+    let last = whole.windows(magic.len()).rposition(|bytes| bytes == magic).unwrap();
+    let lost = run.entries().pop().unwrap().record.key;
+
+    // One of every part of a frame: magic, lengths, checksums, payload. Every byte is flipped in `results`.
+    for at in [last, last + 9, last + 13, last + 17, last + 21, last + 25, last + 40, whole.len() - 1] {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        std::fs::write(&segment, &flipped).unwrap();
+        let verified = data.kgfleet(&["verify", run.name()]).expect(1);
+        verified.prints(&["corrupt bytes", "the log is damaged", &lost.to_string()]);
+        data.kgfleet(&["show", run.name(), &lost.to_string()]).expect(2);
+        data.kgfleet(&["export", run.name(), "--format", "jsonl"]).expect(0);
+        assert_eq!(std::fs::read(&segment).unwrap(), flipped, "flipped at {at}");
+    }
+    let damaged = std::fs::read(&segment).unwrap();
+    for arguments in [arguments, vec!["resume".to_owned(), run.name().to_owned()]] {
+        data.kgfleet(&arguments).expect(0);
+        assert_eq!(std::fs::read(&segment).unwrap(), damaged);
+    }
+    let verified = data.kgfleet(&["verify", run.name()]).expect(1);
+    verified.prints(&["3 dialogues: 3 scored", "the log is damaged"]);
 }
 
 #[test]
@@ -178,36 +213,16 @@ fn evaluation_processes_end_with_the_process_that_started_them() {
     // Judged means that there is a process that judges.
     data.until_recorded(&mut process, 10);
     let pid = process.pid();
-    let evaluators = children(pid.as_raw_nonzero().get());
+    let evaluators = process.children();
     assert!(!evaluators.is_empty());
     process.signal(Signal::KILL);
     drop(process);
     let deadline = Instant::now() + Duration::from_secs(60);
-    while evaluators.iter().any(|&evaluator| is_alive(evaluator)) {
+    while evaluators.iter().any(|&evaluator| process::is_alive(evaluator)) {
         assert!(
             Instant::now() < deadline,
             "evaluation processes {evaluators:?} of the killed {pid:?} live on"
         );
         std::thread::sleep(LOOK_EVERY);
     }
-}
-
-/// The processes whose parent this is.
-fn children(parent: i32) -> Vec<i32> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|&pid| stat(pid).is_some_and(|(_, of)| of == parent)).collect()
-}
-
-/// Whether the process still runs; one that waits to be reaped does not.
-fn is_alive(pid: i32) -> bool {
-    stat(pid).is_some_and(|(state, _)| state != "Z")
-}
-
-/// State and parent of a process.
-fn stat(pid: i32) -> Option<(String, i32)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything.
-    let mut fields = text.rsplit_once(") ")?.1.split(' ');
-    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }

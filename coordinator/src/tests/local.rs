@@ -87,7 +87,7 @@ async fn a_fleet_leaves_the_runs_of_single_processes_alone() {
     let grant = worker.held[0].clone();
     let record = scored(&grant.lease, &keys(&grant)[0]);
     let receipts = fleet.deliver(vec![record]).await.unwrap();
-    assert!(matches!(&receipts[0], Receipt::Refused { reason } if reason.contains("this fleet")));
+    assert!(matches!(&receipts[0], Receipt::Later { reason } if reason.contains("this fleet")));
 }
 
 #[tokio::test]

@@ -245,7 +245,7 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
     let run = coordinator.core().known(&view.run).await.unwrap();
     let folder = coordinator.core().storage.log_folder(&view.run).unwrap();
     let mut table = Aggregate::new(run.layout.slots());
-    let index = results::log::WinnerIndex::build(&folder, None, |damage| panic!("{damage}")).unwrap();
+    let index = results::log::WinnerIndex::build(&folder, None, 0, |damage| panic!("{damage}")).unwrap();
     for entry in index.records(&folder, None).unwrap() {
         let entry = entry.unwrap();
         let slot = run.layout.slot_of(&entry.record.key).unwrap();
@@ -253,7 +253,7 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
             domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
             domain::Outcome::Failed { cause, .. } => Err(*cause),
         };
-        table.fold(slot, Entry { ticket: entry.ticket, outcome });
+        table.fold(slot, Entry { ticket: entry.ticket, outcome, late: false });
     }
     RunView {
         scored: table.scored(),
@@ -262,4 +262,9 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
         cells: table.cells(&run.plan, &run.layout),
         ..view.clone()
     }
+}
+
+/// The id of a delivered record.
+pub fn record_id(delivery: &Delivery) -> domain::RecordId {
+    results::log::RecordHead::parse(&delivery.json).unwrap().attempt.id
 }

@@ -189,6 +189,10 @@ impl Control for Fake {
         self.replying(call("retry", &(run, causes)))
     }
 
+    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
+        self.replying(call("remove", &(run, force)))
+    }
+
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
         self.feeding(call("records", run))
     }

@@ -34,6 +34,10 @@ pub trait Control: Send + Sync + 'static {
     /// Queues failed dialogues with one of these causes again, all of them where none is named; returns how many.
     fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64>;
 
+    /// Removes a run that is over, with its records; one that goes on is cancelled first with `force`. Records of it that
+    /// come late are refused for good. Repetition: harmless.
+    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()>;
+
     /// The record that counts, for every dialogue that has one, and before them the manifest.
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem>;
 

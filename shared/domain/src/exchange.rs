@@ -189,6 +189,8 @@ pub struct WorkerStatus {
     pub dialogues: u64,
     /// Records that no coordinator has acknowledged yet.
     pub unacknowledged: u64,
+    /// Of these, those of runs that the coordinator does not know or cannot load; see [`Receipt::Later`].
+    pub parked_records: u64,
     /// What keeps it from working, where something does.
     pub trouble: Option<String>,
 }
@@ -254,6 +256,12 @@ impl Delivery {
 pub enum Receipt {
     /// It is durable; the worker may forget it.
     Stored,
+    /// It cannot be stored here now, for a reason that concerns its run alone: the run is not known, or cannot be loaded.
+    /// People or another coordinator may mend that; the worker keeps the record and offers it again.
+    Later {
+        /// Why, for people.
+        reason: String,
+    },
     /// It cannot be stored, now or later; the worker says so and forgets it.
     Refused {
         /// Why, for people.

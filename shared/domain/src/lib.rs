@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`ids`] names things, [`chat`] is what goes to a model and comes back, [`dialogue`] is
 //! one prompt-answer-evaluate loop, [`outcome`] is how it ended, [`record`] is what is kept of it,
-//! [`seed`] makes all of it repeatable. [`exchange`] is what workers and coordinators say to each other, [`control`]
+//! [`seed`] makes all of it repeatable, [`standing`] says which of several records counts. [`exchange`] is what workers and coordinators say to each other, [`control`]
 //! what people say to a coordinator.
 
 pub mod benchmark;
@@ -17,6 +17,7 @@ pub mod provenance;
 pub mod record;
 pub mod retry;
 pub mod seed;
+pub mod standing;
 
 pub use benchmark::{Connector, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
@@ -27,6 +28,7 @@ pub use outcome::{FailureCause, Outcome};
 pub use provenance::{ModelProvenance, Provenance, TaskProvenance};
 pub use record::{Attempt, Record};
 pub use retry::RetryAdvice;
+pub use standing::Standing;
 
 /// The scores of one dialogue, in the shape of LLM-KG-Bench result files: single-shot tasks map score names
 /// to numbers, multi-shot tasks map `"0"`, `"1"`, …, `"mean"`, `"max"`, `"meanExt"`, `"last"` to such maps.

@@ -53,6 +53,8 @@ pub enum FailureCause {
     Unauthorized,
     /// The server does not serve the model asked for (404).
     ModelNotFound,
+    /// The server answered with another model than the one asked for.
+    WrongModel,
     /// The server refused the request as malformed (400).
     BadRequest,
     /// The conversation is longer than the model's context.
@@ -67,7 +69,7 @@ pub enum FailureCause {
 
 impl FailureCause {
     /// Every cause, for help texts and tables.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Connection,
         Self::Timeout,
         Self::Overloaded,
@@ -77,6 +79,7 @@ impl FailureCause {
         Self::Aborted,
         Self::Unauthorized,
         Self::ModelNotFound,
+        Self::WrongModel,
         Self::BadRequest,
         Self::ContextExceeded,
         Self::EvaluatorFailed,
@@ -96,6 +99,7 @@ impl FailureCause {
             Self::Aborted => "aborted",
             Self::Unauthorized => "unauthorized",
             Self::ModelNotFound => "model-not-found",
+            Self::WrongModel => "wrong-model",
             Self::BadRequest => "bad-request",
             Self::ContextExceeded => "context-exceeded",
             Self::EvaluatorFailed => "evaluator-failed",

@@ -424,3 +424,31 @@ async fn many_calls_at_once_get_their_own_answers() {
         assert_eq!(reply.unwrap().answer.text, format!("question {number}"));
     }
 }
+
+fn named(model: &Value) -> Canned {
+    let choices = json!([{"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}]);
+    Canned::json(200, &json!({"model": model, "choices": choices}).to_string())
+}
+
+#[tokio::test]
+async fn an_answer_of_another_model_is_a_fault_of_the_server() {
+    let listed =
+        Canned::json(200, r#"{"data":[{"id":"tiny","root":"/tiny"},{"id":"large","root":"/large"}]}"#);
+    let server = Server::start(vec![named(&json!("large")), listed]).await;
+    let error = model(&server, |_| ()).await.complete(question("hello")).await.unwrap_err();
+    assert_eq!((error.cause, error.retry), (FailureCause::WrongModel, RetryAdvice::Transient));
+    assert!(error.message.contains("tiny") && error.message.contains("large"), "{error}");
+}
+
+#[tokio::test]
+async fn a_second_name_of_the_same_model_is_learnt_from_the_server() {
+    let listed =
+        Canned::json(200, r#"{"data":[{"id":"first","root":"/tiny"},{"id":"tiny","root":"/tiny"}]}"#);
+    let first = || named(&json!("first"));
+    let server = Server::start(vec![first(), listed, first(), named(&Value::Null)]).await;
+    let model = model(&server, |_| ()).await;
+    for _ in 0..3 {
+        assert_eq!(model.complete(question("hello")).await.unwrap().answer.text, "yes");
+    }
+    assert_eq!(server.asked().len(), 4, "the list is asked for once");
+}

@@ -1,10 +1,10 @@
 //! Which record of a dialogue wins.
 //!
-//! The winner is a pure function of the set of records: the scored one with the lowest ticket, else the failed
-//! one with the lowest ticket. It does not depend on the order in which coordinators report them, so the queue
-//! and every reader of the record log, which sorts by ticket, agree.
+//! The winner is a pure function of the set of records: [`Standing`] says which. It does not depend on the order in which
+//! coordinators report them, so the queue and every reader of the record log agree. Records that came after a run had
+//! finished are not reported where another one counts.
 
-use domain::DialogueKey;
+use domain::{DialogueKey, Standing};
 
 /// A record that is durable in the log and shall count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,8 @@ pub struct Committed {
 impl Committed {
     /// Whether this record wins over another one of the same dialogue.
     pub fn beats(self, other: Self) -> bool {
-        (!self.scored, self.ticket) < (!other.scored, other.ticket)
+        let standing = |record: Self| Standing::new(record.scored, record.ticket);
+        standing(self).beats(standing(other))
     }
 }
 

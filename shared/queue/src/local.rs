@@ -3,7 +3,7 @@
 //! Every operation takes microseconds and none waits for anything, so callers may hold the lock in asynchronous code.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
@@ -32,6 +32,8 @@ pub struct MemoryStore {
 
 struct Shared {
     queue: MemoryQueue,
+    /// The place of records that the queue belongs to.
+    owner: Option<String>,
     inspect: Option<Inspect>,
 }
 
@@ -62,8 +64,12 @@ impl MemoryStore {
     }
 
     fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
-        let shared = Shared { queue: MemoryQueue::default(), inspect };
+        let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect };
         Self { shared: Arc::new(Mutex::new(shared)), clock }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks the input, then does the work. The clock is read under the lock, so that time never falls from one
@@ -75,8 +81,8 @@ impl MemoryStore {
     ) -> Reply<'a, T> {
         Box::pin(async move {
             input?;
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let Shared { queue, inspect } = &mut *shared;
+            let mut shared = self.lock();
+            let Shared { queue, inspect, .. } = &mut *shared;
             let answer = work(queue, self.clock.now_ms());
             if let Some(inspect) = inspect {
                 inspect(queue);
@@ -87,6 +93,20 @@ impl MemoryStore {
 }
 
 impl QueueStore for MemoryStore {
+    fn owner(&self) -> Reply<'_, Option<String>> {
+        Box::pin(async move { Ok(self.lock().owner.clone()) })
+    }
+
+    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String> {
+        Box::pin(async move {
+            let mut shared = self.lock();
+            if anew {
+                shared.owner = None;
+            }
+            Ok(shared.owner.get_or_insert_with(|| owner.to_owned()).clone())
+        })
+    }
+
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
         self.call(limits::check_spec(spec), move |queue, now| queue.create_run(now, spec))
     }
@@ -153,7 +173,7 @@ impl QueueStore for MemoryStore {
     }
 
     fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>> {
-        self.call(Ok(()), move |queue, now| queue.counts(now, &at))
+        self.call(Ok(()), move |queue, now| queue.counts(now, at))
     }
 
     fn suspects<'a>(

@@ -47,6 +47,13 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T>>;
 /// An operation that fails with [`Error::Unavailable`](crate::Error::Unavailable), or whose future is dropped, may
 /// have been carried out. Each method says what its repetition does.
 pub trait QueueStore: Send + Sync + 'static {
+    /// The identity of the place of records that the queue belongs to; `None` before it was claimed.
+    fn owner(&self) -> Reply<'_, Option<String>>;
+
+    /// Makes the queue belong to a place of records where it belongs to none, or whatever it belongs to where `anew`;
+    /// returns to which it belongs then. Repetition: the same.
+    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String>;
+
     /// Opens a run for adding units, or joins it where it exists with the same plan (then the rest of `spec` is
     /// ignored). Repetition: joins. What an interrupted [`QueueStore::forget_run`] left is removed first.
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus>;

@@ -43,12 +43,17 @@ pub enum EvaluatorError {
     /// No child process could be started.
     #[error("cannot start an evaluation process: {0}")]
     Start(String),
+    /// Child processes were lost for reasons that no answer can cause: ended by signals from outside, stopped, starved.
+    #[error("{losses} evaluation processes were lost, the last one because {why}")]
+    Interrupted {
+        /// How many, one after the other.
+        losses: u32,
+        /// What happened to the last one.
+        why: String,
+    },
     /// Child processes died on this answer at every stage of evaluation.
     #[error("evaluation died at every stage, last by {0}")]
     Died(String),
-    /// A child sent what no child sends.
-    #[error("an evaluation process broke the protocol: {0}")]
-    Protocol(String),
     /// The evaluator was shut down.
     #[error("the evaluator was shut down")]
     Closed,

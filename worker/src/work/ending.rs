@@ -108,7 +108,8 @@ impl Work {
                     self.release_held_back();
                 }
                 Phase::Flushing { until } => {
-                    let delivered = self.outbox.unacknowledged() == 0 && self.ledger.lock().slots.is_empty();
+                    let delivered = self.outbox.unacknowledged() == self.outbox.parked()
+                        && self.ledger.lock().slots.is_empty();
                     if !delivered && now < until {
                         return Some(until);
                     }

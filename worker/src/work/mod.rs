@@ -31,7 +31,7 @@ use crate::slots::{LaneKey, Tag};
 use ending::Phase;
 use lanes::{Lane, Loaded, Prepared, RunState};
 use poll::{Answered, Poll};
-use records::{Finished, HeldBack};
+use records::{Finished, HeldBack, Unjudged};
 use service_kit::{Stop, StopReceiver};
 
 /// How often the loop looks after what changes with time alone.
@@ -81,6 +81,7 @@ pub(crate) struct Work {
     /// The lane of which a dialogue was begun last: the others come first.
     last_begun: Option<LaneKey>,
     breakers: HashMap<LaneKey, Breaker<HeldBack>>,
+    unjudged: Unjudged,
     loading: JoinSet<Loaded>,
     preparing: JoinSet<Prepared>,
     dialogues: JoinSet<Finished>,
@@ -120,6 +121,7 @@ impl Work {
             lanes: BTreeMap::new(),
             last_begun: None,
             breakers: HashMap::new(),
+            unjudged: Unjudged::default(),
             loading: JoinSet::new(),
             preparing: JoinSet::new(),
             dialogues: JoinSet::new(),
@@ -220,6 +222,7 @@ impl Work {
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
+            parked_records: self.outbox.parked(),
             trouble: None,
         };
         let troubles =

@@ -230,6 +230,7 @@ impl Work {
                 stopped.extend(ledger.slots.lost(lease));
             }
             for grant in grants {
+                self.outbox.offer(&grant.lease.run);
                 new += usize::from(ledger.slots.grant(grant) == Granted::New);
             }
             if self.phase != Phase::Working {

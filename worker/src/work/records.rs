@@ -1,14 +1,16 @@
 //! What comes of dialogues, and what becomes of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use domain::exchange::Delivery;
-use domain::{FailureCause, Outcome, Record, RunId};
+use domain::record::RECORD_BYTES_MAX;
+use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 
 use super::Work;
 use crate::breaker::Decision;
+use crate::fitting;
 use crate::metrics;
 use crate::outbox::Arrival;
 use crate::servers::ServerKey;
@@ -27,7 +29,7 @@ impl Finished {
     pub(super) fn of(run: RunId, record: Record) -> Self {
         let calls = record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
         let failed_calls = calls.map(|call| call.cause).collect();
-        let delivery = Delivery::of(run, &record);
+        let delivery = fitting::delivery(run, &record, RECORD_BYTES_MAX);
         let failure = match record.outcome {
             Outcome::Scored { .. } => None,
             Outcome::Failed { cause, message } => Some((cause, message)),
@@ -39,6 +41,22 @@ impl Finished {
     fn was_refused(&self) -> bool {
         let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
         self.failed_calls.iter().copied().any(too_much)
+    }
+}
+
+/// Dialogues remembered that this worker has given back because it could not judge them. With more of them, records of
+/// the failure are delivered at once.
+const UNJUDGED_KEPT_MAX: usize = 10_000;
+
+/// The dialogues that this worker could not judge. What keeps it from judging may be its machine, so the first time a
+/// dialogue is given back for another worker, and only the second time its failure is recorded.
+#[derive(Debug, Default)]
+pub(super) struct Unjudged(HashSet<(RunId, DialogueKey)>);
+
+impl Unjudged {
+    /// Whether the dialogue is to be given back, not recorded.
+    fn give_back(&mut self, run: &RunId, key: DialogueKey) -> bool {
+        self.0.len() < UNJUDGED_KEPT_MAX && self.0.insert((run.clone(), key))
     }
 }
 
@@ -94,6 +112,12 @@ impl Work {
                 return self.trip(&lane, format!("a record cannot be written: {error}"), now);
             }
         };
+        if cause == Some(FailureCause::EvaluatorFailed)
+            && self.unjudged.give_back(&lane.run, delivery.key.clone())
+        {
+            tracing::warn!(dialogue = %delivery.key, "an answer could not be judged here; its dialogue is given back");
+            return self.ledger.lock().slots.dropped(&tag);
+        }
         // A record whose lease was lost meanwhile is delivered all the same: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
         let breaker = self.breakers.entry(lane.clone()).or_default();

@@ -12,7 +12,7 @@ use serde_json::json;
 use tasks::{Compat, GraphLibrary, Task, TaskData};
 use worker::evaluate::sandbox::child;
 
-/// First argument of an evaluation process.
+/// First argument of an evaluation process; the second, if any, is a name by which a test finds it.
 pub const EVALUATE: &str = "evaluation-process";
 
 /// First argument of a process that locks itself down and reports what it can still do; the second is the address of
@@ -38,7 +38,7 @@ pub struct Report {
 pub fn become_child() -> Option<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match (arguments.first()?.as_str(), arguments.get(1)) {
-        (EVALUATE, None) => child::serve(load),
+        (EVALUATE, _) => child::serve(load),
         (PROBE, Some(address)) => probe(address),
         _ => return None,
     };

@@ -2,8 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tasks::{EvaluationLimits, Limit, Task, Verdict};
 use worker::evaluate::sandbox::{Sandbox, SandboxConfig, SandboxLimits};
@@ -11,11 +13,11 @@ use worker::{Evaluator, EvaluatorError, Judgement};
 
 use crate::child;
 
-/// The tight limits. The wall clock is left some room: it also runs while other tests have the processors.
+/// The tight limits.
 pub const LIMITS: SandboxLimits = SandboxLimits {
-    wall: Duration::from_secs(20),
     cpu_seconds: 1,
     memory_bytes: 512 << 20,
+    starved_after: Duration::from_secs(20),
     // Processes start while all processors are busy with other tests.
     start: Duration::from_secs(120),
 };
@@ -25,12 +27,13 @@ pub struct Pool {
     pub sandbox: Sandbox,
     labels: Vec<&'static str>,
     tasks: Vec<Arc<Task>>,
+    name: String,
 }
 
 impl Pool {
     pub fn start(labels: &[&'static str], children: usize, limits: SandboxLimits) -> Self {
         let evaluation =
-            EvaluationLimits { query_wall: Duration::from_millis(500), ..EvaluationLimits::default() };
+            EvaluationLimits { query_time: Duration::from_millis(500), ..EvaluationLimits::default() };
         Self::start_with(labels, children, limits, evaluation)
     }
 
@@ -41,8 +44,7 @@ impl Pool {
         evaluation: EvaluationLimits,
     ) -> Self {
         // These tests are about what judging does, so nothing may be answered from what was judged before.
-        let start = Sandbox::start_without_recall;
-        Self::of(labels, start(config(labels, children, limits, evaluation)).unwrap())
+        Self::of(labels, children, limits, evaluation, Sandbox::start_without_recall)
     }
 
     /// A pool that gives verdicts again, with one child.
@@ -51,11 +53,49 @@ impl Pool {
         limits: SandboxLimits,
         evaluation: EvaluationLimits,
     ) -> Self {
-        Self::of(labels, Sandbox::start(config(labels, 1, limits, evaluation)).unwrap())
+        Self::of(labels, 1, limits, evaluation, Sandbox::start)
     }
 
-    fn of(labels: &[&'static str], sandbox: Sandbox) -> Self {
-        Self { sandbox, labels: labels.to_vec(), tasks: child::load_to_ask(labels) }
+    fn of(
+        labels: &[&'static str],
+        children: usize,
+        limits: SandboxLimits,
+        evaluation: EvaluationLimits,
+        start: fn(SandboxConfig) -> std::io::Result<Sandbox>,
+    ) -> Self {
+        static POOLS: AtomicU32 = AtomicU32::new(0);
+        let name = format!("pool-{}-{}", std::process::id(), POOLS.fetch_add(1, Ordering::Relaxed));
+        let config = SandboxConfig {
+            program: std::env::current_exe().unwrap(),
+            arguments: vec![child::EVALUATE.to_owned(), name.clone()],
+            tasks: json!(labels),
+            children: NonZeroUsize::new(children).unwrap(),
+            evaluation,
+            limits,
+        };
+        let (labels, tasks) = (labels.to_vec(), child::load_to_ask(labels));
+        Self { sandbox: start(config).unwrap(), labels, tasks, name }
+    }
+
+    /// Children that died during a judgement.
+    pub fn died(&self) -> u64 {
+        self.sandbox.stats().died.load(Ordering::Relaxed)
+    }
+
+    /// The children that live.
+    pub fn children(&self) -> Vec<Pid> {
+        let is_one = |pid: &i32| {
+            let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            arguments.split(|&byte| byte == 0).any(|argument| argument == self.name.as_bytes())
+        };
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(is_one).filter_map(Pid::from_raw).collect()
+    }
+
+    /// Sends a signal to every child; how many there were.
+    pub fn signal(&self, signal: Signal) -> usize {
+        self.children().into_iter().filter(|child| kill_process(*child, signal).is_ok()).count()
     }
 
     /// Judges an answer to the first case of a task.
@@ -78,32 +118,16 @@ impl Pool {
     }
 }
 
-fn config(
-    labels: &[&'static str],
-    children: usize,
-    limits: SandboxLimits,
-    evaluation: EvaluationLimits,
-) -> SandboxConfig {
-    SandboxConfig {
-        program: std::env::current_exe().unwrap(),
-        arguments: vec![child::EVALUATE.to_owned()],
-        tasks: json!(labels),
-        children: NonZeroUsize::new(children).unwrap(),
-        evaluation,
-        limits,
-    }
-}
-
 /// The limits that a verdict names.
 pub fn limits_named(verdict: &Verdict) -> Vec<Limit> {
     let infos = serde_json::to_string(&verdict.infos).unwrap();
-    let all = [Limit::WallTime, Limit::CpuTime, Limit::Memory, Limit::Nesting, Limit::Size, Limit::Crash];
+    let all = [Limit::CpuTime, Limit::Memory, Limit::Nesting, Limit::Size, Limit::Crash];
     all.into_iter().filter(|limit| infos.contains(limit.message())).collect()
 }
 
 /// Whether a verdict says that time or memory ran out, by the engine's own clock or by a limit from outside.
 pub fn exhausted(verdict: &Verdict) -> bool {
-    let outside = [Limit::WallTime, Limit::CpuTime, Limit::Memory];
+    let outside = [Limit::CpuTime, Limit::Memory];
     limits_named(verdict).iter().any(|limit| outside.contains(limit))
         || verdict.infos.get("EvaluationException").is_some_and(|message| message == "A time out occurred")
 }

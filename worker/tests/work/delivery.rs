@@ -1,6 +1,7 @@
 //! Records that the coordinator does not take.
 
-use worker::Stop;
+use domain::FailureCause;
+use worker::{Evaluation, Stop, WorkerConfig};
 
 use crate::coordinator::{Coordinator, State, key};
 use crate::harness::{AtWork, config, model};
@@ -29,6 +30,22 @@ async fn records_say_whose_they_are() {
     let state = coordinator.until("the end", State::complete).await;
     assert_eq!(state.stored[0].key, key("m", 5));
     assert!(!state.stored[0].json.contains('\n'));
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_worker_cannot_judge_goes_back_once_and_is_recorded_then() {
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", [0]);
+    let gate = Gate::answering().open();
+    // Its evaluation processes end as soon as they begin.
+    let evaluation = Evaluation::Sandbox { program: "/bin/false".into(), arguments: Vec::new() };
+    let config = WorkerConfig { evaluation, ..config(gate.clone(), 1) };
+    let worker = AtWork::start(config, &coordinator);
+    let state = coordinator.until("the end", State::complete).await;
+    assert_eq!((state.released.len(), state.stored.len(), gate.calls()), (1, 1, 2));
+    assert_eq!(state.stored[0].failure, Some(FailureCause::EvaluatorFailed));
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }

@@ -30,7 +30,7 @@ use crate::output::say;
 ///
 /// Any number of coordinators may serve the same Redis and the same records at once; one without Redis serves its
 /// --data-dir alone. Serves until a signal comes. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3
-/// queue, disk or socket, or another coordinator has the --data-dir.
+/// queue, disk or socket, another coordinator has the --data-dir, or the records are not those that the queue belongs to.
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorArguments {
     /// Address for workers and the command line (gRPC).
@@ -52,6 +52,9 @@ pub struct CoordinatorArguments {
     /// Keep runs in an object store: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Credentials come from the environment.
     #[arg(long, value_name = "URL", env = "KGFLEET_SINK")]
     sink: Option<String>,
+    /// Give the queue to this place of records, whatever it belonged to: after records were moved by hand.
+    #[arg(long)]
+    adopt_store: bool,
     /// Seconds that a worker holds its work without a sign of life.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     lease: f64,
@@ -210,6 +213,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             None => results::sink::Sink::folder(arguments.data_dir.clone()),
         };
         let coordinator = Coordinator::start(config, queue, sink);
+        coordinator.bind(arguments.adopt_store).await?;
         let (listener, address) = bind(&arguments.listen).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();

@@ -5,6 +5,7 @@ mod bad_input;
 mod chaos;
 mod draining;
 mod dying;
+mod mishaps;
 mod names;
 mod same_records;
 mod steering;

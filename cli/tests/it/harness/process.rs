@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The binary under test, with nothing of this process's environment that would change what it does.
 pub fn kgfleet() -> Command {
@@ -139,6 +139,20 @@ impl Running {
         kill_process(self.pid(), signal).unwrap();
     }
 
+    /// Sends a signal to the process and all of its group, as a terminal does. It must have been started with a group of
+    /// its own.
+    pub fn signal_group(&self, signal: Signal) {
+        kill_process_group(self.pid(), signal).unwrap();
+    }
+
+    /// The processes that it has started.
+    pub fn children(&self) -> Vec<Pid> {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        let own = self.pid();
+        pids.filter(|&pid| stat(pid).is_some_and(|(_, of)| of == own.as_raw_nonzero().get())).collect()
+    }
+
     /// Whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
@@ -176,4 +190,17 @@ fn read(mut stdout: ChildStdout) -> String {
     let mut bytes = Vec::new();
     stdout.read_to_end(&mut bytes).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether the process still runs; one that waits to be reaped does not.
+pub fn is_alive(pid: Pid) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+/// State and parent of a process.
+fn stat(pid: Pid) -> Option<(String, i32)> {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name stands in brackets and may hold anything.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }

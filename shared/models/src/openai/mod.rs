@@ -9,11 +9,13 @@ mod answer;
 mod context;
 mod convert;
 mod errors;
+mod names;
 mod stream;
 mod wire;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::{FailureCause, Message, RetryAdvice, Sampling};
@@ -78,6 +80,8 @@ pub struct OpenAiCompatible {
     models: Route,
     health: Route,
     tokenize: Route,
+    /// The provider answers with names of its own, such as the version behind an alias or a deployment.
+    provider_names: bool,
     learnt: Learnt,
 }
 
@@ -92,10 +96,15 @@ struct Learnt {
     completion_tokens: AtomicBool,
     /// There is no `/tokenize`.
     no_tokenize: AtomicBool,
+    /// Other names of the model asked for.
+    aliases: Mutex<Vec<String>>,
 }
 
 /// Most corrections of one request: one of each kind.
 const CORRECTIONS_MAX: u32 = 3;
+
+/// Most names of one model that are remembered.
+const ALIASES_MAX: usize = 16;
 
 /// Longest wait for [`OpenAiCompatible::probe`] and [`OpenAiCompatible::health`], in seconds.
 const PROBE_SECONDS_MAX: u64 = 10;
@@ -133,6 +142,7 @@ impl OpenAiCompatible {
         let learnt = Learnt::default();
         learnt.context_tokens.store(config.context_tokens.unwrap_or(0), Ordering::Relaxed);
         Ok(Self {
+            provider_names: names::are_the_providers(&base),
             identity,
             chat: Route::post(client.clone(), http::join(&base, "chat/completions"), headers.clone()),
             models: Route::get(client.clone(), http::join(&base, "models"), headers.clone()),
@@ -195,7 +205,7 @@ impl OpenAiCompatible {
         let mut max_tokens = self.fit(request, wanted, wanted, &clock).await?;
         for _ in 0..CORRECTIONS_MAX {
             let rejected = match self.attempt(request, max_tokens, clock).await {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => return self.check_model(reply, &clock).await,
                 Err(rejected) => rejected,
             };
             match rejected.remedy {
@@ -224,7 +234,41 @@ impl OpenAiCompatible {
             }
             tracing::debug!(model = %self.config.model, error = %rejected.error, "request put right");
         }
-        self.attempt(request, max_tokens, clock).await.map_err(|rejected| rejected.error)
+        let reply = self.attempt(request, max_tokens, clock).await.map_err(|rejected| rejected.error)?;
+        self.check_model(reply, &clock).await
+    }
+
+    /// Passes on an answer of the model asked for. Another model's answer says nothing about it.
+    async fn check_model(&self, reply: ChatReply, clock: &CallClock) -> Result<ChatReply, CallError> {
+        let Some(reported) = reply.reported_model.as_deref() else { return Ok(reply) };
+        if self.provider_names || names::is_name_of(reported, &self.config.model) {
+            return Ok(reply);
+        }
+        let known = || self.learnt.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().iter().any(|alias| alias == reported) {
+            return Ok(reply);
+        }
+        if self.serves_as(reported, clock).await {
+            let mut known = known();
+            if known.len() < ALIASES_MAX {
+                known.push(reported.to_owned());
+            }
+            return Ok(reply);
+        }
+        let message = format!("asked for model {}, answered by {reported}", self.config.model);
+        Err(CallError::new(
+            FailureCause::WrongModel,
+            RetryAdvice::Transient,
+            scrub_with(self.key(), &message),
+        ))
+    }
+
+    /// Whether the server says that this is another name of the model asked for: vLLM serves one under several names and
+    /// answers with the first.
+    async fn serves_as(&self, name: &str, clock: &CallClock) -> bool {
+        let Ok(Ok(served)) = clock.wait(self.probe()).await else { return false };
+        let root = |name: &str| served.iter().find(|model| model.id == name)?.root.as_deref();
+        root(name).is_some_and(|loaded| root(&self.config.model) == Some(loaded))
     }
 
     /// The token limit to send: `wanted`, or what the context leaves of it. Costs nothing unless the prompt

@@ -30,6 +30,7 @@ macro_rules! conformance_suite {
     ($open:path) => {
         $crate::conformance_suite!($open;
             creating_a_run_again_joins_it,
+            a_queue_belongs_to_one_place_of_records_until_it_is_given_to_another,
             a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one,
             every_operation_on_a_forgotten_run_says_so,
             units_are_added_once_whoever_adds_them,

@@ -21,6 +21,14 @@ pub async fn creating_a_run_again_joins_it(bench: Bench) {
     assert_eq!(names, [RunId::new("a"), RunId::new("r")]);
 }
 
+pub async fn a_queue_belongs_to_one_place_of_records_until_it_is_given_to_another(bench: Bench) {
+    assert_eq!(bench.store.owner().await.unwrap(), None);
+    assert_eq!(bench.store.claim("one", false).await.unwrap(), "one");
+    assert_eq!(bench.store.claim("two", false).await.unwrap(), "one");
+    assert_eq!(bench.store.owner().await.unwrap(), Some("one".to_owned()));
+    assert_eq!(bench.store.claim("two", true).await.unwrap(), "two");
+}
+
 pub async fn a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one(bench: Bench) {
     let old = filled(&bench, 1).await;
     let held = lease(&bench, &old, "w", 1).await;

@@ -78,6 +78,28 @@ impl RedisStore {
 }
 
 impl QueueStore for RedisStore {
+    fn owner(&self) -> Reply<'_, Option<String>> {
+        Box::pin(async move {
+            let mut get = ::redis::cmd("GET");
+            get.arg(keys::OWNER);
+            let owner = self.link.send(&get).await.map_err(|refused| explain(refused, None))?;
+            ::redis::from_redis_value(owner).map_err(|error| corrupt(&error.to_string()))
+        })
+    }
+
+    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String> {
+        Box::pin(async move {
+            let mut set = ::redis::cmd("SET");
+            set.arg(keys::OWNER).arg(owner);
+            if !anew {
+                set.arg("NX");
+            }
+            self.link.send(&set).await.map_err(|refused| explain(refused, None))?;
+            // Gone again where somebody empties the store at this very moment.
+            Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
+        })
+    }
+
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
         Box::pin(async move {
             limits::check_spec(spec)?;

@@ -1,35 +1,63 @@
-//! The deadline of the query that runs on this thread.
+//! The time of the query that runs on this thread.
 //!
 //! Oxigraph can be cancelled only where it reads the graph. Sorting, products of solutions already in memory and the
 //! filtering of such products go on for minutes in between, and errors inside expressions are swallowed. What all of
 //! these do is to copy terms. So every copy and every read of a term is a tick of a clock, and when the time is over
-//! the tick unwinds the stack up to [`with_deadline`], as rust-analyzer does to cancel its queries. `resume_unwind`
+//! the tick unwinds the stack up to [`with_time`], as rust-analyzer does to cancel its queries. `resume_unwind`
 //! calls no panic hook, and nothing of the evaluation is used after it.
+//!
+//! The time is the thread's processor time. The wall clock also runs while a busy machine lets others compute or while
+//! the process is stopped, and would judge the machine with the query.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Ticks between two looks at the time. A tick costs a few nanoseconds, the work around it well below a microsecond.
 const TICKS_PER_LOOK: u32 = 1024;
 
 thread_local! {
-    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+    static BUDGET: Cell<Option<Budget>> = const { Cell::new(None) };
     static TICKS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The deadline has passed.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    /// Processor time of the thread at which the budget is used up.
+    end: Duration,
+    /// Before this moment it cannot be used up, as no thread computes faster than the wall clock runs. Asking the wall
+    /// clock is cheap; asking for the processor time is a system call.
+    look_at: Instant,
+}
+
+impl Budget {
+    /// None where the end lies beyond what clocks can tell.
+    fn new(time: Duration) -> Option<Self> {
+        Some(Self { end: processor_time().checked_add(time)?, look_at: Instant::now().checked_add(time)? })
+    }
+}
+
+/// Processor time that this thread has used.
+fn processor_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    // Neither is ever negative, and there are fewer than 10^9 nanoseconds.
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The time is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutOfTime;
 
-/// Runs `work` on this thread until it is done or the deadline has passed. `None` means no deadline.
+/// Runs `work` on this thread until it is done or has used up its processor time. `None` means no limit.
 ///
 /// # Errors
 /// [`OutOfTime`] when `work` was cut off.
-pub(super) fn with_deadline<T>(deadline: Option<Instant>, work: impl FnOnce() -> T) -> Result<T, OutOfTime> {
-    let outer = DEADLINE.replace(deadline);
+pub(super) fn with_time<T>(time: Option<Duration>, work: impl FnOnce() -> T) -> Result<T, OutOfTime> {
+    let outer = BUDGET.replace(time.and_then(Budget::new));
     let result = catch_unwind(AssertUnwindSafe(work));
-    DEADLINE.set(outer);
+    BUDGET.set(outer);
     result.map_err(|payload| {
         if payload.is::<OutOfTime>() {
             return OutOfTime;
@@ -39,7 +67,7 @@ pub(super) fn with_deadline<T>(deadline: Option<Instant>, work: impl FnOnce() ->
     })
 }
 
-/// Counts a tick and leaves [`with_deadline`] if its time is over.
+/// Counts a tick and leaves [`with_time`] if its time is over.
 pub(super) fn tick() {
     let ticks = TICKS.get().wrapping_add(1);
     TICKS.set(ticks);
@@ -50,34 +78,61 @@ pub(super) fn tick() {
 
 #[cold]
 fn look() {
-    if DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline) {
+    let Some(budget) = BUDGET.get() else { return };
+    let now = Instant::now();
+    if now < budget.look_at {
+        return;
+    }
+    let left = budget.end.saturating_sub(processor_time());
+    if left.is_zero() {
         // Whatever is dropped on the way out may tick, and must not unwind again.
-        DEADLINE.set(None);
+        BUDGET.set(None);
         resume_unwind(Box::new(OutOfTime));
     }
+    BUDGET.set(Some(Budget { look_at: now + left, ..budget }));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+
+    fn endless() {
+        loop {
+            tick();
+        }
+    }
+
+    fn short() {
+        (0..3 * TICKS_PER_LOOK).for_each(|_| tick());
+    }
 
     #[test]
-    fn work_is_cut_off_at_its_deadline_and_only_there() {
-        let endless = || -> () {
-            loop {
-                tick();
-            }
+    fn work_is_cut_off_when_its_time_is_used_up_and_only_then() {
+        assert_eq!(with_time(Some(Duration::ZERO), endless), Err(OutOfTime));
+        assert_eq!(with_time(Some(Duration::from_millis(20)), endless), Err(OutOfTime));
+        for time in [None, Some(Duration::from_secs(3600)), Some(Duration::MAX)] {
+            assert_eq!(with_time(time, short), Ok(()));
+        }
+    }
+
+    #[test]
+    fn time_in_which_the_thread_does_not_compute_does_not_count() {
+        let time = Duration::from_millis(500);
+        let starved = || {
+            std::thread::sleep(2 * time);
+            short();
         };
-        assert_eq!(with_deadline(Some(Instant::now()), endless), Err(OutOfTime));
-        let short = || (0..3 * TICKS_PER_LOOK).for_each(|_| tick());
-        assert_eq!(with_deadline(None, short), Ok(()));
-        assert_eq!(with_deadline(Some(Instant::now() + Duration::from_secs(3600)), short), Ok(()));
+        assert_eq!(with_time(Some(time), starved), Ok(()));
+        let starved = || {
+            std::thread::sleep(2 * time);
+            endless();
+        };
+        assert_eq!(with_time(Some(time), starved), Err(OutOfTime), "what is left of it counts all the same");
     }
 
     #[test]
     fn other_panics_go_on() {
-        let caught = catch_unwind(|| with_deadline(None, || -> () { std::panic::panic_any(7_u8) }));
+        let caught = catch_unwind(|| with_time(None, || -> () { std::panic::panic_any(7_u8) }));
         assert!(caught.unwrap_err().is::<u8>());
     }
 }

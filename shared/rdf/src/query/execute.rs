@@ -2,24 +2,24 @@
 //!
 //! # What a deadline does not stop
 //!
-//! The deadline holds wherever the evaluator copies or reads terms: joins, products, filters, paths, sorting and
-//! grouping. It does not hold in the query optimiser (which takes cubic time in the number of triple patterns) and inside
-//! one call of a function, and memory has no limit here: a sixty-character query can collect gigabytes in the time it
+//! The deadline, in processor time, holds wherever the evaluator copies or reads terms: joins, products, filters,
+//! paths, sorting and grouping. It does not hold in the query optimiser (which takes cubic time in the number of triple
+//! patterns) and inside one call of a function, and memory has no limit here: a sixty-character query can collect gigabytes in the time it
 //! is given, and one that doubles a string with CONCAT thirty times ends the process. Whoever runs queries of strangers
 //! therefore runs them in a process whose memory is limited and that can be killed.
 
-use super::clock::with_deadline;
+use super::clock::with_time;
 pub use super::dataset::QueryGraph;
 use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{QueryEvaluationError, QueryEvaluator, QueryResults, QuerySolutionIter};
 use spargebra::Query;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What one execution may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Wall time; `None` for no limit.
+    /// Processor time of the thread; `None` for no limit.
     pub deadline: Option<Duration>,
     /// Most rows kept.
     pub rows_max: usize,
@@ -86,8 +86,7 @@ pub(super) fn select(
     graph: &QueryGraph,
     limits: &QueryLimits,
 ) -> Result<Solutions, ExecutionError> {
-    let deadline = limits.deadline.and_then(|time| Instant::now().checked_add(time));
-    with_deadline(deadline, || evaluate(query, graph, limits.rows_max))
+    with_time(limits.deadline, || evaluate(query, graph, limits.rows_max))
         .unwrap_or(Err(ExecutionError::TimedOut))
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
-use super::writer::{LogWriter, SegmentFile};
+use super::writer::{LogWriter, Position, SegmentFile};
 
 /// Batches waiting for the writer; callers beyond that wait for room.
 pub const QUEUE_BATCHES: usize = 1024;
@@ -75,7 +75,7 @@ impl CommitError {
 struct Waiting {
     records: Vec<(u64, Arc<str>)>,
     bytes: usize,
-    ack: oneshot::Sender<Result<(), CommitError>>,
+    ack: oneshot::Sender<Result<Position, CommitError>>,
     /// Given back when the caller is answered.
     _room: OwnedSemaphorePermit,
 }
@@ -116,20 +116,21 @@ impl CommitQueue {
     }
 
     /// Returns when the entry is durable. Dropping the future before leaves open whether it will be.
-    pub async fn commit(&self, entry: LogEntry) -> Result<(), CommitError> {
+    pub async fn commit(&self, entry: LogEntry) -> Result<Position, CommitError> {
         let json = serde_json::to_string(&entry.record)
             .map_err(|source| Arc::new(LogError::Encode { key: entry.record.key.to_string(), source }))?;
         self.commit_batch(vec![(entry.ticket, json.into())]).await
     }
 
-    /// Returns when all of these records, each with its ticket, are durable. They are JSON as `serde_json` writes it; that
+    /// Returns when all of these records, each with its ticket, are durable, with a position that they do not lie behind. They
+    /// are JSON as `serde_json` writes it; that
     /// they are records is for the caller to know: [`RecordHead::parse`](super::RecordHead::parse). Dropping the future
     /// before leaves open whether they will be.
     ///
     /// # Errors
     /// One record that cannot stand in the log refuses the whole batch before any of it is written. After any other
     /// error some records of the batch may be in the log.
-    pub async fn commit_batch(&self, records: Vec<(u64, Arc<str>)>) -> Result<(), CommitError> {
+    pub async fn commit_batch(&self, records: Vec<(u64, Arc<str>)>) -> Result<Position, CommitError> {
         for (_, record) in &records {
             envelope::check_raw(record).map_err(Arc::new)?;
         }
@@ -201,9 +202,9 @@ fn write<F: SegmentFile>(
 }
 
 /// Appends and commits. After an error the group is gone from the log: the rest of it must not start another one.
-fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &Group) -> Result<(), LogError> {
+fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &Group) -> Result<Position, LogError> {
     for (ticket, record) in group.callers.iter().flat_map(|caller| &caller.records) {
         writer.append_checked(*ticket, record)?;
     }
-    writer.commit().map(|_| ())
+    writer.commit().map(|_| writer.position())
 }

@@ -17,13 +17,13 @@ pub struct Damage {
 /// Kinds of damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// The last segment of a writer ends in the middle of a frame: it died, or is writing now. Nothing acknowledged is
-    /// lost.
+    /// A segment ends as a crash leaves it, in the middle of a frame or in zeros, behind everything that is known to have
+    /// been synced. Nothing acknowledged is lost.
     TornTail {
         /// Length of the torn part.
         bytes: u64,
     },
-    /// Bytes that are no intact frame anywhere else: acknowledged entries may be lost.
+    /// Bytes that are no intact frame, and that no crash leaves in such a place: acknowledged entries may be lost.
     Corrupt {
         /// Length of the corrupt part.
         bytes: u64,
@@ -41,6 +41,15 @@ pub enum DamageKind {
         /// Why.
         message: String,
     },
+    /// The segment ends here, and was known to be longer: acknowledged entries are lost.
+    Cut {
+        /// How many bytes are missing.
+        bytes: u64,
+    },
+    /// The intact frame that ends here, or goes on from here, is not the one that was acknowledged in its place.
+    Altered,
+    /// A seal that cannot be read: winners may change that were fixed.
+    BadSeal,
     /// Segments of a writer are missing, this one and perhaps its successors.
     MissingSegments {
         /// How many.
@@ -72,6 +81,16 @@ impl fmt::Display for Damage {
             DamageKind::BadEntry { line, message } => {
                 write!(f, "{path}: line {line} of the frame at byte {offset}: {message}")
             }
+            DamageKind::Cut { bytes } => {
+                write!(
+                    f,
+                    "{path}: ends at byte {offset}; {bytes} bytes that were acknowledged are missing behind"
+                )
+            }
+            DamageKind::Altered => {
+                write!(f, "{path}: what ends at byte {offset} is not what was acknowledged there")
+            }
+            DamageKind::BadSeal => write!(f, "{path}: the seal cannot be read"),
             DamageKind::MissingSegments { count: 1 } => write!(f, "{path}: the segment is missing"),
             DamageKind::MissingSegments { count } => {
                 write!(f, "{path}: {count} segments are missing from this one on")

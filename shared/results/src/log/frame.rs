@@ -89,6 +89,11 @@ impl Header {
         bytes
     }
 
+    /// Checksum of the header, which holds that of the payload: tells this frame from any other.
+    pub fn crc(&self) -> u32 {
+        crc32fast::hash(&self.encode()[..24])
+    }
+
     /// Whether these are the payload's bytes as they were written.
     pub fn matches(&self, payload: &[u8]) -> bool {
         payload.len() == self.payload_bytes as usize && crc32fast::hash(payload) == self.payload_crc

@@ -10,6 +10,8 @@ use super::envelope::{self, EnvelopeError, FORMAT_VERSION, Parsed};
 use super::error::LogError;
 use super::frame::{self, FrameError, Header};
 use super::segment_id::SegmentId;
+use super::synced::SegmentEnd;
+use super::writer::Position;
 
 /// Where an entry lies. The order is that in which readers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +29,7 @@ pub struct Location {
 pub struct FrameLines {
     segment: SegmentId,
     offset: u64,
+    end: SegmentEnd,
     text: Vec<u8>,
     /// Start of the line to be read next.
     position: usize,
@@ -59,12 +62,24 @@ impl FrameLines {
     ) -> Result<Self, Unreadable> {
         let bytes = header.frame_bytes();
         match frame::decode(header, payload, cipher, place) {
-            Ok(text) => Ok(Self { segment: place.segment, offset: place.offset, text, position: 0, line: 0 }),
+            Ok(text) => Ok(Self {
+                segment: place.segment,
+                offset: place.offset,
+                end: SegmentEnd { bytes: place.offset + bytes, crc: header.crc() },
+                text,
+                position: 0,
+                line: 0,
+            }),
             Err(FrameError::KeyNeeded) => Err(Unreadable::KeyNeeded),
             Err(FrameError::Foreign) => Err(Unreadable::Damaged(DamageKind::Foreign { bytes })),
             // With intact checksums only a faulty writer can be the cause.
             Err(FrameError::Malformed(_)) => Err(Unreadable::Damaged(DamageKind::Corrupt { bytes })),
         }
+    }
+
+    /// The segment, and where the frame ends in it.
+    pub fn end(&self) -> Position {
+        Position { segment: self.segment, end: self.end }
     }
 
     /// The line of this number, from 0; `None` if there are not so many. Cheapest for rising numbers.

@@ -9,8 +9,9 @@
 //! serves all entries that were waiting ([`writer`], [`commit_queue`]). A failed sync ends the writer: the state of the
 //! disk is then unknown, and asking again may lie.
 //!
-//! **What may be dropped.** Nothing that was acknowledged. What a crash tore off the end of a writer's last segment was
-//! never acknowledged; it is reported, and cut when that writer goes on.
+//! **What may be dropped.** Nothing. Beside each segment its writer says how far it has synced ([`synced`]), and a run
+//! that finishes says where its segments end ([`seal`]). What ends before is damaged. What is torn behind was never
+//! acknowledged; it is reported and left where it is: a writer that goes on begins a new segment.
 //!
 //! **Who can read what.** Version 1 is the first. A reader takes entries of its own major version and older,
 //! ignores fields it does not know, and refuses a newer major version instead of guessing. A frozen log of every
@@ -20,7 +21,8 @@
 //! **Who reads how.** [`reader`] reads everything there is, [`tail`] what has come since it was asked before, and both give
 //! whole records; [`places`] reads entries in any order. [`head`] is the part of them that counting needs.
 //!
-//! **Which record counts.** A key may have several records; [`winner`] says which one every reader takes.
+//! **Which record counts.** A key may have several records; [`winner`] says which one every reader takes. What comes after
+//! a run has finished does not change that.
 
 pub mod cipher;
 pub mod commit_queue;
@@ -32,8 +34,10 @@ pub mod head;
 pub mod lines;
 pub mod places;
 pub mod reader;
+pub mod seal;
 pub mod segment;
 pub mod segment_id;
+pub mod synced;
 pub mod tail;
 #[cfg(test)]
 mod tests;
@@ -50,8 +54,10 @@ pub use head::{OutcomeHead, RecordHead};
 pub use lines::{FrameLines, Line, Location};
 pub use places::PlaceReader;
 pub use reader::{LogItem, LogReader};
+pub use seal::{Ends, SealEvent, Seals};
 pub use segment_id::{SegmentId, WriterId};
+pub use synced::SegmentEnd;
 pub use tail::{LogTail, TailPart};
 pub use verify::{VerifyReport, verify};
-pub use winner::WinnerIndex;
-pub use writer::{LogOptions, LogWriter, Recovery};
+pub use winner::{Rank, WinnerIndex};
+pub use writer::{LogOptions, LogWriter, Position, Recovery};

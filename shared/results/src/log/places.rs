@@ -59,7 +59,7 @@ impl PlaceReader {
 
     fn open(&self, place: Location) -> Result<Option<FrameLines>, LogError> {
         let path = place.segment.path(&self.folder);
-        let mut segment = Segment::open(&path)?;
+        let mut segment = Segment::open(&self.folder, place.segment, None)?;
         segment.seek(place.offset);
         let part = segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
         let Some(Part::Frame { offset, header, payload }) = part else { return Ok(None) };

@@ -1,5 +1,7 @@
 //! Reads a log from its first entry to its last, past any damage: all of one writer, then all of the next.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -12,8 +14,11 @@ use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
 use super::lines::{FrameLines, Line, Location, Unreadable};
 use super::places::PlaceReader;
+use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
+use super::synced::Synced;
+use super::writer::Position;
 
 /// What a reader meets.
 #[derive(Debug)]
@@ -22,6 +27,8 @@ pub enum LogItem {
     Entry {
         /// Where it lies.
         location: Location,
+        /// Whether it came after its run had finished.
+        late: bool,
         /// The entry, boxed: it is many times the size of a damage.
         entry: Box<LogEntry>,
     },
@@ -32,6 +39,9 @@ pub enum LogItem {
 /// Streams a log. Memory is bounded by the largest frame.
 pub struct LogReader {
     folder: PathBuf,
+    seals: Seals,
+    bad_seals: vec::IntoIter<Damage>,
+    /// Those that are there, and those that are known to have been.
     segments: Peekable<vec::IntoIter<SegmentId>>,
     /// The segment expected next of this writer.
     expected: SegmentId,
@@ -56,9 +66,15 @@ impl LogReader {
     /// Reads the log in `folder`, as long as it is now. Encrypted frames need the cipher they were written with;
     /// without it, [`LogError::KeyNeeded`] is the last item.
     pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
+        let (seals, bad_seals) = Seals::read(folder)?;
+        let mut segments: BTreeSet<SegmentId> = SegmentId::list(folder)?.into_iter().collect();
+        segments.extend(Synced::list(folder).map_err(|error| LogError::io(folder, "list", error))?);
+        segments.extend(seals.segments());
         Ok(Self {
             folder: folder.to_owned(),
-            segments: SegmentId::list(folder)?.into_iter().peekable(),
+            seals,
+            bad_seals: bad_seals.into_iter(),
+            segments: segments.into_iter().collect::<Vec<_>>().into_iter().peekable(),
             expected: SegmentId::first(WriterId::LOCK_HOLDER),
             current: None,
             frame: None,
@@ -91,9 +107,15 @@ impl LogReader {
     }
 
     fn next_item(&mut self) -> Result<Option<LogItem>, LogError> {
+        if let Some(damage) = self.bad_seals.next() {
+            return Ok(Some(LogItem::Damage(damage)));
+        }
         loop {
-            if let Some(line) = self.frame.as_mut().and_then(FrameLines::next) {
-                return item(&self.folder, &line).map(Some);
+            if let Some(frame) = &mut self.frame {
+                let end = frame.end();
+                if let Some(line) = frame.next() {
+                    return item(&self.folder, &self.seals, end, &line).map(Some);
+                }
             }
             self.frame = None;
             let Some(current) = &mut self.current else {
@@ -120,7 +142,8 @@ impl LogReader {
                         },
                     }
                 }
-                Some(Part::Torn { offset, bytes }) if last => {
+                Some(Part::Lost { offset, kind }) => return damage(offset, kind),
+                Some(Part::Torn { offset, bytes }) if last || current.segment.is_marked() => {
                     return damage(offset, DamageKind::TornTail { bytes });
                 }
                 Some(Part::Corrupt { offset, bytes } | Part::Torn { offset, bytes }) => {
@@ -145,18 +168,24 @@ impl LogReader {
         self.segments.next();
         self.expected = id.next();
         let last = self.segments.peek().is_none_or(|after| after.writer != id.writer);
-        let segment = Segment::open(&id.path(&self.folder))?;
+        let segment = match Segment::open(&self.folder, id, self.seals.end(id)) {
+            Err(LogError::Io { path, source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                let kind = DamageKind::MissingSegments { count: 1 };
+                return Ok(Some(Some(Damage { path, offset: 0, kind })));
+            }
+            segment => segment?,
+        };
         self.current = Some(Current { id, last, segment });
         Ok(Some(None))
     }
 }
 
 /// What a line holds.
-fn item(folder: &Path, line: &Line<'_>) -> Result<LogItem, LogError> {
+fn item(folder: &Path, seals: &Seals, end: Position, line: &Line<'_>) -> Result<LogItem, LogError> {
     match line.parse::<Record>() {
         Ok(Parsed { ticket, record, .. }) => {
             let entry = Box::new(LogEntry { ticket, record });
-            Ok(LogItem::Entry { location: line.location(), entry })
+            Ok(LogItem::Entry { location: line.location(), late: seals.is_late(end, ticket), entry })
         }
         Err(error) => line.damage(folder, error).map(LogItem::Damage),
     }

@@ -4,8 +4,14 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::damage::DamageKind;
 use super::error::LogError;
 use super::frame::{HEADER_BYTES, Header, MAGIC};
+use super::segment_id::SegmentId;
+use super::synced::{SegmentEnd, Synced};
+
+/// File systems that lose unsynced bytes lose them in blocks of this size at least.
+const BLOCK_BYTES: u64 = 512;
 
 /// Bytes searched at a time for the next frame.
 const SEARCH_WINDOW_BYTES: usize = 64 << 10;
@@ -22,14 +28,21 @@ pub enum Part {
         /// Its payload, still compressed.
         payload: Vec<u8>,
     },
-    /// Bytes that are no intact frame, with an intact frame behind them.
+    /// Bytes that are no intact frame, and not what a crash leaves.
     Corrupt {
         /// Where they start.
         offset: u64,
         /// How many.
         bytes: u64,
     },
-    /// Bytes that are no intact frame, up to the end of the file.
+    /// Something that was synced is not there.
+    Lost {
+        /// Where it would be.
+        offset: u64,
+        /// What is found instead.
+        kind: DamageKind,
+    },
+    /// The beginning of a frame, as a crash leaves it at the end of the file: nothing of it was synced, as far as is known.
     Torn {
         /// Where they start: everything before is good.
         offset: u64,
@@ -43,19 +56,35 @@ pub struct Segment {
     reader: BufReader<File>,
     offset: u64,
     length: u64,
+    /// Up to here it was synced, as far as is known, and was not compared yet.
+    synced: Option<SegmentEnd>,
+    /// Whether its writer has told how far it synced.
+    marked: bool,
 }
 
 impl Segment {
-    /// Opens a segment as long as it is now: what is appended meanwhile is not seen.
-    pub fn open(path: &Path) -> Result<Self, LogError> {
-        let file = File::open(path).map_err(|error| LogError::io(path, "open", error))?;
-        let length = file.metadata().map_err(|error| LogError::io(path, "read", error))?.len();
-        Ok(Self { reader: BufReader::new(file), offset: 0, length })
+    /// Opens a segment as long as it is now: what is appended meanwhile is not seen, nor what its writer has not synced
+    /// yet. `sealed` is where it ended when somebody sealed it.
+    pub fn open(folder: &Path, id: SegmentId, sealed: Option<SegmentEnd>) -> Result<Self, LogError> {
+        let path = id.path(folder);
+        let file = File::open(&path).map_err(|error| LogError::io(&path, "open", error))?;
+        // The length first: what a writer that begins after this appends is not read.
+        let length = file.metadata().map_err(|error| LogError::io(&path, "read", error))?.len();
+        let mark = Synced::read(folder, id)
+            .map_err(|error| LogError::io(&path, "read how far was synced", error))?;
+        let (length, synced) = match mark {
+            // The length may be older than the mark.
+            Some(mark) if mark.live => (length.min(mark.end.bytes), None),
+            mark => (length, mark.map(|mark| mark.end).into_iter().chain(sealed).max_by_key(|end| end.bytes)),
+        };
+        let synced = synced.filter(|end| end.bytes > 0);
+        Ok(Self { reader: BufReader::new(file), offset: 0, length, synced, marked: mark.is_some() })
     }
 
     /// Goes to a frame whose place is known.
     pub fn seek(&mut self, offset: u64) {
         self.offset = offset;
+        self.synced = self.synced.filter(|synced| synced.bytes > offset);
     }
 
     /// Length of the segment when it was opened, in bytes.
@@ -63,26 +92,57 @@ impl Segment {
         self.length
     }
 
+    /// Whether a torn end is one wherever it is met, because its writer has told how far it synced.
+    pub fn is_marked(&self) -> bool {
+        self.marked
+    }
+
     /// The next part; `None` at the end.
     pub fn next_part(&mut self) -> io::Result<Option<Part>> {
-        if self.offset >= self.length {
-            return Ok(None);
-        }
         let start = self.offset;
+        if start >= self.length {
+            let missing = self.synced.take().map(|synced| DamageKind::Cut { bytes: synced.bytes - start });
+            return Ok(missing.map(|kind| Part::Lost { offset: start, kind }));
+        }
         if let Some((header, payload)) = self.frame_at(start)? {
-            self.offset += header.frame_bytes();
+            let end = SegmentEnd { bytes: start + header.frame_bytes(), crc: header.crc() };
+            if let Some(synced) = self.synced.take_if(|synced| synced.bytes <= end.bytes)
+                && synced != end
+            {
+                return Ok(Some(Part::Lost { offset: synced.bytes, kind: DamageKind::Altered }));
+            }
+            self.offset = end.bytes;
             return Ok(Some(Part::Frame { offset: start, header, payload }));
         }
-        match self.find_frame(start + 1)? {
-            Some(next) => {
-                self.offset = next;
-                Ok(Some(Part::Corrupt { offset: start, bytes: next - start }))
-            }
-            None => {
-                self.offset = self.length;
-                Ok(Some(Part::Torn { offset: start, bytes: self.length - start }))
-            }
+        let next = self.find_frame(start + 1)?;
+        self.offset = next.unwrap_or(self.length);
+        let torn = next.is_none() && self.synced.is_none() && self.is_torn(start)?;
+        // What is corrupt is told of once, also where something is missing behind.
+        let reached = next.unwrap_or(u64::MAX);
+        self.synced = self.synced.filter(|synced| synced.bytes > reached);
+        let (offset, bytes) = (start, self.offset - start);
+        Ok(Some(if torn { Part::Torn { offset, bytes } } else { Part::Corrupt { offset, bytes } }))
+    }
+
+    /// Whether what begins here, and is no frame up to the end of the file, is what a crash leaves there: the beginning of
+    /// a frame, or zeros where the file system had not written yet. A whole frame with a flipped bit is not.
+    fn is_torn(&mut self, offset: u64) -> io::Result<bool> {
+        let bytes = self.length - offset;
+        if bytes < HEADER_BYTES as u64 {
+            return Ok(true);
         }
+        self.go_to(offset)?;
+        let mut header = [0; HEADER_BYTES];
+        self.reader.read_exact(&mut header)?;
+        if Header::decode(&header).is_some_and(|header| bytes < header.frame_bytes()) {
+            return Ok(true);
+        }
+        let end = bytes.min(BLOCK_BYTES);
+        self.go_to(self.length - end)?;
+        let mut last = [0; BLOCK_BYTES as usize];
+        let last = &mut last[..end as usize];
+        self.reader.read_exact(last)?;
+        Ok(last.iter().all(|byte| *byte == 0))
     }
 
     /// The frame that starts exactly at `offset`, if an intact one does.

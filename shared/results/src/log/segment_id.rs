@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
+use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
 
 /// File name extension of segments.
-const EXTENSION: &str = "kglog";
+pub(super) const EXTENSION: &str = "kglog";
 
 /// Who appends to a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,8 +54,9 @@ impl fmt::Display for WriterId {
     }
 }
 
-/// One segment of a log. The order is that in which readers read: by writer, then by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// One segment of a log. The order is that in which readers read: by writer, then by number. In JSON it is its file name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct SegmentId {
     /// Who writes it.
     pub writer: WriterId,
@@ -100,6 +102,20 @@ impl SegmentId {
         }
         segments.sort_unstable();
         Ok(segments)
+    }
+}
+
+impl From<SegmentId> for String {
+    fn from(id: SegmentId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for SegmentId {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::of_file_name(&name).ok_or_else(|| format!("`{name}` is no segment"))
     }
 }
 

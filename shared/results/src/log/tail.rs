@@ -9,18 +9,22 @@ use super::cipher::{LogCipher, Place};
 use super::damage::{Damage, DamageKind};
 use super::error::LogError;
 use super::lines::{FrameLines, Unreadable};
+use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 
 /// Follows all writers of a log but one. Memory is bounded by the largest frame and the number of segments.
 ///
-/// What is given may not be synced yet: when the machine of its writer fails, it may be gone again, and whoever delivered it
-/// was not told otherwise. In the rare case that a writer took back a part of a group, for want of room, entries of that
-/// segment may be given twice; whoever folds entries by ticket does not notice.
+/// Of a writer that lives, only what is synced is given. Writers of versions before did not tell; on their segments, and on
+/// file systems without locks, more may be given, and entries twice where such a writer took back a part of a group; whoever
+/// folds entries by ticket does not notice.
 pub struct LogTail {
     folder: PathBuf,
     cipher: Option<LogCipher>,
     except: Option<WriterId>,
+    seals: Seals,
+    /// Seals that were told of.
+    told: u32,
     cursors: BTreeMap<WriterId, Cursor>,
     /// Segments still to be looked at before the next list of the folder, each with whether it is its writer's last.
     round: VecDeque<(SegmentId, bool)>,
@@ -30,6 +34,8 @@ pub struct LogTail {
 /// What a tail meets.
 #[derive(Debug)]
 pub enum TailPart {
+    /// Seals have come; what follows is to be judged by all of these.
+    Sealed(Seals),
     /// Entries.
     Lines(FrameLines),
     /// A place that cannot be read. The tail goes on behind it.
@@ -70,6 +76,8 @@ impl LogTail {
             folder: folder.to_owned(),
             cipher: cipher.cloned(),
             except,
+            told: Seals::default().next(),
+            seals: Seals::default(),
             cursors: BTreeMap::new(),
             round: VecDeque::new(),
             current: None,
@@ -91,6 +99,13 @@ impl LogTail {
 
     fn next_part(&mut self) -> Result<Option<TailPart>, LogError> {
         if self.current.is_none() && self.round.is_empty() {
+            if let Some(damage) = self.seals.read_on(&self.folder)? {
+                return Ok(Some(TailPart::Damage(damage)));
+            }
+            if self.seals.next() > self.told {
+                self.told = self.seals.next();
+                return Ok(Some(TailPart::Sealed(self.seals.clone())));
+            }
             self.begin_round()?;
         }
         loop {
@@ -130,6 +145,11 @@ impl LogTail {
                     cursor.torn = Some(reading.stamp);
                     self.current = None;
                     continue;
+                }
+                Some(Part::Torn { .. }) if reading.segment.is_marked() => continue,
+                Some(Part::Lost { offset, kind }) => {
+                    cursor.torn = last.then_some(reading.stamp);
+                    return Ok(Some(TailPart::Damage(Damage { path, offset, kind })));
                 }
                 Some(Part::Corrupt { .. }) if resumed => {
                     // The writer took back what was read before, and went on. What is there now is read anew.
@@ -182,10 +202,10 @@ impl LogTail {
             return Ok(None);
         }
         cursor.missing = false;
-        let mut segment = Segment::open(&path)?;
-        if segment.length() < cursor.offset {
+        if metadata.len() < cursor.offset {
             cursor.offset = 0;
         }
+        let mut segment = Segment::open(&self.folder, id, self.seals.end(id))?;
         segment.seek(cursor.offset);
         self.current = Some(Reading { id, last, segment, resumed: cursor.offset > 0, stamp });
         Ok(None)

@@ -44,7 +44,7 @@ pub struct VerifyReport {
     pub damages: Vec<String>,
     /// Damaged places where acknowledged records may be lost.
     pub losses: u64,
-    /// Bytes behind the last intact frame: a writer died, or is writing now. No record was lost.
+    /// Bytes behind the last intact frame of a writer that died. No record was lost.
     pub torn_bytes: u64,
 }
 
@@ -93,9 +93,9 @@ pub fn verify(
     for item in reader.by_ref() {
         match item? {
             LogItem::Damage(damage) => report.note(&damage),
-            LogItem::Entry { location, entry } => {
+            LogItem::Entry { location, late, entry } => {
                 report.entries += 1;
-                index.add(entry.ticket, &entry.record, location);
+                index.add(late, &entry, location);
                 if let Outcome::Failed { cause, .. } = entry.record.outcome {
                     causes.insert(location, cause);
                 }

@@ -1,14 +1,10 @@
-//! Which record of a key counts.
-//!
-//! Delivery is at least once, so a key may have several records: the first scored one in ticket order wins,
-//! else the first failed one. A scored record thus supersedes a failed one, never the other way, and a later
-//! scored record changes nothing. Entries of equal ticket (one entry delivered twice) are told apart by their
-//! place in the log. As this is a function of the log alone, all readers agree.
+//! Which record of a key counts, by [`Standing`]. Entries of equal ticket (one entry delivered twice) are told apart by
+//! their place in the log. As this is a function of the log alone, all readers agree.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use domain::{DialogueKey, Iteration, Record};
+use domain::{DialogueKey, Iteration, Standing};
 
 use super::cipher::LogCipher;
 use super::damage::Damage;
@@ -20,20 +16,24 @@ use super::reader::{LogItem, LogReader};
 /// The order in which records of one key count: the smallest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    failed: bool,
-    ticket: u64,
+    standing: Standing,
     location: Location,
 }
 
 impl Rank {
-    /// The rank of an entry.
-    pub fn new(ticket: u64, record: &Record, location: Location) -> Self {
-        Self { failed: !record.outcome.is_scored(), ticket, location }
+    /// The rank of a record.
+    pub fn new(standing: Standing, location: Location) -> Self {
+        Self { standing, location }
     }
 
     /// Whether the record has scores.
     pub fn is_scored(&self) -> bool {
-        !self.failed
+        self.standing.is_scored()
+    }
+
+    /// Its ticket.
+    pub fn ticket(&self) -> u64 {
+        self.standing.ticket()
     }
 
     /// Where the record lies.
@@ -52,31 +52,33 @@ pub struct WinnerIndex {
 
 impl WinnerIndex {
     /// Empty, with room for this many keys: an index that grows by doubling needs three times its memory for a moment.
-    pub fn with_capacity(keys: usize) -> Self {
+    fn with_capacity(keys: usize) -> Self {
         Self { winners: HashMap::with_capacity(keys), ..Self::default() }
     }
 
-    /// Reads a whole log. Damage is handed to `damaged`.
+    /// Reads a whole log, with room for this many keys. Damage is handed to `damaged`.
     pub fn build(
         folder: &Path,
         cipher: Option<&LogCipher>,
+        keys: usize,
         mut damaged: impl FnMut(Damage),
     ) -> Result<Self, LogError> {
-        let mut index = Self::default();
+        let mut index = Self::with_capacity(keys);
         for item in LogReader::open(folder, cipher)? {
             match item? {
-                LogItem::Entry { location, entry } => index.add(entry.ticket, &entry.record, location),
+                LogItem::Entry { location, late, entry } => index.add(late, &entry, location),
                 LogItem::Damage(damage) => damaged(damage),
             }
         }
         Ok(index)
     }
 
-    /// Takes one more entry into account, in any order.
-    pub fn add(&mut self, ticket: u64, record: &Record, location: Location) {
+    /// Takes one more entry into account, in any order; `late` as its reader says.
+    pub fn add(&mut self, late: bool, entry: &LogEntry, location: Location) {
         self.entries += 1;
-        let rank = Rank::new(ticket, record, location);
-        let key = self.labels.intern(&record.key);
+        let standing = Standing::new(entry.record.outcome.is_scored(), entry.ticket).late(late);
+        let rank = Rank::new(standing, location);
+        let key = self.labels.intern(&entry.record.key);
         self.winners.entry(key).and_modify(|winner| *winner = rank.min(*winner)).or_insert(rank);
     }
 
@@ -144,7 +146,7 @@ impl Iterator for WinningRecords<'_> {
             match self.reader.next()? {
                 Err(error) => return Some(Err(error)),
                 Ok(LogItem::Damage(_)) => {}
-                Ok(LogItem::Entry { location, entry }) => {
+                Ok(LogItem::Entry { location, entry, .. }) => {
                     if self.index.get(&entry.record.key).is_some_and(|rank| rank.location == location) {
                         return Some(Ok(*entry));
                     }
@@ -189,13 +191,6 @@ impl Labels {
     }
 }
 
-/// The winner among entries of one key that are at hand, in any order; for callers without a log.
-pub fn winner<'a>(entries: impl IntoIterator<Item = &'a LogEntry>) -> Option<&'a LogEntry> {
-    entries.into_iter().min_by_key(|entry| {
-        (!entry.record.outcome.is_scored(), entry.ticket, entry.record.attempt.id.as_str().to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -222,7 +217,7 @@ mod tests {
             let mut index = WinnerIndex::default();
             let turn = rotation % entries.len().max(1);
             for (entry, location) in entries[turn..].iter().chain(&entries[..turn]).rev() {
-                index.add(entry.ticket, &entry.record, *location);
+                index.add(false, entry, *location);
             }
             for iteration in 0..3 {
                 let key = testing::key("m", iteration);
@@ -232,9 +227,6 @@ mod tests {
                 let failed = of_key().min_by_key(|(entry, at)| (entry.ticket, *at));
                 let expected = scored.or(failed).map(|(_, location)| *location);
                 prop_assert_eq!(index.get(&key).map(|rank| rank.location()), expected);
-                let simple = winner(of_key().map(|(entry, _)| entry)).map(|entry| (entry.ticket, entry.record.outcome.is_scored()));
-                let expected = scored.or(failed).map(|(entry, _)| (entry.ticket, entry.record.outcome.is_scored()));
-                prop_assert_eq!(simple, expected);
             }
             prop_assert_eq!(index.superseded() + index.len() as u64, entries.len() as u64);
             prop_assert_eq!(index.iter().filter(|(key, rank)| index.get(key) == Some(*rank)).count(), index.len());

@@ -7,14 +7,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::cipher::{LogCipher, Place};
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
-use super::frame::{Encoder, MAX_ENTRY_BYTES};
+use super::frame::{Encoder, Header, MAX_ENTRY_BYTES};
+use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
+use super::synced::{SegmentEnd, Synced, SyncedMark};
 use crate::files;
 
 /// Sizes and protection of a log.
@@ -41,18 +44,27 @@ impl Default for LogOptions {
 /// What opening a log for writing found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Bytes cut off the end of the last segment: a group that was being written when a writer died.
+    /// Bytes of a group that was being written when a writer died. They stay at the end of their segment.
     pub torn_bytes: u64,
-    /// The segment they were cut off from.
+    /// Their segment.
     pub torn_segment: Option<PathBuf>,
+}
+
+/// How far a writer has synced: everything of the segment up to its end, and all earlier segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The segment.
+    pub segment: SegmentId,
+    /// Its end then.
+    pub end: SegmentEnd,
 }
 
 /// A segment file as the writer needs it: the seam where tests put a disk that fails.
 pub trait SegmentFile {
     /// Appends.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Returns when everything appended would survive a power cut.
-    fn sync(&mut self) -> Result<(), SyncError>;
+    /// Returns when everything appended, up to this end of the segment, would survive a power cut.
+    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError>;
     /// Cuts the file to this length; the next append goes there.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 }
@@ -80,9 +92,17 @@ impl SegmentFile for File {
     }
 
     /// Never to be tried again: after a failure the kernel may have dropped the pages and would report success
-    /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
-    fn sync(&mut self) -> Result<(), SyncError> {
-        self.sync_data().map_err(SyncError::Lost)
+    /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A file that was removed keeps
+    /// what is written only as long as it is open: it is durable nowhere.
+    fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
+        self.sync_data().map_err(SyncError::Lost)?;
+        match self.metadata().map_err(SyncError::Lost)?.nlink() {
+            0 => Err(SyncError::Lost(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the file was removed while it was written",
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
@@ -91,11 +111,35 @@ impl SegmentFile for File {
     }
 }
 
-/// Opens segment files, new or existing, for appending.
-type OpenSegment<F> = Box<dyn FnMut(&Path) -> io::Result<F> + Send>;
+/// A segment on a disk that others may read, with what it tells them.
+#[derive(Debug)]
+pub struct MarkedFile {
+    file: File,
+    mark: SyncedMark,
+}
+
+impl SegmentFile for MarkedFile {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        SegmentFile::write_all(&mut self.file, bytes)
+    }
+
+    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
+        self.file.sync(end)?;
+        // The records are durable. Who follows the log waits for the next ones, if this one time nobody can be told.
+        let _ = self.mark.set(end);
+        Ok(())
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.truncate(length)
+    }
+}
+
+/// Opens segment files, new or existing ones that end here, for appending.
+type OpenSegment<F> = Box<dyn FnMut(&Path, SegmentId, SegmentEnd) -> io::Result<F> + Send>;
 
 /// One writer of a log.
-pub struct LogWriter<F = File> {
+pub struct LogWriter<F = MarkedFile> {
     folder: PathBuf,
     options: LogOptions,
     open_segment: OpenSegment<F>,
@@ -104,10 +148,10 @@ pub struct LogWriter<F = File> {
     segment: SegmentId,
     /// Its file; none before the first entry of a new writer, so that one without entries leaves nothing behind.
     file: Option<F>,
-    /// Length of the segment that is known to be synced.
-    synced: u64,
-    /// Length written, synced or not.
-    written: u64,
+    /// End of the segment that is known to be synced.
+    synced: SegmentEnd,
+    /// End of what is written, synced or not.
+    written: SegmentEnd,
     /// Lines of the group that are in no frame yet.
     lines: Vec<u8>,
     line_count: u32,
@@ -119,15 +163,26 @@ pub struct LogWriter<F = File> {
     unsettled: bool,
 }
 
-impl LogWriter<File> {
-    /// Opens the log in `folder`, which must exist. [`WriterId::LOCK_HOLDER`] continues behind its last intact frame: a
-    /// torn tail is cut; damage elsewhere stays as it is for [`verify`](super::verify()) to tell. Any other writer begins.
+impl LogWriter<MarkedFile> {
+    /// Opens the log in `folder`, which must exist. [`WriterId::LOCK_HOLDER`] continues behind its last intact frame; where
+    /// anything else lies behind that, torn or damaged, it stays, and the writer begins the next segment. Any other writer
+    /// begins.
     ///
     /// # Errors
     /// [`LogError::Taken`] where a writer that is to begin has segments already.
     pub fn open(folder: &Path, options: LogOptions) -> Result<(Self, Recovery), LogError> {
-        let open =
-            |path: &Path| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
+        let open = |path: &Path, segment: SegmentId, end: SegmentEnd| {
+            if end.bytes > 0 {
+                // What a killed process did not sync is about to be called synced.
+                File::open(path)?.sync_data()?;
+            }
+            // The mark first: a new segment never is without one.
+            let mark = SyncedMark::begin(path.parent().unwrap_or(Path::new(".")), segment, end)?;
+            let mut file =
+                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+            file.seek(SeekFrom::Start(end.bytes))?;
+            Ok(MarkedFile { file, mark })
+        };
         Self::open_with(folder, options, Box::new(open))
     }
 }
@@ -142,19 +197,27 @@ impl<F: SegmentFile> LogWriter<F> {
         let segments = SegmentId::list(folder)?;
         let last = segments.into_iter().rfind(|segment| segment.writer == options.writer);
         let mut recovery = Recovery::default();
-        let (mut file, mut good) = (None, 0);
+        let (mut file, mut end) = (None, SegmentEnd::default());
         if let Some(segment) = last {
             let path = segment.path(folder);
             if options.writer != WriterId::LOCK_HOLDER {
                 return Err(LogError::Taken { path });
             }
-            (good, recovery.torn_bytes) = measure(&path)?;
-            let mut opened = open_segment(&path).map_err(|error| LogError::io(&path, "open", error))?;
-            opened.truncate(good).map_err(|error| LogError::io(&path, "cut the torn end of", error))?;
-            opened.sync().map_err(|error| LogError::io(&path, "sync", error.into()))?;
-            files::sync_folder(folder).map_err(|error| LogError::io(folder, "sync", error))?;
-            recovery.torn_segment = (recovery.torn_bytes > 0).then_some(path);
-            file = Some(opened);
+            match measure(folder, segment)? {
+                Measured::Whole(whole) => {
+                    let mut opened = open_segment(&path, segment, whole)
+                        .map_err(|error| LogError::io(&path, "open", error))?;
+                    opened.sync(whole).map_err(|error| LogError::io(&path, "sync", error.into()))?;
+                    files::sync_folder(folder).map_err(|error| LogError::io(folder, "sync", error))?;
+                    (file, end) = (Some(opened), whole);
+                }
+                Measured::Torn { good, bytes } => {
+                    Synced::note(folder, segment, good)
+                        .map_err(|error| LogError::io(&path, "note the good part of", error))?;
+                    recovery = Recovery { torn_bytes: bytes, torn_segment: Some(path) };
+                }
+                Measured::Damaged => {}
+            }
         }
         let encoder = Encoder::new().map_err(|error| LogError::io(folder, "start compressing for", error))?;
         let writer = Self {
@@ -164,8 +227,8 @@ impl<F: SegmentFile> LogWriter<F> {
             open_segment,
             encoder,
             file,
-            synced: good,
-            written: good,
+            synced: end,
+            written: end,
             lines: Vec::new(),
             line_count: 0,
             entries: 0,
@@ -240,6 +303,11 @@ impl<F: SegmentFile> LogWriter<F> {
         Ok(entries)
     }
 
+    /// How far everything is synced. After a commit that is the end of its group.
+    pub fn position(&self) -> Position {
+        Position { segment: self.segment, end: self.synced }
+    }
+
     /// Entries appended since the last commit.
     pub fn group_entries(&self) -> usize {
         self.entries
@@ -259,23 +327,25 @@ impl<F: SegmentFile> LogWriter<F> {
             return Err(error);
         }
         // Only between groups: a group that fails is cut off one file.
-        let full = self.written == self.synced && self.synced >= self.options.segment_bytes.max(1);
+        let full = self.written == self.synced && self.synced.bytes >= self.options.segment_bytes.max(1);
         if (full || self.file.is_none())
             && let Err(error) = self.rotate()
         {
             return Err(self.drop_group(error));
         }
-        let place = Place { segment: self.segment, offset: self.written };
+        let place = Place { segment: self.segment, offset: self.written.bytes };
         let cipher = self.options.cipher.as_ref().map(|cipher| (cipher, place));
         let written = self.encoder.encode(&self.lines, self.line_count, cipher).and_then(|frame| {
             if let Some(file) = &mut self.file {
                 file.write_all(&frame)?;
             }
-            Ok(frame.len() as u64)
+            let (header, _) = frame.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
+            let header = Header::decode(header).ok_or(io::ErrorKind::InvalidData)?;
+            Ok(SegmentEnd { bytes: place.offset + frame.len() as u64, crc: header.crc() })
         });
         match written {
-            Ok(bytes) => {
-                self.written += bytes;
+            Ok(end) => {
+                self.written = end;
                 self.lines.clear();
                 self.line_count = 0;
                 Ok(())
@@ -287,9 +357,9 @@ impl<F: SegmentFile> LogWriter<F> {
     /// Makes what was written durable.
     fn sync(&mut self) -> Result<(), LogError> {
         if let Some(file) = &mut self.file
-            && self.written > self.synced
+            && self.written != self.synced
         {
-            match file.sync() {
+            match file.sync(self.written) {
                 Ok(()) => {
                     self.synced = self.written;
                     self.unsettled = false;
@@ -307,13 +377,13 @@ impl<F: SegmentFile> LogWriter<F> {
 
     fn rotate(&mut self) -> io::Result<()> {
         let next = self.segment.next();
-        let file = (self.open_segment)(&next.path(&self.folder))?;
+        let file = (self.open_segment)(&next.path(&self.folder), next, SegmentEnd::default())?;
         // Without this the file may be gone after a power cut although its content was synced.
         files::sync_folder(&self.folder)?;
         self.file = Some(file);
         self.segment = next;
-        self.synced = 0;
-        self.written = 0;
+        self.synced = SegmentEnd::default();
+        self.written = SegmentEnd::default();
         Ok(())
     }
 
@@ -328,7 +398,7 @@ impl<F: SegmentFile> LogWriter<F> {
         self.drop_lines();
         self.written = self.synced;
         if let Some(file) = &mut self.file
-            && let Err(cut) = file.truncate(self.synced)
+            && let Err(cut) = file.truncate(self.synced.bytes)
         {
             // Half a frame in the middle of the file would look like corruption later.
             return self.stop(&cut);
@@ -354,16 +424,31 @@ impl<F: SegmentFile> LogWriter<F> {
     }
 }
 
-/// Length of a segment up to its last intact frame, and of what is torn behind it.
-fn measure(path: &Path) -> Result<(u64, u64), LogError> {
-    let mut segment = Segment::open(path)?;
-    let mut good = 0;
-    while let Some(part) = segment.next_part().map_err(|error| LogError::io(path, "read", error))? {
+/// What a writer finds that goes on.
+enum Measured {
+    /// Intact frames up to the end, perhaps damage between them.
+    Whole(SegmentEnd),
+    /// What a crash leaves, behind intact frames.
+    Torn { good: SegmentEnd, bytes: u64 },
+    /// Something at the end was acknowledged and is not there, or may have been.
+    Damaged,
+}
+
+fn measure(folder: &Path, segment: SegmentId) -> Result<Measured, LogError> {
+    // What finished runs sealed is no more than what was synced, but a crash may have taken the mark.
+    let (seals, _) = Seals::read(folder)?;
+    let mut reader = Segment::open(folder, segment, seals.end(segment))?;
+    let mut good = SegmentEnd::default();
+    let read = |error| LogError::io(segment.path(folder), "read", error);
+    while let Some(part) = reader.next_part().map_err(read)? {
         match part {
-            Part::Frame { offset, header, .. } => good = offset + header.frame_bytes(),
-            Part::Corrupt { .. } => {}
-            Part::Torn { bytes, .. } => return Ok((good, bytes)),
+            Part::Frame { offset, header, .. } => {
+                good = SegmentEnd { bytes: offset + header.frame_bytes(), crc: header.crc() };
+            }
+            Part::Corrupt { offset, bytes } if offset + bytes < reader.length() => {}
+            Part::Corrupt { .. } | Part::Lost { .. } => return Ok(Measured::Damaged),
+            Part::Torn { bytes, .. } => return Ok(Measured::Torn { good, bytes }),
         }
     }
-    Ok((good, 0))
+    Ok(Measured::Whole(good))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use domain::RunId;
 
 use super::{SinkError, SinkReport};
-use crate::log::{LogOptions, LogWriter, Recovery};
+use crate::log::{LogOptions, LogWriter, Recovery, SegmentId};
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest, files};
 
@@ -91,6 +91,19 @@ impl Folder {
         paths.iter().map(|path| Ok(read(path)?.unwrap_or_default())).collect()
     }
 
+    pub(super) fn seal(&self, run: &RunId, name: &str, content: &[u8]) -> Result<bool, SinkError> {
+        let folder = self.existing(run)?.log();
+        // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.
+        for segment in SegmentId::list(&folder)? {
+            let path = segment.path(&folder);
+            fs::File::open(&path)
+                .and_then(|file| file.sync_data())
+                .map_err(|error| SinkError::io(path, "sync", error))?;
+        }
+        let path = folder.join(name);
+        files::create_shared(&path, content).map_err(|error| SinkError::io(path, "write", error))
+    }
+
     pub(super) fn put_pack(&self, hash: &str, sealed: &[u8]) -> Result<(), SinkError> {
         let path = self.pack_path(hash)?;
         let folder = self.data.join("packs");
@@ -107,7 +120,25 @@ impl Folder {
     }
 
     pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
-        Ok(self.existing(run)?.remove()?)
+        let dir = self.existing(run)?;
+        let lock = dir.lock_shared()?;
+        Ok(dir.remove(&lock)?)
+    }
+
+    pub(super) fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        let Some(mark) = self.run_dir(run)?.removed_path() else { return Ok(false) };
+        mark.try_exists().map_err(|error| SinkError::io(mark, "look for", error))
+    }
+
+    pub(super) fn identity(&self) -> Result<Option<Vec<u8>>, SinkError> {
+        read(&self.data.join(super::IDENTITY_FILE))
+    }
+
+    pub(super) fn identify(&self, content: &[u8]) -> Result<(), SinkError> {
+        fs::create_dir_all(&self.data).map_err(|error| SinkError::io(&self.data, "create", error))?;
+        let path = self.data.join(super::IDENTITY_FILE);
+        let made = files::create_shared(&path, content);
+        made.map(|_| ()).map_err(|error| SinkError::io(path, "write", error))
     }
 
     /// Writes, reads and removes a file, and asks for the space that is left.

@@ -1,13 +1,16 @@
 //! Where coordinators keep runs, together: a [folder](Sink::folder) or an [object store](Sink::objects).
 //!
 //! **What is kept.** For each run its manifest, which is written once; its record log; its state, which is replaced as a
-//! whole; and what was asked again, one file or object each time. Packs, by their hash. Nothing else: whatever a cluster needs besides can be made of these.
+//! whole; and what was asked again, one file or object each time. Packs, by their hash. A random name that tells this sink
+//! from others, made once; and the names of runs that were removed. Nothing else: whatever a cluster needs besides can be
+//! made of these.
 //!
 //! **What durable means.** A call that writes returns when its content survives a power cut: a synced file under its
 //! name, or a complete object.
 //!
 //! **Who may write.** Any number of coordinators at once. Of several that make a run of the same name one succeeds; each
-//! appends to [segments of its own](crate::log::WriterId); the last who writes a state wins.
+//! appends to [segments of its own](crate::log::WriterId); of several that [seal](Sink::seal) a run one does; the last
+//! who writes a state wins.
 //!
 //! Calls do not block the threads of the async runtime. Dropping one leaves open what it did.
 
@@ -28,8 +31,8 @@ use chacha20poly1305::aead::rand_core::RngCore;
 use domain::RunId;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 pub use error::SinkError;
 
@@ -37,10 +40,21 @@ use self::folder::Folder;
 use self::objects::Objects;
 use crate::log::writer::SegmentFile;
 use crate::log::{
-    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, Recovery, WriterId,
+    CommitPolicy, CommitQueue, CommitThread, LogCipher, LogOptions, LogTail, LogWriter, Recovery, SealEvent,
+    Seals, WriterId,
 };
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
+
+/// The file, or object, that tells one sink from another.
+const IDENTITY_FILE: &str = "store.json";
+
+/// What it holds.
+#[derive(Serialize, Deserialize)]
+struct Identity {
+    /// Random.
+    store: String,
+}
 
 /// Where runs live. Clones share it.
 #[derive(Clone, Debug)]
@@ -93,6 +107,11 @@ impl Sink {
     /// Like [`objects`](Self::objects), in a store that is open already.
     pub fn store(store: Arc<dyn ObjectStore>, prefix: Path, mirror: impl Into<PathBuf>) -> Self {
         Self(Kind::Objects(Objects::new(store, prefix, Folder::new(mirror.into()))))
+    }
+
+    /// Whether it is a folder, where writers hold locks.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.0, Kind::Folder(_))
     }
 
     /// How groups of records are best gathered here.
@@ -197,6 +216,24 @@ impl Sink {
         Ok(LogTail::new(&self.run_dir(run)?.log(), cipher, except))
     }
 
+    /// Writes the seal of this number into the log of a run: that it was closed with what lies there, or reopened. Returns
+    /// whether this call did; else somebody has written a seal of this number before, which is to be read first.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is no run of this name.
+    pub async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool, SinkError> {
+        let name = Seals::file_name(number);
+        let content = Seals::encode(event)
+            .map_err(|source| SinkError::Json { place: format!("seal {name} of run {run}"), source })?;
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.seal(&run, &name, &content)).await
+            }
+            Kind::Objects(objects) => objects.seal(run, name, content).await,
+        }
+    }
+
     /// The state of a run as it was written last; `None` before that. Its shape is the coordinator's.
     pub async fn read_state<S: DeserializeOwned>(&self, run: &RunId) -> Result<Option<S>, SinkError> {
         let (state, place) = match &self.0 {
@@ -277,10 +314,11 @@ impl Sink {
         }
     }
 
-    /// Removes a run and everything in it. Nobody may write it meanwhile; only a process that holds its lock is noticed.
+    /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice; a process that writes the
+    /// run without a cluster prevents it.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is none of this name.
+    /// [`SinkError::NoRun`] where there is none of this name; a process holds its lock alone.
     pub async fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
         match &self.0 {
             Kind::Folder(folder) => {
@@ -289,6 +327,51 @@ impl Sink {
             }
             Kind::Objects(objects) => objects.remove_run(run).await,
         }
+    }
+
+    /// Whether a run of this name was removed on purpose.
+    pub async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.is_removed(&run)).await
+            }
+            Kind::Objects(objects) => objects.is_removed(run).await,
+        }
+    }
+
+    /// The identity of the sink; `None` where it has got none yet.
+    pub async fn identity(&self) -> Result<Option<String>, SinkError> {
+        let (content, place) = match &self.0 {
+            Kind::Folder(folder) => {
+                let place = folder.path().join(IDENTITY_FILE).display().to_string();
+                let folder = folder.clone();
+                (blocking(move || folder.identity()).await?.map(Bytes::from), place)
+            }
+            Kind::Objects(objects) => (objects.identity().await?, format!("{self}/{IDENTITY_FILE}")),
+        };
+        content
+            .map(|content| serde_json::from_slice::<Identity>(&content).map(|identity| identity.store))
+            .transpose()
+            .map_err(|source| SinkError::Json { place, source })
+    }
+
+    /// The identity of the sink, which gets a random one where it has none. Of several processes that give it one, one does.
+    pub async fn identify(&self) -> Result<String, SinkError> {
+        if let Some(identity) = self.identity().await? {
+            return Ok(identity);
+        }
+        let fresh = Identity { store: format!("{:016x}{:016x}", OsRng.next_u64(), OsRng.next_u64()) };
+        let content = serde_json::to_vec(&fresh)
+            .map_err(|source| SinkError::Json { place: IDENTITY_FILE.to_owned(), source })?;
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let folder = folder.clone();
+                blocking(move || folder.identify(&content)).await?;
+            }
+            Kind::Objects(objects) => objects.identify(content).await?,
+        }
+        Ok(self.identity().await?.unwrap_or(fresh.store))
     }
 
     /// Sees whether the sink can be written and read, by a small file or object that is removed again.

@@ -10,6 +10,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use tokio::runtime::Handle;
 
 use crate::files;
+use crate::log::SegmentEnd;
 use crate::log::writer::{SegmentFile, SyncError};
 
 /// Collects a group and makes it an object when it is synced: from then on it is durable. Every segment holds one group.
@@ -33,7 +34,7 @@ impl SegmentFile for ObjectSegment {
     /// Unlike a sync of a file, this may be tried again after a failure, and the log does: the content is still in memory,
     /// an object appears as a whole or not at all, and to put the same content under the same name twice is to put it
     /// once. Other content never comes under this name, so that nobody who has read it has read something else.
-    fn sync(&mut self) -> Result<(), SyncError> {
+    fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
         let content = Bytes::copy_from_slice(&self.content);
         self.runtime
             .block_on(self.store.put(&self.location, content.into()))

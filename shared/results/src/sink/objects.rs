@@ -2,9 +2,11 @@
 //! folder.
 //!
 //! A mirror on this machine's disk holds what was written here or fetched, so that the log is read as on a disk. It can
-//! be thrown away at any time. Manifests, segments and packs are written once and never change; only states do, and they
+//! be thrown away at any time. Manifests, segments, seals and packs are written once and never change; only states do, and they
 //! are not mirrored.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::future::ready;
 use std::io;
@@ -20,7 +22,7 @@ use tokio::runtime::Handle;
 use super::folder::{self, Folder};
 use super::object_segment::ObjectSegment;
 use super::{SinkError, SinkReport, blocking};
-use crate::log::{LogOptions, LogWriter, Recovery, SegmentId, WriterId};
+use crate::log::{LogOptions, LogWriter, Recovery, Seals, SegmentId, WriterId};
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
 
@@ -116,7 +118,7 @@ impl Objects {
         let (store, log, runtime) = (Arc::clone(&self.store), self.log_path(run), Handle::current());
         blocking(move || {
             dir.make_folders()?;
-            let open = move |path: &std::path::Path| {
+            let open = move |path: &std::path::Path, _, _| {
                 let name = path.file_name().and_then(|name| name.to_str());
                 let name = name.ok_or(io::ErrorKind::InvalidFilename)?;
                 Ok(ObjectSegment {
@@ -133,19 +135,23 @@ impl Objects {
         .await
     }
 
-    /// Fetches the segments that the mirror lacks; returns how many. The list of objects need not be in any order.
+    /// Fetches the segments and seals that the mirror lacks; returns how many. The list of objects need not be in any order.
     pub(super) async fn refresh(&self, run: &RunId) -> Result<usize, SinkError> {
         let dir = self.fetch_manifest(run).await?;
         let folder = dir.log();
         let mirrored = blocking(move || {
             dir.make_folders()?;
-            Ok(SegmentId::list(&dir.log())?)
+            let folder = dir.log();
+            let names = fs::read_dir(&folder).and_then(|entries| {
+                entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<HashSet<_>>>()
+            });
+            names.map_err(|error| SinkError::io(folder, "list", error))
         })
         .await?;
         let log = self.log_path(run);
         let listed = self.store.list(Some(&log)).try_filter_map(|object| {
-            let segment = object.location.filename().and_then(SegmentId::of_file_name);
-            ready(Ok(segment.filter(|segment| mirrored.binary_search(segment).is_err())))
+            let name = object.location.filename().filter(|name| !mirrored.contains(OsStr::new(name)));
+            ready(Ok(name.and_then(|name| Some((order(name)?, name.to_owned())))))
         });
         let listed = listed.try_collect::<Vec<_>>().await;
         let mut lacking = listed.map_err(|source| self.store_error(&log, "list", source))?;
@@ -154,9 +160,9 @@ impl Objects {
         // In order, so that a mirror that was filled in part has no gaps.
         let (log, folder) = (&log, &folder);
         let mut fetched = futures::stream::iter(lacking)
-            .map(|segment: SegmentId| async move {
-                let content = self.get(&log.clone().join(segment.to_string())).await?;
-                Ok::<_, SinkError>((segment.path(folder), content))
+            .map(|(_, name)| async move {
+                let content = self.get(&log.clone().join(&*name)).await?;
+                Ok::<_, SinkError>((folder.join(name), content))
             })
             .buffered(FETCHES_MAX);
         while let Some((path, content)) = fetched.try_next().await? {
@@ -166,6 +172,17 @@ impl Objects {
             }
         }
         Ok(count)
+    }
+
+    pub(super) async fn seal(&self, run: &RunId, name: String, content: Vec<u8>) -> Result<bool, SinkError> {
+        let content = Bytes::from(content);
+        match self.put(&self.log_path(run).join(&*name), content.clone(), PutMode::Create).await {
+            Err(SinkError::Store { source: StoreError::AlreadyExists { .. }, .. }) => return Ok(false),
+            put => put?,
+        }
+        let path = self.mirror.run_dir(run)?.log().join(name);
+        blocking(move || folder::replace(&path, &content)).await?;
+        Ok(true)
     }
 
     pub(super) async fn read_state(&self, run: &RunId) -> Result<Option<Bytes>, SinkError> {
@@ -220,6 +237,8 @@ impl Objects {
         if self.get(&manifest).await?.is_none() {
             return Err(SinkError::NoRun { place: self.place(&path) });
         }
+        let mark = self.removed_path(run);
+        self.put(&mark, Bytes::from_static(crate::run_dir::REMOVED_MARK), PutMode::Overwrite).await?;
         // The manifest first: from then on it is no run any more, whatever stops the rest.
         let removed = self.store.delete(&manifest).await;
         removed.map_err(|source| self.store_error(&manifest, "remove", source))?;
@@ -233,6 +252,22 @@ impl Objects {
             _ => Ok(()),
         })
         .await
+    }
+
+    pub(super) async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        self.mirror.run_dir(run)?;
+        Ok(self.get(&self.removed_path(run)).await?.is_some())
+    }
+
+    pub(super) async fn identity(&self) -> Result<Option<Bytes>, SinkError> {
+        self.get(&self.identity_path()).await
+    }
+
+    pub(super) async fn identify(&self, content: Vec<u8>) -> Result<(), SinkError> {
+        match self.put(&self.identity_path(), content.into(), PutMode::Create).await {
+            Err(SinkError::Store { source: StoreError::AlreadyExists { .. }, .. }) => Ok(()),
+            put => put,
+        }
     }
 
     /// Writes, reads and removes an object, and sees that the store makes none that is there already.
@@ -281,6 +316,14 @@ impl Objects {
         self.prefix.clone().join("runs").join(run.as_str())
     }
 
+    fn removed_path(&self, run: &RunId) -> Path {
+        self.prefix.clone().join("removed").join(run.as_str())
+    }
+
+    fn identity_path(&self) -> Path {
+        self.prefix.clone().join(super::IDENTITY_FILE)
+    }
+
     fn manifest_path(&self, run: &RunId) -> Path {
         self.run_path(run).join("manifest.json")
     }
@@ -318,6 +361,12 @@ impl Objects {
     fn json_error(&self, path: &Path, source: serde_json::Error) -> SinkError {
         SinkError::Json { place: self.place(path), source }
     }
+}
+
+/// In which order the files of a log are fetched; `None` for what belongs to none. Seals last: they tell of segments.
+fn order(name: &str) -> Option<(Option<u32>, Option<SegmentId>)> {
+    let (seal, segment) = (Seals::of_file_name(name), SegmentId::of_file_name(name));
+    (seal.is_some() || segment.is_some()).then_some((seal, segment))
 }
 
 /// Writes a manifest into the mirror.

@@ -114,7 +114,20 @@ async fn a_run_is_made_once_and_seen_by_all() {
         assert_eq!(code(error), ErrorCode::NotFound);
         for sink in [&one, &two] {
             assert_eq!(sink.runs().await.unwrap().len(), 1);
+            assert!(sink.is_removed(&run("b")).await.unwrap());
+            assert!(!sink.is_removed(&run("a")).await.unwrap());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_place_of_records_has_one_identity_whoever_gives_it() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        assert_eq!(one.identity().await.unwrap(), None);
+        let (first, second) = tokio::join!(one.identify(), two.identify());
+        assert_eq!(first.unwrap(), second.unwrap());
+        assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
     }
 }
 
@@ -166,7 +179,10 @@ async fn coordinators_write_one_log_together() {
             assert_eq!(tickets(&dir), (0..40).collect::<Vec<_>>());
             let report = verify(&dir.log(), None, Some(40)).unwrap();
             assert_eq!((report.writers, report.is_sound(), report.missing()), (2, true, Some(0)));
-            assert_eq!(WinnerIndex::build(&dir.log(), None, |damage| panic!("{damage}")).unwrap().len(), 40);
+            assert_eq!(
+                WinnerIndex::build(&dir.log(), None, 0, |damage| panic!("{damage}")).unwrap().len(),
+                40
+            );
         }
         write(&two, "r", WriterId::random(), 40..45).await;
         one.refresh(&run("r")).await.unwrap();

@@ -1,6 +1,7 @@
 //! What parent and child say over the child's standard input and output: JSON behind a length.
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,10 @@ pub(super) struct Setup {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Ready {
     /// The tasks are loaded and the limits are in force.
-    Ready,
+    Ready {
+        /// Processor time that the child has used so far.
+        spent: Duration,
+    },
     /// They cannot be loaded.
     Failed(String),
 }
@@ -38,8 +42,13 @@ pub(super) struct Request<'a> {
     pub(super) answer: std::borrow::Cow<'a, str>,
 }
 
-/// Its verdict.
-pub(super) type Response = Verdict;
+/// The reply to it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Judged {
+    pub(super) verdict: Verdict,
+    /// Processor time that the child has used so far, with all its judgements.
+    pub(super) spent: Duration,
+}
 
 /// Writes one message, without flushing.
 pub(super) fn write(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
@@ -77,11 +86,11 @@ mod tests {
     fn messages_survive_the_pipe_and_a_clean_end_is_no_error() {
         let mut pipe = Vec::new();
         write(&mut pipe, &Ready::Failed("no \u{1f} pack".into())).unwrap();
-        write(&mut pipe, &Ready::Ready).unwrap();
+        write(&mut pipe, &Ready::Ready { spent: Duration::ZERO }).unwrap();
         let (mut reader, mut buffer) = (pipe.as_slice(), Vec::new());
         let first: Option<Ready> = read(&mut reader, &mut buffer).unwrap();
         assert!(matches!(first, Some(Ready::Failed(text)) if text == "no \u{1f} pack"));
-        assert!(matches!(read::<Ready>(&mut reader, &mut buffer).unwrap(), Some(Ready::Ready)));
+        assert!(matches!(read::<Ready>(&mut reader, &mut buffer).unwrap(), Some(Ready::Ready { .. })));
         assert!(read::<Ready>(&mut reader, &mut buffer).unwrap().is_none());
         assert!(read::<Ready>(&mut [5, 0, 0, 0, 1].as_slice(), &mut buffer).is_err(), "cut message");
         assert!(read::<Ready>(&mut [255; 8].as_slice(), &mut buffer).is_err(), "absurd length");

@@ -1,3 +1,4 @@
+-- The rule of `domain::Standing`, which the memory store follows; the differential tests hold both equal.
 -- ARGV: generation, then model, cell, iteration and record of each. A record is `s` (scored) or `f` (failed) and its
 -- ticket. Returns a verdict and the record that it is about for each.
 local function beats(new, old)

@@ -12,6 +12,7 @@ use super::writer::{SegmentFile, SyncError};
 use super::*;
 use crate::testing;
 
+mod durable;
 mod tail;
 mod writers;
 
@@ -52,6 +53,16 @@ fn read(folder: &Path) -> (Vec<u64>, Vec<Damage>) {
     (tickets, damages)
 }
 
+/// What a crash of the machine may take, and what versions before did not write: how far was synced.
+fn forget_marks(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "synced") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
 fn sum(groups: &[u64]) -> u64 {
     groups.iter().sum()
 }
@@ -80,7 +91,7 @@ fn winners_are_read_by_key_and_streamed() {
         writer.append(&testing::entry(ticket, "m", iteration, scored)).unwrap();
         writer.commit().unwrap();
     }
-    let index = WinnerIndex::build(folder.path(), None, |damage| panic!("{damage}")).unwrap();
+    let index = WinnerIndex::build(folder.path(), None, 0, |damage| panic!("{damage}")).unwrap();
     let streamed: Vec<u64> =
         index.records(folder.path(), None).unwrap().map(|entry| entry.unwrap().ticket).collect();
     assert_eq!(streamed, [2, 3, 5]);
@@ -101,6 +112,8 @@ fn a_cut_at_any_byte_loses_no_committed_group_before_it() {
     let path = path(folder.path(), 1);
     let whole = fs::read(&path).unwrap();
     for cut in 0..=whole.len() {
+        let _ = fs::remove_file(self::path(folder.path(), 2));
+        forget_marks(folder.path());
         fs::write(&path, &whole[..cut]).unwrap();
         let complete = ends.iter().filter(|&&end| end <= cut as u64).count();
         let expected = sum(&groups[..complete]);
@@ -110,8 +123,8 @@ fn a_cut_at_any_byte_loses_no_committed_group_before_it() {
         let torn = cut as u64 - good;
         assert_eq!(damages.len(), usize::from(torn > 0), "cut at {cut}");
         assert!(damages.iter().all(|damage| !damage.is_loss() && damage.offset == good));
-        // The next writer cuts the tear and goes on as if nothing had happened. Its syncs take their time:
-        // every byte around the ends of frames and some in between.
+        // The next writer leaves the tear where it is and goes on behind it. Its syncs take their time: every byte
+        // around the ends of frames and some in between.
         if cut % 16 != 0 && ends.iter().all(|&end| end.abs_diff(cut as u64) > 30) {
             continue;
         }
@@ -121,7 +134,9 @@ fn a_cut_at_any_byte_loses_no_committed_group_before_it() {
         writer.commit().unwrap();
         let (tickets, damages) = read(folder.path());
         assert_eq!(tickets, (0..=expected).collect::<Vec<_>>(), "cut at {cut}");
-        assert!(damages.is_empty());
+        assert_eq!(damages.len(), usize::from(torn > 0), "cut at {cut}");
+        assert!(damages.iter().all(|damage| !damage.is_loss() && damage.offset == good));
+        assert!(fs::read(&path).unwrap().starts_with(&whole[..cut]), "cut at {cut}");
     }
 }
 
@@ -168,9 +183,11 @@ proptest! {
         let garbage = if magic { [frame::MAGIC.as_slice(), &garbage].concat() } else { garbage };
         let split = ends[0] as usize;
         fs::write(&path, [&whole[..split], &garbage, &whole[split..], &garbage].concat()).unwrap();
+        forget_marks(folder.path());
+        let torn = garbage.len() < frame::HEADER_BYTES || garbage.iter().all(|byte| *byte == 0);
         let (tickets, damages) = read(folder.path());
         prop_assert_eq!(tickets, [0, 1, 2]);
-        prop_assert_eq!(damages.iter().map(Damage::is_loss).collect::<Vec<_>>(), [true, false]);
+        prop_assert_eq!(damages.iter().map(Damage::is_loss).collect::<Vec<_>>(), [true, !torn]);
         prop_assert_eq!(damages[0].offset, ends[0]);
     }
 }
@@ -225,11 +242,11 @@ impl SegmentFile for Disk {
         if fits.len() < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    fn sync(&mut self) -> Result<(), SyncError> {
+    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
         if *self.fail_sync.lock().unwrap() {
             Err(SyncError::Lost(io::Error::other("lost page writes")))
         } else {
-            self.file.sync()
+            self.file.sync(end)
         }
     }
 
@@ -243,7 +260,7 @@ type Faults = (Arc<AtomicU64>, Arc<Mutex<bool>>);
 fn on_disk(folder: &Path, room: u64) -> (LogWriter<Disk>, Faults) {
     let faults: Faults = (Arc::new(AtomicU64::new(room)), Arc::default());
     let (room, fail_sync) = faults.clone();
-    let open = move |path: &Path| {
+    let open = move |path: &Path, _, _| {
         let file = fs::File::options().create(true).truncate(false).read(true).write(true).open(path)?;
         Ok(Disk { room: room.clone(), fail_sync: fail_sync.clone(), file })
     };
@@ -396,7 +413,7 @@ fn an_encrypted_log_gives_its_entries_for_its_key_only() {
         writer.commit().unwrap();
     }
     let entry = |ticket| testing::entry(ticket, "m", ticket as u32, true);
-    let index = WinnerIndex::build(folder.path(), Some(&cipher), |damage| panic!("{damage}")).unwrap();
+    let index = WinnerIndex::build(folder.path(), Some(&cipher), 0, |damage| panic!("{damage}")).unwrap();
     let streamed: Vec<LogEntry> =
         index.records(folder.path(), Some(&cipher)).unwrap().map(|entry| entry.unwrap()).collect();
     assert_eq!(streamed, (0..7).map(entry).collect::<Vec<_>>());
@@ -474,11 +491,12 @@ fn damage_to_an_encrypted_log_spoils_only_its_frames() {
     fs::write(&path, [&whole, &whole[frame(0)]].concat()).unwrap();
     assert_eq!(read(), (vec![0, 1, 2, 3], vec![DamageKind::Foreign { bytes: length(0) }]));
 
-    // A torn tail is cut, and the log goes on in its place.
+    // A torn tail stays, and the log goes on in the next segment.
     fs::write(&path, &whole[..frame(3).end - 1]).unwrap();
+    forget_marks(folder.path());
     let (mut writer, recovery) = LogWriter::open(folder.path(), encrypting(&cipher, 1 << 20)).unwrap();
     assert_eq!(recovery.torn_bytes, length(3) - 1);
     writer.append(&testing::entry(9, "m", 9, true)).unwrap();
     writer.commit().unwrap();
-    assert_eq!(read(), (vec![0, 1, 2, 9], vec![]));
+    assert_eq!(read(), (vec![0, 1, 2, 9], vec![DamageKind::TornTail { bytes: length(3) - 1 }]));
 }

@@ -36,7 +36,7 @@ fn write_steps(folder: &Path, steps: &[Step], cipher: Option<&LogCipher>, place:
 }
 
 fn winning_tickets(folder: &Path, cipher: Option<&LogCipher>) -> Vec<(u32, u64, bool)> {
-    let index = WinnerIndex::build(folder, cipher, |damage| panic!("{damage}")).unwrap();
+    let index = WinnerIndex::build(folder, cipher, 0, |damage| panic!("{damage}")).unwrap();
     let mut winners: Vec<_> = index
         .records(folder, cipher)
         .unwrap()
@@ -116,20 +116,20 @@ fn torn_tails_and_gaps_are_told_for_each_writer() {
     append(segment(2, 1), b"not at the end");
     fs::remove_file(segment(2, 2).path(folder.path())).unwrap();
     let mut damages = Vec::new();
-    WinnerIndex::build(folder.path(), None, |damage| damages.push((damage.path, damage.kind))).unwrap();
+    WinnerIndex::build(folder.path(), None, 0, |damage| damages.push((damage.path, damage.kind))).unwrap();
     let expected = [
         (last(0), DamageKind::TornTail { bytes: 4 }),
         (last(1), DamageKind::TornTail { bytes: 12 }),
-        (segment(2, 1), DamageKind::Corrupt { bytes: 14 }),
+        (segment(2, 1), DamageKind::TornTail { bytes: 14 }),
         (segment(2, 2), DamageKind::MissingSegments { count: 1 }),
     ];
     assert_eq!(damages, expected.map(|(id, kind)| (id.path(folder.path()), kind)));
     let report = verify(folder.path(), None, None).unwrap();
-    assert_eq!((report.losses, report.torn_bytes, report.writers), (2, 16, 3));
-    // The lock holder cuts its own tail and nobody else's.
+    assert_eq!((report.losses, report.torn_bytes, report.writers), (1, 30, 3));
+    // The lock holder leaves its own tail where it is, too.
     let (_, recovery) = LogWriter::open(folder.path(), options(0, None)).unwrap();
     assert_eq!(recovery.torn_bytes, 4);
-    assert_eq!(verify(folder.path(), None, None).unwrap().torn_bytes, 12);
+    assert_eq!(verify(folder.path(), None, None).unwrap().torn_bytes, 30);
 }
 
 #[test]
@@ -155,10 +155,10 @@ impl SegmentFile for Remote {
         SegmentFile::write_all(&mut self.file, bytes)
     }
 
-    fn sync(&mut self) -> Result<(), SyncError> {
+    fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
         match self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |syncs| syncs.checked_sub(1)) {
             Ok(_) => Err(SyncError::Again(io::Error::other("the store is away"))),
-            Err(_) => self.file.sync(),
+            Err(_) => self.file.sync(end),
         }
     }
 
@@ -172,7 +172,7 @@ fn a_group_that_could_not_be_stored_is_stored_before_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let away = Arc::new(AtomicU64::new(2));
     let store = Arc::clone(&away);
-    let open = move |path: &Path| Ok(Remote { away: store.clone(), file: fs::File::create(path)? });
+    let open = move |path: &Path, _, _| Ok(Remote { away: store.clone(), file: fs::File::create(path)? });
     let each_its_segment = LogOptions { segment_bytes: 0, ..options(3, None) };
     let (mut writer, _) = LogWriter::open_with(folder.path(), each_its_segment, Box::new(open)).unwrap();
     let mut commit = |ticket: u64| {

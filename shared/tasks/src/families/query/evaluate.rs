@@ -133,7 +133,7 @@ impl QueryCase {
             return Err(limit.message().to_owned());
         }
         let limits =
-            QueryLimits { deadline: Some(effort.limits.query_wall), rows_max: effort.limits.rows_max };
+            QueryLimits { deadline: Some(effort.limits.query_time), rows_max: effort.limits.rows_max };
         prepared.execute(&self.ground().setting.graph, &limits).map_err(|error| error.to_string())
     }
 

@@ -1,0 +1,154 @@
+//! Nothing that happens to evaluation processes changes a score: a perfect model stays perfect.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+
+use domain::{FailureCause, Outcome};
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+use vllm_sim::{FaultKind, FaultRule, FaultWhen};
+
+use crate::harness::{Data, NT_TASK, Running, Server};
+
+/// Tasks that lose points when their answers are judged with less than full effort.
+const TASKS: [&str; 2] = ["Text2SparqlExecEvalListOrganizational", "Text2SparqlExecEvalListOrgaNumerical"];
+const ITERATIONS: usize = 150;
+const DIALOGUES: usize = TASKS.len() * ITERATIONS;
+
+/// Between two signals, in records.
+const RECORDS_BETWEEN: usize = 20;
+
+/// A model that knows everything.
+fn perfect(data: &Data) -> PathBuf {
+    let text = format!(
+        "name = 'perfect'\nseed = 7\niterations = {ITERATIONS}\ntasks = {TASKS:?}\n\
+         [[models]]\nlabel = 'perfect'\nconnector = 'simulated'\nskill = 1.0\nconcurrency = 16\n"
+    );
+    data.write("perfect.toml", text)
+}
+
+/// Starts it in a process group of its own.
+fn start(data: &Data) -> Running {
+    let configuration = perfect(data);
+    let arguments = ["run", configuration.to_str().unwrap(), "--evaluators", "1"];
+    Running::start(data.command(&arguments).process_group(0))
+}
+
+/// Waits until there are more records; how many, or nothing when the process ended before.
+fn until_more(data: &Data, process: &mut Running, than: usize) -> Option<usize> {
+    loop {
+        let ended = process.has_ended();
+        let records = data.runs().first().map_or(0, |run| run.entries().len());
+        if ended {
+            return None;
+        }
+        if records > than {
+            return Some(records);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[track_caller]
+fn all_perfect(data: &Data) {
+    let run = data.run();
+    let records = run.records();
+    assert_eq!(records.len(), DIALOGUES);
+    for (key, entry) in records {
+        let Outcome::Scored { scores, infos } = &entry.record.outcome else {
+            panic!("{key}: {:?}", entry.record.outcome)
+        };
+        let best = scores.values().filter_map(|score| score.pointer("/combined").or(Some(score))?.as_f64());
+        let best = best.fold(0.0, f64::max);
+        let limited = serde_json::to_string(infos).unwrap().contains("evaluation limit");
+        assert!(best == 1.0 && !limited, "{key}: {scores:?} {infos:?}");
+        assert!(entry.record.rounds.len() == 1, "{key}: a perfect answer needs no second round");
+    }
+    data.kgfleet(&["verify", run.name()]).expect(0);
+}
+
+#[test]
+fn signals_to_the_whole_group_change_no_score() {
+    let data = Data::new();
+    let (mut records, mut stops) = (0, 0);
+    loop {
+        let mut process = start(&data);
+        let Some(now) = until_more(&data, &mut process, records + RECORDS_BETWEEN) else {
+            process.finish().expect(0);
+            break;
+        };
+        records = now;
+        process.signal_group([Signal::INT, Signal::TERM][stops % 2]);
+        stops += 1;
+        let finished = process.finish();
+        if records < DIALOGUES - 2 * RECORDS_BETWEEN {
+            finished.expect(130);
+        }
+        // The same command again after the end of the run would start another one.
+        records = data.run().entries().len();
+        if records == DIALOGUES {
+            break;
+        }
+    }
+    assert!(stops >= 3, "stopped {stops} times");
+    all_perfect(&data);
+}
+
+#[test]
+fn signals_to_evaluation_processes_change_no_score() {
+    let data = Data::new();
+    let mut process = start(&data);
+    let (mut records, mut signals) = (0, 0);
+    while let Some(now) = until_more(&data, &mut process, records + RECORDS_BETWEEN) {
+        records = now;
+        // One that is stopped is waited for a while, so there is one of those.
+        let signal = [Signal::KILL, Signal::STOP, Signal::TERM, Signal::QUIT, Signal::USR1]
+            .get(signals)
+            .copied()
+            .unwrap_or(Signal::KILL);
+        for child in process.children() {
+            // It may have ended.
+            let _ = kill_process(child, signal);
+        }
+        signals += 1;
+    }
+    process.finish().expect(0);
+    assert!(signals >= 5, "{signals} signals");
+    all_perfect(&data);
+}
+
+#[test]
+fn an_answer_of_another_model_is_not_scored() {
+    let lie = FaultKind::WrongModel { name: "somebody-else".to_owned() };
+    let server = Server::with_faults(vec![FaultRule::new(FaultWhen::Always, lie)]);
+    let data = Data::new();
+    let finished = data.kgfleet(&server.run_arguments(&[NT_TASK], 2, 2)).expect(1);
+    finished.prints(&["not scored: 2 dialogues (wrong-model)"]);
+    for (key, entry) in data.run().records() {
+        let Outcome::Failed { cause, message } = &entry.record.outcome else { panic!("{key} has scores") };
+        assert_eq!(*cause, FailureCause::WrongModel, "{key}");
+        assert!(message.contains("somebody-else"), "{key}: {message}");
+        assert!(entry.record.failed_calls.len() > 1, "{key}: it was asked again");
+    }
+}
+
+#[test]
+fn records_name_every_limit_that_they_were_judged_by() {
+    let (server, data) = (Server::start(), Data::new());
+    data.kgfleet(&server.run_arguments(&[NT_TASK], 1, 1)).expect(0);
+    for entry in data.run().records().values() {
+        let scorer = &entry.record.provenance.task.scorer;
+        let limits = scorer.split_once(' ').unwrap().1;
+        let limits: Value = serde_json::from_str(limits).unwrap_or_else(|error| panic!("{scorer}: {error}"));
+        for limit in [
+            "/query_wall",
+            "/answer_bytes_max",
+            "/nesting_max",
+            "/rows_max",
+            "/sandbox/cpu_seconds",
+            "/sandbox/memory_bytes",
+        ] {
+            assert!(limits.pointer(limit).is_some_and(Value::is_number), "{limit} in {scorer}");
+        }
+    }
+}

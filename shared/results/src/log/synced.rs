@@ -1,0 +1,195 @@
+//! How much of a segment is known to be on disk: the file `00000001.synced` beside `00000001.kglog`.
+//!
+//! Its writer holds a lock on this file as long as it writes the segment, and overwrites it after every sync. It is not
+//! synced itself before the segment is closed. That is enough, because whatever it says was true when it was written,
+//! and a segment never gets shorter:
+//!
+//! - While the writer lives, readers read up to here. What lies behind may be gone after a crash of its machine.
+//! - Afterwards every intact frame counts, also behind, and a segment that ends before is damaged. A crash of the machine
+//!   may leave an older state of this file, or none.
+//!
+//! | bytes | content (numbers are little endian) |
+//! |---|---|
+//! | 0..8 | magic |
+//! | 8..16 | length of the segment up to its last synced frame |
+//! | 16..20 | [`Header::crc`](super::frame::Header::crc) of that frame |
+//! | 20..24 | CRC-32 of bytes 0..20 |
+//!
+//! Segments of versions before this file, and those that were fetched from an object store, have none.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::segment_id::SegmentId;
+use crate::files;
+
+const MAGIC: [u8; 8] = *b"\x89KGS\r\n\x1a\n";
+
+const FILE_BYTES: usize = 24;
+
+/// File name extension.
+const EXTENSION: &str = "synced";
+
+/// Readings of a file that is being overwritten, each a few microseconds apart.
+const READS: usize = 1000;
+
+/// Where a segment ends, or ended when somebody looked: always behind a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentEnd {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Checksum of the header of the last frame: tells it from any other frame.
+    pub crc: u32,
+}
+
+/// What is known of a segment without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Synced {
+    /// So far it is on disk.
+    pub end: SegmentEnd,
+    /// Whether its writer writes it now.
+    pub live: bool,
+}
+
+/// The writer's hand on the file.
+#[derive(Debug)]
+pub(super) struct SyncedMark {
+    file: File,
+}
+
+/// The file of a segment.
+pub(super) fn path_of(segment: SegmentId, folder: &Path) -> PathBuf {
+    segment.path(folder).with_extension(EXTENSION)
+}
+
+impl SyncedMark {
+    /// Makes the file of a segment, or replaces it. It appears under its name when it is locked, so that nobody meets it
+    /// unlocked while its writer lives.
+    pub(super) fn begin(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<Self> {
+        let path = path_of(segment, folder);
+        let file = files::replace_with(&path, |file| {
+            match file.try_lock() {
+                // A file system without locks: readers then see what is not synced, too.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
+                Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            }
+            file.write_all_at(&encode(end), 0)
+        })?;
+        Ok(Self { file })
+    }
+
+    /// Says that the segment is synced up to here.
+    pub(super) fn set(&self, end: SegmentEnd) -> io::Result<()> {
+        self.file.write_all_at(&encode(end), 0)
+    }
+}
+
+impl Drop for SyncedMark {
+    /// The segment is closed: from now on a power cut takes nothing from what the file says.
+    fn drop(&mut self) {
+        // The records are on disk already. Without the file a damaged end would be taken for a torn one, at worst.
+        let _ = self.file.sync_all();
+    }
+}
+
+impl Synced {
+    /// What the file of a segment says; `None` without a file, or when a crash of the machine has spoilt it.
+    pub(super) fn read(folder: &Path, segment: SegmentId) -> io::Result<Option<Self>> {
+        let mut file = match File::open(path_of(segment, folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let live = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        for _ in 0..READS {
+            let mut content = Vec::with_capacity(FILE_BYTES);
+            file.rewind()?;
+            file.by_ref().take(FILE_BYTES as u64).read_to_end(&mut content)?;
+            match decode(&content) {
+                Some(end) => return Ok(Some(Self { end, live })),
+                // Read while it was written.
+                None if live => std::thread::yield_now(),
+                None => return Ok(None),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "what its writer says of it cannot be read"))
+    }
+
+    /// The segments that something is synced of, whether they are there or not.
+    pub(super) fn list(folder: &Path) -> io::Result<Vec<SegmentId>> {
+        let mut segments = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let name = PathBuf::from(entry?.file_name());
+            let segment = name.extension().is_some_and(|extension| extension == EXTENSION).then(|| {
+                SegmentId::of_file_name(name.with_extension(super::segment_id::EXTENSION).to_str()?)
+            });
+            if let Some(segment) = segment.flatten()
+                && Self::read(folder, segment)?.is_some_and(|synced| synced.end.bytes > 0)
+            {
+                segments.push(segment);
+            }
+        }
+        Ok(segments)
+    }
+
+    /// Makes it durable that a segment of a writer that has ended is good up to here.
+    pub(super) fn note(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<()> {
+        File::open(segment.path(folder))?.sync_data()?;
+        drop(SyncedMark::begin(folder, segment, end)?);
+        files::sync_folder(folder)
+    }
+}
+
+fn encode(end: SegmentEnd) -> [u8; FILE_BYTES] {
+    let mut bytes = [0; FILE_BYTES];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..16].copy_from_slice(&end.bytes.to_le_bytes());
+    bytes[16..20].copy_from_slice(&end.crc.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[..20]);
+    bytes[20..].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+fn decode(content: &[u8]) -> Option<SegmentEnd> {
+    let bytes: &[u8; FILE_BYTES] = content.try_into().ok()?;
+    let (said, crc) = bytes.split_last_chunk::<4>()?;
+    if said[..8] != MAGIC || u32::from_le_bytes(*crc) != crc32fast::hash(said) {
+        return None;
+    }
+    let (_, numbers) = said.split_first_chunk::<8>()?;
+    let (length, crc) = numbers.split_first_chunk::<8>()?;
+    Some(SegmentEnd { bytes: u64::from_le_bytes(*length), crc: u32::from_le_bytes(*crc.first_chunk()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::WriterId;
+
+    #[test]
+    fn the_file_tells_whether_its_writer_lives_and_a_spoilt_one_tells_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let segment = SegmentId::first(WriterId::LOCK_HOLDER);
+        let read = || Synced::read(folder.path(), segment).unwrap();
+        assert_eq!(read(), None);
+        let end = |bytes| SegmentEnd { bytes, crc: 9 };
+        let mark = SyncedMark::begin(folder.path(), segment, end(1)).unwrap();
+        assert_eq!(read(), Some(Synced { end: end(1), live: true }));
+        mark.set(end(u64::MAX)).unwrap();
+        drop(mark);
+        assert_eq!(read(), Some(Synced { end: end(u64::MAX), live: false }));
+        let path = path_of(segment, folder.path());
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut spoilt = whole.clone();
+            spoilt[at] ^= 1;
+            fs::write(&path, spoilt).unwrap();
+            assert_eq!(read(), None);
+            fs::write(&path, &whole[..at]).unwrap();
+            assert_eq!(read(), None);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A thread that owns one child, hands it one answer at a time, and replaces it when it dies.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tasks::{Effort, Stage, Verdict};
+use tokio::sync::oneshot;
+
+use super::course::Course;
+use super::death::Death;
+use super::process::{NoProcess, Process};
+use super::protocol::Request;
+use super::{SandboxConfig, SandboxStats, recall};
+use crate::evaluate::known::KnownVerdicts;
+use crate::evaluate::{EvaluatorError, Judgement};
+
+/// An answer to judge, and who waits for the verdict.
+pub(super) type Job = (Judgement, oneshot::Sender<Result<Verdict, EvaluatorError>>);
+
+/// The owner of a child. The kernel ends the child with the thread that started it, so both live on one thread.
+pub(super) struct Slot {
+    pub(super) config: Arc<SandboxConfig>,
+    pub(super) stats: Arc<SandboxStats>,
+    pub(super) known: Option<Arc<KnownVerdicts>>,
+    pub(super) process: Option<Process>,
+}
+
+/// Why one try gave no verdict.
+enum NoVerdict {
+    /// A child died over it.
+    Died(Death),
+    /// Nothing can be tried.
+    Failed(EvaluatorError),
+}
+
+impl Slot {
+    pub(super) fn run(&mut self, queue: &async_channel::Receiver<Job>) {
+        // Loading takes a moment, in which the first answers are on their way. What fails here fails again, and is
+        // told, where a judgement needs it.
+        let _ = self.process();
+        while let Ok((judgement, reply)) = queue.recv_blocking() {
+            if reply.is_closed() {
+                continue; // The dialogue was given up while its answer waited.
+            }
+            // An equal answer may have been judged while this one waited.
+            let verdict = match recall(self.known.as_deref(), &self.stats, &judgement) {
+                Some(verdict) => Ok(verdict),
+                None => {
+                    let verdict = self.judge(&judgement);
+                    self.stats.judged.fetch_add(1, Ordering::Relaxed);
+                    verdict
+                }
+            };
+            let _ = reply.send(verdict);
+        }
+    }
+
+    /// Judges with full effort, and with less only when the answer itself has ended a child.
+    fn judge(&mut self, judgement: &Judgement) -> Result<Verdict, EvaluatorError> {
+        let mut course = Course::new();
+        loop {
+            let stage = course.stage();
+            let death = match self.judge_at(judgement, stage) {
+                Ok(verdict) => return Ok(verdict),
+                Err(NoVerdict::Failed(error)) => return Err(error),
+                Err(NoVerdict::Died(death)) => death,
+            };
+            self.stats.died.fetch_add(1, Ordering::Relaxed);
+            let Judgement { task, case, .. } = judgement;
+            tracing::warn!(?death, ?stage, task, case, "an evaluation process died");
+            course.after(death)?;
+        }
+    }
+
+    /// The child, started if there is none.
+    fn process(&mut self) -> Result<&mut Process, NoProcess> {
+        match &mut self.process {
+            Some(process) => Ok(process),
+            empty => {
+                self.stats.started.fetch_add(1, Ordering::Relaxed);
+                Ok(empty.insert(Process::start(&self.config)?))
+            }
+        }
+    }
+
+    /// One try.
+    fn judge_at(&mut self, judgement: &Judgement, stage: Stage) -> Result<Verdict, NoVerdict> {
+        let request = Request {
+            task: judgement.task,
+            case: judgement.case,
+            effort: Effort { limits: self.config.evaluation, stage },
+            answer: judgement.answer.as_ref().into(),
+        };
+        let limits = self.config.limits;
+        let process = self.process().map_err(|error| match error {
+            NoProcess::Failed(error) => NoVerdict::Failed(error),
+            NoProcess::Died(death) => NoVerdict::Died(death),
+        })?;
+        match process.judge(&request, limits.starved_after) {
+            Ok(reply) => {
+                // Whether an answer near the limit of time passes depends on the machine and its moment, which must not
+                // decide for all its equals.
+                let beyond_doubt = stage == Stage::Full && reply.cpu < self.config.evaluation.query_time / 2;
+                if let Some(known) = self.known.as_ref().filter(|_| beyond_doubt) {
+                    known.keep(judgement, &reply.verdict, reply.bytes);
+                }
+                Ok(reply.verdict)
+            }
+            Err(trouble) => {
+                let dead = self.process.take();
+                let death =
+                    dead.map(|process| process.post_mortem(trouble, Duration::from_secs(limits.cpu_seconds)));
+                Err(NoVerdict::Died(death.unwrap_or_else(|| Death::Ours("it is gone".to_owned()))))
+            }
+        }
+    }
+}
