@@ -46,6 +46,7 @@ enum Command {
     Workers(fleet::workers::WorkersArguments),
     Drain(fleet::workers::DrainArguments),
     Dlq(fleet::dlq::Arguments),
+    Spool(fleet::spool::Arguments),
     Check(fleet::check::Arguments),
     /// An evaluation process; started by the other verbs, not by people.
     #[command(name = worker::EVALUATOR_COMMAND, hide = true)]
@@ -89,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Workers(arguments) => fleet::workers::workers(arguments),
         Command::Drain(arguments) => fleet::workers::drain(arguments),
         Command::Dlq(arguments) => fleet::dlq::run(arguments),
+        Command::Spool(arguments) => fleet::spool::run(arguments),
         Command::Check(arguments) => fleet::check::run(arguments),
         Command::EvaluationProcess => worker::evaluate::sandbox::child::serve(run::material::load)
             .map(|()| ExitCode::Success)

@@ -18,10 +18,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use crate::aggregate::Entry;
 use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
 use crate::core::Core;
-use crate::errors::{Result, internal, invalid};
+use crate::errors::{Result, conflict, internal, invalid};
 use crate::layout::Slot;
 use crate::metrics;
-use crate::run::{Found, Run};
+use crate::run::{Found, Log, Run};
 
 /// The unit in which room for records is counted.
 pub(crate) const BYTES_PER_PERMIT: usize = 1024;
@@ -126,16 +126,19 @@ impl Core {
             let (most, given) = (MAX_DELIVERIES_PER_CALL, deliveries.len());
             return Err(invalid(format!("at most {most} records may be delivered at once, not {given}")));
         }
-        let mut receipts = Vec::with_capacity(deliveries.len());
+        let mut accepted = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
-            receipts.push(self.accept(delivery).await?);
+            accepted.push(self.accept(delivery).await);
         }
-        let mut answer = Vec::with_capacity(receipts.len());
-        for receipt in receipts {
+        let mut outcomes = Vec::with_capacity(accepted.len());
+        for accepted in accepted {
             let ended = || ServiceError::new(ErrorCode::Unavailable, "the coordinator is ending");
-            answer.push(receipt.await.map_err(|_| ended())??);
+            outcomes.push(match accepted {
+                Ok(receipt) => receipt.await.unwrap_or_else(|_| Err(ended())),
+                Err(error) => Err(error),
+            });
         }
-        Ok(answer)
+        receipts(outcomes)
     }
 
     /// Checks a record and sends it on its way.
@@ -143,13 +146,12 @@ impl Core {
         let (receipt, received) = oneshot::channel();
         let run = match self.known(&delivery.run).await {
             Ok(run) if run.is_attended() || run.phase().is_over() => run,
-            Ok(run) => {
-                let reason = format!("run {} is not run by this fleet", run.id());
+            Ok(run) => return Err(conflict(format!("run {} is not run by this fleet", run.id()))),
+            Err(error)
+                if error.code == ErrorCode::NotFound && self.storage.is_removed(&delivery.run).await? =>
+            {
+                let reason = format!("run {} was removed", delivery.run);
                 let _ = receipt.send(Ok(Receipt::Refused { reason }));
-                return Ok(received);
-            }
-            Err(error) if error.code == ErrorCode::NotFound => {
-                let _ = receipt.send(Ok(Receipt::Refused { reason: error.message }));
                 return Ok(received);
             }
             Err(error) => return Err(error),
@@ -174,12 +176,31 @@ impl Core {
             receipt,
             _room: room,
         };
-        let items = self.committer(&run).await?;
+        let items = self.committer(&run).await.inspect_err(|error| {
+            if error.code == ErrorCode::NotFound {
+                self.runs.forget(run.id());
+            }
+        })?;
         items
             .send(item)
             .await
             .map_err(|_| ServiceError::new(ErrorCode::Unavailable, "the record log was closed"))?;
         Ok(received)
+    }
+
+    /// Takes the right to write a run, as long as it is loaded.
+    ///
+    /// # Errors
+    /// A process without a cluster writes it; or, to such a process, a fleet does.
+    pub(crate) async fn hold(&self, run: &Run) -> Result<()> {
+        self.take_lock(run, &mut *run.log.lock().await)
+    }
+
+    fn take_lock(&self, run: &Run, log: &mut Log) -> Result<()> {
+        if log.lock.is_none() {
+            log.lock = self.storage.lock(run.id())?;
+        }
+        Ok(())
     }
 
     /// The way to a run's log, opened with the first record, and anew where it has ended.
@@ -189,9 +210,7 @@ impl Core {
         if let Some(committer) = log.committer.as_ref().filter(open) {
             return Ok(committer.items.clone());
         }
-        if log.lock.is_none() {
-            log.lock = self.storage.lock(run.id())?;
-        }
+        self.take_lock(run, &mut log)?;
         log.committer = None;
         let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
         let open = self.note_sink(self.storage.open_log(run, writer).await)?;
@@ -273,6 +292,20 @@ impl Core {
         metrics::committed(batch.len(), begun.elapsed());
         Ok(())
     }
+}
+
+/// What a worker is told of its records. An error concerns the run of its record and takes nothing from those of other
+/// runs; a worker keeps the records of that run. One that passes by itself and that all records share is the call's
+/// own: it is tried again soon.
+fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
+    let passes = |outcome: &Result<Receipt>| outcome.as_ref().is_err_and(|error| error.code.is_transient());
+    if outcomes.iter().all(passes)
+        && let Some(Err(error)) = outcomes.first()
+    {
+        return Err(error.clone());
+    }
+    let kept = |error: ServiceError| Receipt::Later { reason: error.message };
+    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(kept)).collect())
 }
 
 /// Whether a record may stand in the log of a run, and where it belongs.

@@ -10,7 +10,7 @@ use domain::control::{
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{FailureCause, RunId, ServiceError, WorkerId};
+use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::stream;
 use queue::QueueStore;
 use results::Sink;
@@ -39,6 +39,15 @@ impl Coordinator {
             tokio::spawn(rounds);
         }
         Arc::new(Self { core, tending })
+    }
+
+    /// Sees that the queue belongs to this place of records, and makes it so where it belongs to none; with `adopt`
+    /// whatever it belongs to. To be called before anything is served; afterwards it is looked at again and again.
+    ///
+    /// # Errors
+    /// It belongs to another place, see the message; queue or sink cannot be reached.
+    pub async fn bind(&self, adopt: bool) -> Result<(), ServiceError> {
+        self.core.check_bond(adopt).await
     }
 
     /// Whether it can do its work now.
@@ -74,6 +83,17 @@ impl Coordinator {
         self.tending.round(&self.core).await
     }
 
+    /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
+    fn serve<'a, T: Send + 'a>(
+        &'a self,
+        call: impl Future<Output = Result<T, ServiceError>> + Send + 'a,
+    ) -> Reply<'a, T> {
+        Box::pin(async move {
+            self.core.serves()?;
+            call.await
+        })
+    }
+
     #[cfg(test)]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
@@ -82,49 +102,52 @@ impl Coordinator {
 
 impl WorkExchange for Coordinator {
     fn register(&self, registration: Registration) -> Reply<'_, Registered> {
-        Box::pin(self.core.register_worker(registration))
+        self.serve(self.core.register_worker(registration))
     }
 
     fn exchange(&self, report: Report) -> Reply<'_, Orders> {
-        Box::pin(self.core.answer_report(report))
+        self.serve(self.core.answer_report(report))
     }
 
     fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        Box::pin(self.core.deliver_records(deliveries))
+        self.serve(self.core.deliver_records(deliveries))
     }
 
     fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        Box::pin(async move { Ok(self.core.known(run).await?.material.clone()) })
+        self.serve(async move { Ok(self.core.known(run).await?.material.clone()) })
     }
 
     fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        Box::pin(self.core.sealed_pack(hash))
+        self.serve(self.core.sealed_pack(hash))
     }
 
     fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
-        Box::pin(self.core.take_permits(budget, permits))
+        self.serve(self.core.take_permits(budget, permits))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        Box::pin(self.core.deregister_worker(worker))
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
+        self.serve(self.core.deregister_worker(worker, instance))
     }
 }
 
 impl Control for Coordinator {
     fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
-        Box::pin(async move {
+        self.serve(async move {
             let run = self.core.submit_run(submission).await?;
             Ok(self.core.view(&run, Detail::Full).await)
         })
     }
 
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        Box::pin(self.core.views())
+        self.serve(self.core.views())
     }
 
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
-        Box::pin(async move {
-            let mut run = self.core.known(run).await?;
+        self.serve(async move {
+            let mut run = match self.core.known(run).await {
+                Ok(run) => run,
+                Err(error) => return self.core.view_of_broken(run, error).await,
+            };
             if run.phase().is_over() {
                 // Nobody looks after it any more, and late records may have come to others.
                 run = self.core.followed(run.id()).await?;
@@ -148,14 +171,18 @@ impl Control for Coordinator {
     }
 
     fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
-        Box::pin(async move {
+        self.serve(async move {
             let run = self.core.command_run(run, command).await?;
             Ok(self.core.view(&run, Detail::Full).await)
         })
     }
 
     fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        Box::pin(self.core.retry_run(run, causes))
+        self.serve(self.core.retry_run(run, causes))
+    }
+
+    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
+        self.serve(self.core.remove_run(run, force))
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
@@ -167,15 +194,15 @@ impl Control for Coordinator {
     }
 
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        Box::pin(self.core.drain(worker))
+        self.serve(self.core.drain(worker))
     }
 
     fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
-        Box::pin(self.core.dead(run, unit))
+        self.serve(self.core.dead(run, unit))
     }
 
     fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
-        Box::pin(self.core.requeue_units(run, units))
+        self.serve(self.core.requeue_units(run, units))
     }
 
     fn check(&self) -> Reply<'_, Vec<String>> {

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::{ErrorCode, RunId, ServiceError};
 use futures::future::BoxFuture;
 use queue::{QueueStore, RunRef};
 use tokio::sync::Semaphore;
@@ -14,6 +15,7 @@ use crate::commit::{BYTES_PER_PERMIT, RecentRecords};
 use crate::config::{CoordinatorConfig, MAX_BYTES_IN_FLIGHT, Scope};
 use crate::errors::{Result, is_out_of_step, of_queue};
 use crate::pack_store::PackStore;
+use crate::patience::Patience;
 use crate::run::Run;
 use crate::runs::Runs;
 use crate::storage::Storage;
@@ -26,18 +28,23 @@ pub(crate) struct Core {
     pub runs: Runs,
     pub packs: PackStore,
     pub backlog: Backlog,
+    pub patience: Mutex<Patience>,
     pub health: Health,
     /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     pub room: Arc<Semaphore>,
     pub recent: Mutex<RecentRecords>,
     /// Whether it is ending: nobody waits for work here any more.
     pub closing: AtomicBool,
+    /// The identity of the place of records, once the queue is known to belong to it.
+    bond: Mutex<Option<String>>,
     started: Instant,
 }
 
 /// What keeps a coordinator from doing its work, as last seen.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
+    /// That the queue belongs to another place of records.
+    unbound: Mutex<Option<String>>,
     queue: Mutex<Option<String>>,
     sink: Mutex<Option<String>>,
     tended: Mutex<bool>,
@@ -52,10 +59,12 @@ impl Core {
             runs: Runs::default(),
             packs: PackStore::default(),
             backlog: Backlog::default(),
+            patience: Mutex::default(),
             health: Health::default(),
             room: Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT)),
             recent: Mutex::default(),
             closing: AtomicBool::new(false),
+            bond: Mutex::default(),
             started: Instant::now(),
         }
     }
@@ -63,6 +72,22 @@ impl Core {
     /// Time since this coordinator began.
     pub(crate) fn now(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    pub(crate) fn bond(&self) -> Option<String> {
+        get(&self.bond)
+    }
+
+    pub(crate) fn set_bond(&self, here: String) {
+        set(&self.bond, Some(here));
+    }
+
+    /// Whether anything may be said about runs here: not where the records are not those of the queue.
+    pub(crate) fn serves(&self) -> Result<()> {
+        match get(&self.health.unbound) {
+            Some(message) => Err(ServiceError::new(ErrorCode::Unavailable, message)),
+            None => Ok(()),
+        }
     }
 
     /// Whether other coordinators may write the same runs.
@@ -112,6 +137,23 @@ impl Core {
         result.map_err(|error| of_queue(&error))
     }
 
+    /// What came of one run's part of something that is done for several runs: `None` where it failed for a reason that
+    /// the others need not share.
+    ///
+    /// # Errors
+    /// The queue as a whole is in trouble: what is to be done for the others would fail as well.
+    pub(crate) fn apart<T>(&self, run: &RunId, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.code.is_transient() && get(&self.health.queue).is_some() => Err(error),
+            Err(error) => {
+                // Whoever looks after the run tells of it and shows it.
+                tracing::debug!(%run, %error, "left out");
+                Ok(None)
+            }
+        }
+    }
+
     /// Takes note of how the sink is.
     pub(crate) fn note_sink<T>(&self, result: Result<T>) -> Result<T> {
         set(&self.health.sink, result.as_ref().err().map(|error| error.message.clone()));
@@ -122,12 +164,16 @@ impl Core {
 impl Health {
     /// What is wrong with the sink or the queue.
     pub(crate) fn trouble(&self) -> Option<String> {
-        get(&self.sink).or_else(|| get(&self.queue))
+        get(&self.unbound).or_else(|| get(&self.sink)).or_else(|| get(&self.queue))
     }
 
     /// What is wrong with the sink.
     pub(crate) fn sink_trouble(&self) -> Option<String> {
         get(&self.sink)
+    }
+
+    pub(crate) fn set_unbound(&self, trouble: Option<String>) {
+        set(&self.unbound, trouble);
     }
 
     /// Takes note that every run was looked after once.

@@ -10,6 +10,7 @@
 
 pub mod aggregate;
 mod backlog;
+mod bond;
 mod commit;
 pub mod config;
 pub mod configuration;
@@ -26,12 +27,14 @@ pub mod manifest;
 mod matching;
 pub mod metrics;
 mod pack_store;
+mod patience;
 mod payload;
 pub mod plan;
 mod poison;
 pub mod protection;
 mod rate;
 mod rebuild;
+mod retries;
 mod run;
 mod runs;
 mod storage;

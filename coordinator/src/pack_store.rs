@@ -89,6 +89,16 @@ impl Core {
         Ok(pack)
     }
 
+    /// Keeps the built-in pack beside the runs, by its hash: a later version of the program may bring another one, and
+    /// goes on with what a run was planned from. Packs that came as a file are kept already.
+    pub(crate) async fn keep_pack(&self, hash: &str) -> Result<()> {
+        if self.storage.pack(hash).await?.is_none() {
+            let sealed = self.sealed_pack(hash).await?;
+            self.storage.put_pack(hash, sealed).await?;
+        }
+        Ok(())
+    }
+
     /// A pack as a sealed file.
     pub(crate) async fn sealed_pack(&self, hash: &str) -> Result<Arc<[u8]>> {
         let built_in = builtin().await?;

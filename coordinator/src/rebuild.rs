@@ -31,9 +31,12 @@ impl Core {
         }
         // Records of others first: what is known to be answered is not handed out again, whatever the queue knows.
         self.follow(run).await?;
-        let state = self.storage.state(run.id()).await?.unwrap_or_default();
+        let state = match self.storage.state(run.id()).await? {
+            Some(state) => state,
+            // Where it was removed, its queue is not to be built again.
+            None => self.expect(run).await.map(|()| RunStateFile::default())?,
+        };
         let found = self.note_queue(self.queue.run(run.id()).await)?;
-        let lost = found.is_none();
         let status = match found {
             Some(status) => status,
             None => self.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
@@ -47,10 +50,6 @@ impl Core {
             )));
         }
         self.set_queue_state(&status.at, status.state, &state).await?;
-        if state.rework && lost {
-            tracing::warn!(run = %run.id(), "the queue has lost which failed dialogues were to be asked again; retry them");
-            self.storage.set_state(run.id(), &RunStateFile { rework: false, ..state.clone() }).await?;
-        }
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
         self.backlog.touch();
@@ -116,7 +115,7 @@ impl Core {
                 let chunk = units
                     .by_ref()
                     .take(MAX_UNITS_PER_ADD)
-                    .map(|unit| new_unit(&run.plan, unit, false))
+                    .map(|unit| new_unit(&run.plan, unit, None))
                     .collect::<Result<Vec<NewUnit>>>()?;
                 if chunk.is_empty() {
                     break;
@@ -179,7 +178,7 @@ impl Core {
         if result? {
             return Ok(());
         }
-        self.runs.forget(run_of);
+        self.runs.discard(run_of);
         let message = format!("run {} was finished or reopened elsewhere; its log is read anew", run_of.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
     }

@@ -91,6 +91,8 @@ struct State {
     /// The building of its queue, once known.
     at: Option<RunRef>,
     phase: RunPhase,
+    /// What keeps this coordinator from looking after it.
+    trouble: Option<String>,
 }
 
 struct Table {
@@ -148,7 +150,7 @@ impl Run {
         let layout = Layout::of(&plan);
         Ok(Self {
             models: benchmark.models,
-            state: Mutex::new(State { at: None, phase: RunPhase::Active }),
+            state: Mutex::new(State { at: None, phase: RunPhase::Active, trouble: None }),
             table: Mutex::new(Table {
                 aggregate: Aggregate::new(layout.slots()),
                 rate: Rate::default(),
@@ -198,6 +200,16 @@ impl Run {
     /// Takes note of where it stands.
     pub(crate) fn set_phase(&self, phase: RunPhase) {
         self.state().phase = phase;
+    }
+
+    /// What keeps this coordinator from looking after it, as last seen.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
+    /// Takes note of it.
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        self.state().trouble = trouble;
     }
 
     /// Whether the queue holds every unit of the plan that is needed.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use domain::control::RunPhase;
-use domain::{ErrorCode, RunId};
+use domain::{ErrorCode, RunId, ServiceError};
 use tokio::sync::OnceCell;
 
 use crate::aggregate::Aggregate;
@@ -15,10 +16,18 @@ use crate::run::Run;
 /// Runs that are over and stay loaded, because somebody may look at them again.
 const MAX_LOADED_OVER: usize = 8;
 
+/// How long a run that could not be loaded is not tried again: everybody asks for it, and to try costs as much as to load.
+const UNLOADABLE_FOR: Duration = Duration::from_secs(5);
+
+/// Runs that are remembered as not to be loaded.
+const MAX_UNLOADABLE: usize = 1024;
+
 /// The runs that are loaded. Whatever is here can be loaded again.
 #[derive(Default)]
 pub(crate) struct Runs {
     cells: Mutex<BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>>,
+    /// Those that could not be loaded: when, and why.
+    unloadable: Mutex<BTreeMap<RunId, (Duration, ServiceError)>>,
 }
 
 impl Runs {
@@ -35,6 +44,30 @@ impl Runs {
         let mut cells = self.cells();
         if cells.get(run).is_some_and(|cell| cell.get().is_none()) {
             cells.remove(run);
+        }
+    }
+
+    /// Forgets a run, loaded or not: it is not there any more.
+    pub(crate) fn forget(&self, run: &RunId) {
+        self.cells().remove(run);
+    }
+
+    fn unloadable(&self) -> MutexGuard<'_, BTreeMap<RunId, (Duration, ServiceError)>> {
+        self.unloadable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a run could not be loaded a moment ago.
+    fn why_unloadable(&self, run: &RunId, now: Duration) -> Option<ServiceError> {
+        let unloadable = self.unloadable();
+        let (at, error) = unloadable.get(run)?;
+        (now < *at + UNLOADABLE_FOR).then(|| error.clone())
+    }
+
+    fn note_unloadable(&self, run: &RunId, error: ServiceError, now: Duration) {
+        let mut unloadable = self.unloadable();
+        unloadable.retain(|_, (at, _)| now < *at + UNLOADABLE_FOR);
+        if unloadable.len() < MAX_UNLOADABLE {
+            unloadable.insert(run.clone(), (now, error));
         }
     }
 
@@ -56,7 +89,7 @@ impl Runs {
     }
 
     /// Forgets a run whose table does not hold any more: who asks for it next reads its log anew.
-    pub(crate) fn forget(&self, run: &Arc<Run>) {
+    pub(crate) fn discard(&self, run: &Arc<Run>) {
         let mut cells = self.cells();
         if cells.get(run.id()).and_then(|cell| cell.get()).is_some_and(|known| Arc::ptr_eq(known, run)) {
             cells.remove(run.id());
@@ -82,10 +115,17 @@ impl Runs {
 impl Core {
     /// A run, loaded from the sink by the first who asks.
     pub(crate) async fn known(&self, id: &RunId) -> Result<Arc<Run>> {
+        if let Some(error) = self.runs.why_unloadable(id, self.now()) {
+            return Err(error);
+        }
         let cell = self.runs.cell(id);
         let loaded = cell.get_or_try_init(|| self.load(id)).await.cloned();
-        if loaded.is_err() {
+        if let Err(error) = &loaded {
             self.runs.drop_empty(id);
+            if error.code != ErrorCode::NotFound && !error.code.is_transient() {
+                tracing::warn!(run = %id, %error, "the run cannot be loaded");
+                self.runs.note_unloadable(id, error.clone(), self.now());
+            }
         }
         loaded
     }

@@ -9,13 +9,14 @@ use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use queue::RunState;
 use results::log::{LogTail, SealEvent, WriterId};
 use results::run_dir::{FoundRun, RunLock};
-use results::sink::OpenLog;
+use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Scope;
-use crate::errors::{Result, conflict};
+use crate::errors::{Result, conflict, internal, not_found};
 use crate::protection;
+use crate::retries::Retry;
 use crate::run::Run;
 
 /// Where a run stands, as the sink keeps it: written before the queue is told.
@@ -23,7 +24,8 @@ use crate::run::Run;
 pub(crate) struct RunStateFile {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
-    /// Whether it goes on until no unit is left, because dialogues that have a record are asked again.
+    /// Whether it goes on until no unit is left, because dialogues that have a record are asked again: those of its
+    /// retries, and of units that got another chance.
     #[serde(default)]
     pub rework: bool,
     /// Whether it was given to a fleet; the runs of one process are nobody else's.
@@ -78,16 +80,13 @@ impl Storage {
         }
     }
 
-    /// The manifests of all runs, by name. What is no manifest is told of and left out.
-    pub(crate) async fn manifests(&self) -> Result<Vec<RunManifest>> {
-        let readable = |found: FoundRun| match found.manifest {
-            Ok(manifest) => Some(manifest),
-            Err(error) => {
-                tracing::warn!(%error, "a run is left out");
-                None
-            }
+    /// All runs, by name, each with its manifest or why it cannot be read.
+    pub(crate) async fn found(&self) -> Result<Vec<(RunId, Result<RunManifest>)>> {
+        let named = |found: FoundRun| {
+            let manifest = found.manifest.map_err(|error| SinkError::Run(error.into()).into());
+            (found.dir.run(), manifest)
         };
-        Ok(self.sink.runs().await?.into_iter().filter_map(readable).collect())
+        Ok(self.sink.runs().await?.into_iter().map(named).collect())
     }
 
     /// The manifest of a run, `None` where there is none.
@@ -97,6 +96,11 @@ impl Storage {
             Err(error) if error.code == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether the run was removed on purpose.
+    pub(crate) async fn is_removed(&self, run: &RunId) -> Result<bool> {
+        Ok(self.sink.is_removed(run).await?)
     }
 
     pub(crate) async fn create(&self, manifest: &RunManifest) -> Result<()> {
@@ -109,6 +113,20 @@ impl Storage {
 
     pub(crate) async fn set_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
         Ok(self.sink.write_state(run, state).await?)
+    }
+
+    pub(crate) async fn put_retry(&self, run: &RunId, retry: &Retry) -> Result<()> {
+        let content = serde_json::to_vec(retry).map_err(internal)?;
+        Ok(self.sink.put_retry(run, &retry.name(), content.into()).await?)
+    }
+
+    /// What was asked of a run again, oldest first.
+    pub(crate) async fn retries(&self, run: &RunId) -> Result<Vec<Retry>> {
+        let read = |content: Bytes| {
+            serde_json::from_slice(&content)
+                .map_err(|error| internal(format!("run {run}: what was asked again cannot be read: {error}")))
+        };
+        self.sink.retries(run).await?.into_iter().map(read).collect()
     }
 
     /// Writes a seal of a run; `false` where another coordinator has written one of this number.
@@ -144,18 +162,49 @@ impl Storage {
         Ok(self.sink.tail(run.id(), run.cipher.as_ref(), except)?)
     }
 
-    /// The right to write a run of one process, for as long as it is held; in a fleet everybody may write.
+    /// The right to write a run, for as long as it is held: of one process alone, or of the coordinators of a fleet
+    /// together. In an object store nobody can hold it.
     ///
     /// # Errors
-    /// Another process writes the run.
+    /// Somebody else writes the run, or it is not there any more.
     pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
-        match self.scope {
-            Scope::Fleet => Ok(None),
-            Scope::Local => {
-                let lock = self.sink.run_dir(run)?.lock();
-                lock.map(Some).map_err(|error| conflict(error.to_string()))
+        let dir = self.sink.run_dir(run)?;
+        let lock = match self.scope {
+            Scope::Fleet if !self.sink.is_folder() => return Ok(None),
+            Scope::Fleet => dir.lock_shared(),
+            Scope::Local => dir.lock(),
+        };
+        match lock {
+            Err(_) if !dir.manifest_path().is_file() => {
+                Err(not_found(format!("run {run} is not there any more")))
             }
+            lock => lock.map(Some).map_err(|error| SinkError::from(error).into()),
         }
+    }
+
+    /// Removes a run.
+    pub(crate) async fn remove(&self, run: &RunId) -> Result<()> {
+        Ok(self.sink.remove_run(run).await?)
+    }
+
+    /// The identity of the sink, `None` where it has none yet.
+    pub(crate) async fn identity(&self) -> Result<Option<String>> {
+        Ok(self.sink.identity().await?)
+    }
+
+    /// The same, made where there is none.
+    pub(crate) async fn identify(&self) -> Result<String> {
+        Ok(self.sink.identify().await?)
+    }
+
+    /// Where it is, for messages.
+    pub(crate) fn place(&self) -> String {
+        self.sink.to_string()
+    }
+
+    /// Whether to look at it costs nothing.
+    pub(crate) fn is_near(&self) -> bool {
+        self.sink.is_folder()
     }
 
     pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<OpenLog> {

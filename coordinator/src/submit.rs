@@ -61,6 +61,7 @@ impl Core {
 
     /// Makes a run one of this coordinator's and fills its queue.
     pub(crate) async fn begin(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
+        self.hold(run).await?;
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         // A paused run of a fleet stays paused until somebody resumes it; one of a single process was interrupted.
         let stays = self.is_shared() && state.phase == RunPhase::Paused;
@@ -70,8 +71,15 @@ impl Core {
             // The right to write the run: whoever else has it is running it.
             self.committer(run).await?;
         }
+        self.keep_pack(&run.material.pack_hash).await?;
+        let rework = state.rework;
         self.change_state(run, state).await?;
-        self.fill(run).await
+        self.fill(run).await?;
+        if rework && !self.is_shared() {
+            // Nobody else has queued it.
+            self.queue_retries(run).await?;
+        }
+        Ok(())
     }
 
     /// Writes down where a run stands, then tells the queue. One that had finished is reopened first.
@@ -83,7 +91,7 @@ impl Core {
             if let Some((number, event)) = run.reopen(ticket)
                 && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
             {
-                self.runs.forget(run);
+                self.runs.discard(run);
                 return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
             }
         }
@@ -101,18 +109,22 @@ impl Core {
 
     /// The latest run of the same configuration and plan that is not over.
     async fn unfinished(&self, wanted: &RunManifest) -> Result<Option<Arc<Run>>> {
-        for old in self.storage.manifests().await?.into_iter().rev() {
-            let same =
-                old.configuration_hash == wanted.configuration_hash && old.plan_hash == wanted.plan_hash;
-            if !same {
+        let same = |old: &RunManifest| {
+            old.configuration_hash == wanted.configuration_hash && old.plan_hash == wanted.plan_hash
+        };
+        for (id, old) in self.storage.found().await?.into_iter().rev() {
+            if !old.is_ok_and(|old| same(&old)) {
                 continue;
             }
-            if self.storage.state(&old.run).await?.is_some_and(|state| state.phase.is_over()) {
-                continue;
+            match self.storage.state(&id).await {
+                Ok(Some(state)) if state.phase.is_over() => continue,
+                _ => {}
             }
-            let run = self.known(&old.run).await?;
-            if !run.phase().is_over() {
-                return Ok(Some(run));
+            // One that cannot be loaded cannot go on; what to do about it is no question of this submission.
+            let loaded = self.known(&id).await;
+            match self.apart(&id, loaded)? {
+                Some(run) if !run.phase().is_over() => return Ok(Some(run)),
+                _ => {}
             }
         }
         Ok(None)

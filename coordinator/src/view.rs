@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::control::{ModelView, RunPhase, RunView, WorkerView};
 use domain::exchange::WorkerStatus;
+use domain::{ErrorCode, RunId, ServiceError};
 use futures::FutureExt;
 use jiff::Timestamp;
 use queue::{ModelCounts, WorkerEntry};
@@ -51,7 +52,7 @@ impl Core {
             failures,
             rate,
             eta_s: (phase == RunPhase::Active && rate > 0.0).then(|| left as f64 / rate),
-            trouble: if phase.is_over() { None } else { self.trouble_of(&models, &served) },
+            trouble: if phase.is_over() { None } else { self.trouble_of(run, &models, &served) },
             models,
             cells: match detail {
                 Detail::Brief => Vec::new(),
@@ -63,21 +64,41 @@ impl Core {
     /// Every run; those that are over and not loaded as their last state says.
     pub(crate) async fn views(&self) -> Result<Vec<RunView>> {
         let mut views = Vec::new();
-        for manifest in self.storage.manifests().await? {
-            let view = match self.runs.get(&manifest.run) {
-                Some(run) => self.view(&run, Detail::Brief).await,
-                None => match self.storage.state(&manifest.run).await? {
-                    Some(state) if state.phase.is_over() => view_of_file(&manifest, &state),
-                    _ => match self.known(&manifest.run).await {
-                        Ok(run) => self.view(&run, Detail::Brief).await,
-                        // One run that cannot be read hides no other one.
-                        Err(error) => broken_view(&manifest, error.message),
-                    },
-                },
+        for (id, manifest) in self.storage.found().await? {
+            if let Some(run) = self.runs.get(&id) {
+                views.push(self.view(&run, Detail::Brief).await);
+                continue;
+            }
+            let over = match self.storage.state(&id).await {
+                Ok(state) => state.filter(|state| state.phase.is_over()),
+                // Who loads it finds out as well.
+                Err(_) => None,
             };
-            views.push(view);
+            views.push(match (manifest, over) {
+                (Ok(manifest), Some(state)) => view_of_file(&manifest, &state),
+                // One run that cannot be read hides no other one.
+                (manifest, _) => match self.known(&id).await {
+                    Ok(run) => self.view(&run, Detail::Brief).await,
+                    Err(error) => broken_view(&id, manifest.ok(), error.message),
+                },
+            });
         }
         Ok(views)
+    }
+
+    /// A run that is there and cannot be loaded, with the reason.
+    ///
+    /// # Errors
+    /// It is not there, or whether it is cannot be told now.
+    pub(crate) async fn view_of_broken(&self, id: &RunId, error: ServiceError) -> Result<RunView> {
+        if error.code == ErrorCode::NotFound || error.code.is_transient() {
+            return Err(error);
+        }
+        match self.storage.manifest(id).await {
+            // No name of a run.
+            Err(invalid) if invalid.code == ErrorCode::Invalid => Err(invalid),
+            manifest => Ok(broken_view(id, manifest.ok().flatten(), error.message)),
+        }
     }
 
     /// The workers, by name.
@@ -119,7 +140,7 @@ impl Core {
     }
 
     /// What keeps a run from going on: what concerns all runs first.
-    fn trouble_of(&self, models: &[ModelView], served: &[Vec<String>]) -> Option<String> {
+    fn trouble_of(&self, run: &Run, models: &[ModelView], served: &[Vec<String>]) -> Option<String> {
         let parked = || {
             let parked = models.iter().find_map(|model| Some((model, model.parked.as_ref()?)));
             parked.map(|(model, reason)| format!("model `{}` is parked: {reason}", model.model))
@@ -132,7 +153,11 @@ impl Core {
             let served = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
             Some(format!("no worker serves model `{}`; workers serve: {served}", orphan.model))
         };
-        self.health.trouble().or_else(parked).or_else(|| self.is_shared().then(orphaned).flatten())
+        self.health
+            .trouble()
+            .or_else(|| run.trouble())
+            .or_else(parked)
+            .or_else(|| self.is_shared().then(orphaned).flatten())
     }
 }
 
@@ -152,6 +177,7 @@ fn model_views(run: &Run, counts: &[ModelCounts], served: &[Vec<String>]) -> Vec
                 units_pending: count(|counts| counts.pending),
                 units_leased: count(|counts| counts.leased),
                 units_dead: count(|counts| counts.dead),
+                units_suspect: count(|counts| counts.suspects_pending + counts.suspects_leased),
                 workers: served.iter().filter(|serves| says_it_can(serves, spec)).count() as u64,
                 parked: counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone()),
             }
@@ -205,9 +231,29 @@ fn view_of_file(manifest: &RunManifest, state: &RunStateFile) -> RunView {
     }
 }
 
-fn broken_view(manifest: &RunManifest, trouble: String) -> RunView {
+/// A run of which no more is known than its manifest, if that.
+fn broken_view(run: &RunId, manifest: Option<RunManifest>, trouble: String) -> RunView {
     let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
-    RunView { trouble: Some(trouble), ..view_of_file(manifest, &state) }
+    let view = match manifest {
+        Some(manifest) => view_of_file(&manifest, &state),
+        None => RunView {
+            run: run.clone(),
+            name: String::new(),
+            phase: state.phase,
+            created_at: Timestamp::UNIX_EPOCH,
+            generation: 0,
+            planned: 0,
+            scored: 0,
+            failed: 0,
+            failures: Vec::new(),
+            rate: 0.0,
+            eta_s: None,
+            trouble: None,
+            models: Vec::new(),
+            cells: Vec::new(),
+        },
+    };
+    RunView { trouble: Some(trouble), ..view }
 }
 
 /// Time between two views of a run that somebody watches.

@@ -12,7 +12,9 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError};
+use domain::{
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, ModelSpec, RunId, Sampling, ServiceError,
+};
 use prost::Message;
 
 use crate::convert::{all, causes_from_wire, causes_to_wire, error_from_wire, error_to_wire, every};
@@ -65,6 +67,7 @@ fn status() -> WorkerStatus {
         limit: 64,
         dialogues: 4096,
         unacknowledged: 5,
+        parked_records: 0,
         trouble: Some("the server is full".into()),
     }
 }
@@ -73,11 +76,17 @@ fn status() -> WorkerStatus {
 fn registrations() {
     frozen::<_, wire::Registration>(
         "registration",
-        Registration { worker: "node-1-a".into(), kgfleet: "0.1.0".into(), host: "node-1".into() },
+        Registration {
+            worker: "node-1-a".into(),
+            instance: InstanceId::default(),
+            predecessors: Vec::new(),
+            kgfleet: "0.1.0".into(),
+            host: "node-1".into(),
+        },
     );
     frozen::<_, wire::Registered>(
         "registered",
-        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500) },
+        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500), taken: None },
     );
 }
 
@@ -93,6 +102,7 @@ fn reports() {
         "report",
         Report {
             worker: "node-1-a".into(),
+            instance: InstanceId::default(),
             offers: vec![
                 Offer { serves: Serves::Model("tiny".into()), room: 8 },
                 Offer { serves: Serves::Connector(Connector::Gemini), room: 0 },
@@ -118,7 +128,7 @@ fn orders() {
     };
     frozen::<_, wire::Orders>(
         "orders",
-        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true },
+        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, superseded: None },
     );
 }
 
@@ -131,15 +141,28 @@ fn records() {
         json: r#"{"outcome":"ü","score":0.30000000000000004}"#.into(),
     };
     let deliveries = vec![delivery(None), delivery(Some(FailureCause::ContextExceeded))];
-    let batch = wire::DeliveryBatch { sequence: 300, deliveries: every(deliveries.clone()) };
-    let batch = thawed("delivery_batch", batch);
-    assert_eq!((batch.sequence, all(batch.deliveries).unwrap()), (300, deliveries));
+    for (name, takes_later) in [("delivery_batch", false), ("delivery_batch_later", true)] {
+        let batch = wire::DeliveryBatch { sequence: 300, deliveries: every(deliveries.clone()), takes_later };
+        let batch = thawed(name, batch);
+        assert_eq!((batch.sequence, batch.takes_later), (300, takes_later));
+        let found: Vec<Delivery> = all(batch.deliveries).unwrap();
+        assert_eq!(found, deliveries);
+    }
 
-    let receipts = vec![Receipt::Stored, Receipt::Refused { reason: "not planned".into() }];
-    let outcome = Some(Outcome::Receipts(receipts_to_wire(receipts.clone())));
-    let taken = thawed("batch_taken", wire::BatchOutcome { sequence: 300, outcome });
-    let Some(Outcome::Receipts(found)) = taken.outcome else { panic!("{taken:?}") };
-    assert_eq!((taken.sequence, receipts_from_wire(found, 2).unwrap()), (300, receipts));
+    let taken = |name: &str, receipts: wire::Receipts| {
+        let expected = receipts.receipts.len();
+        let outcome = Some(Outcome::Receipts(receipts));
+        let taken = thawed(name, wire::BatchOutcome { sequence: 300, outcome });
+        let Some(Outcome::Receipts(found)) = taken.outcome else { panic!("{taken:?}") };
+        (taken.sequence, receipts_from_wire(found, expected).unwrap())
+    };
+    let refused = Receipt::Refused { reason: "not planned".into() };
+    let later = Receipt::Later { reason: "not planned".into() };
+    let of_before =
+        wire::Receipts { receipts: every(vec![Receipt::Stored, refused.clone()]), refusals_are_final: false };
+    assert_eq!(taken("batch_taken", of_before), (300, vec![Receipt::Stored, later.clone()]));
+    let receipts = vec![Receipt::Stored, refused, later];
+    assert_eq!(taken("batch_taken_later", receipts_to_wire(receipts.clone())), (300, receipts));
 
     let error = ServiceError::new(ErrorCode::Full, "the disk is full");
     let outcome = Some(Outcome::Error(error_to_wire(error.clone())));
@@ -213,6 +236,7 @@ fn runs() {
         units_pending: 8,
         units_leased: 2,
         units_dead: 1,
+        units_suspect: 0,
         workers: 4,
         parked: Some("quota".into()),
     };
@@ -283,6 +307,6 @@ fn workers_and_dead_letters() {
     };
     frozen::<_, wire::DeadLetter>(
         "dead_letter",
-        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike] },
+        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike], suspect: false },
     );
 }

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-/// Longest message in bytes. A longer one is refused by the side that would send it.
-pub const MESSAGE_BYTES: usize = 64 << 20;
+/// Bytes of a message that are not the record it carries: its head, and generous room.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Longest message in bytes: the longest record with its head. A longer one is refused by the side that would send it.
+pub const MESSAGE_BYTES: usize = domain::record::RECORD_BYTES_MAX + HEAD_BYTES;
 
 /// Bytes of one batch of records, unless one record alone is longer. Small enough that a batch passes in well under
 /// a second on a slow line, so that keep-alive pings between batches are never late.
 pub const BATCH_BYTES: usize = 4 << 20;
 
-/// Longest record in bytes: it must fit into a message with its head.
-pub const RECORD_BYTES: usize = MESSAGE_BYTES - (64 << 10);
+/// Longest delivery in bytes: it must fit into a message, which has a number and tags besides.
+pub const DELIVERY_BYTES: usize = MESSAGE_BYTES - (1 << 10);
 
 /// Batches of one client that were sent and not answered. With [`BATCH_BYTES`] this bounds what a client holds twice
 /// to 256 MiB; usual batches are far smaller.

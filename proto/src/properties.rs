@@ -7,11 +7,12 @@ use domain::control::{
     CellView, DeadLetterView, ExportItem, ModelView, RunCommand, RunPhase, RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
-    RunMaterial, Serves, TaskUse, WorkerStatus,
+    Delivery, Grant, LeaseId, NameTaken, Offer, Orders, Parking, RateBudget, Receipt, Registered,
+    Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError, TaskLabel,
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, ModelSpec, RunId, Sampling, ServiceError,
+    TaskLabel,
 };
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -89,13 +90,24 @@ prop_compose! {
     ) -> WorkerStatus {
         let (kgfleet, host, serves, trouble) = texts;
         let (in_flight, limit, dialogues, unacknowledged) = numbers;
-        WorkerStatus { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble }
+        WorkerStatus {
+            kgfleet,
+            host,
+            serves,
+            in_flight,
+            limit,
+            dialogues,
+            unacknowledged,
+            parked_records: unacknowledged / 2,
+            trouble,
+        }
     }
 }
 
 prop_compose! {
     fn report()(
         worker in name(),
+        instance in words(),
         offers in vec(offer(), 0..3),
         leases in (vec(lease(), 0..3), vec(lease(), 0..3), vec(lease(), 0..3)),
         parked in vec(parking(), 0..3),
@@ -104,7 +116,8 @@ prop_compose! {
         status in status(),
     ) -> Report {
         let (held, finished, released) = leases;
-        Report { worker: worker.as_str().into(), offers, held, finished, released, parked, draining, wait, status }
+        let instance = instance.as_str().into();
+        Report { worker: worker.as_str().into(), instance, offers, held, finished, released, parked, draining, wait, status }
     }
 }
 
@@ -115,8 +128,18 @@ fn grant() -> impl Strategy<Value = Grant> {
 }
 
 fn orders() -> impl Strategy<Value = Orders> {
-    (vec(grant(), 0..3), vec(lease(), 0..3), any::<bool>(), any::<bool>())
-        .prop_map(|(grants, lost, noted, drain)| Orders { grants, lost, noted, drain })
+    (vec(grant(), 0..3), vec(lease(), 0..3), any::<bool>(), any::<bool>(), option::of(name_taken())).prop_map(
+        |(grants, lost, noted, drain, superseded)| Orders { grants, lost, noted, drain, superseded },
+    )
+}
+
+fn name_taken() -> impl Strategy<Value = NameTaken> {
+    (words(), words(), duration(), duration()).prop_map(|(instance, host, silent_for, free_in)| NameTaken {
+        instance: instance.as_str().into(),
+        host,
+        silent_for,
+        free_in,
+    })
 }
 
 fn delivery() -> impl Strategy<Value = Delivery> {
@@ -129,7 +152,11 @@ fn delivery() -> impl Strategy<Value = Delivery> {
 }
 
 fn receipt() -> impl Strategy<Value = Receipt> {
-    prop_oneof![Just(Receipt::Stored), words().prop_map(|reason| Receipt::Refused { reason })]
+    prop_oneof![
+        Just(Receipt::Stored),
+        words().prop_map(|reason| Receipt::Later { reason }),
+        words().prop_map(|reason| Receipt::Refused { reason }),
+    ]
 }
 
 prop_compose! {
@@ -195,13 +222,14 @@ prop_compose! {
     fn model_view()(
         model in name(),
         dialogues in any::<(u64, u64, u64)>(),
-        units in any::<(u64, u64, u64)>(),
+        units in any::<(u64, u64, u64, u64)>(),
         workers in any::<u64>(),
         parked in option::of(words()),
     ) -> ModelView {
-        let ((planned, scored, failed), (units_pending, units_leased, units_dead)) = (dialogues, units);
+        let ((planned, scored, failed), (units_pending, units_leased, units_dead, units_suspect)) =
+            (dialogues, units);
         let model = model.as_str().into();
-        ModelView { model, planned, scored, failed, units_pending, units_leased, units_dead, workers, parked }
+        ModelView { model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked }
     }
 }
 
@@ -249,8 +277,8 @@ fn dead_letter() -> impl Strategy<Value = DeadLetterView> {
     let strike = (name(), any::<u32>(), words(), timestamp()).prop_map(|(worker, attempt, cause, at)| {
         StrikeView { worker: worker.as_str().into(), attempt, cause, at }
     });
-    (any::<u64>(), vec(key(), 0..3), vec(strike, 0..3))
-        .prop_map(|(unit, dialogues, strikes)| DeadLetterView { unit, dialogues, strikes })
+    (any::<u64>(), vec(key(), 0..3), vec(strike, 0..3), any::<bool>())
+        .prop_map(|(unit, dialogues, strikes, suspect)| DeadLetterView { unit, dialogues, strikes, suspect })
 }
 
 /// Writes a wire message and reads it again.
@@ -293,13 +321,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn registrations(worker in name(), kgfleet in words(), host in words()) {
-        there_and_back::<_, wire::Registration>(Registration { worker: worker.as_str().into(), kgfleet, host })?;
+    fn registrations(worker in name(), ids in vec(words(), 1..4), kgfleet in words(), host in words()) {
+        let mut ids = ids.iter().map(|id| InstanceId::new(id.as_str()));
+        let instance = ids.next().unwrap();
+        let (worker, predecessors) = (worker.as_str().into(), ids.collect());
+        there_and_back::<_, wire::Registration>(Registration { worker, instance, predecessors, kgfleet, host })?;
     }
 
     #[test]
-    fn registered(kgfleet in words(), report_every in duration()) {
-        there_and_back::<_, wire::Registered>(Registered { kgfleet, report_every })?;
+    fn registered(kgfleet in words(), report_every in duration(), taken in option::of(name_taken())) {
+        there_and_back::<_, wire::Registered>(Registered { kgfleet, report_every, taken })?;
     }
 
     #[test]

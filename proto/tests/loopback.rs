@@ -15,7 +15,9 @@ use domain::exchange::{
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
-use proto::limits::{BATCH_BYTES, BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, PACK_CHUNK_BYTES, RECORD_BYTES};
+use proto::limits::{
+    BATCH_BYTES, BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES,
+};
 use proto::{Client, ClientConfig};
 
 use crate::fake::{Fake, Node, call, delivery, grant, lease, material, run_view};
@@ -35,6 +37,7 @@ fn client(node: &Node) -> Client {
 fn report() -> Report {
     Report {
         worker: "w".into(),
+        instance: "this".into(),
         offers: vec![
             Offer { serves: Serves::Model("tiny".into()), room: 3 },
             Offer { serves: Serves::Connector(Connector::Replay), room: 0 },
@@ -56,13 +59,26 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
         let node = Node::start(&fake);
         let client = client(&node);
 
-        let registration = Registration { worker: "w".into(), kgfleet: "0.1.0".into(), host: "here".into() };
-        let registered = Registered { kgfleet: "0.2.0".into(), report_every: Duration::from_millis(2500) };
+        let registration = Registration {
+            worker: "w".into(),
+            instance: "this".into(),
+            predecessors: vec!["that".into()],
+            kgfleet: "0.1.0".into(),
+            host: "here".into(),
+        };
+        let registered =
+            Registered { kgfleet: "0.2.0".into(), report_every: Duration::from_millis(2500), taken: None };
         fake.will_return(registered.clone());
         assert_eq!(client.register(registration.clone()).await.unwrap(), registered);
         assert_eq!(fake.heard(), [call("register", &registration)]);
 
-        let orders = Orders { grants: vec![grant(7)], lost: vec![lease(2)], noted: true, drain: true };
+        let orders = Orders {
+            grants: vec![grant(7)],
+            lost: vec![lease(2)],
+            noted: true,
+            drain: true,
+            superseded: None,
+        };
         fake.will_return(orders.clone());
         assert_eq!(client.exchange(report()).await.unwrap(), orders);
         assert_eq!(fake.heard(), [call("exchange", &report())]);
@@ -85,7 +101,7 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
         }
 
         fake.will_return(());
-        client.deregister(&WorkerId::new("w")).await.unwrap();
+        client.deregister(&WorkerId::new("w"), &"this".into()).await.unwrap();
         assert_eq!(fake.heard(), [call("deregister", &WorkerId::new("w"))]);
     });
 }
@@ -129,6 +145,10 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         fake.will_return(5_u64);
         assert_eq!(client.retry(&run, &[FailureCause::Timeout]).await.unwrap(), 5);
         assert_eq!(fake.heard(), [call("retry", &(&run, [FailureCause::Timeout]))]);
+
+        fake.will_return(());
+        client.remove(&run, true).await.unwrap();
+        assert_eq!(fake.heard(), [call("remove", &(&run, true))]);
 
         let record = |ticket| Ok(ExportItem::Record { ticket, json: "{\"ü\":1}".into() });
         let items: Vec<_> =
@@ -248,7 +268,7 @@ fn long_records_are_cut_into_batches_and_too_long_ones_refused() {
             long(0, BATCH_BYTES / 2),
             long(1, BATCH_BYTES / 2),
             long(2, 2 * BATCH_BYTES),
-            long(3, RECORD_BYTES + 1),
+            long(3, DELIVERY_BYTES + 1),
             long(4, 10),
             long(5, 10),
         ];

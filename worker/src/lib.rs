@@ -13,6 +13,8 @@ pub mod connect;
 pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;
+mod fitting;
+mod instance;
 pub mod keeper;
 pub mod ledger;
 pub mod limiter;

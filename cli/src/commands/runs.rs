@@ -326,19 +326,31 @@ fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> 
     writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })
 }
 
-/// Remove a run and everything in it.
+/// Remove a run and everything in it: a run of this machine or, with --coordinator, of its fleet.
+///
+/// A run of this machine that a process or a coordinator writes is not removed. One of a fleet must be over; workers drop
+/// records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
     /// Name of the run.
     run: String,
+    /// With --coordinator: cancel the run first if it is not over, and remove it if it cannot be loaded.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
     #[command(flatten)]
     data: DataDir,
 }
 
 /// `kgfleet rm`.
 pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = arguments.remote.named() {
+        return fleet::steer::remove(&remote, &arguments.run, arguments.force);
+    }
     let (dir, _) = arguments.data.open(&arguments.run)?;
-    dir.remove()?;
+    let lock = dir.lock()?;
+    dir.remove(&lock)?;
     eprintln!("removed run {}", arguments.run);
     Ok(ExitCode::Success)
 }

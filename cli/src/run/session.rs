@@ -117,6 +117,20 @@ pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
     Ok(plan(&benchmark)?.1)
 }
 
+/// The pack that a run was planned from, as it is kept beside the runs where its name means another one by now: after an
+/// update of the program, or of the file.
+fn pack_of(manifest: &RunManifest, benchmark: &Benchmark, data_dir: &Path) -> anyhow::Result<Arc<Pack>> {
+    let pack = material::open_pack(&benchmark.pack)?;
+    let planned = manifest.packs.first().map(|pack| pack.hash.as_str()).unwrap_or_default();
+    let kept = data_dir.join("packs").join(format!("{planned}.kgpack"));
+    match kept.to_str() {
+        Some(kept) if pack.hash().as_str() != planned && Path::new(kept).is_file() => {
+            material::open_pack(kept)
+        }
+        _ => Ok(pack),
+    }
+}
+
 impl Session {
     /// The unfinished run of the same configuration, or a new run.
     pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<Self> {
@@ -138,7 +152,8 @@ impl Session {
         let (dir, manifest) = RunDir::open(data_dir, run)?;
         let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
             .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
-        let (pack, plan) = plan(&benchmark)?;
+        let pack = pack_of(&manifest, &benchmark, data_dir)?;
+        let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
         let ours = plan.hash(benchmark.seed, pack.hash().as_str());
         if ours != manifest.plan_hash {
             bail!(Exit::usage(anyhow::anyhow!(
@@ -188,6 +203,7 @@ impl Session {
             ..session.manifest
         };
         if let Some(dir) = &session.dir {
+            let _lock = dir.lock()?;
             session.manifest.write(&dir.manifest_path())?;
         }
         Ok(Self { benchmark, pack, plan, ..session })

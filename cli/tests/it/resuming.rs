@@ -72,8 +72,8 @@ fn a_run_has_one_writer() {
     server.gate().until_held(4);
     let name = data.run().name().to_owned();
     data.kgfleet(&["runs"]).expect(0).prints(&[&name, "running"]);
-    data.kgfleet(&["resume", &name]).expect(3).says(&["another process is writing this run"]);
-    data.kgfleet(&["rm", &name]).expect(3).says(&["another process is writing this run"]);
+    data.kgfleet(&["resume", &name]).expect(3).says(&["another process writes this run"]);
+    data.kgfleet(&["rm", &name]).expect(3).says(&["another process writes this run"]);
     server.gate().open();
     process.finish().expect(0);
     assert_eq!(data.run().records().len(), 20);

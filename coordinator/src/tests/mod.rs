@@ -4,5 +4,6 @@ mod cluster;
 mod failures;
 mod lifecycle;
 mod local;
+mod mishaps;
 mod sealed;
 mod worker;

@@ -63,6 +63,16 @@ impl Control for Client {
         })
     }
 
+    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let message = wire::RemoveRequest { run: run.to_string(), force };
+            let request = self.line.request(LONG_CALL_TIMEOUT, message);
+            let wire::Done {} =
+                self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().remove_run(request)).await?;
+            Ok::<(), ServiceError>(())
+        })
+    }
+
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
         let mut control = self.control.clone();
         self.line.clone().feed(LONG_CALL_TIMEOUT, async move { control.export_run(reference(run)).await })
@@ -78,8 +88,8 @@ impl Control for Client {
 
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
         Box::pin(async move {
-            let request =
-                self.line.request(CALL_TIMEOUT, wire::WorkerReference { worker: worker.to_string() });
+            let reference = wire::WorkerReference { worker: worker.to_string(), instance: String::new() };
+            let request = self.line.request(CALL_TIMEOUT, reference);
             let wire::Done {} =
                 self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
             Ok::<(), ServiceError>(())

@@ -20,7 +20,7 @@ use tonic::codec::CompressionEncoding;
 
 use super::{Line, Wire};
 use crate::convert::{error_from_wire, every, receipts_from_wire, refuse_answer};
-use crate::limits::{BATCH_BYTES, BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT, RECORD_BYTES};
+use crate::limits::{BATCH_BYTES, BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT, DELIVERY_BYTES};
 use crate::wire::work_service_client::WorkServiceClient;
 use crate::wire::{self, batch_outcome::Outcome};
 
@@ -45,7 +45,7 @@ impl RecordLane {
     /// Stores records; see [`WorkExchange::deliver`](domain::exchange::WorkExchange::deliver).
     pub(super) async fn deliver(&self, deliveries: Vec<Delivery>) -> Result<Vec<Receipt>, ServiceError> {
         // A record that fits into no message would break the stream for all others, again and again.
-        let too_long = |delivery: &Delivery| size(delivery) > RECORD_BYTES;
+        let too_long = |delivery: &Delivery| size(delivery) > DELIVERY_BYTES;
         let refusals: Vec<Option<Receipt>> =
             deliveries.iter().map(|delivery| too_long(delivery).then(|| refusal(delivery))).collect();
         let sendable: Vec<Delivery> = deliveries.into_iter().filter(|delivery| !too_long(delivery)).collect();
@@ -126,7 +126,7 @@ impl OpenStream {
         let (call, answer) = oneshot::channel();
         let sequence =
             self.waiting.enter(Call { records: deliveries.len(), answer: call, _permit: permit })?;
-        place.send(wire::DeliveryBatch { sequence, deliveries });
+        place.send(wire::DeliveryBatch { sequence, deliveries, takes_later: true });
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 }
@@ -223,7 +223,9 @@ fn receipts(outcome: Option<Outcome>, records: usize) -> Result<Vec<Receipt>, Se
 
 fn refusal(delivery: &Delivery) -> Receipt {
     let (key, bytes) = (&delivery.key, delivery.json.len());
-    Receipt::Refused { reason: format!("the record of {key} has {bytes} bytes; the limit is {RECORD_BYTES}") }
+    Receipt::Refused {
+        reason: format!("the record of {key} has {bytes} bytes; the limit is {DELIVERY_BYTES}"),
+    }
 }
 
 /// Bytes of a delivery in a message, from above: its texts, and generous room for tags, lengths and numbers.
@@ -306,7 +308,11 @@ mod tests {
         fn the_size_is_never_below_what_is_sent(name in "[a-zü]{1,200}", bytes in 1..100_000_usize) {
             let delivery = delivery(&name, bytes);
             let estimate = size(&delivery);
-            let batch = wire::DeliveryBatch { sequence: u64::MAX, deliveries: vec![delivery.into()] };
+            let batch = wire::DeliveryBatch {
+                sequence: u64::MAX,
+                deliveries: vec![delivery.into()],
+                takes_later: true,
+            };
             prop_assert!(batch.encoded_len() <= estimate);
         }
     }

@@ -37,27 +37,30 @@ impl TryFrom<wire::Delivery> for Delivery {
 impl From<Receipt> for wire::Receipt {
     fn from(receipt: Receipt) -> Self {
         match receipt {
-            Receipt::Stored => Self { refused: None },
-            Receipt::Refused { reason } => Self { refused: Some(reason) },
+            Receipt::Stored => Self { refused: None, later: None },
+            Receipt::Later { reason } => Self { refused: None, later: Some(reason) },
+            Receipt::Refused { reason } => Self { refused: Some(reason), later: None },
         }
     }
 }
 
 impl From<wire::Receipt> for Receipt {
     fn from(receipt: wire::Receipt) -> Self {
-        match receipt.refused {
-            None => Self::Stored,
-            Some(reason) => Self::Refused { reason },
+        match (receipt.refused, receipt.later) {
+            (Some(reason), _) => Self::Refused { reason },
+            (None, Some(reason)) => Self::Later { reason },
+            (None, None) => Self::Stored,
         }
     }
 }
 
 /// The receipts of a batch as they travel.
 pub(crate) fn receipts_to_wire(receipts: Vec<Receipt>) -> wire::Receipts {
-    wire::Receipts { receipts: super::every(receipts) }
+    wire::Receipts { receipts: super::every(receipts), refusals_are_final: true }
 }
 
-/// The receipts of a batch of `expected` records.
+/// The receipts of a batch of `expected` records. A coordinator of before [`Receipt::Later`] refused records of runs that
+/// it did not know: what it refuses is kept until another one is asked.
 ///
 /// # Errors
 /// There are more or fewer: whose they are cannot be told.
@@ -66,8 +69,13 @@ pub(crate) fn receipts_from_wire(
     expected: usize,
 ) -> Result<Vec<Receipt>, ConversionError> {
     let found = receipts.receipts.len();
+    let is_final = receipts.refusals_are_final;
+    let kept = |receipt: Receipt| match receipt {
+        Receipt::Refused { reason } if !is_final => Receipt::Later { reason },
+        receipt => receipt,
+    };
     if found == expected {
-        Ok(super::every(receipts.receipts))
+        Ok(receipts.receipts.into_iter().map(|receipt| kept(receipt.into())).collect())
     } else {
         Err(ConversionError::OutOfRange {
             field: "Receipts.receipts",

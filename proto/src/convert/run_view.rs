@@ -77,6 +77,7 @@ impl From<ModelView> for wire::ModelView {
             units_pending: view.units_pending,
             units_leased: view.units_leased,
             units_dead: view.units_dead,
+            units_suspect: view.units_suspect,
             workers: view.workers,
             parked: view.parked,
         }
@@ -95,6 +96,7 @@ impl TryFrom<wire::ModelView> for ModelView {
             units_pending: view.units_pending,
             units_leased: view.units_leased,
             units_dead: view.units_dead,
+            units_suspect: view.units_suspect,
             workers: view.workers,
             parked: view.parked,
         })

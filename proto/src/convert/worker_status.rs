@@ -6,9 +6,18 @@ use crate::wire;
 
 impl From<WorkerStatus> for wire::WorkerStatus {
     fn from(status: WorkerStatus) -> Self {
-        let WorkerStatus { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble } =
-            status;
-        Self { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble }
+        let WorkerStatus {
+            kgfleet,
+            host,
+            serves,
+            in_flight,
+            limit,
+            dialogues,
+            unacknowledged,
+            parked_records,
+            trouble,
+        } = status;
+        Self { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble }
     }
 }
 
@@ -22,8 +31,9 @@ impl From<wire::WorkerStatus> for WorkerStatus {
             limit,
             dialogues,
             unacknowledged,
+            parked_records,
             trouble,
         } = status;
-        Self { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble }
+        Self { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble }
     }
 }

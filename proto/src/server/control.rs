@@ -90,6 +90,18 @@ impl ControlService for ControlHandlers {
         .await
     }
 
+    async fn remove_run(
+        &self,
+        request: Request<wire::RemoveRequest>,
+    ) -> Result<Response<wire::Done>, Status> {
+        answer(&self.closing, async {
+            let wire::RemoveRequest { run, force } = request.into_inner();
+            self.control.remove(&run_id("RemoveRequest.run", run)?, force).await?;
+            Ok(wire::Done {})
+        })
+        .await
+    }
+
     type ExportRunStream = Messages<wire::ExportItem>;
 
     async fn export_run(

@@ -34,7 +34,7 @@ pub(super) fn outcomes(
             // A task of its own: when the connection breaks, what was begun is stored to the end, not cut in half.
             let stored = batch.map(|batch| {
                 let sequence = batch.sequence;
-                (sequence, tokio::spawn(store(Arc::clone(&exchange), batch.deliveries)))
+                (sequence, tokio::spawn(store(Arc::clone(&exchange), batch)))
             });
             async move {
                 let (sequence, stored) = stored?;
@@ -55,8 +55,9 @@ pub(super) fn outcomes(
 /// Stores the records of a batch. One that cannot be understood is refused by itself: it spoils no other.
 async fn store(
     exchange: Arc<dyn WorkExchange>,
-    deliveries: Vec<wire::Delivery>,
+    batch: wire::DeliveryBatch,
 ) -> Result<Vec<Receipt>, ServiceError> {
+    let wire::DeliveryBatch { deliveries, takes_later, .. } = batch;
     let mut refusals = Vec::with_capacity(deliveries.len());
     let mut readable = Vec::with_capacity(deliveries.len());
     for delivery in deliveries {
@@ -73,6 +74,14 @@ async fn store(
     if receipts.len() != expected {
         let message = format!("{} receipts were given for {expected} records", receipts.len());
         return Err(ServiceError::new(ErrorCode::Internal, message));
+    }
+    let later = receipts.iter().find_map(|receipt| match receipt {
+        Receipt::Later { reason } => Some(reason),
+        _ => None,
+    });
+    if let Some(reason) = later.filter(|_| !takes_later) {
+        // A worker of before would take the receipt for one of a stored record.
+        return Err(ServiceError::new(ErrorCode::Unavailable, reason.clone()));
     }
     let mut receipts = receipts.into_iter();
     Ok(refusals.into_iter().filter_map(|refusal| refusal.or_else(|| receipts.next())).collect())

@@ -17,7 +17,9 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
     RunMaterial, TaskUse, WorkExchange, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, FailureCause, ModelSpec, RunId, Sampling, ServiceError, WorkerId};
+use domain::{
+    Connector, DialogueKey, FailureCause, InstanceId, ModelSpec, RunId, Sampling, ServiceError, WorkerId,
+};
 use futures::{StreamExt as _, stream};
 use proto::server::{ServeError, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
@@ -153,7 +155,7 @@ impl WorkExchange for Fake {
         self.replying(call("take_rate", &(budget, permits)))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
         self.replying(call("deregister", worker))
     }
 }
@@ -185,6 +187,10 @@ impl Control for Fake {
 
     fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
         self.replying(call("retry", &(run, causes)))
+    }
+
+    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
+        self.replying(call("remove", &(run, force)))
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
@@ -383,6 +389,7 @@ pub fn run_view() -> RunView {
         units_pending: 2,
         units_leased: 3,
         units_dead: 4,
+        units_suspect: 1,
         workers: 6,
         parked: Some("quota".to_owned()),
     };
@@ -416,5 +423,5 @@ pub fn dead_letter() -> DeadLetterView {
         cause: "lease expired".to_owned(),
         at: "2026-11-21T16:00:00Z".parse().unwrap(),
     };
-    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike] }
+    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike], suspect: true }
 }

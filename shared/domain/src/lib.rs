@@ -23,7 +23,7 @@ pub use benchmark::{Ask, Connector, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};
-pub use ids::{DialogueKey, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
+pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use outcome::{FailureCause, Outcome};
 pub use provenance::{ModelProvenance, Provenance, TaskProvenance};
 pub use record::{Attempt, Record};

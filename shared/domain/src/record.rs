@@ -8,6 +8,12 @@ use crate::ids::{DialogueKey, RecordId, WorkerId};
 use crate::outcome::Outcome;
 use crate::provenance::Provenance;
 
+/// Longest record as JSON, in bytes. Every limit on the way derives from it: messages of the wire are as much longer as a
+/// record's head needs, frames of spools and logs hold more. Answers have 16 MiB of text and as much of reasoning at
+/// most, a dialogue has three, and JSON needs up to six bytes for one: so there are records beyond every limit worth
+/// having, and their texts are cut before they are sent.
+pub const RECORD_BYTES_MAX: usize = (64 << 20) - (64 << 10);
+
 /// What is kept of a dialogue: enough to understand, re-evaluate and repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {

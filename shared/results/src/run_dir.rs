@@ -3,9 +3,12 @@
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
 //! DATA/runs/RUN/state.json       where a run of a cluster stands, as its coordinators left it
-//! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster
+//! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
+//!                                coordinators of a cluster together
+//! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file each time
 //! DATA/runs/RUN/log/*.kglog      the record log
 //! DATA/runs/RUN/exports/         what was exported without a place being named
+//! DATA/removed/RUN               says that the run was removed on purpose, for records that come late
 //! ```
 
 use std::fs::{self, File, TryLockError};
@@ -16,6 +19,9 @@ use domain::RunId;
 
 use crate::files;
 use crate::manifest::{ManifestError, RunManifest};
+
+/// What stands in the file that says that a run was removed: its name says all.
+pub(crate) const REMOVED_MARK: &[u8] = b"removed\n";
 
 /// The folder of a run.
 #[derive(Clone, Debug)]
@@ -35,6 +41,24 @@ pub struct FoundRun {
 /// The right to write a run, held until dropped; also given up when the process dies, however it dies.
 #[derive(Debug)]
 pub struct RunLock(#[expect(dead_code, reason = "the lock lives as long as the open file")] File);
+
+/// Who holds the right to write a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// One process, without a cluster.
+    Process,
+    /// Coordinators of a cluster.
+    Fleet,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Process => "another process",
+            Self::Fleet => "a coordinator (ask it instead, with --coordinator URL, or stop it first)",
+        })
+    }
+}
 
 /// A run folder that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -57,10 +81,12 @@ pub enum RunDirError {
         path: PathBuf,
     },
     /// Another process writes the run.
-    #[error("{}: another process is writing this run", path.display())]
+    #[error("{}: {by} writes this run", path.display())]
     Busy {
         /// Its folder.
         path: PathBuf,
+        /// Who.
+        by: Holder,
     },
     /// A run name must be one plain part of a path.
     #[error("`{0}` is no run name: letters, digits, `-`, `_` and `.` are allowed, not `.` first")]
@@ -131,8 +157,17 @@ impl RunDir {
             .collect())
     }
 
-    /// Takes the right to write the run. Readers need none.
+    /// Takes the right to write the run alone. Readers need none.
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
+        self.take_lock(File::try_lock)
+    }
+
+    /// Takes the right to write the run together with others who take it so: the coordinators of a fleet.
+    pub fn lock_shared(&self) -> Result<RunLock, RunDirError> {
+        self.take_lock(File::try_lock_shared)
+    }
+
+    fn take_lock(&self, take: fn(&File) -> Result<(), TryLockError>) -> Result<RunLock, RunDirError> {
         let path = self.path.join("lock");
         let file = File::options()
             .create(true)
@@ -140,16 +175,26 @@ impl RunDir {
             .write(true)
             .open(&path)
             .map_err(|source| io_error(path.clone(), "open", source))?;
-        match file.try_lock() {
+        match take(&file) {
             Ok(()) => Ok(RunLock(file)),
-            Err(TryLockError::WouldBlock) => Err(RunDirError::Busy { path: self.path.clone() }),
+            Err(TryLockError::WouldBlock) => {
+                // What can be shared is held by those who share it.
+                let by = if file.try_lock_shared().is_ok() { Holder::Fleet } else { Holder::Process };
+                Err(RunDirError::Busy { path: self.path.clone(), by })
+            }
             Err(TryLockError::Error(source)) => Err(io_error(path, "lock", source)),
         }
     }
 
-    /// Removes the run and everything in it. Refused while another process writes it.
-    pub fn remove(self) -> Result<(), RunDirError> {
-        let _lock = self.lock()?;
+    /// Removes the run and everything in it, and leaves a mark that it was removed: records that come late are told from
+    /// those of a run that is merely not here. Whoever removes it holds its lock.
+    pub fn remove(self, _lock: &RunLock) -> Result<(), RunDirError> {
+        if let Some(mark) = self.removed_path() {
+            let folder = mark.parent().unwrap_or(&mark).to_owned();
+            fs::create_dir_all(&folder).map_err(|source| io_error(folder, "create", source))?;
+            files::replace_shared(&mark, REMOVED_MARK)
+                .map_err(|source| io_error(mark.clone(), "write", source))?;
+        }
         // The manifest first: from then on it is no run any more, whatever stops the rest.
         let manifest = self.manifest_path();
         fs::remove_file(&manifest).map_err(|source| io_error(manifest, "remove", source))?;
@@ -169,6 +214,11 @@ impl RunDir {
         &self.path
     }
 
+    /// Name of the run: that of its folder.
+    pub fn run(&self) -> RunId {
+        RunId::new(self.path.file_name().unwrap_or_default().to_string_lossy())
+    }
+
     /// The folder of the record log.
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
@@ -179,9 +229,19 @@ impl RunDir {
         self.path.join("exports")
     }
 
+    /// The folder of what was asked again.
+    pub fn retries(&self) -> PathBuf {
+        self.path.join("retries")
+    }
+
     /// The manifest's file.
     pub fn manifest_path(&self) -> PathBuf {
         self.path.join("manifest.json")
+    }
+
+    /// The file that says that the run was removed, beside the folder of runs.
+    pub(crate) fn removed_path(&self) -> Option<PathBuf> {
+        Some(self.path.parent()?.parent()?.join("removed").join(self.path.file_name()?))
     }
 
     /// The file that says where the run stands.
@@ -233,11 +293,23 @@ mod tests {
         assert_eq!(found, ["a", "b"]);
 
         let lock = dir.lock().unwrap();
-        assert!(matches!(dir.lock(), Err(RunDirError::Busy { .. })));
-        assert!(matches!(dir.clone().remove(), Err(RunDirError::Busy { .. })));
-        drop(lock);
-        dir.remove().unwrap();
+        assert!(matches!(dir.lock(), Err(RunDirError::Busy { by: Holder::Process, .. })));
+        assert!(matches!(dir.lock_shared(), Err(RunDirError::Busy { by: Holder::Process, .. })));
+        dir.clone().remove(&lock).unwrap();
         assert_eq!(RunDir::list(data.path()).unwrap().len(), 1);
+        assert!(dir.removed_path().unwrap().is_file());
+    }
+
+    #[test]
+    fn coordinators_share_a_run_and_nobody_else_writes_it() {
+        let data = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(data.path(), &testing::manifest("a")).unwrap();
+        let (one, two) = (dir.lock_shared().unwrap(), dir.lock_shared().unwrap());
+        drop(one);
+        let error = dir.lock().unwrap_err();
+        assert!(matches!(error, RunDirError::Busy { by: Holder::Fleet, .. }), "{error}");
+        drop(two);
+        dir.lock().unwrap();
     }
 
     #[test]

@@ -3,6 +3,10 @@
 //! A record is written to the [`spool`] as soon as it comes, where there is one, and leaves with others in the order
 //! that [`queue`] decides. While a coordinator is away for long, only the places of records are kept in memory.
 //!
+//! Records of a run that the coordinator does not know, or cannot load, are kept: a folder that is not mounted, or a
+//! damaged manifest, is mended sooner or later. Only a coordinator that says for good that a record cannot be stored lets
+//! it be deleted here, or a person, by `kgfleet spool drop`.
+//!
 //! Records of protected runs never touch the disk: their texts may lie there only encrypted, and a key that the
 //! worker could read again after a restart would lie beside them. They wait in memory, within its bound; a worker that
 //! dies with some of them lets their dialogues be held again.
@@ -12,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::exchange::{Delivery, Receipt, WorkExchange};
-use domain::{ErrorCode, ServiceError};
+use domain::{ErrorCode, RunId, ServiceError};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -22,6 +26,7 @@ use tokio::time::Instant;
 
 pub mod queue;
 pub mod spool;
+pub mod spools;
 
 use crate::metrics;
 use crate::slots::Tag;
@@ -51,9 +56,16 @@ pub struct Arrival {
 
 /// Takes records; see the module.
 pub struct Outbox {
-    records: mpsc::UnboundedSender<NewRecord>,
+    records: mpsc::UnboundedSender<Incoming>,
     load: Arc<Load>,
     sender: JoinHandle<()>,
+}
+
+/// What the sender is told.
+enum Incoming {
+    Record(NewRecord),
+    /// The run is known: what is parked of it is offered.
+    Offer(RunId),
 }
 
 struct NewRecord {
@@ -67,8 +79,10 @@ struct NewRecord {
 #[derive(Default)]
 struct Load {
     records: AtomicU64,
-    /// Of these, those that an earlier process left behind.
+    /// Of these, those that an earlier process left behind, and that no coordinator was asked about.
     recovered: AtomicU64,
+    /// Those of runs that the coordinator does not know or cannot load.
+    parked: AtomicU64,
     /// Bytes on their way to where they wait.
     arriving_bytes: AtomicU64,
     /// Bytes that wait in memory only.
@@ -80,6 +94,18 @@ struct Load {
 }
 
 impl Load {
+    /// Whether there is room for more records, with so many bytes on their way.
+    fn has_space(&self, arriving: u64) -> bool {
+        arriving + self.memory_bytes.load(Ordering::Relaxed) < MEMORY_BYTES_MAX
+            && arriving + self.spool_bytes.load(Ordering::Relaxed) < self.spool_bytes_max
+    }
+
+    fn note_waiting(&self, queue: &Queue) {
+        let waiting = queue.waiting();
+        self.parked.store(waiting.parked, Ordering::Relaxed);
+        self.recovered.store(waiting.recovered, Ordering::Relaxed);
+    }
+
     fn note_spool(&self, spool: &Spool) {
         metrics::spool_bytes(spool.bytes());
         self.spool_bytes.store(spool.waiting_bytes(), Ordering::Relaxed);
@@ -112,12 +138,13 @@ impl Outbox {
         let spool = spool.map(|OpenSpool { spool, recovered, .. }| {
             let since = Instant::now();
             load.records.store(recovered.records.len() as u64, Ordering::Relaxed);
-            load.recovered.store(recovered.records.len() as u64, Ordering::Relaxed);
             load.note_spool(&spool);
-            for location in recovered.records {
+            for (run, location) in recovered.records {
                 let bytes = location.bytes();
-                queue.push(Parcel { tag: None, body: Body::OnDisk, location: Some(location), bytes, since });
+                let location = Some(location);
+                queue.push(Parcel { run, tag: None, body: Body::OnDisk, location, bytes, since });
             }
+            load.note_waiting(&queue);
             Arc::new(Mutex::new(spool))
         });
         let sender = Sender {
@@ -138,18 +165,24 @@ impl Outbox {
         self.load.records.fetch_add(1, Ordering::Relaxed);
         self.load.arriving_bytes.fetch_add(delivery.json.len() as u64, Ordering::Relaxed);
         // The sender ends after this handle only.
-        let _ = self.records.send(NewRecord { tag, delivery, spooled });
+        let _ = self.records.send(Incoming::Record(NewRecord { tag, delivery, spooled }));
+    }
+
+    /// The coordinator has given work of this run: it will take records of it that it would not take before.
+    pub fn offer(&self, run: &RunId) {
+        if self.parked() > 0 {
+            let _ = self.records.send(Incoming::Offer(run.clone()));
+        }
     }
 
     /// Whether dialogues may be begun: there is room for their records, and what an earlier process left behind has
-    /// been received, so that no dialogue is held whose record lies here.
+    /// been received, so that no dialogue is held whose record lies here. Records of runs that the coordinator does not
+    /// know are not waited for: it gives no work of these runs.
     pub fn has_room(&self) -> bool {
         let load = &self.load;
         // What arrives is counted first where it came from, so that no record is missed on its way.
         let arriving = load.arriving_bytes.load(Ordering::Acquire);
-        load.recovered.load(Ordering::Relaxed) == 0
-            && arriving + load.memory_bytes.load(Ordering::Relaxed) < MEMORY_BYTES_MAX
-            && arriving + load.spool_bytes.load(Ordering::Relaxed) < load.spool_bytes_max
+        load.recovered.load(Ordering::Relaxed) == 0 && load.has_space(arriving)
     }
 
     /// Records that nobody has acknowledged.
@@ -157,9 +190,23 @@ impl Outbox {
         self.load.records.load(Ordering::Relaxed)
     }
 
-    /// What keeps records from leaving, where something does.
+    /// Of these, those of runs that the coordinator does not know or cannot load.
+    pub fn parked(&self) -> u64 {
+        self.load.parked.load(Ordering::Relaxed)
+    }
+
+    /// What keeps records from leaving, or more from coming.
     pub fn trouble(&self) -> Option<String> {
-        self.load.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let trouble = self.load.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        trouble.or_else(|| {
+            let parked = self.parked();
+            (parked > 0 && !self.load.has_space(0)).then(|| {
+                format!(
+                    "no room for records: {parked} wait for runs that the coordinator does not know or cannot load; see \
+                     `kgfleet spool list`"
+                )
+            })
+        })
     }
 
     /// Stops sending. What lies in the spool is sent by the worker's next process.
@@ -176,7 +223,7 @@ struct Sender {
     exchange: Arc<dyn WorkExchange>,
     spool: Option<Arc<Mutex<Spool>>>,
     queue: Queue,
-    incoming: mpsc::UnboundedReceiver<NewRecord>,
+    incoming: mpsc::UnboundedReceiver<Incoming>,
     arrivals: mpsc::Sender<Vec<Arrival>>,
     load: Arc<Load>,
     in_flight: FuturesUnordered<BoxFuture<'static, Landed>>,
@@ -186,18 +233,25 @@ struct Sender {
 
 impl Sender {
     async fn run(mut self) {
-        let mut records = Vec::new();
+        let mut incoming = Vec::new();
         loop {
             while let Some(batch) = self.queue.next(Instant::now()) {
                 self.in_flight.push(Box::pin(send(batch, Arc::clone(&self.exchange), self.spool.clone())));
             }
             let wake_at = self.queue.wake_at();
             tokio::select! {
-                taken = self.incoming.recv_many(&mut records, queue::BATCH_RECORDS_MAX) => {
+                taken = self.incoming.recv_many(&mut incoming, queue::BATCH_RECORDS_MAX) => {
                     if taken == 0 {
                         return;
                     }
-                    self.take(std::mem::take(&mut records)).await;
+                    let mut records = Vec::with_capacity(taken);
+                    for told in incoming.drain(..) {
+                        match told {
+                            Incoming::Record(record) => records.push(record),
+                            Incoming::Offer(run) => self.queue.offer(&run, Instant::now()),
+                        }
+                    }
+                    self.take(records).await;
                 }
                 Some((batch, receipts)) = self.in_flight.next() => {
                     if self.landed(batch, receipts).await.is_break() {
@@ -217,7 +271,7 @@ impl Sender {
         let mut locations = self.append(to_disk).await.into_iter();
         for NewRecord { tag, delivery, spooled } in records {
             let location = if spooled { locations.next() } else { None };
-            let bytes = delivery.json.len() as u64;
+            let (run, bytes) = (delivery.run.clone(), delivery.json.len() as u64);
             let body = match location {
                 Some(_) if self.cached_bytes + bytes > CACHED_BYTES_MAX => Body::OnDisk,
                 Some(_) => {
@@ -230,8 +284,9 @@ impl Sender {
                 }
             };
             self.load.arriving_bytes.fetch_sub(bytes, Ordering::Release);
-            self.queue.push(Parcel { tag: Some(tag), body, location, bytes, since });
+            self.queue.push(Parcel { run, tag: Some(tag), body, location, bytes, since });
         }
+        self.load.note_waiting(&self.queue);
     }
 
     /// The places of the records on disk; none where there is no disk for them.
@@ -270,13 +325,24 @@ impl Sender {
                 return std::ops::ControlFlow::Continue(());
             }
         };
-        self.queue.arrived();
         self.set_trouble(None);
-        let mut arrivals = Vec::with_capacity(batch.parcels.len());
-        let mut forgotten = Vec::new();
-        for (parcel, receipt) in batch.parcels.into_iter().zip(receipts) {
+        let Batch { run, number, parcels } = batch;
+        let mut arrivals = Vec::with_capacity(parcels.len());
+        let (mut forgotten, mut kept) = (Vec::new(), Vec::new());
+        let (mut recovered, mut why) = (0, None);
+        for (mut parcel, receipt) in parcels.into_iter().zip(receipts) {
             let refused = match receipt {
                 Some(Receipt::Stored) => None,
+                Some(Receipt::Later { reason }) => {
+                    if parcel.location.is_some() && matches!(parcel.body, Body::Here(_)) {
+                        // For minutes or for days: not in memory as well.
+                        self.cached_bytes -= parcel.bytes;
+                        parcel.body = Body::OnDisk;
+                    }
+                    kept.push(parcel);
+                    why = Some(reason);
+                    continue;
+                }
                 Some(Receipt::Refused { reason }) => {
                     tracing::error!(dialogue = ?parcel.tag, %reason, "the coordinator refused a record for good");
                     Some(reason)
@@ -285,9 +351,7 @@ impl Sender {
             };
             metrics::record_received(refused.is_some());
             self.load.records.fetch_sub(1, Ordering::Relaxed);
-            if parcel.tag.is_none() {
-                self.load.recovered.fetch_sub(1, Ordering::Relaxed);
-            }
+            recovered += u64::from(parcel.tag.is_none());
             match (parcel.location, &parcel.body) {
                 (Some(_), Body::Here(_)) => self.cached_bytes -= parcel.bytes,
                 (Some(_), Body::OnDisk) => {}
@@ -298,6 +362,18 @@ impl Sender {
             forgotten.extend(parcel.location);
             arrivals.push(Arrival { tag: parcel.tag, refused });
         }
+        let done = arrivals.len() as u64;
+        match why {
+            None => self.queue.arrived(&run, done, recovered),
+            Some(reason) => {
+                let now = Instant::now();
+                let records = kept.len();
+                let batch = Batch { run: run.clone(), number, parcels: kept };
+                let seconds = self.queue.park(batch, done, recovered, now).duration_since(now).as_secs();
+                tracing::warn!(%run, records, reason, seconds, "the coordinator cannot take records of this run; they are kept and offered again");
+            }
+        }
+        self.load.note_waiting(&self.queue);
         if let Some(spool) = self.spool.clone().filter(|_| !forgotten.is_empty()) {
             let load = Arc::clone(&self.load);
             let forget = tokio::task::spawn_blocking(move || {

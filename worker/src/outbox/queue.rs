@@ -1,11 +1,15 @@
 //! The order in which records leave: a plain state machine that takes the time and does no IO.
 //!
-//! Records leave in the order in which they came, in batches, several batches under way at once. When a batch fails,
-//! everything that is not acknowledged goes again in order after a delay.
+//! Every run has a lane of its own, so that what keeps the records of one run keeps no others. Of a lane, records leave in
+//! the order in which they came, in batches, several batches under way at once. When a batch fails, everything of its lane
+//! that is not acknowledged goes again in order after a delay. A lane whose run the coordinator does not know, or cannot
+//! load, is *parked*: its records are offered again after minutes rather than seconds, for as long as it takes.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::time::Duration;
 
+use domain::RunId;
 use domain::exchange::Delivery;
 use tokio::time::Instant;
 
@@ -28,6 +32,12 @@ pub const BATCH_RECORDS_WANTED: usize = 64;
 /// A batch leaves when its first record has waited so long.
 pub const LINGER: Duration = Duration::from_millis(10);
 
+/// Shortest and longest time between two offers of records of a run that the coordinator does not know. A mistake such as
+/// an unmounted volume is mended within minutes or within days.
+pub const PARKED_MIN: Duration = Duration::from_secs(5);
+/// The longest.
+pub const PARKED_MAX: Duration = Duration::from_secs(600);
+
 /// Where the text of a record is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -40,6 +50,8 @@ pub enum Body {
 /// A record that waits for its receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
+    /// The run.
+    pub run: RunId,
     /// The dialogue, where this process held it.
     pub tag: Option<Tag>,
     /// The record.
@@ -55,6 +67,8 @@ pub struct Parcel {
 /// What leaves at once, by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
+    /// The run of all its records.
+    pub run: RunId,
     /// Rises with every batch; tells the order.
     pub number: u64,
     /// Its records.
@@ -64,25 +78,146 @@ pub struct Batch {
 /// Records that wait for their receipts.
 #[derive(Debug, Default)]
 pub struct Queue {
-    waiting: VecDeque<Parcel>,
-    /// Batches that failed, in order.
-    again: BTreeMap<u64, Batch>,
-    /// Batches under way.
+    lanes: BTreeMap<RunId, Lane>,
+    /// The lane whose turn was last.
+    last: Option<RunId>,
+    /// Batches under way, of all lanes.
     in_flight: usize,
     next_number: u64,
-    backoff: Backoff,
-    not_before: Option<Instant>,
+}
+
+/// What waits, by how long it will.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Records that an earlier process left behind and about which the coordinator has not been asked.
+    pub recovered: u64,
+    /// Records of parked lanes.
+    pub parked: u64,
 }
 
 impl Queue {
     /// Adds a record.
     pub fn push(&mut self, parcel: Parcel) {
-        self.waiting.push_back(parcel);
+        let lane = self.lanes.entry(parcel.run.clone()).or_default();
+        lane.records += 1;
+        lane.recovered += u64::from(parcel.tag.is_none());
+        lane.waiting.push_back(parcel);
     }
 
-    /// The batch that is to leave now.
+    /// The batch that is to leave now. Lanes take turns.
     pub fn next(&mut self, now: Instant) -> Option<Batch> {
-        if self.in_flight >= IN_FLIGHT_MAX || self.not_before.is_some_and(|until| now < until) {
+        if self.in_flight >= IN_FLIGHT_MAX {
+            return None;
+        }
+        let after = self.last.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        let before = self.last.clone().map_or(Bound::Excluded(RunId::new("")), Bound::Included);
+        let turns: Vec<RunId> = self
+            .lanes
+            .range((after, Bound::Unbounded))
+            .chain(self.lanes.range((Bound::Unbounded, before)))
+            .map(|(run, _)| run.clone())
+            .collect();
+        for run in turns {
+            let batch = self.lanes.get_mut(&run).and_then(|lane| lane.next(&run, now, &mut self.next_number));
+            if batch.is_some() {
+                self.last = Some(run);
+                self.in_flight += 1;
+                return batch;
+            }
+        }
+        None
+    }
+
+    /// A batch arrived: of its records so many are done with, `recovered` of which an earlier process left behind.
+    pub fn arrived(&mut self, run: &RunId, done: u64, recovered: u64) {
+        self.in_flight -= 1;
+        let Some(lane) = self.lanes.get_mut(run) else { return };
+        lane.in_flight -= 1;
+        lane.done(done, recovered);
+        lane.backoff.reset();
+        lane.parked = None;
+        lane.not_before = None;
+        if lane.records == 0 {
+            self.lanes.remove(run);
+        }
+    }
+
+    /// A batch did not arrive, or nobody knows.
+    pub fn failed(&mut self, batch: Batch, now: Instant) {
+        self.in_flight -= 1;
+        let lane = self.lanes.entry(batch.run.clone()).or_default();
+        lane.again(batch);
+        // Batches that failed together are one failure.
+        if lane.not_before.is_none_or(|until| until <= now) {
+            lane.not_before = Some(now + lane.backoff.next_delay());
+        }
+    }
+
+    /// Records of a batch, all that are left of it, cannot be taken because of their run; when they are offered again.
+    pub fn park(&mut self, batch: Batch, done: u64, recovered: u64, now: Instant) -> Instant {
+        self.in_flight -= 1;
+        let lane = self.lanes.entry(batch.run.clone()).or_default();
+        lane.done(done, recovered);
+        lane.again(batch);
+        let until = lane.not_before.filter(|until| lane.parked.is_some() && *until > now);
+        let delay = lane.parked.get_or_insert_with(|| Backoff::new(PARKED_MIN, PARKED_MAX)).next_delay();
+        *lane.not_before.insert(until.unwrap_or(now + delay))
+    }
+
+    /// The run seems to be known: a parked lane is offered at once.
+    pub fn offer(&mut self, run: &RunId, now: Instant) {
+        if let Some(lane) = self.lanes.get_mut(run).filter(|lane| lane.parked.is_some()) {
+            lane.not_before = Some(now);
+        }
+    }
+
+    /// When [`Queue::next`] may have something without anything else happening.
+    pub fn wake_at(&self) -> Option<Instant> {
+        if self.in_flight >= IN_FLIGHT_MAX {
+            return None;
+        }
+        self.lanes.values().filter_map(Lane::wake_at).min()
+    }
+
+    /// Whether nothing waits and nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// What waits.
+    pub fn waiting(&self) -> Waiting {
+        let mut waiting = Waiting::default();
+        for lane in self.lanes.values() {
+            match lane.parked {
+                Some(_) => waiting.parked += lane.records,
+                None => waiting.recovered += lane.recovered,
+            }
+        }
+        waiting
+    }
+}
+
+/// The records of one run.
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: VecDeque<Parcel>,
+    /// Batches that failed, in order.
+    again: BTreeMap<u64, Batch>,
+    /// Batches under way.
+    in_flight: usize,
+    /// Records here and under way.
+    records: u64,
+    /// Of these, those that an earlier process left behind.
+    recovered: u64,
+    backoff: Backoff,
+    /// Where it is parked: how long the waits are by now.
+    parked: Option<Backoff>,
+    not_before: Option<Instant>,
+}
+
+impl Lane {
+    fn next(&mut self, run: &RunId, now: Instant, next_number: &mut u64) -> Option<Batch> {
+        if self.not_before.is_some_and(|until| now < until) {
             return None;
         }
         // While failed batches wait, only they go, one at a time, until it works again.
@@ -105,34 +240,23 @@ impl Queue {
             }
             parcels.extend(self.waiting.pop_front());
         }
-        let number = self.next_number;
-        self.next_number += 1;
+        let number = *next_number;
+        *next_number += 1;
         self.in_flight += 1;
-        Some(Batch { number, parcels })
+        Some(Batch { run: run.clone(), number, parcels })
     }
 
-    /// A batch arrived.
-    pub fn arrived(&mut self) {
-        self.in_flight -= 1;
-        self.backoff.reset();
-        self.not_before = None;
-    }
-
-    /// A batch did not arrive, or nobody knows.
-    pub fn failed(&mut self, batch: Batch, now: Instant) {
+    fn again(&mut self, batch: Batch) {
         self.in_flight -= 1;
         self.again.insert(batch.number, batch);
-        // Batches that failed together are one failure.
-        if self.not_before.is_none_or(|until| until <= now) {
-            self.not_before = Some(now + self.backoff.next_delay());
-        }
     }
 
-    /// When [`Queue::next`] may have something without anything else happening.
-    pub fn wake_at(&self) -> Option<Instant> {
-        if self.in_flight >= IN_FLIGHT_MAX {
-            return None;
-        }
+    fn done(&mut self, records: u64, recovered: u64) {
+        self.records -= records;
+        self.recovered -= recovered;
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
         let ready = match (self.again.is_empty(), self.waiting.front()) {
             (false, _) => self.not_before,
             (true, Some(oldest)) => {
@@ -143,16 +267,6 @@ impl Queue {
         // After a failure batches go one at a time, so that an arrival, not a clock, lets the next one go.
         ready.filter(|_| self.not_before.is_none() || self.in_flight == 0)
     }
-
-    /// Whether nothing waits and nothing is under way.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.again.is_empty() && self.in_flight == 0
-    }
-
-    /// Whether the last attempt failed.
-    pub fn is_failing(&self) -> bool {
-        self.not_before.is_some()
-    }
 }
 
 #[cfg(test)]
@@ -162,9 +276,18 @@ mod tests {
     use super::*;
 
     fn parcel(n: u64, bytes: u64, since: Instant) -> Parcel {
+        of_run("r", n, bytes, since)
+    }
+
+    fn of_run(run: &str, n: u64, bytes: u64, since: Instant) -> Parcel {
         let key = domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: n as u32 };
-        let delivery = Delivery { run: "r".into(), key, failure: None, json: "{}".into() };
-        Parcel { tag: None, body: Body::Here(delivery), location: None, bytes, since }
+        let delivery = Delivery { run: run.into(), key, failure: None, json: "{}".into() };
+        Parcel { run: run.into(), tag: None, body: Body::Here(delivery), location: None, bytes, since }
+    }
+
+    fn arrived(queue: &mut Queue, batch: &Batch) {
+        let records = batch.parcels.len() as u64;
+        queue.arrived(&batch.run, records, records);
     }
 
     fn iterations(batch: &Batch) -> Vec<u32> {
@@ -181,7 +304,8 @@ mod tests {
         queue.push(parcel(0, 10, now));
         assert_eq!(queue.next(now), None);
         assert_eq!(queue.wake_at(), Some(now + LINGER));
-        assert_eq!(iterations(&queue.next(now + LINGER).unwrap()), [0]);
+        let first = queue.next(now + LINGER).unwrap();
+        assert_eq!(iterations(&first), [0]);
         (1..=64).for_each(|n| queue.push(parcel(n, 10, now)));
         assert_eq!(queue.next(now).unwrap().parcels.len(), 64);
         queue.push(parcel(65, 2 * BATCH_BYTES_MAX, now));
@@ -190,7 +314,7 @@ mod tests {
         assert_eq!(iterations(&queue.next(now + LINGER).unwrap()), [66]);
         queue.push(parcel(67, 10, now));
         assert_eq!((queue.next(now + LINGER), queue.wake_at()), (None, None), "four are under way");
-        queue.arrived();
+        arrived(&mut queue, &first);
         assert!(queue.next(now + LINGER).is_some());
     }
 
@@ -205,9 +329,39 @@ mod tests {
         let later = queue.wake_at().unwrap();
         assert_eq!(queue.next(later).unwrap(), a);
         assert_eq!(queue.next(later), None, "one at a time, until it works again");
-        queue.arrived();
+        arrived(&mut queue, &a);
         assert_eq!(queue.next(later).unwrap(), b);
         assert_eq!(iterations(&queue.next(later).unwrap()), [2]);
+    }
+
+    #[test]
+    fn a_run_that_nobody_knows_keeps_no_other_waiting_and_is_offered_ever_more_seldom() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        queue.push(of_run("lost", 0, 10, now));
+        let mut now = now + LINGER;
+        let lost = queue.next(now).unwrap();
+        assert_eq!(queue.waiting(), Waiting { recovered: 1, parked: 0 });
+        let mut again = queue.park(lost.clone(), 0, 0, now);
+        assert_eq!(queue.waiting(), Waiting { recovered: 0, parked: 1 });
+        let mut longest = Duration::ZERO;
+        for n in 1..40 {
+            queue.push(of_run("good", n, 10, now - LINGER));
+            let good = queue.next(now).unwrap();
+            assert_eq!(good.run.as_str(), "good");
+            arrived(&mut queue, &good);
+            assert_eq!(queue.next(now), None);
+            assert_eq!(queue.wake_at(), Some(again));
+            now = again;
+            assert_eq!(queue.next(now).unwrap(), lost);
+            again = queue.park(lost.clone(), 0, 0, now);
+            longest = longest.max(again - now);
+            assert!((PARKED_MIN..=PARKED_MAX).contains(&(again - now)));
+        }
+        assert!(longest > Duration::from_secs(60), "{longest:?}");
+        queue.offer(&"lost".into(), now);
+        let offered = queue.next(now).unwrap();
+        arrived(&mut queue, &offered);
+        assert!(queue.is_empty());
     }
 
     proptest! {
@@ -216,7 +370,7 @@ mod tests {
             let (mut queue, mut now) = (Queue::default(), Instant::now());
             let total = sizes.len();
             sizes.into_iter().enumerate().for_each(|(n, bytes)| queue.push(parcel(n as u64, bytes, now)));
-            let (mut outcomes, mut under_way, mut arrived) = (outcomes.into_iter(), VecDeque::new(), Vec::new());
+            let (mut outcomes, mut under_way, mut done) = (outcomes.into_iter(), VecDeque::new(), Vec::new());
             while !queue.is_empty() {
                 while let Some(batch) = queue.next(now + LINGER) {
                     under_way.push_back(batch);
@@ -224,15 +378,15 @@ mod tests {
                 }
                 match under_way.pop_front() {
                     Some(batch) if outcomes.next().unwrap_or(true) => {
-                        arrived.extend(iterations(&batch));
-                        queue.arrived();
+                        done.extend(iterations(&batch));
+                        arrived(&mut queue, &batch);
                     }
                     Some(batch) => queue.failed(batch, now),
                     None => now = queue.wake_at().expect("something waits, so there is a time to try again"),
                 }
             }
-            arrived.sort_unstable();
-            prop_assert_eq!(arrived, (0..total as u32).collect::<Vec<_>>());
+            done.sort_unstable();
+            prop_assert_eq!(done, (0..total as u32).collect::<Vec<_>>());
         }
     }
 }

@@ -12,6 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use domain::exchange::Delivery;
 use domain::{DialogueKey, FailureCause, RunId};
@@ -19,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 /// First bytes of a segment: the format and its version.
-const MAGIC: &[u8; 8] = b"kgspool1";
+pub(super) const MAGIC: &[u8; 8] = b"kgspool1";
 
 /// Bytes of a frame before its record.
 const FRAME_HEAD_BYTES: u64 = 8;
@@ -32,9 +33,14 @@ const SEGMENT_BYTES_MAX: u64 = 1 << 20;
 /// costs more than writing to one.
 const SEGMENT_BYTES_KEPT: u64 = 64 << 10;
 
-/// The longest record, in bytes; a longer length in a file is damage. An answer has 16 MiB of text at most, a dialogue
-/// three, and JSON may need several bytes for one.
-const RECORD_BYTES_MAX: u64 = 512 << 20;
+/// The longest frame, in bytes; a longer length in a file is damage. Earlier versions wrote records of any length.
+const FRAME_BYTES_MAX: u64 = 512 << 20;
+const _: () = assert!((domain::record::RECORD_BYTES_MAX as u64) < FRAME_BYTES_MAX);
+
+/// How long a spool that is in use is waited for: a worker that starts holds those of others for a moment.
+const LOCK_WAIT_MAX: Duration = Duration::from_millis(500);
+/// Time between two tries.
+const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// Where a record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +70,7 @@ pub enum SpoolError {
     },
     /// Another worker uses the folder.
     #[error(
-        "the spool {0} is in use by another worker; give every worker its own name (--name) or its own spool folder"
+        "the spool {0} is in use by another worker; give every worker its own name (--name) or its own --work-dir"
     )]
     InUse(PathBuf),
     /// A file of another version, or no spool at all.
@@ -102,41 +108,41 @@ pub struct Spool {
 /// What was found in a spool.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// Records that may not have been delivered, oldest first.
-    pub records: Vec<Location>,
+    /// Records that may not have been delivered, with their runs, oldest first.
+    pub records: Vec<(RunId, Location)>,
     /// Bytes that were cut: the end of what a killed process was writing, or damage.
     pub torn_bytes: u64,
 }
 
 impl Spool {
-    /// Opens a folder, made where there is none, and reads what an earlier process left there.
+    /// Opens a folder, made where there is none, and reads what an earlier process left there. What workers that are gone
+    /// left in spools beside it is taken over before, as far as it has at most `adopted_bytes_max` bytes.
     ///
     /// # Errors
     /// The folder cannot be used, is in use, or holds what no spool holds.
-    pub fn open(dir: &Path) -> Result<(Self, Recovered), SpoolError> {
+    pub fn open(dir: &Path, adopted_bytes_max: u64) -> Result<(Self, Recovered), SpoolError> {
         std::fs::create_dir_all(dir).map_err(at(dir))?;
         let lock_path = dir.join("lock");
         let lock = OpenOptions::new().create(true).append(true).open(&lock_path).map_err(at(&lock_path))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| SpoolError::InUse(dir.to_owned()))?;
+        let began = Instant::now();
+        while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if began.elapsed() > LOCK_WAIT_MAX {
+                return Err(SpoolError::InUse(dir.to_owned()));
+            }
+            std::thread::sleep(LOCK_WAIT);
+        }
         let mut spool =
             Self { dir: dir.to_owned(), segments: BTreeMap::new(), next_segment: 1, bytes: 0, _lock: lock };
-        let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(at(dir))? {
-            let name = entry.map_err(at(dir))?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_suffix(".spool")?.parse::<u64>().ok());
-            numbers.extend(number);
-        }
-        numbers.sort_unstable();
+        let next = segments_in(dir)?.last().map_or(1, |(number, _)| number + 1);
+        super::spools::adopt(dir, next, adopted_bytes_max);
         let mut recovered = Recovered::default();
-        for number in numbers {
-            spool.recover(number, &mut recovered)?;
+        for (number, path) in segments_in(dir)? {
+            spool.recover(number, path, &mut recovered)?;
         }
         Ok((spool, recovered))
     }
 
-    fn recover(&mut self, number: u64, recovered: &mut Recovered) -> Result<(), SpoolError> {
-        let path = self.path(number);
+    fn recover(&mut self, number: u64, path: PathBuf, recovered: &mut Recovered) -> Result<(), SpoolError> {
         let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(at(&path))?;
         let mut content = Vec::new();
         file.read_to_end(&mut content).map_err(at(&path))?;
@@ -147,13 +153,14 @@ impl Spool {
         }
         let mut offset = start;
         let mut live = 0;
-        while let Some(bytes) = frame_at(&content[offset..]) {
-            recovered.records.push(Location {
+        for frame in frames(&content) {
+            let location = Location {
                 segment: number,
                 offset: offset as u64 + FRAME_HEAD_BYTES,
-                bytes,
-            });
-            offset += FRAME_HEAD_BYTES as usize + bytes as usize;
+                bytes: frame.record.len() as u32, // It was read from as many bits.
+            };
+            recovered.records.push((frame.run(), location));
+            offset += frame.whole.len();
             live += 1;
         }
         recovered.torn_bytes += (content.len() - offset) as u64;
@@ -281,19 +288,59 @@ impl Drop for Spool {
     }
 }
 
+/// A whole, undamaged frame.
+pub(super) struct Frame<'a> {
+    /// All of it.
+    pub whole: &'a [u8],
+    /// Its two lines.
+    pub record: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// The run of its record; an empty name where it cannot be told, as the record cannot be read then.
+    pub fn run(&self) -> RunId {
+        let line = self.record.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        serde_json::from_slice::<Head>(line).map_or(RunId::new(""), |head| head.run.into_owned())
+    }
+}
+
+/// The frames of a segment, up to its end or the first that is not whole.
+pub(super) fn frames(content: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+    let mut rest = content.get(MAGIC.len()..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let bytes = FRAME_HEAD_BYTES as usize + frame_at(rest)? as usize;
+        let (whole, after) = rest.split_at_checked(bytes)?;
+        rest = after;
+        Some(Frame { whole, record: &whole[FRAME_HEAD_BYTES as usize..] })
+    })
+}
+
+/// The segments of a folder, by number.
+pub(super) fn segments_in(dir: &Path) -> Result<Vec<(u64, PathBuf)>, SpoolError> {
+    let mut segments = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(at(dir))? {
+        let path = entry.map_err(at(dir))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".spool")?.parse::<u64>().ok());
+        segments.extend(number.map(|number| (number, path)));
+    }
+    segments.sort_unstable();
+    Ok(segments)
+}
+
 /// The length of the record of a whole, undamaged frame.
 fn frame_at(bytes: &[u8]) -> Option<u32> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     let [l0, l1, l2, l3, c0, c1, c2, c3] = *head;
     let length = u32::from_le_bytes([l0, l1, l2, l3]);
-    if length == 0 || u64::from(length) > RECORD_BYTES_MAX {
+    if length == 0 || u64::from(length) > FRAME_BYTES_MAX {
         return None;
     }
     let record = rest.get(..length as usize)?;
     (crc32fast::hash(record) == u32::from_le_bytes([c0, c1, c2, c3])).then_some(length)
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
+pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
     let path = path.to_owned();
     move |source| SpoolError::Io { path, source }
 }
@@ -314,33 +361,33 @@ mod tests {
     }
 
     fn all(spool: &Spool, recovered: &Recovered) -> Vec<Delivery> {
-        recovered.records.iter().map(|location| spool.read(*location).unwrap()).collect()
+        recovered.records.iter().map(|(_, location)| spool.read(*location).unwrap()).collect()
     }
 
     #[test]
     fn records_survive_the_process_until_they_are_forgotten() {
         let dir = tempfile::tempdir().unwrap();
         let sent: Vec<_> = (0..5).map(|n| delivery(n, "with \"quotes\" and ünïcode\n")).collect();
-        let (mut spool, recovered) = Spool::open(dir.path()).unwrap();
+        let (mut spool, recovered) = Spool::open(dir.path(), 0).unwrap();
         assert!(recovered.records.is_empty());
         let locations = spool.append(&sent[..3]).unwrap();
         spool.append(&sent[3..]).unwrap();
         assert_eq!(spool.read(locations[1]).unwrap(), sent[1]);
-        assert!(matches!(Spool::open(dir.path()), Err(SpoolError::InUse(_))));
+        assert!(matches!(Spool::open(dir.path(), 0), Err(SpoolError::InUse(_))));
         drop(spool);
 
-        let (mut spool, recovered) = Spool::open(dir.path()).unwrap();
+        let (mut spool, recovered) = Spool::open(dir.path(), 0).unwrap();
         assert_eq!((all(&spool, &recovered), recovered.torn_bytes), (sent, 0));
-        spool.forget(recovered.records);
+        spool.forget(recovered.records.into_iter().map(|(_, location)| location));
         drop(spool);
-        let (spool, recovered) = Spool::open(dir.path()).unwrap();
+        let (spool, recovered) = Spool::open(dir.path(), 0).unwrap();
         assert_eq!((recovered.records.len(), spool.bytes()), (0, 0));
     }
 
     #[test]
     fn segments_end_and_vanish_when_all_their_records_are_acknowledged() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut spool, _) = Spool::open(dir.path()).unwrap();
+        let (mut spool, _) = Spool::open(dir.path(), 0).unwrap();
         let text = "x".repeat(SEGMENT_BYTES_MAX as usize / 4);
         let locations: Vec<_> = (0..20).flat_map(|n| spool.append(&[delivery(n, &text)]).unwrap()).collect();
         let files = || std::fs::read_dir(dir.path()).unwrap().count() - 1;
@@ -359,7 +406,7 @@ mod tests {
     fn a_file_of_another_version_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("00000001.spool"), b"kgspool2....").unwrap();
-        assert!(matches!(Spool::open(dir.path()), Err(SpoolError::Format(_))));
+        assert!(matches!(Spool::open(dir.path(), 0), Err(SpoolError::Format(_))));
     }
 
     proptest! {
@@ -367,7 +414,7 @@ mod tests {
         fn a_torn_or_damaged_tail_is_cut(records in 1..6_u32, at in any::<prop::sample::Index>(), flip in any::<bool>()) {
             let dir = tempfile::tempdir().unwrap();
             let sent: Vec<_> = (0..records).map(|n| delivery(n, "some text")).collect();
-            let (mut spool, _) = Spool::open(dir.path()).unwrap();
+            let (mut spool, _) = Spool::open(dir.path(), 0).unwrap();
             let locations = spool.append(&sent).unwrap();
             drop(spool);
             let path = dir.path().join("00000001.spool");
@@ -377,12 +424,12 @@ mod tests {
             std::fs::write(&path, &content).unwrap();
             let whole = locations.iter().take_while(|l| l.offset + l.bytes() <= at as u64).count();
 
-            let (mut spool, recovered) = Spool::open(dir.path()).unwrap();
+            let (mut spool, recovered) = Spool::open(dir.path(), 0).unwrap();
             prop_assert_eq!(all(&spool, &recovered), &sent[..whole]);
             let later = delivery(99, "after the cut");
             spool.append(std::slice::from_ref(&later)).unwrap();
             drop(spool);
-            let (spool, recovered) = Spool::open(dir.path()).unwrap();
+            let (spool, recovered) = Spool::open(dir.path(), 0).unwrap();
             prop_assert_eq!(all(&spool, &recovered).pop(), Some(later));
             prop_assert_eq!(recovered.records.len(), whole + 1);
         }

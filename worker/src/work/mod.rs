@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{NameTaken, Parking, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -89,6 +89,7 @@ pub(crate) struct Work {
     tags: HashMap<Id, Tag>,
     poll: Poll,
     phase: Phase,
+    superseded: Option<NameTaken>,
     /// Whether lanes have to be looked at again: leases, servers or runs changed.
     unsettled: bool,
     /// What keeps a run or model from being worked on.
@@ -128,6 +129,7 @@ impl Work {
             tags: HashMap::new(),
             poll: Poll::default(),
             phase: Phase::Working,
+            superseded: None,
             unsettled: false,
             trouble: None,
             ended: 0,
@@ -220,6 +222,7 @@ impl Work {
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
+            parked_records: self.outbox.parked(),
             trouble: None,
         };
         let troubles =

@@ -3,12 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 
 use domain::exchange::Delivery;
+use domain::record::RECORD_BYTES_MAX;
 use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 
 use super::Work;
 use crate::breaker::Decision;
+use crate::fitting;
 use crate::metrics;
 use crate::outbox::Arrival;
 use crate::servers::ServerKey;
@@ -27,7 +29,7 @@ impl Finished {
     pub(super) fn of(run: RunId, record: Record) -> Self {
         let calls = record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
         let failed_calls = calls.map(|call| call.cause).collect();
-        let delivery = Delivery::of(run, &record);
+        let delivery = fitting::delivery(run, &record, RECORD_BYTES_MAX);
         let failure = match record.outcome {
             Outcome::Scored { .. } => None,
             Outcome::Failed { cause, message } => Some((cause, message)),

@@ -14,6 +14,7 @@ pub mod check;
 pub mod dlq;
 pub mod export;
 pub mod serve;
+pub mod spool;
 pub mod steer;
 pub mod submit;
 pub mod view;

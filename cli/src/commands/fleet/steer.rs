@@ -61,6 +61,15 @@ pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) ->
     })
 }
 
+/// Asks a coordinator to remove a run.
+pub fn remove(remote: &Remote, run: &str, force: bool) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        remote.client()?.remove(&RunId::new(run), force).await.map_err(explained)?;
+        eprintln!("removed run {run}");
+        Ok(ExitCode::Success)
+    })
+}
+
 /// Asks a coordinator to queue failed dialogues again.
 pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause], json: bool) -> anyhow::Result<ExitCode> {
     block_on(async {

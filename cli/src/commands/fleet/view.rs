@@ -64,6 +64,7 @@ pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
         ("failed", Align::Right),
         ("units waiting", Align::Right),
         ("held", Align::Right),
+        ("suspect", Align::Right),
         ("set aside", Align::Right),
         ("workers", Align::Right),
         ("", Align::Left),
@@ -76,6 +77,7 @@ pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
             model.failed.to_string(),
             model.units_pending.to_string(),
             model.units_leased.to_string(),
+            model.units_suspect.to_string(),
             model.units_dead.to_string(),
             model.workers.to_string(),
             model

@@ -45,6 +45,7 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
             ("limit", Align::Right),
             ("dialogues", Align::Right),
             ("unacknowledged", Align::Right),
+            ("parked", Align::Right),
             ("seen", Align::Right),
             ("", Align::Left),
         ]);
@@ -67,6 +68,7 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
                 status.limit.to_string(),
                 status.dialogues.to_string(),
                 status.unacknowledged.to_string(),
+                status.parked_records.to_string(),
                 format!("{} ago", view::duration(worker.seen_ms_ago as f64 / 1e3)),
                 remark,
             ]);

@@ -10,12 +10,16 @@ const ITERATIONS_PER_CELL: u32 = 100;
 /// The set of the names of all runs. Each run has a hash tag of its own, so this cannot live among a run's keys.
 pub(super) const RUNS: &str = "kgf:runs";
 
+/// The identity of the place of records that the queue belongs to.
+pub(super) const OWNER: &str = "kgf:store";
+
 /// The keys of `scripts/workers_lib.lua`, in its order.
-pub(super) const WORKERS: [&str; 4] = [
+pub(super) const WORKERS: [&str; 5] = [
     "kgf-workers:{all}:expiry",
     "kgf-workers:{all}:info",
     "kgf-workers:{all}:seen",
     "kgf-workers:{all}:draining",
+    "kgf-workers:{all}:instance",
 ];
 
 /// The hash that holds what is known of a run as a whole. The braces make the run's name the hash tag, so a cluster

@@ -7,6 +7,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::cipher::{LogCipher, Place};
@@ -91,9 +92,17 @@ impl SegmentFile for File {
     }
 
     /// Never to be tried again: after a failure the kernel may have dropped the pages and would report success
-    /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+    /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A file that was removed keeps
+    /// what is written only as long as it is open: it is durable nowhere.
     fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
-        self.sync_data().map_err(SyncError::Lost)
+        self.sync_data().map_err(SyncError::Lost)?;
+        match self.metadata().map_err(SyncError::Lost)?.nlink() {
+            0 => Err(SyncError::Lost(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the file was removed while it was written",
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {

@@ -70,6 +70,27 @@ impl Folder {
         replace(&self.existing(run)?.state_path(), state)
     }
 
+    pub(super) fn put_retry(&self, run: &RunId, name: &str, content: &[u8]) -> Result<(), SinkError> {
+        let folder = self.existing(run)?.retries();
+        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
+        replace(&folder.join(format!("{name}.json")), content)
+    }
+
+    pub(super) fn retries(&self, run: &RunId) -> Result<Vec<Vec<u8>>, SinkError> {
+        let folder = self.run_dir(run)?.retries();
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.and_then(|entries| {
+                entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()
+            }),
+        };
+        let mut paths = entries.map_err(|error| SinkError::io(&folder, "list", error))?;
+        // Others are half written.
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        paths.iter().map(|path| Ok(read(path)?.unwrap_or_default())).collect()
+    }
+
     pub(super) fn seal(&self, run: &RunId, name: &str, content: &[u8]) -> Result<bool, SinkError> {
         let folder = self.existing(run)?.log();
         // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.
@@ -99,7 +120,25 @@ impl Folder {
     }
 
     pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
-        Ok(self.existing(run)?.remove()?)
+        let dir = self.existing(run)?;
+        let lock = dir.lock_shared()?;
+        Ok(dir.remove(&lock)?)
+    }
+
+    pub(super) fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        let Some(mark) = self.run_dir(run)?.removed_path() else { return Ok(false) };
+        mark.try_exists().map_err(|error| SinkError::io(mark, "look for", error))
+    }
+
+    pub(super) fn identity(&self) -> Result<Option<Vec<u8>>, SinkError> {
+        read(&self.data.join(super::IDENTITY_FILE))
+    }
+
+    pub(super) fn identify(&self, content: &[u8]) -> Result<(), SinkError> {
+        fs::create_dir_all(&self.data).map_err(|error| SinkError::io(&self.data, "create", error))?;
+        let path = self.data.join(super::IDENTITY_FILE);
+        let made = files::create_shared(&path, content);
+        made.map(|_| ()).map_err(|error| SinkError::io(path, "write", error))
     }
 
     /// Writes, reads and removes a file, and asks for the space that is left.

@@ -1,7 +1,9 @@
 //! Where coordinators keep runs, together: a [folder](Sink::folder) or an [object store](Sink::objects).
 //!
-//! **What is kept.** For each run its manifest, which is written once; its record log; and its state, which is replaced
-//! as a whole. Packs, by their hash. Nothing else: whatever a cluster needs besides can be made of these.
+//! **What is kept.** For each run its manifest, which is written once; its record log; its state, which is replaced as a
+//! whole; and what was asked again, one file or object each time. Packs, by their hash. A random name that tells this sink
+//! from others, made once; and the names of runs that were removed. Nothing else: whatever a cluster needs besides can be
+//! made of these.
 //!
 //! **What durable means.** A call that writes returns when its content survives a power cut: a synced file under its
 //! name, or a complete object.
@@ -29,8 +31,8 @@ use chacha20poly1305::aead::rand_core::RngCore;
 use domain::RunId;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 pub use error::SinkError;
 
@@ -43,6 +45,16 @@ use crate::log::{
 };
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
+
+/// The file, or object, that tells one sink from another.
+const IDENTITY_FILE: &str = "store.json";
+
+/// What it holds.
+#[derive(Serialize, Deserialize)]
+struct Identity {
+    /// Random.
+    store: String,
+}
 
 /// Where runs live. Clones share it.
 #[derive(Clone, Debug)]
@@ -95,6 +107,11 @@ impl Sink {
     /// Like [`objects`](Self::objects), in a store that is open already.
     pub fn store(store: Arc<dyn ObjectStore>, prefix: Path, mirror: impl Into<PathBuf>) -> Self {
         Self(Kind::Objects(Objects::new(store, prefix, Folder::new(mirror.into()))))
+    }
+
+    /// Whether it is a folder, where writers hold locks.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.0, Kind::Folder(_))
     }
 
     /// How groups of records are best gathered here.
@@ -264,6 +281,28 @@ impl Sink {
         }
     }
 
+    /// Keeps what was asked of a run again, for good, under a name of its own: letters, digits and `-`.
+    pub async fn put_retry(&self, run: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run, name) = (folder.clone(), run.clone(), name.to_owned());
+                blocking(move || folder.put_retry(&run, &name, &content)).await
+            }
+            Kind::Objects(objects) => objects.put_retry(run, name, content).await,
+        }
+    }
+
+    /// Everything that was asked of a run again, in the order of the names.
+    pub async fn retries(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                Ok(blocking(move || folder.retries(&run)).await?.into_iter().map(Bytes::from).collect())
+            }
+            Kind::Objects(objects) => objects.retries(run).await,
+        }
+    }
+
     /// A pack; `None` if it is not kept here.
     pub async fn pack(&self, hash: &str) -> Result<Option<Bytes>, SinkError> {
         match &self.0 {
@@ -275,10 +314,11 @@ impl Sink {
         }
     }
 
-    /// Removes a run and everything in it. Nobody may write it meanwhile; only a process that holds its lock is noticed.
+    /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice; a process that writes the
+    /// run without a cluster prevents it.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is none of this name.
+    /// [`SinkError::NoRun`] where there is none of this name; a process holds its lock alone.
     pub async fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
         match &self.0 {
             Kind::Folder(folder) => {
@@ -287,6 +327,51 @@ impl Sink {
             }
             Kind::Objects(objects) => objects.remove_run(run).await,
         }
+    }
+
+    /// Whether a run of this name was removed on purpose.
+    pub async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                blocking(move || folder.is_removed(&run)).await
+            }
+            Kind::Objects(objects) => objects.is_removed(run).await,
+        }
+    }
+
+    /// The identity of the sink; `None` where it has got none yet.
+    pub async fn identity(&self) -> Result<Option<String>, SinkError> {
+        let (content, place) = match &self.0 {
+            Kind::Folder(folder) => {
+                let place = folder.path().join(IDENTITY_FILE).display().to_string();
+                let folder = folder.clone();
+                (blocking(move || folder.identity()).await?.map(Bytes::from), place)
+            }
+            Kind::Objects(objects) => (objects.identity().await?, format!("{self}/{IDENTITY_FILE}")),
+        };
+        content
+            .map(|content| serde_json::from_slice::<Identity>(&content).map(|identity| identity.store))
+            .transpose()
+            .map_err(|source| SinkError::Json { place, source })
+    }
+
+    /// The identity of the sink, which gets a random one where it has none. Of several processes that give it one, one does.
+    pub async fn identify(&self) -> Result<String, SinkError> {
+        if let Some(identity) = self.identity().await? {
+            return Ok(identity);
+        }
+        let fresh = Identity { store: format!("{:016x}{:016x}", OsRng.next_u64(), OsRng.next_u64()) };
+        let content = serde_json::to_vec(&fresh)
+            .map_err(|source| SinkError::Json { place: IDENTITY_FILE.to_owned(), source })?;
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let folder = folder.clone();
+                blocking(move || folder.identify(&content)).await?;
+            }
+            Kind::Objects(objects) => objects.identify(content).await?,
+        }
+        Ok(self.identity().await?.unwrap_or(fresh.store))
     }
 
     /// Sees whether the sink can be written and read, by a small file or object that is removed again.

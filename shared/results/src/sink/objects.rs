@@ -195,6 +195,24 @@ impl Objects {
         self.put(&self.state_path(run), state.into(), PutMode::Overwrite).await
     }
 
+    pub(super) async fn put_retry(&self, run: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
+        self.fetch_manifest(run).await?;
+        let path = self.retries_path(run).join(format!("{name}.json"));
+        self.put(&path, content, PutMode::Create).await
+    }
+
+    pub(super) async fn retries(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
+        let path = self.retries_path(run);
+        let listed = self.store.list(Some(&path)).map_ok(|object| object.location).try_collect::<Vec<_>>();
+        let mut places = listed.await.map_err(|source| self.store_error(&path, "list", source))?;
+        places.sort();
+        let mut retries = Vec::with_capacity(places.len());
+        for place in places {
+            retries.extend(self.get(&place).await?);
+        }
+        Ok(retries)
+    }
+
     pub(super) async fn put_pack(&self, hash: &str, sealed: Bytes) -> Result<(), SinkError> {
         self.put(&self.pack_path(hash)?, sealed, PutMode::Overwrite).await
     }
@@ -219,6 +237,8 @@ impl Objects {
         if self.get(&manifest).await?.is_none() {
             return Err(SinkError::NoRun { place: self.place(&path) });
         }
+        let mark = self.removed_path(run);
+        self.put(&mark, Bytes::from_static(crate::run_dir::REMOVED_MARK), PutMode::Overwrite).await?;
         // The manifest first: from then on it is no run any more, whatever stops the rest.
         let removed = self.store.delete(&manifest).await;
         removed.map_err(|source| self.store_error(&manifest, "remove", source))?;
@@ -232,6 +252,22 @@ impl Objects {
             _ => Ok(()),
         })
         .await
+    }
+
+    pub(super) async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
+        self.mirror.run_dir(run)?;
+        Ok(self.get(&self.removed_path(run)).await?.is_some())
+    }
+
+    pub(super) async fn identity(&self) -> Result<Option<Bytes>, SinkError> {
+        self.get(&self.identity_path()).await
+    }
+
+    pub(super) async fn identify(&self, content: Vec<u8>) -> Result<(), SinkError> {
+        match self.put(&self.identity_path(), content.into(), PutMode::Create).await {
+            Err(SinkError::Store { source: StoreError::AlreadyExists { .. }, .. }) => Ok(()),
+            put => put,
+        }
     }
 
     /// Writes, reads and removes an object, and sees that the store makes none that is there already.
@@ -280,12 +316,24 @@ impl Objects {
         self.prefix.clone().join("runs").join(run.as_str())
     }
 
+    fn removed_path(&self, run: &RunId) -> Path {
+        self.prefix.clone().join("removed").join(run.as_str())
+    }
+
+    fn identity_path(&self) -> Path {
+        self.prefix.clone().join(super::IDENTITY_FILE)
+    }
+
     fn manifest_path(&self, run: &RunId) -> Path {
         self.run_path(run).join("manifest.json")
     }
 
     pub(super) fn state_path(&self, run: &RunId) -> Path {
         self.run_path(run).join("state.json")
+    }
+
+    fn retries_path(&self, run: &RunId) -> Path {
+        self.run_path(run).join("retries")
     }
 
     fn log_path(&self, run: &RunId) -> Path {

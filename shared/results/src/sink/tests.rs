@@ -114,7 +114,20 @@ async fn a_run_is_made_once_and_seen_by_all() {
         assert_eq!(code(error), ErrorCode::NotFound);
         for sink in [&one, &two] {
             assert_eq!(sink.runs().await.unwrap().len(), 1);
+            assert!(sink.is_removed(&run("b")).await.unwrap());
+            assert!(!sink.is_removed(&run("a")).await.unwrap());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_place_of_records_has_one_identity_whoever_gives_it() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        assert_eq!(one.identity().await.unwrap(), None);
+        let (first, second) = tokio::join!(one.identify(), two.identify());
+        assert_eq!(first.unwrap(), second.unwrap());
+        assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
     }
 }
 
@@ -276,4 +289,20 @@ async fn while_the_store_is_away_records_are_refused_and_come_again() {
     }
     let lock_holder = sink.open_log(&run("r"), WriterId::LOCK_HOLDER, None, CommitPolicy::DISK).await;
     assert!(matches!(lock_holder, Err(SinkError::NoLock { .. })));
+}
+
+#[tokio::test]
+async fn what_was_asked_again_is_kept_in_order_for_all() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        one.create_run(&testing::manifest("a")).await.unwrap();
+        assert!(two.retries(&run("a")).await.unwrap().is_empty());
+        for (sink, name) in [(&one, "2"), (&two, "1")] {
+            sink.put_retry(&run("a"), name, Bytes::from(name.to_owned())).await.unwrap();
+        }
+        for sink in [&one, &two] {
+            assert_eq!(sink.retries(&run("a")).await.unwrap(), ["1", "2"].map(Bytes::from));
+        }
+        assert!(one.put_retry(&run("none"), "1", Bytes::new()).await.is_err());
+    }
 }

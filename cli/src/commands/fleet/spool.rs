@@ -1,0 +1,122 @@
+//! `kgfleet spool`: what workers of this machine have not been able to deliver.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use domain::RunId;
+use serde_json::json;
+use worker::outbox::spools;
+
+use crate::exit_code::ExitCode;
+use crate::output::{Align, Table};
+
+/// Look at the records that workers of this machine have not delivered, or drop them.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List undelivered records by worker and run.
+    ///
+    /// Records that were acknowledged are counted until the segment that holds them is deleted.
+    List(ListArguments),
+    /// Delete undelivered records of workers that do not run now. Their dialogues are asked again if their run goes on.
+    Drop(DropArguments),
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Working folder of the workers, as for `kgfleet worker`.
+    #[arg(long, alias = "dir", value_name = "DIR", env = "KGFLEET_WORK_DIR", default_value = "kgfleet-work")]
+    work_dir: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArguments {
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+struct DropArguments {
+    /// Only records of this run. Default: all.
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Place {
+    fn spools(&self) -> anyhow::Result<Vec<spools::Found>> {
+        Ok(spools::survey(&self.work_dir.join("spool"))?)
+    }
+}
+
+/// `kgfleet spool`.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        Command::List(arguments) => list(&arguments),
+        Command::Drop(arguments) => drop_records(&arguments),
+    }
+}
+
+fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let mut table = Table::new(&[
+        ("worker", Align::Left),
+        ("run", Align::Left),
+        ("records", Align::Right),
+        ("bytes", Align::Right),
+        ("", Align::Left),
+    ]);
+    for found in arguments.place.spools()? {
+        let worker = found.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for (run, held) in &found.runs {
+            if arguments.json {
+                let line = json!({
+                    "worker": worker, "run": run, "records": held.records, "bytes": held.bytes,
+                    "in_use": found.in_use,
+                });
+                writeln!(out, "{line}")?;
+                continue;
+            }
+            let remark = if found.in_use { "the worker runs" } else { "" };
+            table.row(vec![
+                worker.clone(),
+                run.to_string(),
+                held.records.to_string(),
+                held.bytes.to_string(),
+                remark.to_owned(),
+            ]);
+        }
+    }
+    if !arguments.json {
+        table.write(&mut out)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+fn drop_records(arguments: &DropArguments) -> anyhow::Result<ExitCode> {
+    let run = arguments.run.as_deref().map(RunId::new);
+    let meant = |found: &spools::Found| match &run {
+        Some(run) => found.runs.contains_key(run),
+        None => !found.runs.is_empty(),
+    };
+    let mut left = false;
+    for found in arguments.place.spools()?.into_iter().filter(meant) {
+        match spools::drop_records(&found.dir, run.as_ref()) {
+            Ok(dropped) => eprintln!("{}: {dropped} records dropped", found.dir.display()),
+            Err(error) => {
+                left = true;
+                eprintln!("kgfleet: {error}; stop the worker first to drop its records");
+            }
+        }
+    }
+    Ok(if left { ExitCode::Unsatisfied } else { ExitCode::Success })
+}

@@ -1,0 +1,200 @@
+//! Mistakes of people: records on a folder that is not there, runs removed while they are written, workers that do not
+//! come back.
+
+use queue::testing::RedisServer;
+use rustix::process::Signal;
+
+use super::winners;
+use crate::harness::cluster::Coordinator;
+use crate::harness::{Cluster, Data, NT_TASK, Running, Server};
+
+const TASKS: [&str; 1] = [NT_TASK];
+const ITERATIONS: u32 = 20;
+
+/// Dialogues that the worker has in flight, and answers before the server waits.
+const IN_FLIGHT: usize = 4;
+const ANSWERED: usize = 6;
+
+/// A run in the middle, whose coordinator was killed: the records of what was in flight lie in the spool of its worker,
+/// which was killed too.
+fn undelivered(cluster: &Cluster, server: &Server) -> (u16, String) {
+    server.gate().close_after(ANSWERED);
+    let coordinator = cluster.coordinator();
+    let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
+    let worker = cluster.worker("first", &coordinator, server);
+    server.gate().until_held(IN_FLIGHT);
+    let port = coordinator.port;
+    coordinator.process.signal(Signal::KILL);
+    coordinator.process.finish();
+    server.gate().open();
+    // Those that were acknowledged are counted as well, and sent again.
+    until_spooled(cluster, &run, (ANSWERED + IN_FLIGHT) as u64);
+    worker.signal(Signal::KILL);
+    worker.finish();
+    (port, run)
+}
+
+/// What `kgfleet spool list` tells of a run: records in spools.
+fn spooled(cluster: &Cluster, run: &str) -> u64 {
+    let dir = cluster.work_dir("first");
+    let listed =
+        cluster.data.kgfleet(&["spool", "list", "--json", "--work-dir", dir.to_str().unwrap()]).expect(0);
+    let of_run = |line: serde_json::Value| (line["run"] == run).then(|| line["records"].as_u64().unwrap());
+    listed.stdout.lines().filter_map(|line| of_run(serde_json::from_str(line).unwrap())).sum()
+}
+
+fn until_spooled(cluster: &Cluster, run: &str, records: u64) {
+    while spooled(cluster, run) < records {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// A coordinator on another data folder and another Redis, as one that was started by mistake.
+fn stranger(data: &Data, port: u16) -> (Coordinator, RedisServer) {
+    let redis = RedisServer::start_with(&["--save", ""]).expect("a second redis-server");
+    let listen = format!("127.0.0.1:{port}");
+    let arguments = [
+        "coordinator",
+        "--listen",
+        &listen,
+        "--http",
+        "127.0.0.1:0",
+        "--queue",
+        &redis.url(),
+        "--lease",
+        "2",
+    ];
+    let mut process = data.start(&arguments);
+    process.until_it_says("serving on");
+    (Coordinator { process, port }, redis)
+}
+
+fn worker_of(cluster: &Cluster, name: &str, port: u16, server: &Server) -> Running {
+    // In the working folder of the first one.
+    let work_dir = cluster.work_dir("first");
+    let url = format!("http://127.0.0.1:{port}");
+    let arguments = [
+        "worker",
+        "--coordinator",
+        &url,
+        "--name",
+        name,
+        "--endpoint",
+        &server.url(),
+        "--evaluators",
+        "1",
+        "--concurrency",
+        "4",
+        "--work-dir",
+        work_dir.to_str().unwrap(),
+    ];
+    cluster.data.start(&arguments)
+}
+
+#[test]
+fn records_of_a_run_that_the_coordinator_does_not_know_are_kept_until_one_knows_it() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let (port, run) = undelivered(&cluster, &server);
+
+    // A coordinator that was never told of the run: everything is kept, and other work goes on.
+    let elsewhere = Data::new();
+    let (wrong, _redis) = stranger(&elsewhere, port);
+    let mut worker = worker_of(&cluster, "first", port, &server);
+    worker.until_it_says("they are kept and offered again");
+    let other = cluster.submit(&wrong, &TASKS, 2);
+    let (view, finished) = cluster.watch(&wrong, &other);
+    finished.expect(0);
+    assert_eq!((view.scored, view.failed), (2, 0));
+    let workers = cluster.kgfleet(&wrong, &["workers", "--json"]).expect(0);
+    assert!(workers.json()["status"]["parked_records"].as_u64().unwrap() >= IN_FLIGHT as u64, "{workers}");
+    assert!(spooled(&cluster, &run) >= IN_FLIGHT as u64);
+    wrong.process.signal(Signal::KILL);
+    wrong.process.finish();
+
+    // The right one again.
+    let coordinator = cluster.coordinator_at(port);
+    let (view, finished) = cluster.watch(&coordinator, &run);
+    finished.expect(0);
+    assert_eq!((view.scored, view.failed), (ITERATIONS.into(), 0));
+    winners(&cluster, ITERATIONS as usize);
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0).says(&["0 records not delivered"]);
+}
+
+#[test]
+fn a_coordinator_does_not_serve_a_queue_without_its_records() {
+    let Some(cluster) = Cluster::start() else { return };
+    let coordinator = cluster.coordinator();
+    coordinator.process.signal(Signal::TERM);
+    coordinator.process.finish().expect(0);
+    let empty = Data::new();
+    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue"];
+    let place = empty.path().display().to_string();
+    empty.kgfleet(&[&arguments[..], &[&cluster.redis.url()]].concat()).expect(3).says(&[
+        "belongs to the records of store",
+        &place,
+        "mount the volume",
+        "--adopt-store",
+    ]);
+}
+
+#[test]
+fn a_run_that_a_fleet_writes_is_not_removed_or_written_beside_it_and_is_removed_through_it() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    server.gate().close_after(ANSWERED);
+    let coordinator = cluster.coordinator();
+    let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
+    let worker = cluster.worker("first", &coordinator, &server);
+    server.gate().until_held(IN_FLIGHT);
+    for verb in ["rm", "resume", "retry"] {
+        cluster.data.kgfleet(&[verb, &run]).expect(3).says(&["a coordinator", "--coordinator URL"]);
+    }
+    cluster.kgfleet(&coordinator, &["rm", &run]).expect(2).says(&["cancel it first"]);
+    cluster.kgfleet(&coordinator, &["rm", &run, "--force"]).expect(0);
+    assert!(cluster.data.runs().is_empty());
+    server.gate().open();
+    // Late records are dropped, not kept for ever.
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0).says(&["0 records not delivered"]);
+    cluster.kgfleet(&coordinator, &["status", &run]).expect(2);
+}
+
+#[test]
+fn the_records_of_a_worker_that_does_not_come_back_are_delivered_by_another() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let (port, run) = undelivered(&cluster, &server);
+    // It can begin nothing: what it delivers is what the first one left.
+    server.gate().close();
+    let coordinator = cluster.coordinator_at(port);
+    let mut second = worker_of(&cluster, "second", port, &server);
+    second.until_it_says("took over the records of a worker that is gone");
+    server.gate().open();
+    let (view, finished) = cluster.watch(&coordinator, &run);
+    finished.expect(0);
+    assert_eq!((view.scored, view.failed), (ITERATIONS.into(), 0));
+    let winners = winners(&cluster, ITERATIONS as usize);
+    let of_first = winners.values().filter(|entry| entry.record.attempt.worker.as_str() == "first").count();
+    assert!(of_first >= ANSWERED + IN_FLIGHT, "{of_first} records of the first worker count");
+    second.signal(Signal::TERM);
+    second.finish().expect(0);
+}
+
+#[test]
+fn people_drop_what_they_do_not_want_to_be_delivered() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let (_, run) = undelivered(&cluster, &server);
+    let dir = cluster.work_dir("first");
+    let dir = dir.to_str().unwrap();
+    cluster.data.kgfleet(&["spool", "drop", "--run", "another", "--work-dir", dir]).expect(0);
+    assert!(spooled(&cluster, &run) >= IN_FLIGHT as u64);
+    cluster
+        .data
+        .kgfleet(&["spool", "drop", "--run", &run, "--work-dir", dir])
+        .expect(0)
+        .says(&["records dropped"]);
+    assert_eq!(spooled(&cluster, &run), 0);
+}

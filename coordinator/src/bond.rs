@@ -1,0 +1,53 @@
+//! Queue and place of records belong together.
+//!
+//! A coordinator that was started on an empty folder, because a volume is not mounted or a prefix is misspelt, would tell
+//! workers that their runs are not there and begin others under the same queue. So the place of records has an identity,
+//! and the queue knows the identity of the place that it belongs to.
+
+use crate::core::Core;
+use crate::errors::{Result, conflict};
+
+impl Core {
+    /// Sees whether the queue belongs to this place of records. The first coordinator of a queue makes it so; `adopt`
+    /// makes it so again, whatever it belonged to.
+    ///
+    /// # Errors
+    /// It belongs to another place, or this one has lost its identity: nothing is served until that is mended.
+    pub(crate) async fn check_bond(&self, adopt: bool) -> Result<()> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let here = self.storage.identity().await?;
+        let owner = self.note_queue(self.queue.owner().await)?;
+        // A queue that lost everything is given what it had.
+        let owner = if adopt { None } else { owner.or_else(|| self.bond()) };
+        let bond = match (here, owner) {
+            (Some(here), Some(owner)) if here == owner => Ok(here),
+            (here, Some(owner)) => {
+                let here =
+                    here.map_or("has no identity, as if it were new".to_owned(), |here| format!("is {here}"));
+                Err(conflict(format!(
+                    "the queue belongs to the records of store {owner}, and {} {here}: mount the volume, or mend \
+                     --data-dir or --sink; to give the queue to this place on purpose, start once with --adopt-store",
+                    self.storage.place()
+                )))
+            }
+            (_, None) => Ok(self.storage.identify().await?),
+        };
+        let bond = match bond {
+            Ok(here) => {
+                let owner = self.note_queue(self.queue.claim(&here, adopt).await)?;
+                // Another coordinator, on another place, was quicker.
+                if owner == here {
+                    Ok(here)
+                } else {
+                    Err(conflict(format!("the queue was given to store {owner} just now")))
+                }
+            }
+            error => error,
+        };
+        let checked = bond.map(|here| self.set_bond(here));
+        self.health.set_unbound(checked.as_ref().err().map(|error| error.message.clone()));
+        checked
+    }
+}
