@@ -53,6 +53,7 @@ mod tests {
             units_pending: 0,
             units_leased: 0,
             units_dead: 0,
+            units_suspect: 0,
             workers: 0,
             parked: None,
             pace: pace(Speed { records, tokens: 10.0 * records }, remaining, !blocked),

@@ -38,7 +38,6 @@ impl Core {
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
         let found = self.note_queue(self.queue.run(run.id()).await)?;
-        let lost = found.is_none();
         let status = match found {
             Some(status) => status,
             None => self.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
@@ -52,10 +51,6 @@ impl Core {
             )));
         }
         self.set_queue_state(&status.at, status.state, &state).await?;
-        if state.rework && lost {
-            tracing::warn!(run = %run.id(), "the queue has lost which failed dialogues were to be asked again; retry them");
-            self.storage.set_state(run.id(), &RunStateFile { rework: false, ..state.clone() }).await?;
-        }
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
         self.backlog.touch();
@@ -121,7 +116,7 @@ impl Core {
                 let chunk = units
                     .by_ref()
                     .take(MAX_UNITS_PER_ADD)
-                    .map(|unit| new_unit(&run.plan, unit, false))
+                    .map(|unit| new_unit(&run.plan, unit, None))
                     .collect::<Result<Vec<NewUnit>>>()?;
                 if chunk.is_empty() {
                     break;

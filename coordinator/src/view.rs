@@ -86,6 +86,7 @@ impl Core {
                 units_pending: count(|counts| counts.pending),
                 units_leased: count(|counts| counts.leased),
                 units_dead: count(|counts| counts.dead),
+                units_suspect: count(|counts| counts.suspects_pending + counts.suspects_leased),
                 workers: workers.iter().filter(|status| says_it_can(status, spec).may_ask()).count() as u64,
                 parked,
                 pace: Pace::default(),

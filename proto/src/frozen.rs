@@ -14,7 +14,8 @@ use domain::exchange::{
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, Mean, ModelSpec, RunId, Sampling, ServiceError,
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
+    ServiceError,
 };
 use prost::Message;
 
@@ -79,11 +80,17 @@ fn status() -> WorkerStatus {
 fn registrations() {
     frozen::<_, wire::Registration>(
         "registration",
-        Registration { worker: "node-1-a".into(), kgfleet: "0.1.0".into(), host: "node-1".into() },
+        Registration {
+            worker: "node-1-a".into(),
+            instance: InstanceId::default(),
+            predecessors: Vec::new(),
+            kgfleet: "0.1.0".into(),
+            host: "node-1".into(),
+        },
     );
     frozen::<_, wire::Registered>(
         "registered",
-        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500) },
+        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500), taken: None },
     );
 }
 
@@ -99,6 +106,7 @@ fn reports() {
         "report",
         Report {
             worker: "node-1-a".into(),
+            instance: InstanceId::default(),
             offers: vec![
                 Offer { serves: Serves::Model("tiny".into()), room: 8 },
                 Offer { serves: Serves::Connector(Connector::Gemini), room: 0 },
@@ -124,7 +132,7 @@ fn orders() {
     };
     frozen::<_, wire::Orders>(
         "orders",
-        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true },
+        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, superseded: None },
     );
 }
 
@@ -232,6 +240,7 @@ fn runs() {
         units_pending: 8,
         units_leased: 2,
         units_dead: 1,
+        units_suspect: 0,
         workers: 4,
         parked: Some("quota".into()),
         pace: Pace::default(),
@@ -297,9 +306,14 @@ fn commands() {
     let command = thawed("command", wire::CommandRequest::from((&run, RunCommand::Cancel)));
     assert_eq!(<(RunId, RunCommand)>::try_from(command).unwrap(), (run, RunCommand::Cancel));
 
-    let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(&FailureCause::ALL) };
-    let request = thawed("retry", request);
-    assert_eq!(causes_from_wire(&request.causes).unwrap(), FailureCause::ALL);
+    // Causes that came later have a file of their own.
+    let later = [FailureCause::WrongModel];
+    let first = FailureCause::ALL.into_iter().filter(|cause| !later.contains(cause)).collect::<Vec<_>>();
+    for (name, causes) in [("retry", &*first), ("retry_wrong_model", &later)] {
+        let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(causes) };
+        let request = thawed(name, request);
+        assert_eq!(causes_from_wire(&request.causes).unwrap(), causes, "{name}");
+    }
 
     let request = thawed("requeue", wire::RequeueRequest { run: "r".into(), units: vec![1, 1 << 40] });
     assert_eq!((request.run.as_str(), request.units), ("r", vec![1, 1 << 40]));
@@ -336,6 +350,6 @@ fn workers_and_dead_letters() {
     };
     frozen::<_, wire::DeadLetter>(
         "dead_letter",
-        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike] },
+        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike], suspect: false },
     );
 }

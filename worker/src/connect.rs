@@ -114,7 +114,7 @@ pub enum ConnectError {
         /// Label of the model.
         model: String,
         /// How it would be reached.
-        connector: String,
+        connector: Connector,
     },
     /// Nobody is there, or not as they should be.
     #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
@@ -206,7 +206,7 @@ impl Connect for Connectors {
             (Connector::Replay, _) => {
                 return Err(ConnectError::Unsupported {
                     model: spec.label.to_string(),
-                    connector: "replay".to_owned(),
+                    connector: spec.connector,
                 });
             }
         };
@@ -240,7 +240,7 @@ pub fn key_name(spec: &ModelSpec) -> String {
     // Without a key it is the server that bears the calls.
     let server = || spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned());
     let key = spec.key_place().map_or_else(server, |place| place.to_string());
-    format!("{}/{key}", spec.connector.as_str())
+    format!("{}/{key}", spec.connector)
 }
 
 /// A model that is not sent the seed of the dialogue.

@@ -14,6 +14,7 @@ pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;
 mod fitting;
+mod instance;
 pub mod keeper;
 mod keys;
 pub mod ledger;

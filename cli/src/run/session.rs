@@ -326,12 +326,8 @@ impl Session {
         };
         Ok(WorkerConfig {
             endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
-            connectors: vec![
-                Connector::OpenaiCompatible,
-                Connector::Anthropic,
-                Connector::Gemini,
-                Connector::Replay,
-            ],
+            // Simulated models are served at the simulator's address, as any server's are.
+            connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
             concurrency: options.concurrency,
             evaluators: options.evaluators,
             pack_dir: Some(options.data_dir.join("packs")),

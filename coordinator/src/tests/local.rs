@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::control::{Control, RunCommand, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
 use domain::{ErrorCode, RunId};
-use queue::LocalStore;
+use queue::MemoryStore;
 use serde_json::json;
 
 use super::worker::*;
@@ -81,7 +81,7 @@ async fn a_fleet_leaves_the_runs_of_single_processes_alone() {
     let ground = Ground::new();
     let coordinator = ground.coordinator_with(local());
     let run = coordinator.submit(at_home(2)).await.unwrap().run;
-    let elsewhere = Arc::new(LocalStore::checked_memory(ground.clock.clone()).unwrap());
+    let elsewhere = Arc::new(MemoryStore::checked(ground.clock.clone()));
     let fleet = start(config(), elsewhere, ground.data.path());
     fleet.tend().await.unwrap();
     let mut worker = Worker::new("w");

@@ -18,7 +18,8 @@ use domain::exchange::{
     RunMaterial, TaskUse, WorkExchange, WorkerStatus,
 };
 use domain::{
-    Connector, DialogueKey, FailureCause, Mean, ModelSpec, RunId, Sampling, ServiceError, WorkerId,
+    Connector, DialogueKey, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling, ServiceError,
+    WorkerId,
 };
 use futures::{StreamExt as _, stream};
 use proto::server::{ServeError, ServerTls, Services, serve};
@@ -155,7 +156,7 @@ impl WorkExchange for Fake {
         self.replying(call("take_rate", &(budget, permits)))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
         self.replying(call("deregister", worker))
     }
 }
@@ -389,6 +390,7 @@ pub fn run_view() -> RunView {
         units_pending: 2,
         units_leased: 3,
         units_dead: 4,
+        units_suspect: 1,
         workers: 6,
         parked: Some("quota".to_owned()),
         pace: Pace::default(),
@@ -435,5 +437,5 @@ pub fn dead_letter() -> DeadLetterView {
         cause: "lease expired".to_owned(),
         at: "2026-11-21T16:00:00Z".parse().unwrap(),
     };
-    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike] }
+    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike], suspect: true }
 }

@@ -100,7 +100,7 @@ impl ModelSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connector {
-    /// Any server with OpenAI's chat API: vLLM first.
+    /// Any server with OpenAI's API: vLLM first.
     OpenaiCompatible,
     /// Anthropic's messages API.
     Anthropic,
@@ -113,8 +113,12 @@ pub enum Connector {
 }
 
 impl Connector {
-    /// The name used in configurations.
-    pub fn as_str(self) -> &'static str {
+    /// Every connector, for help texts and tables.
+    pub const ALL: [Self; 5] =
+        [Self::OpenaiCompatible, Self::Anthropic, Self::Gemini, Self::Simulated, Self::Replay];
+
+    /// The name used in configurations, records and on the command line.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenaiCompatible => "openai-compatible",
             Self::Anthropic => "anthropic",
@@ -130,6 +134,69 @@ impl Connector {
             Self::Anthropic => Some(ANTHROPIC_KEY),
             Self::Gemini => Some(GEMINI_KEY),
             Self::OpenaiCompatible | Self::Simulated | Self::Replay => None,
+        }
+    }
+
+    /// What can be asked of a model that is reached in this way. Whether the model itself was made for it, its server
+    /// says.
+    pub const fn offers(self) -> &'static [Ask] {
+        match self {
+            Self::OpenaiCompatible | Self::Simulated => &Ask::ALL,
+            Self::Anthropic | Self::Gemini | Self::Replay => &[Ask::Chat],
+        }
+    }
+}
+
+impl fmt::Display for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What can be asked of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ask {
+    /// A conversation to go on with; the answer is a text.
+    Chat,
+    /// Texts to turn into vectors that are near for texts of like meaning.
+    Embed,
+    /// Pairs of texts to put into one of some classes, such as whether the first entails the second.
+    Classify,
+}
+
+impl Ask {
+    /// Every kind, for help texts and tables.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Embed, Self::Classify];
+
+    /// The name used in files and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Embed => "embed",
+            Self::Classify => "classify",
+        }
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files() {
+        for connector in Connector::ALL {
+            assert_eq!(serde_json::to_value(connector).unwrap(), connector.as_str());
+            assert!(connector.offers().contains(&Ask::Chat), "{connector}");
+        }
+        for ask in Ask::ALL {
+            assert_eq!(serde_json::to_value(ask).unwrap(), ask.as_str());
         }
     }
 }

@@ -48,7 +48,7 @@ pub trait Control: Send + Sync + 'static {
     /// Asks a worker to finish what it holds and end.
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()>;
 
-    /// Units of a run that were set aside, all of them or one.
+    /// Units of a run that were set aside, then those that are suspects; or one of them.
     fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>>;
 
     /// Gives units set aside another chance, all of them where none is named; returns how many.
@@ -199,6 +199,9 @@ pub struct ModelView {
     pub units_leased: u64,
     /// Units set aside.
     pub units_dead: u64,
+    /// Suspects among the units that wait or are held: a worker died with them, so they run alone.
+    #[serde(default)]
+    pub units_suspect: u64,
     /// Registered workers that serve it.
     pub workers: u64,
     /// Why it gets no work, where it is parked.
@@ -298,7 +301,7 @@ pub struct WorkerView {
     pub draining: bool,
 }
 
-/// A unit set aside as people see it.
+/// A unit with deaths of workers on its account, as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetterView {
     /// The unit.
@@ -307,9 +310,12 @@ pub struct DeadLetterView {
     pub dialogues: Vec<DialogueKey>,
     /// What brought it here, oldest first.
     pub strikes: Vec<StrikeView>,
+    /// Whether it was not set aside: it waits to run alone, or does.
+    #[serde(default)]
+    pub suspect: bool,
 }
 
-/// One death on a unit's account.
+/// One death on a unit's account. The first made it a suspect; each later one came while it ran alone, and is a strike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StrikeView {
     /// Who held it.

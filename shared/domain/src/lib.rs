@@ -21,11 +21,11 @@ pub mod retry;
 pub mod seed;
 pub mod standing;
 
-pub use benchmark::{Connector, KeyPlace, ModelSpec};
+pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};
-pub use ids::{DialogueKey, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
+pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use mean::Mean;
 pub use outcome::{FailureCause, Outcome};
 pub use provenance::{ModelProvenance, Provenance, TaskProvenance};

@@ -59,6 +59,11 @@ impl CallError {
         }
     }
 
+    /// The same, saying which part of the work it is about, such as a route or one of several inputs.
+    pub(crate) fn about(self, part: &str) -> Self {
+        Self { message: one_line(&format!("{part}: {}", self.message)), ..self }
+    }
+
     /// Whether another attempt is allowed at all.
     pub fn is_retryable(&self) -> bool {
         self.retry != RetryAdvice::No

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{NameTaken, Parking, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -55,7 +55,7 @@ enum Event {
     Dialogue(Result<(Id, Finished), JoinError>),
     Arrivals(Vec<Arrival>),
     Answer(Answered),
-    Renewal(Renewal),
+    Renewal(Box<Renewal>),
     News(News),
     Loaded(Result<Loaded, JoinError>),
     Prepared(Result<Prepared, JoinError>),
@@ -90,6 +90,7 @@ pub(crate) struct Work {
     tags: HashMap<Id, Tag>,
     poll: Poll,
     phase: Phase,
+    superseded: Option<NameTaken>,
     /// Whether lanes have to be looked at again: leases, servers or runs changed.
     unsettled: bool,
     /// What keeps a run or model from being worked on.
@@ -131,6 +132,7 @@ impl Work {
             tags: HashMap::new(),
             poll: Poll::default(),
             phase: Phase::Working,
+            superseded: None,
             unsettled: false,
             trouble: None,
             keys,
@@ -154,7 +156,10 @@ impl Work {
                 Event::Dialogue(ended) => self.dialogue_ended(ended, Instant::now()),
                 Event::Arrivals(arrivals) => self.arrived(arrivals, Instant::now()),
                 Event::Answer(answer) => self.answered(answer, Instant::now()),
-                Event::Renewal((report, orders)) => drop(self.take_orders(&report, orders, Instant::now())),
+                Event::Renewal(renewal) => {
+                    let (report, orders) = *renewal;
+                    self.take_orders(&report, orders, Instant::now());
+                }
                 Event::News(news) => {
                     self.servers.apply(news, Instant::now())?;
                     self.unsettled = true;
@@ -189,7 +194,7 @@ impl Work {
             Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
             Some(arrivals) = ears.arrivals.recv() => Event::Arrivals(arrivals),
             answer = self.poll.answer() => Event::Answer(answer),
-            Some(renewal) = ears.renewals.recv() => Event::Renewal(renewal),
+            Some(renewal) = ears.renewals.recv() => Event::Renewal(Box::new(renewal)),
             Some(news) = ears.news.recv() => Event::News(news),
             Some(loaded) = self.loading.join_next() => Event::Loaded(loaded),
             Some(prepared) = self.preparing.join_next() => Event::Prepared(prepared),

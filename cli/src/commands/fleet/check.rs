@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Folder that the run would be kept in.
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
     data_dir: PathBuf,
-    /// Address of the queue that a coordinator would use: redis://…, sqlite:FILE.
+    /// Address of the Redis that a coordinator would use: redis://….
     #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE")]
     queue: Option<String>,
     /// Print JSON lines.

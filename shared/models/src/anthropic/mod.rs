@@ -4,6 +4,7 @@ mod convert;
 mod errors;
 mod wire;
 
+use domain::Connector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -63,7 +64,7 @@ impl Anthropic {
         headers.insert("x-api-key", config.key.header("")?);
         headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
         let identity = ModelIdentity {
-            connector: "anthropic",
+            connector: Connector::Anthropic.as_str(),
             requested: config.model.clone(),
             endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
         };

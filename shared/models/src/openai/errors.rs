@@ -123,6 +123,8 @@ fn judge(
         || says(CONTEXT)
     {
         let remedy = match context::numbers(&body.message) {
+            // vLLM did not even count: so many characters cannot be so few tokens, whatever is left out of the answer.
+            _ if body.param == "input_text" => None,
             Some((context, prompt)) if prompt.is_none_or(|prompt| prompt < context) => {
                 Some(Remedy::FewerTokens { context, prompt })
             }
@@ -330,6 +332,13 @@ mod tests {
             FailureCause::BadRequest,
             RetryAdvice::No,
             Some(Remedy::FewerTokens { context: 1024, prompt: None }),
+        ),
+        (
+            400,
+            r#"{"error":{"message":"This model's maximum context length is 514 tokens. However, your prompt contains 6000 characters (more than 3598 characters, which is the upper bound for 514 input tokens). Please reduce the length of the input prompt. (parameter=input_text, value=6000)","type":"BadRequestError","param":"input_text","code":400}}"#,
+            FailureCause::ContextExceeded,
+            RetryAdvice::No,
+            None,
         ),
         (
             500,
