@@ -14,7 +14,9 @@ pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;
 mod fitting;
+mod instance;
 pub mod keeper;
+mod keys;
 pub mod ledger;
 pub mod limiter;
 pub mod material;
@@ -30,7 +32,7 @@ mod work;
 pub mod worker;
 
 pub use config::{SpoolConfig, WorkerConfig};
-pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer};
+pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer, Listed};
 pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, hold};
 pub use discovery::Endpoints;
 pub use evaluate::{

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit_code::ExitCode;
@@ -85,15 +86,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut talk = Talk::new();
     let summary = reevaluate::run(&options, &mut talk)?;
     talk.finish();
+    let nothing = summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0;
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer(&mut out, &summary)?;
         writeln!(out)?;
-    } else {
+    } else if !nothing {
         print(&summary, &mut out)?;
     }
-    if summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0 {
-        return Ok(ExitCode::Infrastructure);
+    if nothing {
+        bail!(
+            "nothing was judged: {} files and {} records could not be used (see above); give result files of \
+             LLM-KG-Bench, folders of them, or archives with their --password",
+            summary.file_errors,
+            summary.record_errors
+        );
     }
     if arguments.require_agreement.is_some_and(|required| summary.score_agreement < required) {
         eprintln!(

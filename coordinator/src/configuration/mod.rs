@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 mod glob;
 pub mod llmkgbench;
+mod sampling;
 
 pub use glob::Glob;
 
@@ -183,6 +184,9 @@ impl Benchmark {
             }
             if model.key_env.is_some() && model.key_file.is_some() {
                 return wrong(&field("key_env"), "and `key_file` exclude each other".into());
+            }
+            if let Some((name, problem)) = sampling::problem(&model.sampling) {
+                return wrong(&field(&format!("sampling.{name}")), problem);
             }
         }
         Ok(())

@@ -76,7 +76,7 @@ pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
         }
         (Some("https"), None) => {
             return Err(invalid(format!(
-                "`{address}` needs the certificate of the authority that signs its own"
+                "`{address}` needs the certificate of the authority that signs its own (--ca FILE)"
             )));
         }
         _ => {

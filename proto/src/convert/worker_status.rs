@@ -6,34 +6,36 @@ use crate::wire;
 
 impl From<WorkerStatus> for wire::WorkerStatus {
     fn from(status: WorkerStatus) -> Self {
-        let WorkerStatus {
-            kgfleet,
-            host,
-            serves,
-            in_flight,
-            limit,
-            dialogues,
-            unacknowledged,
-            parked_records,
-            trouble,
-        } = status;
-        Self { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble }
+        Self {
+            kgfleet: status.kgfleet,
+            host: status.host,
+            serves: status.serves,
+            in_flight: status.in_flight,
+            limit: status.limit,
+            dialogues: status.dialogues,
+            unacknowledged: status.unacknowledged,
+            parked_records: status.parked_records,
+            trouble: status.trouble,
+            keys_found: status.keys_found,
+            keys_missing: status.keys_missing,
+        }
     }
 }
 
 impl From<wire::WorkerStatus> for WorkerStatus {
     fn from(status: wire::WorkerStatus) -> Self {
-        let wire::WorkerStatus {
-            kgfleet,
-            host,
-            serves,
-            in_flight,
-            limit,
-            dialogues,
-            unacknowledged,
-            parked_records,
-            trouble,
-        } = status;
-        Self { kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble }
+        Self {
+            kgfleet: status.kgfleet,
+            host: status.host,
+            serves: status.serves,
+            in_flight: status.in_flight,
+            limit: status.limit,
+            dialogues: status.dialogues,
+            unacknowledged: status.unacknowledged,
+            parked_records: status.parked_records,
+            trouble: status.trouble,
+            keys_found: status.keys_found,
+            keys_missing: status.keys_missing,
+        }
     }
 }

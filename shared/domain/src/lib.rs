@@ -7,11 +7,13 @@
 
 pub mod benchmark;
 pub mod chat;
+pub mod comparison;
 pub mod control;
 pub mod dialogue;
 pub mod error;
 pub mod exchange;
 pub mod ids;
+pub mod mean;
 pub mod outcome;
 pub mod provenance;
 pub mod record;
@@ -19,11 +21,12 @@ pub mod retry;
 pub mod seed;
 pub mod standing;
 
-pub use benchmark::{Connector, ModelSpec};
+pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};
-pub use ids::{DialogueKey, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
+pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
+pub use mean::Mean;
 pub use outcome::{FailureCause, Outcome};
 pub use provenance::{ModelProvenance, Provenance, TaskProvenance};
 pub use record::{Attempt, Record};

@@ -3,6 +3,7 @@
 //! Whatever is not equal is in the lists below, with the reason, and in docs/parity.md. Set `KGFLEET_DIFFERENTIAL` to a
 //! file that `tests/differential/generate.py run` wrote to compare with that one instead: the test then prints the
 //! disagreements and demands nothing.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};

@@ -170,6 +170,10 @@ impl Work {
             Err(error) => return tracing::error!(%error, "connecting to a model ended by a panic"),
         };
         let Some(lane) = self.lanes.get_mut(&key) else { return };
+        if let Some(place) = lane.spec.key_place() {
+            let missing = outcome.as_ref().is_err_and(ConnectError::is_missing_key);
+            self.keys.looked(place.to_string(), !missing);
+        }
         match outcome {
             Ok(Connected { model, script, .. }) => {
                 let run = &lane.run;
@@ -304,7 +308,7 @@ async fn prepare(
         // Discovery has seen what a found server serves.
         Ok(connected) if !is_found => match connected.check(&spec).await {
             // One that cannot be reached may be starting: calls wait for it with more patience than there is here.
-            Ok(()) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
+            Ok(_) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
             Err(error) => Err(error),
         },
         connected => connected,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{NameTaken, Parking, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -22,6 +22,7 @@ use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
 use crate::discovery::Discovery;
 use crate::keeper::Renewal;
+use crate::keys::Keys;
 use crate::ledger::SharedLedger;
 use crate::metrics;
 use crate::outbox::{Arrival, Outbox};
@@ -54,7 +55,7 @@ enum Event {
     Dialogue(Result<(Id, Finished), JoinError>),
     Arrivals(Vec<Arrival>),
     Answer(Answered),
-    Renewal(Renewal),
+    Renewal(Box<Renewal>),
     News(News),
     Loaded(Result<Loaded, JoinError>),
     Prepared(Result<Prepared, JoinError>),
@@ -89,10 +90,12 @@ pub(crate) struct Work {
     tags: HashMap<Id, Tag>,
     poll: Poll,
     phase: Phase,
+    superseded: Option<NameTaken>,
     /// Whether lanes have to be looked at again: leases, servers or runs changed.
     unsettled: bool,
     /// What keeps a run or model from being worked on.
     trouble: Option<String>,
+    keys: Keys,
     ended: u64,
     next_housekeeping: Instant,
 }
@@ -108,6 +111,7 @@ impl Work {
     ) -> Self {
         let servers =
             Servers::new(config.expected_models.clone(), config.concurrency, config.server_key.clone());
+        let keys = Keys::of_connectors(&config.connectors);
         Self {
             config,
             exchange,
@@ -128,8 +132,10 @@ impl Work {
             tags: HashMap::new(),
             poll: Poll::default(),
             phase: Phase::Working,
+            superseded: None,
             unsettled: false,
             trouble: None,
+            keys,
             ended: 0,
             next_housekeeping: Instant::now(),
         }
@@ -150,7 +156,10 @@ impl Work {
                 Event::Dialogue(ended) => self.dialogue_ended(ended, Instant::now()),
                 Event::Arrivals(arrivals) => self.arrived(arrivals, Instant::now()),
                 Event::Answer(answer) => self.answered(answer, Instant::now()),
-                Event::Renewal((report, orders)) => drop(self.take_orders(&report, orders, Instant::now())),
+                Event::Renewal(renewal) => {
+                    let (report, orders) = *renewal;
+                    self.take_orders(&report, orders, Instant::now());
+                }
                 Event::News(news) => {
                     self.servers.apply(news, Instant::now())?;
                     self.unsettled = true;
@@ -173,7 +182,7 @@ impl Work {
             self.settle_lanes(now);
         }
         self.begin_dialogues(now);
-        self.release_held_back();
+        self.release_held_back(false, now);
         let ending = self.advance_ending(now);
         let poll = self.advance_poll(now);
         [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
@@ -185,7 +194,7 @@ impl Work {
             Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
             Some(arrivals) = ears.arrivals.recv() => Event::Arrivals(arrivals),
             answer = self.poll.answer() => Event::Answer(answer),
-            Some(renewal) = ears.renewals.recv() => Event::Renewal(renewal),
+            Some(renewal) = ears.renewals.recv() => Event::Renewal(Box::new(renewal)),
             Some(news) = ears.news.recv() => Event::News(news),
             Some(loaded) = self.loading.join_next() => Event::Loaded(loaded),
             Some(prepared) = self.preparing.join_next() => Event::Prepared(prepared),
@@ -215,13 +224,20 @@ impl Work {
         let mut status = WorkerStatus {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.config.host.clone(),
-            serves: self.servers.models(now).into_iter().collect(),
+            serves: self
+                .servers
+                .models(now)
+                .into_iter()
+                .chain(self.config.connectors.iter().map(|connector| connector.as_str().to_owned()))
+                .collect(),
             in_flight: self.running.len() as u32,
             limit: self.servers.limits().map(|(_, limit, _)| limit).sum(),
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.parked(),
             trouble: None,
+            keys_found: self.keys.found().map(str::to_owned).collect(),
+            keys_missing: self.keys.missing().map(str::to_owned).collect(),
         };
         let troubles =
             [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), self.trouble.clone()];

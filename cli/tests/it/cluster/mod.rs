@@ -1,9 +1,12 @@
 //! The cluster as its users meet it: coordinators, workers and a real Redis, started, steered, killed.
 
+mod alone;
 mod bad_input;
+mod chaos;
 mod draining;
 mod dying;
 mod mishaps;
+mod names;
 mod same_records;
 mod steering;
 

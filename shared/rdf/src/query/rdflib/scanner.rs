@@ -155,7 +155,7 @@ impl<'a> Scanner<'a> {
 
     /// `<...>`, without its brackets. What an IRI may hold is not checked beyond what ends it.
     pub(super) fn iri_reference(&mut self) -> Option<&'a str> {
-        self.terminal(|s| s.glued_iri_reference())
+        self.terminal(Scanner::glued_iri_reference)
     }
 
     pub(super) fn glued_iri_reference(&mut self) -> Option<&'a str> {
