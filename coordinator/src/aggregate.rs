@@ -4,8 +4,10 @@
 //! the same, and so do the means, which are added up in the order of the plan. A coordinator that has followed a
 //! run from its first record thus shows, to the last digit, what one shows that has just read its log.
 
+use std::collections::BTreeMap;
+
 use domain::control::CellView;
-use domain::{FailureCause, Standing};
+use domain::{FailureCause, Mean, Standing};
 
 use crate::layout::{Layout, Slot};
 use crate::plan::Plan;
@@ -43,6 +45,8 @@ pub struct Aggregate {
     codes: Vec<u8>,
     scored: u64,
     failed: [u64; FailureCause::ALL.len()],
+    /// The highest ticket of dialogues that failed more than once; the one that counts has the lowest.
+    repeated: BTreeMap<Slot, u64>,
     /// The highest ticket and the highest generation met, of winners and others.
     highest_ticket: u64,
     highest_generation: u64,
@@ -60,6 +64,7 @@ impl Aggregate {
             codes: vec![NONE; slots],
             scored: 0,
             failed: [0; FailureCause::ALL.len()],
+            repeated: BTreeMap::new(),
             highest_ticket: 0,
             highest_generation: 0,
         }
@@ -68,8 +73,14 @@ impl Aggregate {
     /// Takes a record into account and says whether it counts now and did not before.
     pub fn fold(&mut self, slot: Slot, entry: Entry) -> bool {
         self.highest_ticket = self.highest_ticket.max(entry.ticket);
-        if self.get(slot).is_some_and(|counted| !entry.standing().beats(counted.standing())) {
-            return false;
+        if let Some(counted) = self.get(slot) {
+            if counted.outcome.is_err() && entry.outcome.is_err() && entry.ticket != counted.ticket {
+                let latest = self.repeated.entry(slot).or_default();
+                *latest = entry.ticket.max(counted.ticket).max(*latest);
+            }
+            if !entry.standing().beats(counted.standing()) {
+                return false;
+            }
         }
         let code = match entry.outcome {
             Ok(_) => SCORED,
@@ -81,6 +92,9 @@ impl Aggregate {
         self.tickets[slot] = entry.ticket;
         self.headlines[slot] = entry.outcome.unwrap_or(0.0);
         self.codes[slot] = if entry.late { code | LATE } else { code };
+        if code == SCORED {
+            self.repeated.remove(&slot);
+        }
         true
     }
 
@@ -98,6 +112,12 @@ impl Aggregate {
             code => Err(FailureCause::ALL[code as usize]),
         };
         Some(Entry { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
+    }
+
+    /// Whether a dialogue failed, and has no record since the ticket `asked` was drawn.
+    pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
+        let latest = self.repeated.get(&slot).copied().unwrap_or(0).max(self.tickets[slot]);
+        latest < asked && self.get(slot).is_some_and(|counted| counted.outcome.is_err())
     }
 
     /// Number of dialogues.
@@ -146,20 +166,13 @@ impl Aggregate {
         let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
         for (t, task) in plan.tasks.iter().enumerate() {
             for (m, model) in plan.models.iter().enumerate() {
-                let (mut scored, mut failed, mut sum) = (0_u64, 0, 0.0);
-                for slot in layout.cell(m, t) {
-                    match self.codes[slot] & !LATE {
-                        NONE => {}
-                        SCORED => {
-                            scored += 1;
-                            sum += self.headlines[slot];
-                        }
-                        _ => failed += 1,
-                    }
-                }
-                let mean = (scored > 0).then(|| sum / scored as f64);
+                let code = |slot: Slot| self.codes[slot] & !LATE;
+                let slots = || layout.cell(m, t);
+                let score = |slot: Slot| (code(slot) == SCORED).then(|| self.headlines[slot]);
+                let Mean { value: mean, covered: scored, planned } = Mean::of(slots().map(score));
+                let failed = slots().filter(|&slot| !matches!(code(slot), NONE | SCORED)).count() as u64;
                 let (task, model) = (task.label.clone(), model.label.clone());
-                cells.push(CellView { task, model, scored, failed, mean });
+                cells.push(CellView { task, model, scored, failed, planned, mean });
             }
         }
         cells
@@ -180,8 +193,6 @@ fn cause_code(cause: FailureCause) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -204,6 +215,22 @@ mod tests {
         [(false, true), (false, false), (true, true), (true, false)]
             .into_iter()
             .find_map(|(late, scored)| first(late, scored))
+    }
+
+    #[test]
+    fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
+        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let mut table = Aggregate::new(2);
+        table.fold(0, failed(5));
+        assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
+        // In any order, and however often.
+        for ticket in [9, 3, 9, 7] {
+            table.fold(0, failed(ticket));
+        }
+        assert_eq!(table.get(0), Some(failed(3)));
+        assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
+        table.fold(0, Entry { ticket: 11, outcome: Ok(1.0), late: false });
+        assert!(!table.is_to_ask_again(0, 20));
     }
 
     proptest! {

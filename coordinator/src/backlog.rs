@@ -4,8 +4,8 @@
 //! runs, at most every quarter of a second, and all others look at what it has read. Who goes to the queue takes what
 //! it hopes to get off the reading first, so that ten waiting units do not send a thousand workers there.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use futures::FutureExt;
 use tokio::sync::{Mutex, watch};
@@ -44,8 +44,10 @@ pub(crate) struct RunBacklog {
 pub(crate) struct ModelBacklog {
     /// The queue's counts; `None` where it has none.
     pub counts: Option<ModelCounts>,
-    /// Units that nobody has gone for since.
+    /// Units that nobody has gone for since, suspects left out.
     claimable: AtomicU64,
+    /// Suspects that nobody has gone for since.
+    suspects: AtomicU64,
 }
 
 impl Default for Backlog {
@@ -70,7 +72,21 @@ impl Backlog {
 impl ModelBacklog {
     pub(crate) fn of(counts: Option<ModelCounts>, active: bool) -> Self {
         let ready = counts.as_ref().filter(|counts| active && counts.parked.is_none());
-        Self { claimable: AtomicU64::new(ready.map_or(0, |counts| counts.pending)), counts }
+        let suspects = ready.map_or(0, |counts| counts.suspects_pending);
+        let others = ready.map_or(0, |counts| counts.pending - counts.suspects_pending);
+        Self { claimable: AtomicU64::new(others), suspects: AtomicU64::new(suspects), counts }
+    }
+
+    /// Suspects of the reading before which nothing stands.
+    fn suspects_in_turn(&self) -> u64 {
+        let others = self.claimable.load(Ordering::Acquire);
+        if others == 0 { self.suspects.load(Ordering::Acquire) } else { 0 }
+    }
+
+    /// Takes a suspect off the reading, if it has one.
+    pub(crate) fn claim_suspect(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        self.suspects.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
     }
 
     /// Takes up to `wanted` units off the reading.
@@ -115,7 +131,12 @@ impl Core {
                 let counts = counts.iter().find(|counts| counts.model == spec.label).cloned();
                 ModelBacklog::of(counts, active)
             };
-            let models = run.models.iter().map(of_model).collect();
+            let models: Vec<ModelBacklog> = run.models.iter().map(of_model).collect();
+            let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+            for (spec, model) in run.models.iter().zip(&models) {
+                patience.observe(run.id(), &spec.label, model.suspects_in_turn(), self.now());
+            }
+            drop(patience);
             snapshot.runs.push(RunBacklog { run, models });
         }
         Ok(snapshot)
@@ -131,8 +152,10 @@ mod tests {
         let counts = ModelCounts {
             model: "m".into(),
             added: 9,
-            pending: 5,
-            leased: 1,
+            pending: 6,
+            suspects_pending: 1,
+            suspects_leased: 0,
+            leased: 0,
             dead: 0,
             done: 3,
             backlog_dialogues: 25,
@@ -142,7 +165,10 @@ mod tests {
         };
         let backlog = ModelBacklog::of(Some(counts.clone()), true);
         assert_eq!(backlog.dialogues_per_unit(), 4);
+        assert_eq!(backlog.suspects_in_turn(), 0);
         assert_eq!([backlog.claim(3), backlog.claim(3), backlog.claim(3)], [3, 2, 0]);
+        assert_eq!(backlog.suspects_in_turn(), 1);
+        assert_eq!([backlog.claim_suspect(), backlog.claim_suspect()], [true, false]);
         assert_eq!(ModelBacklog::of(Some(counts.clone()), false).claim(1), 0);
         let parked = queue::Parked { reason: "quota".into(), until_ms: 1 };
         assert_eq!(ModelBacklog::of(Some(ModelCounts { parked: Some(parked), ..counts }), true).claim(1), 0);

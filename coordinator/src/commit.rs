@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::errors::{Result, conflict, internal, invalid};
 use crate::layout::Slot;
 use crate::metrics;
+use crate::remarks::Remark;
 use crate::run::{Found, Log, Run};
 
 /// The unit in which room for records is counted.
@@ -48,6 +49,7 @@ const GENERATIONS_AHEAD: u64 = 1 << 40;
 pub(crate) struct Item {
     slot: Slot,
     outcome: std::result::Result<f64, FailureCause>,
+    remark: Remark,
     generation: u64,
     id: RecordId,
     json: Arc<str>,
@@ -189,6 +191,7 @@ impl Core {
         let item = Item {
             slot,
             outcome: crate::headline::outcome(&head.outcome, run.tasks[task].class),
+            remark: Remark::of(&head),
             generation: head.attempt.generation,
             id: head.attempt.id,
             json: delivery.json,
@@ -283,7 +286,8 @@ impl Core {
                     let ticket = ticket.unwrap_or_default();
                     lines.push((ticket, Arc::clone(&item.json)));
                     let entry = Some((item.slot, Entry { ticket, outcome: item.outcome, late: false }));
-                    found.push(Found { entry, ticket, generation: item.generation });
+                    let (remark, generation) = (item.remark.clone(), item.generation);
+                    found.push(Found { entry, remark, ticket, generation });
                 }
             }
             let appended = log.commit_batch(lines).await.map_err(|error| {
@@ -294,7 +298,9 @@ impl Core {
             });
             let place = self.note_sink(appended)?;
             // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
-            run.fold(place, found, Some(self.now()), |slot, entry| metrics::dialogue(run, slot, entry));
+            run.fold(place, found, Some(self.now()), |slot, entry, remark| {
+                metrics::dialogue(run, slot, entry, remark.tokens);
+            });
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {
                 recent.insert(&item.id, &item.json, ticket.unwrap_or_default());

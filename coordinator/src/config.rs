@@ -23,6 +23,8 @@ pub struct CoordinatorConfig {
     /// How long no lease is taken over after a start, and after the queue could not be reached: workers get the time to
     /// renew first. Default: [`lease_for`](Self::lease_for).
     pub grace: Option<Duration>,
+    /// How long the suspects of a model wait, with no other unit of it before them, until a worker is kept free for them.
+    pub suspect_wait: Duration,
     /// Time between two rounds of looking after runs: taking over expired leases, following other coordinators,
     /// noticing the end of runs.
     pub tend_every: Duration,
@@ -46,6 +48,7 @@ impl CoordinatorConfig {
             lease_for: Duration::from_secs(30),
             max_strikes: 3,
             grace: None,
+            suspect_wait: Duration::from_secs(60),
             tend_every: Duration::from_secs(1),
             backlog_for: Duration::from_millis(250),
             tends: true,

@@ -7,12 +7,12 @@ use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::FutureExt;
 use jiff::Timestamp;
 use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
-use queue::{DeadLetter, NewUnit, UnitId};
+use queue::{Suspect, UnitId};
 
 use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, not_found};
-use crate::payload::{Payload, new_unit};
+use crate::payload::Payload;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
@@ -36,6 +36,11 @@ impl Core {
                 let state = RunStateFile { phase: RunPhase::Active, ..state };
                 self.note_sink(self.storage.set_state(id, &state).await)?;
                 self.begin(&run).await?;
+                for spec in &run.models {
+                    let (queue, model) = (&self.queue, &spec.label);
+                    self.on_queue(&run, |at| async move { queue.unpark(&at, model).await }.boxed()).await?;
+                }
+                self.backlog.touch();
                 tracing::info!(run = %id, "resumed");
                 return Ok(run);
             }
@@ -51,33 +56,26 @@ impl Core {
         run.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
     }
 
-    /// Queues failed dialogues again: units first, which nobody gets before the run is active.
+    /// Queues failed dialogues again, except those for which that is pending: units first, which nobody gets before the
+    /// run is active.
     pub(crate) async fn retry_run(self: &Arc<Self>, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let run = self.followed(id).await?;
         self.hold(&run).await?;
-        let mut wanted = vec![false; run.layout.slots()];
-        run.table(|table| {
-            for (slot, wanted) in wanted.iter_mut().enumerate() {
-                let failure = table.get(slot).and_then(|entry| entry.outcome.err());
-                *wanted = failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause));
-            }
-        });
-        let (wanted, layout) = (&wanted, &run.layout);
-        let is_left_out =
-            |model, task, iteration| layout.slot(model, task, iteration).is_none_or(|slot| !wanted[slot]);
-        let units = run.plan.units_without(is_left_out).map(|unit| new_unit(&run.plan, unit, true));
-        let units = units.collect::<Result<Vec<NewUnit>>>()?;
-        let dialogues = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
-        if dialogues == 0 {
-            return Ok(0);
-        }
         if !self.is_shared() {
             self.committer(&run).await?;
         }
         run.attend();
-        self.append_units(&run, units).await?;
-        self.rework(&run).await?;
-        tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
+        let is_wanted = |table: &Aggregate, slot| {
+            let failure = table.get(slot).and_then(|entry| entry.outcome.err());
+            failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause))
+        };
+        let pending = self.pending_retries(&run).await?;
+        let dialogues = self.ask_again(&run, &pending, is_wanted).await?;
+        // What is pending is asked again also where a coordinator died before it said so.
+        if dialogues > 0 || pending.iter().any(|asked| *asked > 0) {
+            self.rework(&run).await?;
+            tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
+        }
         Ok(dialogues)
     }
 
@@ -130,24 +128,27 @@ impl Core {
     pub(crate) async fn dead(&self, id: &RunId, unit: Option<u64>) -> Result<Vec<DeadLetterView>> {
         let run = self.known(id).await?;
         let letters = match unit {
-            None => self.all_dead(&run).await?,
+            None => [self.suspects(&run, true).await?, self.suspects(&run, false).await?].concat(),
             Some(unit) => {
                 let queue = &self.queue;
-                let call = |at| async move { queue.dead_letter(&at, UnitId(unit)).await }.boxed();
+                let call = |at| async move { queue.suspect(&at, UnitId(unit)).await }.boxed();
                 let letter = self.on_queue(&run, call).await?;
-                vec![letter.ok_or_else(|| not_found(format!("unit {unit} of run {id} is not set aside")))?]
+                vec![
+                    letter
+                        .ok_or_else(|| not_found(format!("no worker died with unit {unit} of run {id}")))?,
+                ]
             }
         };
         letters.into_iter().map(|letter| view(&run, letter)).collect()
     }
 
-    /// Every unit of a run that was set aside.
-    pub(crate) async fn all_dead(&self, run: &Arc<Run>) -> Result<Vec<DeadLetter>> {
-        let mut letters: Vec<DeadLetter> = Vec::new();
+    /// Every unit of a run that was set aside (`dead`), or that is a suspect and was not.
+    pub(crate) async fn suspects(&self, run: &Arc<Run>, dead: bool) -> Result<Vec<Suspect>> {
+        let mut letters: Vec<Suspect> = Vec::new();
         loop {
             let (queue, after) = (&self.queue, letters.last().map(|letter| letter.unit));
             let call =
-                |at| async move { queue.dead_letters(&at, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
+                |at| async move { queue.suspects(&at, dead, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
             let page = self.on_queue(run, call).await?;
             if page.is_empty() {
                 return Ok(letters);
@@ -159,7 +160,7 @@ impl Core {
     pub(crate) async fn requeue_units(&self, id: &RunId, units: &[u64]) -> Result<u64> {
         let run = self.known(id).await?;
         let units: Vec<UnitId> = match units {
-            [] => self.all_dead(&run).await?.into_iter().map(|letter| letter.unit).collect(),
+            [] => self.suspects(&run, true).await?.into_iter().map(|letter| letter.unit).collect(),
             units => units.iter().copied().map(UnitId).collect(),
         };
         let mut requeued = 0;
@@ -199,15 +200,15 @@ impl Core {
     }
 }
 
-fn view(run: &Run, letter: DeadLetter) -> Result<DeadLetterView> {
+fn view(run: &Run, letter: Suspect) -> Result<DeadLetterView> {
     let payload = Payload::read(&letter.payload)?;
     let model = run.layout.model(&letter.model);
     let key = |iteration: &u32| run.key(model?, payload.task, *iteration);
-    let strike = |strike: queue::Strike| StrikeView {
-        worker: strike.worker,
-        attempt: strike.attempt,
-        cause: strike.cause,
-        at: i64::try_from(strike.at_ms)
+    let strike = |death: queue::Death| StrikeView {
+        worker: death.worker,
+        attempt: death.attempt,
+        cause: death.cause,
+        at: i64::try_from(death.at_ms)
             .ok()
             .and_then(|ms| Timestamp::from_millisecond(ms).ok())
             .unwrap_or_default(),
@@ -215,6 +216,7 @@ fn view(run: &Run, letter: DeadLetter) -> Result<DeadLetterView> {
     Ok(DeadLetterView {
         unit: letter.unit.0,
         dialogues: payload.iterations.iter().filter_map(key).collect(),
-        strikes: letter.strikes.into_iter().map(strike).collect(),
+        strikes: letter.deaths.into_iter().map(strike).collect(),
+        suspect: !letter.dead,
     })
 }

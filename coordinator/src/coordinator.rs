@@ -11,7 +11,7 @@ use domain::control::{
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{FailureCause, RunId, ServiceError, WorkerId};
+use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::stream;
 use queue::QueueStore;
 use results::Sink;
@@ -134,8 +134,8 @@ impl WorkExchange for Coordinator {
         self.serve(self.core.take_permits(budget, permits))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        self.serve(self.core.deregister_worker(worker))
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
+        self.serve(self.core.deregister_worker(worker, instance))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::commit::{BYTES_PER_PERMIT, RecentRecords};
 use crate::config::{CoordinatorConfig, MAX_BYTES_IN_FLIGHT, Scope};
 use crate::errors::{Result, is_out_of_step, of_queue};
 use crate::pack_store::PackStore;
+use crate::patience::Patience;
 use crate::run::Run;
 use crate::runs::Runs;
 use crate::storage::Storage;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub runs: Runs,
     pub packs: PackStore,
     pub backlog: Backlog,
+    pub patience: Mutex<Patience>,
     pub health: Health,
     /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     pub room: Arc<Semaphore>,
@@ -59,6 +61,7 @@ impl Core {
             runs: Runs::default(),
             packs: PackStore::default(),
             backlog: Backlog::default(),
+            patience: Mutex::default(),
             health: Health::default(),
             room: Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT)),
             recent: Mutex::default(),

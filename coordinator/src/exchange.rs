@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::exchange::{LeaseId, Orders, RateBudget, Registered, Registration, Report, WorkerStatus};
-use domain::{ErrorCode, ModelLabel, RunId, WorkerId};
+use domain::exchange::{
+    LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
+};
+use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
 use futures::FutureExt;
-use queue::limits::{MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_WORKER_INFO_BYTES};
-use queue::{Fence, Lease, Rate, RateReply, Reap, Renewal, RunState, UnitId};
+use queue::limits::{MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_PREDECESSORS, MAX_WORKER_INFO_BYTES};
+use queue::{Claim, Fence, Heartbeat, Lease, Rate, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
 
 use crate::backlog::Snapshot;
@@ -37,18 +39,42 @@ struct Concern {
 
 impl Core {
     pub(crate) async fn register_worker(&self, registration: Registration) -> Result<Registered> {
-        let Registration { worker, kgfleet, host } = registration;
-        self.heartbeat(&worker, WorkerStatus { kgfleet, host, ..WorkerStatus::default() }).await?;
-        self.strike_predecessor(&worker).await?;
-        tracing::info!(%worker, "registered");
-        let report_every = self.config.report_every();
-        Ok(Registered { kgfleet: env!("CARGO_PKG_VERSION").to_owned(), report_every })
+        let Registration { worker, instance, mut predecessors, kgfleet, host } = registration;
+        predecessors.truncate(MAX_PREDECESSORS);
+        let (claim, status) =
+            (Claim { instance, predecessors }, WorkerStatus { kgfleet, host, ..WorkerStatus::default() });
+        let registered = Registered {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            report_every: self.config.report_every(),
+            taken: match self.heartbeat(&worker, &claim, status).await? {
+                Heartbeat::Registered(_) => None,
+                Heartbeat::Taken(by) => Some(holder_of_name(by)),
+            },
+        };
+        match &registered.taken {
+            Some(by) => tracing::warn!(%worker, %by, "refused a worker"),
+            None => {
+                self.reap_predecessor(&worker).await?;
+                tracing::info!(%worker, "registered");
+            }
+        }
+        Ok(registered)
     }
 
     pub(crate) async fn answer_report(&self, report: Report) -> Result<Orders> {
         let until = Instant::now() + report.wait.min(MAX_WAIT);
-        let drain = self.heartbeat(&report.worker, report.status.clone()).await?;
+        let claim = Claim::of(report.instance.clone());
+        let drain = match self.heartbeat(&report.worker, &claim, report.status.clone()).await? {
+            Heartbeat::Registered(orders) => orders.drain,
+            // What it held is another process's, or will be handed out again; its records are taken all the same.
+            Heartbeat::Taken(by) => {
+                let by = holder_of_name(by);
+                tracing::warn!(worker = %report.worker, %by, "told a worker that another one has its name");
+                return Ok(Orders { superseded: Some(by), lost: report.held, ..Orders::default() });
+            }
+        };
         let mut orders = Orders { drain, ..Orders::default() };
+        let mut holds_suspect = false;
         self.park_models(&report).await?;
         let snapshot = self.backlog().await?;
         orders.noted = true;
@@ -64,12 +90,15 @@ impl Core {
             };
             // What passes by itself is to be said again; of a run that cannot be loaded nothing can be taken note of.
             orders.noted &= !settled.as_ref().is_err_and(|error| error.code.is_transient());
-            self.apart(&id, settled)?;
+            holds_suspect |= self.apart(&id, settled)?.unwrap_or(false);
         }
-        let wants_work = report.offers.iter().any(|offer| offer.room > 0) && !report.draining && !drain;
+        let has_room = report.offers.iter().any(|offer| offer.room > 0);
+        let wants_work = has_room && !report.draining && !drain;
         let mut changes = self.backlog.changes();
         while wants_work && orders.grants.is_empty() && orders.lost.is_empty() {
-            self.grant(&report, &mut orders).await?;
+            if !holds_suspect {
+                self.grant(&report, &mut orders).await?;
+            }
             let now = Instant::now();
             if !orders.grants.is_empty() || now >= until || self.closing.load(Ordering::Relaxed) {
                 break;
@@ -81,24 +110,45 @@ impl Core {
         Ok(orders)
     }
 
-    /// A worker that begins holds nothing. What its name holds was held by a process that died, perhaps of it: without a
-    /// strike, a unit that kills its worker would come back to it for ever.
-    async fn strike_predecessor(&self, worker: &WorkerId) -> Result<()> {
+    /// A worker that begins holds nothing. What its name holds was held by a process that died, perhaps of it: were that
+    /// not held against it, a unit that kills its worker would come back to it for ever.
+    async fn reap_predecessor(&self, worker: &WorkerId) -> Result<()> {
         for run in self.runs.live() {
-            let (queue, whose) = (&self.queue, &Reap::Worker(worker.clone()));
-            let reaped = self.on_queue(&run, |at| async move { queue.reap(&at, whose).await }.boxed()).await;
-            let Some(reaped) = self.apart(run.id(), reaped)? else { continue };
-            if !reaped.requeued.is_empty() || !reaped.dead.is_empty() {
-                let (requeued, dead) = (reaped.requeued.len(), reaped.dead.len());
-                tracing::warn!(run = %run.id(), %worker, requeued, dead, "an earlier process of this worker died");
-                self.backlog.touch();
-            }
+            let reaped = self.reap(&run, &Reap::Worker(worker.clone())).await;
+            self.apart(run.id(), reaped)?;
         }
         Ok(())
     }
 
-    /// Keeps the worker registered, and says whether it is to drain.
-    async fn heartbeat(&self, worker: &WorkerId, mut status: WorkerStatus) -> Result<bool> {
+    /// Takes over the leases of the dead.
+    pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
+        loop {
+            let queue = &self.queue;
+            let reaped = self.on_queue(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
+            if !reaped.is_empty() {
+                tracing::warn!(
+                    run = %run.id(),
+                    ?whose,
+                    suspected = reaped.suspected.len(),
+                    struck = reaped.struck.len(),
+                    dead = reaped.dead.len(),
+                    "took units of the dead over"
+                );
+                self.backlog.touch();
+            }
+            if !reaped.more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Keeps the worker registered, unless another process has its name.
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        claim: &Claim,
+        mut status: WorkerStatus,
+    ) -> Result<Heartbeat> {
         let mut info = serde_json::to_vec(&status).map_err(internal)?;
         if info.len() > MAX_WORKER_INFO_BYTES {
             // Names are for people; what a worker gets follows from its offers.
@@ -107,8 +157,7 @@ impl Core {
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
-        let orders = self.queue.heartbeat(worker, &info, self.config.lease_for.max(MAX_WAIT)).await;
-        self.note_queue(orders).map(|orders| orders.drain)
+        self.note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(MAX_WAIT)).await)
     }
 
     async fn park_models(&self, report: &Report) -> Result<()> {
@@ -133,18 +182,18 @@ impl Core {
         Ok(())
     }
 
-    /// Brings what the worker says of its leases and what the queue says into step.
+    /// Brings what the worker says of its leases and what the queue says into step. Returns whether it holds a suspect.
     async fn settle(
         &self,
         run: &Arc<Run>,
         concern: Concern,
         report: &Report,
         orders: &mut Orders,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let id = |fence: &Fence| lease_id(run.id(), fence);
         if run.phase().is_over() && run.at().is_none() {
             orders.lost.extend(concern.held.iter().map(id));
-            return Ok(());
+            return Ok(false);
         }
         let renewal = self.renew(run, &report.worker, &concern.models, &concern.held).await?;
         let mut given_back: Vec<Fence> = Vec::new();
@@ -152,12 +201,15 @@ impl Core {
             orders.lost.extend(concern.held.iter().map(id));
             given_back.extend(concern.held);
             given_back.extend(renewal.unreported.into_iter().map(|lease| lease.fence));
-            return self.release(run, &given_back).await;
+            self.release(run, &given_back).await?;
+            return Ok(false);
         }
         orders.lost.extend(renewal.lost.iter().map(id));
         // What the worker did not report as held has ended, or its grant was lost on the way.
+        let mut holds_suspect = renewal.holds_suspect;
         let (mut finished, mut granted) = (Vec::new(), Vec::new());
         for lease in renewal.unreported {
+            let suspect = lease.suspect;
             if concern.finished.contains(&lease.fence) {
                 finished.push(lease);
             } else if concern.released.contains(&lease.fence)
@@ -168,7 +220,9 @@ impl Core {
                 given_back.push(lease.fence);
             } else {
                 granted.push(lease);
+                continue;
             }
+            holds_suspect &= !suspect;
         }
         let gaps = self.finish_complete(run, finished).await?;
         for fence in &gaps {
@@ -176,7 +230,8 @@ impl Core {
         }
         given_back.extend(gaps);
         self.release(run, &given_back).await?;
-        self.hand_out(run, granted, orders).await
+        self.hand_out(run, granted, orders).await?;
+        Ok(holds_suspect)
     }
 
     /// Renews what a worker holds on these models and says what it does not know of. In as many calls as the queue's
@@ -188,8 +243,13 @@ impl Core {
         models: &BTreeSet<ModelLabel>,
         held: &[Fence],
     ) -> Result<Renewal> {
-        let mut whole =
-            Renewal { state: RunState::Active, lost: Vec::new(), unreported: Vec::new(), deadline_ms: 0 };
+        let mut whole = Renewal {
+            state: RunState::Active,
+            lost: Vec::new(),
+            unreported: Vec::new(),
+            holds_suspect: false,
+            deadline_ms: 0,
+        };
         let models: Vec<ModelLabel> = models.iter().cloned().collect();
         let known: HashSet<&Fence> = held.iter().collect();
         for models in models.chunks(MAX_MODELS_PER_CALL) {
@@ -202,6 +262,7 @@ impl Core {
                 let call = |at| async move { queue.renew(&at, worker, models, held).await }.boxed();
                 let renewal = self.on_queue(run, call).await?;
                 whole.state = renewal.state;
+                whole.holds_suspect = renewal.holds_suspect;
                 whole.lost.extend(renewal.lost);
                 whole.unreported.extend(
                     renewal.unreported.into_iter().filter(|lease: &Lease| !known.contains(&lease.fence)),
@@ -223,8 +284,12 @@ impl Core {
         Ok(())
     }
 
-    /// Gives back whatever a worker that has ended still holds, so that nobody waits for its leases to expire.
-    pub(crate) async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+    /// Gives back whatever a worker that has ended still holds, so that nobody waits for its leases to expire. One whose
+    /// name another process has by now holds nothing.
+    pub(crate) async fn deregister_worker(&self, worker: &WorkerId, instance: &InstanceId) -> Result<()> {
+        if !self.note_queue(self.queue.deregister(worker, instance).await)? {
+            return Ok(());
+        }
         for run in self.runs.live() {
             let models = run.models.iter().map(|spec| spec.label.clone()).collect();
             let renewal = self.renew(&run, worker, &models, &[]).await;
@@ -233,7 +298,6 @@ impl Core {
             let released = self.release(&run, &left).await;
             self.apart(run.id(), released)?;
         }
-        self.note_queue(self.queue.deregister(worker).await)?;
         tracing::info!(%worker, "deregistered");
         Ok(())
     }
@@ -283,6 +347,17 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
         });
     });
     concerns
+}
+
+/// Who has a name, for the worker that wanted it.
+fn holder_of_name(taken: queue::NameTaken) -> NameTaken {
+    let status: WorkerStatus = serde_json::from_slice(&taken.info).unwrap_or_default();
+    NameTaken {
+        instance: taken.instance,
+        host: status.host,
+        silent_for: Duration::from_millis(taken.silent_ms),
+        free_in: Duration::from_millis(taken.free_in_ms),
+    }
 }
 
 fn fence(lease: &LeaseId) -> Fence {

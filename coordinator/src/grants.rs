@@ -1,7 +1,7 @@
 //! Units for workers: leased from the queue, less the dialogues that have a record.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use domain::exchange::{Grant, Offer, Orders, Report};
@@ -11,7 +11,7 @@ use queue::limits::{MAX_COMMITS_PER_CALL, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CA
 use queue::{Committed, Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
 
-use crate::backlog::RunBacklog;
+use crate::backlog::{RunBacklog, Snapshot};
 use crate::core::Core;
 use crate::errors::Result;
 use crate::exchange::lease_id;
@@ -31,6 +31,8 @@ enum Known {
     Scored,
     /// With its cause, where this coordinator has seen the record.
     Failed(Option<FailureCause>),
+    /// It failed, and was asked again since.
+    ToAskAgain,
 }
 
 /// A unit with what is known of its dialogues.
@@ -38,16 +40,25 @@ struct Examined {
     lease: Lease,
     /// Index of the task in the plan; `None` where the plan has no such unit.
     task: Option<usize>,
-    retry: bool,
     dialogues: Vec<(Iteration, Known)>,
 }
 
 impl Core {
-    /// Finds work for the room that a worker offers: older runs first.
+    /// Finds work for the room that a worker offers: older runs first, and suspects for a worker that holds nothing when
+    /// there is nothing else, or when they have waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
         let snapshot = self.backlog().await?;
         let begun = Instant::now();
         let turn = turn_of(&report.worker);
+        let holds_nothing = report.held.is_empty();
+        let overdue = self.overdue(report, &snapshot);
+        if !overdue.is_empty() {
+            // Until it holds nothing, this worker gets nothing.
+            return match holds_nothing {
+                true => self.grant_suspect(report, &overdue, orders).await,
+                false => Ok(()),
+            };
+        }
         let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
         for of_run in &snapshot.runs {
             for (offer, room) in report.offers.iter().zip(&mut rooms) {
@@ -57,6 +68,44 @@ impl Core {
                     let Some(Some(granted)) = self.apart(of_run.run.id(), granted)? else { break };
                     *room = room.saturating_sub(granted);
                 }
+            }
+        }
+        if holds_nothing && orders.grants.is_empty() {
+            let all: Vec<Served<'_>> =
+                snapshot.runs.iter().flat_map(|of_run| served(of_run, report)).collect();
+            self.grant_suspect(report, &all, orders).await?;
+        }
+        Ok(())
+    }
+
+    /// The models served by the worker whose suspects have waited too long, and that it is kept free for.
+    fn overdue<'s>(&self, report: &Report, snapshot: &'s Snapshot) -> Vec<Served<'s>> {
+        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now();
+        let of_runs = snapshot.runs.iter().flat_map(|of_run| served(of_run, report));
+        of_runs
+            .filter(|(of_run, model)| {
+                let label = &of_run.run.models[*model].label;
+                patience.keeps_free(of_run.run.id(), label, &report.worker, now, self.config.suspect_wait)
+            })
+            .collect()
+    }
+
+    /// Grants one suspect of these models to a worker that holds nothing.
+    async fn grant_suspect(&self, report: &Report, of: &[Served<'_>], orders: &mut Orders) -> Result<()> {
+        let begun = Instant::now();
+        for (of_run, model) in of {
+            // One that has nothing left to ask ends at once.
+            while orders.grants.is_empty()
+                && begun.elapsed() < MAX_SEARCH
+                && of_run.models[*model].claim_suspect()
+            {
+                let models = vec![of_run.run.models[*model].label.clone()];
+                let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
+                let (queue, ask) = (&self.queue, &ask);
+                let call = |at| async move { queue.lease(&at, ask).await }.boxed();
+                let leases = self.on_queue(&of_run.run, call).await?;
+                self.hand_out(&of_run.run, leases, orders).await?;
             }
         }
         Ok(())
@@ -107,7 +156,8 @@ impl Core {
     pub(crate) async fn finish_complete(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Fence>> {
         let (mut complete, mut gaps) = (Vec::new(), Vec::new());
         for unit in self.examine(run, leases).await? {
-            let all = unit.dialogues.iter().all(|(_, known)| *known != Known::Nothing);
+            let open = |known: Known| matches!(known, Known::Nothing | Known::ToAskAgain);
+            let all = !unit.dialogues.iter().any(|(_, known)| open(*known));
             if all { complete.push(unit.lease.fence) } else { gaps.push(unit.lease.fence) }
         }
         self.finish(run, &complete).await?;
@@ -124,14 +174,18 @@ impl Core {
 
     /// What is known of the dialogues of these units: by the log, as far as it was read, else by the queue.
     async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Examined>> {
-        if leases.iter().any(|lease| lease.fence.attempt > self.config.max_strikes) {
-            // Perhaps it was set aside, which only the causes of its failures tell.
+        let read = |lease: Lease| Payload::read(&lease.payload).map(|payload| (lease, payload));
+        let leases: Vec<(Lease, Payload)> = leases.into_iter().map(read).collect::<Result<_>>()?;
+        if leases
+            .iter()
+            .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
+        {
+            // Perhaps it was answered meanwhile, or set aside, which only records tell.
             self.follow(run).await?;
         }
         let mut units = Vec::with_capacity(leases.len());
         let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
-        for lease in leases {
-            let payload = Payload::read(&lease.payload)?;
+        for (lease, payload) in leases {
             let model = run.layout.model(&lease.fence.model);
             let slot = |iteration| run.layout.slot(model?, payload.task, iteration);
             let planned: Vec<(Iteration, Slot)> = payload
@@ -143,6 +197,11 @@ impl Core {
                 planned
                     .iter()
                     .map(|(iteration, slot)| match table.get(*slot).map(|entry| entry.outcome) {
+                        Some(Err(_))
+                            if payload.asked.is_some_and(|asked| table.is_to_ask_again(*slot, asked)) =>
+                        {
+                            (*iteration, Known::ToAskAgain)
+                        }
                         None => (*iteration, Known::Nothing),
                         Some(Ok(_)) => (*iteration, Known::Scored),
                         Some(Err(cause)) => (*iteration, Known::Failed(Some(cause))),
@@ -155,7 +214,7 @@ impl Core {
                 }
             }
             let task = (!planned.is_empty()).then_some(payload.task);
-            units.push(Examined { lease, task, retry: payload.retry, dialogues });
+            units.push(Examined { lease, task, dialogues });
         }
         for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
@@ -175,18 +234,27 @@ impl Core {
 }
 
 impl Examined {
-    /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by
-    /// `retry`, or by giving a unit that was set aside another chance, which only then is leased more often than it may
-    /// be struck.
+    /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by a retry,
+    /// or by giving a unit that was set aside another chance, which only then is leased more often than it may be struck.
     fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {
         let requeued = self.lease.fence.attempt > max_strikes;
         let open = |known: &Known| match known {
-            Known::Nothing => true,
+            Known::Nothing | Known::ToAskAgain => true,
             Known::Scored => false,
-            Known::Failed(cause) => self.retry || (requeued && *cause == Some(FailureCause::Poisoned)),
+            Known::Failed(cause) => requeued && *cause == Some(FailureCause::Poisoned),
         };
         self.dialogues.iter().filter(|(_, known)| open(known)).map(|(iteration, _)| *iteration).collect()
     }
+}
+
+/// A model that a worker serves: a run, and the model's index in it.
+type Served<'s> = (&'s RunBacklog, usize);
+
+/// The models of a run that a worker with room serves.
+fn served<'s>(of_run: &'s RunBacklog, report: &Report) -> Vec<Served<'s>> {
+    let offers = report.offers.iter().filter(|offer| offer.room > 0);
+    let models = |offer| models_of(offer, &of_run.run.models, report.status.reach.as_ref(), 0);
+    offers.flat_map(models).map(|model| (of_run, model)).collect()
 }
 
 /// What to ask the queue for: as many units as fill the room, of what nobody else has gone for. `None`: nothing.
@@ -211,7 +279,12 @@ fn claim(
             break;
         }
     }
-    (units > 0).then(|| LeaseRequest { worker: report.worker.clone(), models, max_units: units as u32 })
+    (units > 0).then(|| LeaseRequest {
+        worker: report.worker.clone(),
+        models,
+        max_units: units as u32,
+        alone: false,
+    })
 }
 
 /// A number that differs from worker to worker.

@@ -14,7 +14,7 @@ pub fn headline(scores: &Scores, class: TaskClass) -> Option<f64> {
 pub(crate) fn outcome(head: &OutcomeHead, class: TaskClass) -> Result<f64, FailureCause> {
     match head {
         OutcomeHead::Scored(scores) => Ok(headline(scores, class).unwrap_or(0.0)),
-        OutcomeHead::Failed(cause) => Err(*cause),
+        OutcomeHead::Failed { cause, .. } => Err(*cause),
     }
 }
 
@@ -33,7 +33,7 @@ mod tests {
         let nested = scored(json!({"max": {"combined": 0.75}}));
         assert_eq!(outcome(&nested, TaskClass::RdfSyntaxFix), Ok(0.75));
         assert_eq!(outcome(&nested, TaskClass::RdfFriendCount), Ok(0.0));
-        let failed = OutcomeHead::Failed(FailureCause::Timeout);
+        let failed = OutcomeHead::Failed { cause: FailureCause::Timeout, message: String::new() };
         assert_eq!(outcome(&failed, TaskClass::RdfFriendCount), Err(FailureCause::Timeout));
     }
 }

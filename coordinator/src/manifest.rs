@@ -50,8 +50,8 @@ pub fn new_manifest(
     })
 }
 
-/// Names begin with their time, so that lists are in order of time; the rest tells runs of one second apart.
-fn new_name(now: Timestamp) -> RunId {
+/// A fresh name for a run. Names begin with their time, so that lists are in order of time; the rest tells runs of one second apart.
+pub fn new_name(now: Timestamp) -> RunId {
     let random = domain::RecordId::random();
     let tail = random.as_str().rsplit('-').next().and_then(|part| part.get(..6)).unwrap_or("000000");
     RunId::new(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))

@@ -1,36 +1,108 @@
 //! Which worker can ask which model.
 
+use std::collections::BTreeSet;
+
 use domain::exchange::{Offer, Serves, WorkerStatus};
 use domain::reach::Reach;
 use domain::{Connector, ModelSpec};
 
-/// Whether who serves this can ask the model, by its keys and the addresses that it may ask. Workers that say nothing of
-/// these have no named keys.
+/// Names that a message lists.
+const NAMES_LISTED_MAX: usize = 5;
+
+/// Whether who serves this can ask the model, by its keys and the addresses that it may ask.
 pub(crate) fn can_ask(serves: &Serves, spec: &ModelSpec, reach: Option<&Reach>) -> bool {
-    let has_key = reach.map_or(spec.key.is_none(), |reach| reach.has_key_of(spec));
+    is_served(serves, spec) && has_key(spec, reach) && may_go(serves, spec, reach)
+}
+
+/// Workers that say nothing of their keys have none that has a name.
+fn has_key(spec: &ModelSpec, reach: Option<&Reach>) -> bool {
+    reach.map_or(spec.key.is_none(), |reach| reach.has_key_of(spec))
+}
+
+/// Whether a model at an address of its own may be asked there.
+fn may_go(serves: &Serves, spec: &ModelSpec, reach: Option<&Reach>) -> bool {
+    match serves {
+        Serves::Model(_) => true,
+        Serves::Connector(_) => reach.is_none_or(|reach| reach.permits(spec, None).is_ok()),
+    }
+}
+
+fn is_served(serves: &Serves, spec: &ModelSpec) -> bool {
     match serves {
         Serves::Model(name) => {
             matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated)
                 && spec.requested() == name
-                && has_key
         }
         Serves::Connector(connector) => {
             spec.connector == *connector
                 && (spec.connector != Connector::OpenaiCompatible || spec.endpoint.is_some())
-                && has_key
-                && reach.is_none_or(|reach| reach.permits(spec, None).is_ok())
         }
     }
 }
 
-/// Whether a worker that tells this of itself can ask the model.
-pub(crate) fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> bool {
-    let connector = serde_json::to_value(spec.connector).unwrap_or_default();
+/// Whether a worker can ask a model, by what it tells people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It does not serve it.
+    No,
+    /// It serves it and may not ask it: it lacks the key, or may not go to the address.
+    Denied(String),
+    /// It can.
+    Yes,
+}
+
+/// Whether a worker that tells people this of itself can ask the model. The one rule for all who show or check it.
+pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     let reach = status.reach.as_ref();
-    status.serves.iter().any(|name| {
-        can_ask(&Serves::Model(name.clone()), spec, reach)
-            || (connector == name.as_str() && can_ask(&Serves::Connector(spec.connector), spec, reach))
+    let mut fit = Fit::No;
+    for name in &status.serves {
+        let named = Serves::Model(name.clone());
+        let connector = (spec.connector.as_str() == name).then_some(Serves::Connector(spec.connector));
+        for serves in [Some(named), connector].into_iter().flatten().filter(|serves| is_served(serves, spec))
+        {
+            if can_ask(&serves, spec, reach) {
+                return Fit::Yes;
+            }
+            let why = match reach.map(|reach| reach.permits(spec, None)) {
+                Some(Err(denied)) => denied.to_string(),
+                _ => format!(
+                    "the key `{}` is not among this worker's keys",
+                    spec.key.as_deref().unwrap_or("?")
+                ),
+            };
+            fit = Fit::Denied(why);
+        }
+    }
+    fit
+}
+
+/// Why none of these workers can ask the model; `None` where one can.
+pub fn why_nobody<'a>(
+    workers: impl IntoIterator<Item = &'a WorkerStatus>,
+    spec: &ModelSpec,
+) -> Option<String> {
+    let (mut denied, mut served) = (None, BTreeSet::new());
+    for status in workers {
+        match says_it_can(status, spec) {
+            Fit::Yes => return None,
+            Fit::Denied(why) => denied = Some(why),
+            Fit::No => served.extend(status.serves.iter().map(String::as_str)),
+        }
+    }
+    Some(match denied {
+        Some(why) => format!("no worker that serves it may ask it: {why}"),
+        None => format!("no worker serves it; workers serve {}", listed(&served)),
     })
+}
+
+/// Names for a message, not all of too many.
+fn listed(names: &BTreeSet<&str>) -> String {
+    let shown: Vec<&str> = names.iter().copied().take(NAMES_LISTED_MAX).collect();
+    match names.len().saturating_sub(shown.len()) {
+        0 if shown.is_empty() => "nothing".to_owned(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// Indexes of the models that an offer means, beginning at another place for every worker: workers that serve the same
@@ -75,8 +147,8 @@ mod tests {
         assert!(!can_ask(&at_home, &spec("openai-compatible", "m", None), None));
         assert!(!can_ask(&named, &spec("replay", "m", None), None));
         let anthropic = WorkerStatus { serves: vec!["anthropic".into()], ..WorkerStatus::default() };
-        assert!(says_it_can(&anthropic, &spec("anthropic", "m", None)));
-        assert!(!says_it_can(&anthropic, &spec("gemini", "m", None)));
+        assert_eq!(says_it_can(&anthropic, &spec("anthropic", "m", None)), Fit::Yes);
+        assert_eq!(says_it_can(&anthropic, &spec("gemini", "m", None)), Fit::No);
     }
 
     #[test]
@@ -98,6 +170,38 @@ mod tests {
         assert!(!can_ask(&at_home, &elsewhere, Some(&Reach::default())));
         let allowed = Reach { places: vec![Place::parse("http://h:1").unwrap()], ..Reach::default() };
         assert!(can_ask(&at_home, &elsewhere, Some(&allowed)));
+    }
+
+    #[test]
+    fn people_are_told_why_nobody_asks_a_model() {
+        let (claude, other) = (spec("anthropic", "m", None), spec("gemini", "m", None));
+        let status = |keys: &[&str]| {
+            let key = |name: &&str| KeyReach {
+                name: (*name).into(),
+                connector: Connector::Anthropic,
+                places: Vec::new(),
+            };
+            WorkerStatus {
+                serves: vec!["anthropic".into()],
+                reach: Some(Reach { keys: keys.iter().map(key).collect(), ..Reach::default() }),
+                ..WorkerStatus::default()
+            }
+        };
+        let (with, without) = (status(&["house"]), status(&[]));
+        assert_eq!(says_it_can(&with, &claude), Fit::Yes);
+        assert!(matches!(says_it_can(&without, &claude), Fit::Denied(_)));
+        assert_eq!(says_it_can(&with, &other), Fit::No);
+        assert_eq!(why_nobody([&without, &with], &claude), None);
+        let named = ModelSpec { key: Some("spare".into()), ..claude.clone() };
+        let words = why_nobody([&with], &named).unwrap();
+        assert!(
+            words.starts_with("no worker that serves it may ask it: ") && words.contains("`spare`"),
+            "{words}"
+        );
+        assert_eq!(why_nobody([&with], &other).unwrap(), "no worker serves it; workers serve anthropic");
+        assert_eq!(why_nobody([], &other).unwrap(), "no worker serves it; workers serve nothing");
+        let plain = spec("simulated", "anthropic", None);
+        assert_eq!(says_it_can(&with, &plain), Fit::Yes, "a model may have the name of a connector");
     }
 
     #[test]

@@ -12,9 +12,12 @@ use crate::aggregate::Entry;
 use crate::config::MAX_BYTES_IN_FLIGHT;
 use crate::core::Core;
 use crate::layout::Slot;
+use crate::progress;
 use crate::run::Run;
+use crate::view::status;
 
 const DIALOGUES: &str = "kgfleet_dialogues_total";
+const TOKENS: &str = "kgfleet_tokens_total";
 const RECORDS: &str = "kgfleet_records_total";
 const COMMIT_SECONDS: &str = "kgfleet_commit_duration_seconds";
 const BYTES_IN_FLIGHT: &str = "kgfleet_records_in_flight_bytes";
@@ -32,6 +35,13 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         unit: Unit::Count,
         help: "Dialogues whose record counts, by outcome: scored, or the cause of failure. A record that supersedes another one counts again.",
         labels: &["model", "task", "outcome"],
+    },
+    MetricDefinition {
+        name: TOKENS,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Tokens that models generated for these dialogues, as far as their servers tell.",
+        labels: &["model"],
     },
     MetricDefinition {
         name: RECORDS,
@@ -86,16 +96,17 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         name: RUN_ETA,
         kind: MetricKind::Gauge,
         unit: Unit::Seconds,
-        help: "Time that the slowest of the runs takes at its present rate; 0 where none has one.",
+        help: "Time that the slowest model of all runs takes for the rest at its present rate; 0 where none moves.",
         labels: &[],
     },
 ];
 
 /// A record counts now that did not before.
-pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Entry) {
+pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Entry, tokens: u64) {
     let (model, task, _) = run.layout.place(slot);
     let outcome = entry.outcome.err().map_or("scored", domain::FailureCause::as_str);
     let (model, task) = (run.models[model].label.to_string(), run.plan.tasks[task].label.to_string());
+    counter!(TOKENS, "model" => model.clone()).increment(tokens);
     counter!(DIALOGUES, "model" => model, "task" => task, "outcome" => outcome).increment(1);
 }
 
@@ -109,8 +120,10 @@ pub(crate) fn committed(records: usize, took: Duration) {
 pub(crate) async fn gauges(core: &Arc<Core>) {
     let free = core.room.available_permits() * crate::commit::BYTES_PER_PERMIT;
     gauge!(BYTES_IN_FLIGHT).set(MAX_BYTES_IN_FLIGHT.saturating_sub(free) as f64);
+    let mut statuses = Vec::new();
     if let Ok(workers) = core.queue.workers().await {
         gauge!(WORKERS).set(workers.len() as f64);
+        statuses.extend(workers.iter().map(status));
     }
     let Ok(snapshot) = core.backlog().await else { return };
     // Models of runs that are over show nothing any more, not what they showed last.
@@ -128,12 +141,11 @@ pub(crate) async fn gauges(core: &Arc<Core>) {
             let numbers = [counts.pending, counts.leased, counts.dead, counts.backlog_dialogues];
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
-        let done = of_run.run.table(|table| table.scored() + table.failed());
-        let left = of_run.run.manifest.planned_dialogues.saturating_sub(done);
-        let rate = of_run.run.rate(core.now());
-        if rate > 0.0 {
-            eta = eta.max(left as f64 / rate);
-        }
+        let run = &of_run.run;
+        let counts: Vec<_> = of_run.models.iter().filter_map(|model| model.counts.clone()).collect();
+        let cells = run.table(|table| table.cells(&run.plan, &run.layout));
+        let views = core.model_views(run, &cells, &counts, &statuses);
+        eta = eta.max(progress::of_run(&views).eta_s.unwrap_or_default());
     }
     for (model, [pending, leased, dead, backlog]) in models {
         for (state, units) in [("pending", pending), ("leased", leased), ("dead", dead)] {

@@ -14,9 +14,9 @@ pub(crate) struct Payload {
     pub task: usize,
     /// The repetitions.
     pub iterations: Vec<Iteration>,
-    /// Whether dialogues that failed are to be asked again.
-    #[serde(default)]
-    pub retry: bool,
+    /// Of a retry: dialogues that failed are asked again, unless they have a record with a higher ticket than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
 }
 
 impl Payload {
@@ -27,9 +27,9 @@ impl Payload {
 }
 
 /// A unit of a plan as the queue takes it.
-pub(crate) fn new_unit(plan: &Plan, unit: Unit, retry: bool) -> Result<NewUnit> {
+pub(crate) fn new_unit(plan: &Plan, unit: Unit, asked: Option<u64>) -> Result<NewUnit> {
     let dialogues = unit.iterations.len() as u32;
-    let payload = Payload { task: unit.task, iterations: unit.iterations, retry };
+    let payload = Payload { task: unit.task, iterations: unit.iterations, asked };
     let payload = serde_json::to_vec(&payload).map_err(internal)?;
     Ok(NewUnit { model: plan.models[unit.model].label.clone(), dialogues, payload })
 }
@@ -39,10 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payload_reads_back_and_need_not_say_retry() {
-        let payload = Payload { task: 3, iterations: vec![0, 5], retry: true };
+    fn a_payload_reads_back_and_need_be_of_no_retry() {
+        let payload = Payload { task: 3, iterations: vec![0, 5], asked: Some(7) };
         assert_eq!(Payload::read(&serde_json::to_vec(&payload).unwrap()).unwrap(), payload);
-        assert!(!Payload::read(br#"{"task":3,"iterations":[1]}"#).unwrap().retry);
+        assert_eq!(Payload::read(br#"{"task":3,"iterations":[1]}"#).unwrap().asked, None);
         assert!(Payload::read(b"{}").is_err());
     }
 }

@@ -9,8 +9,9 @@ use domain::{
     seed,
 };
 use jiff::Timestamp;
-use queue::DeadLetter;
+use queue::Suspect;
 
+use crate::aggregate::Aggregate;
 use crate::config::MAX_DELIVERIES_PER_CALL;
 use crate::core::Core;
 use crate::errors::{Result, internal};
@@ -26,12 +27,16 @@ impl Core {
     /// them, and so does an earlier failure.
     pub(crate) async fn record_dead(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
         let mut deliveries = Vec::new();
-        for letter in self.all_dead(run).await? {
+        for letter in self.suspects(run, true).await? {
             let payload = Payload::read(&letter.payload)?;
             let Some(model) = run.layout.model(&letter.model) else { continue };
             let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
-            let open: Vec<Slot> =
-                run.table(|table| slots.filter(|slot| table.get(*slot).is_none()).collect());
+            // A retry that killed its workers is over as well.
+            let is_open = |table: &Aggregate, slot| {
+                let again = payload.asked.is_some_and(|asked| table.is_to_ask_again(slot, asked));
+                again || table.get(slot).is_none()
+            };
+            let open: Vec<Slot> = run.table(|table| slots.filter(|slot| is_open(table, *slot)).collect());
             for slot in open {
                 let record = poisoned(run, slot, &letter);
                 deliveries.push(Delivery::of(run.id().clone(), &record).map_err(internal)?);
@@ -51,19 +56,19 @@ impl Core {
     }
 }
 
-fn poisoned(run: &Run, slot: Slot, letter: &DeadLetter) -> Record {
+fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
     let key = run.layout.key(slot);
     let (model, task, iteration) = run.layout.place(slot);
     let (spec, kind, now) = (&run.models[model], &run.tasks[task], Timestamp::now());
     let deaths: Vec<String> =
-        letter.strikes.iter().map(|strike| format!("{} ({})", strike.worker, strike.cause)).collect();
+        letter.deaths.iter().map(|death| format!("{} ({})", death.worker, death.cause)).collect();
     let pack = run.manifest.packs.first();
     let case = kind.cases.get(iteration as usize % kind.cases.len().max(1));
     Record {
         attempt: Attempt {
             id: RecordId::random(),
             generation: run.at().map_or(0, |at| at.generation),
-            number: letter.strikes.last().map_or(1, |strike| strike.attempt),
+            number: letter.deaths.last().map_or(1, |death| death.attempt),
             worker: WorkerId::new(COORDINATOR),
         },
         started_at: now,

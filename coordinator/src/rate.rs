@@ -1,4 +1,4 @@
-//! Records per second over the last minute.
+//! How fast records come, over the last minute.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,31 +6,67 @@ use std::time::Duration;
 /// Seconds that the rate looks back.
 const WINDOW_S: u64 = 60;
 
-/// Counts by second.
-#[derive(Debug, Default)]
+/// The shortest time that a rate is made of: two records within a millisecond say nothing about a second.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// What came in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Amount {
+    records: u64,
+    tokens: u64,
+}
+
+/// What comes in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Speed {
+    pub records: f64,
+    pub tokens: f64,
+}
+
+/// Counts by second, from when somebody began to work.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rate {
-    /// Second since the start, and records in it; at most [`WINDOW_S`] of them.
-    seconds: VecDeque<(u64, u64)>,
-    first: Option<Duration>,
+    /// Second since the start, and what came in it; at most [`WINDOW_S`] of them.
+    seconds: VecDeque<(u64, Amount)>,
+    /// Since when there has been work in hand, or records.
+    since: Option<Duration>,
 }
 
 impl Rate {
-    /// Counts records at `now`, a time since some fixed start.
-    pub(crate) fn add(&mut self, now: Duration, records: u64) {
-        self.first.get_or_insert(now);
+    /// Takes note of whether there is work in hand at `now`, a time since some fixed start: a rate counts from when the
+    /// work began, not from when its first record came.
+    pub(crate) fn working(&mut self, now: Duration, in_hand: bool) {
+        self.forget(now);
+        if in_hand {
+            self.since.get_or_insert(now);
+        } else if self.seconds.is_empty() {
+            self.since = None;
+        }
+    }
+
+    /// Counts records with so many tokens.
+    pub(crate) fn add(&mut self, now: Duration, records: u64, tokens: u64) {
+        self.since.get_or_insert(now);
         match self.seconds.back_mut() {
-            Some((second, count)) if *second == now.as_secs() => *count += records,
-            _ => self.seconds.push_back((now.as_secs(), records)),
+            Some((second, amount)) if *second == now.as_secs() => {
+                amount.records += records;
+                amount.tokens += tokens;
+            }
+            _ => self.seconds.push_back((now.as_secs(), Amount { records, tokens })),
         }
         self.forget(now);
     }
 
-    /// Records per second over the last minute, or since the first record where that is less.
-    pub(crate) fn per_second(&mut self, now: Duration) -> f64 {
+    /// What came per second over the last minute, or since the work began where that is less.
+    pub(crate) fn per_second(&mut self, now: Duration) -> Speed {
         self.forget(now);
-        let records: u64 = self.seconds.iter().map(|(_, count)| count).sum();
-        let since = self.first.map_or(0.0, |first| now.saturating_sub(first).as_secs_f64());
-        records as f64 / since.clamp(1.0, WINDOW_S as f64)
+        let since = self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let seconds = since.clamp(SHORTEST, Duration::from_secs(WINDOW_S)).as_secs_f64();
+        let sum = |of: fn(&Amount) -> u64| self.seconds.iter().map(|(_, amount)| of(amount)).sum::<u64>();
+        Speed {
+            records: sum(|amount| amount.records) as f64 / seconds,
+            tokens: sum(|amount| amount.tokens) as f64 / seconds,
+        }
     }
 
     fn forget(&mut self, now: Duration) {
@@ -48,12 +84,26 @@ mod tests {
     fn the_rate_follows_the_last_minute() {
         let mut rate = Rate::default();
         let at = Duration::from_secs;
-        assert_eq!(rate.per_second(at(5)), 0.0);
+        assert_eq!(rate.per_second(at(5)), Speed::default());
         for second in 10..20 {
-            rate.add(at(second), 30);
+            rate.add(at(second), 30, 600);
         }
-        assert_eq!(rate.per_second(at(20)), 30.0);
-        assert_eq!(rate.per_second(at(70)), 9.0 * 30.0 / 60.0);
-        assert_eq!(rate.per_second(at(200)), 0.0);
+        assert_eq!(rate.per_second(at(20)), Speed { records: 30.0, tokens: 600.0 });
+        assert_eq!(rate.per_second(at(70)).records, 9.0 * 30.0 / 60.0);
+        assert_eq!(rate.per_second(at(200)), Speed::default());
+    }
+
+    #[test]
+    fn a_rate_counts_from_when_the_work_began() {
+        let (mut rate, at) = (Rate::default(), Duration::from_secs);
+        rate.working(at(0), false);
+        rate.working(at(100), true);
+        rate.add(at(120), 10, 0);
+        assert_eq!(rate.per_second(at(120)).records, 0.5);
+        // What lay between two stretches of work is no part of the second.
+        rate.working(at(300), false);
+        rate.working(at(1000), true);
+        rate.add(at(1010), 10, 0);
+        assert_eq!(rate.per_second(at(1010)).records, 1.0);
     }
 }

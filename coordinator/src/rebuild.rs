@@ -16,6 +16,7 @@ use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, conflict, internal, is_out_of_step, of_queue};
 use crate::payload::new_unit;
+use crate::remarks::Remark;
 use crate::run::{Found, Run};
 use crate::storage::RunStateFile;
 
@@ -40,7 +41,6 @@ impl Core {
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
         let found = self.note_queue(self.queue.run(run.id()).await)?;
-        let lost = found.is_none();
         let status = match found {
             Some(status) => status,
             None => self.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
@@ -54,10 +54,6 @@ impl Core {
             )));
         }
         self.set_queue_state(&status.at, status.state, &state).await?;
-        if state.rework && lost {
-            tracing::warn!(run = %run.id(), "the queue has lost which failed dialogues were to be asked again; retry them");
-            self.storage.set_state(run.id(), &RunStateFile { rework: false, ..state.clone() }).await?;
-        }
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
         self.backlog.touch();
@@ -123,7 +119,7 @@ impl Core {
                 let chunk = units
                     .by_ref()
                     .take(MAX_UNITS_PER_ADD)
-                    .map(|unit| new_unit(&run.plan, unit, false))
+                    .map(|unit| new_unit(&run.plan, unit, None))
                     .collect::<Result<Vec<NewUnit>>>()?;
                 if chunk.is_empty() {
                     break;
@@ -214,14 +210,14 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
                     let (entry, generation) = (run.entry(ticket, &record), record.attempt.generation);
                     // A number out of nowhere says nothing about the queue; the record itself counts as for every reader.
                     let generation = if generation > GENERATION_MAX { 0 } else { generation };
-                    records.push(Found { entry, ticket, generation });
+                    records.push(Found { entry, remark: Remark::of(&record), ticket, generation });
                 }
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");
                 }
             }
         }
-        run.fold(lines.end(), records, now, |_, _| {});
+        run.fold(lines.end(), records, now, |_, _, _| {});
     }
     Ok(holds)
 }

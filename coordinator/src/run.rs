@@ -26,7 +26,8 @@ use crate::headline;
 use crate::layout::{Layout, Slot};
 use crate::plan::{Plan, outlines};
 use crate::protection;
-use crate::rate::Rate;
+use crate::rate::{Rate, Speed};
+use crate::remarks::{Remark, Remarks};
 
 /// A run as a coordinator knows it.
 pub(crate) struct Run {
@@ -97,16 +98,19 @@ struct State {
 
 struct Table {
     aggregate: Aggregate,
-    rate: Rate,
+    /// By model, in the order of the plan.
+    rates: Vec<Rate>,
+    remarks: Remarks,
     /// When the winners were fixed, as far as it was read.
     seals: Seals,
     /// Up to where the log's segments are in the table.
     folded: Ends,
 }
 
-/// A record of the log: what tables keep of it, unless its dialogue is not planned, and its numbers.
+/// A record of the log: what tables keep of it, unless its dialogue is not planned, what it says, and its numbers.
 pub(crate) struct Found {
     pub entry: Option<(Slot, Entry)>,
+    pub remark: Remark,
     pub ticket: u64,
     pub generation: u64,
 }
@@ -153,7 +157,8 @@ impl Run {
             state: Mutex::new(State { at: None, phase: RunPhase::Active, trouble: None }),
             table: Mutex::new(Table {
                 aggregate: Aggregate::new(layout.slots()),
-                rate: Rate::default(),
+                rates: vec![Rate::default(); plan.models.len()],
+                remarks: Remarks::new(plan.models.len()),
                 seals: Seals::default(),
                 folded: Ends::new(),
             }),
@@ -248,9 +253,17 @@ impl Run {
         read(&self.lock_table().aggregate)
     }
 
-    /// Records per second over the last minute.
-    pub(crate) fn rate(&self, now: Duration) -> f64 {
-        self.lock_table().rate.per_second(now)
+    /// What comes per second of a model, by its place in the plan, of which work is in hand or not.
+    pub(crate) fn speed(&self, model: usize, in_hand: bool, now: Duration) -> Speed {
+        let mut table = self.lock_table();
+        let Some(rate) = table.rates.get_mut(model) else { return Speed::default() };
+        rate.working(now, in_hand);
+        rate.per_second(now)
+    }
+
+    /// Reads what its records say to people.
+    pub(crate) fn remarks<T>(&self, read: impl FnOnce(&Remarks) -> T) -> T {
+        read(&self.lock_table().remarks)
     }
 
     /// What tables keep of a record; `None` where its dialogue is not planned.
@@ -262,13 +275,13 @@ impl Run {
     }
 
     /// Takes durable records into account, none of which lies behind `place`; those that count now are handed to `counted`.
-    /// `now` where they say something about the rate.
+    /// `now` where they say something about the rate; what was in the log before does not.
     pub(crate) fn fold(
         &self,
         place: Position,
         records: Vec<Found>,
         now: Option<Duration>,
-        mut counted: impl FnMut(Slot, Entry),
+        mut counted: impl FnMut(Slot, Entry, &Remark),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
@@ -276,16 +289,17 @@ impl Run {
         if folded.bytes < place.end.bytes {
             *folded = place.end;
         }
-        for Found { entry, ticket, generation } in records {
+        for Found { entry, remark, ticket, generation } in records {
             table.aggregate.note(ticket, generation);
             let Some((slot, entry)) = entry else { continue };
             let entry = Entry { late: table.seals.is_late(place, ticket), ..entry };
-            let counts = table.aggregate.fold(slot, entry);
-            if let Some(now) = now {
-                table.rate.add(now, u64::from(counts));
-            }
-            if counts {
-                counted(slot, entry);
+            if table.aggregate.fold(slot, entry) {
+                let (model, ..) = self.layout.place(slot);
+                table.remarks.counts(slot, model, &remark);
+                if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
+                    rate.add(now, 1, remark.tokens);
+                }
+                counted(slot, entry, &remark);
             }
         }
     }

@@ -14,8 +14,9 @@ use results::{RunManifest, Sink};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Scope;
-use crate::errors::{Result, conflict, not_found};
+use crate::errors::{Result, conflict, internal, not_found};
 use crate::protection;
+use crate::retries::Retry;
 use crate::run::Run;
 
 /// Where a run stands, as the sink keeps it: written before the queue is told.
@@ -23,7 +24,8 @@ use crate::run::Run;
 pub(crate) struct RunStateFile {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
-    /// Whether it goes on until no unit is left, because dialogues that have a record are asked again.
+    /// Whether it goes on until no unit is left, because dialogues that have a record are asked again: those of its
+    /// retries, and of units that got another chance.
     #[serde(default)]
     pub rework: bool,
     /// Whether it was given to a fleet; the runs of one process are nobody else's.
@@ -111,6 +113,20 @@ impl Storage {
 
     pub(crate) async fn set_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
         Ok(self.sink.write_state(run, state).await?)
+    }
+
+    pub(crate) async fn put_retry(&self, run: &RunId, retry: &Retry) -> Result<()> {
+        let content = serde_json::to_vec(retry).map_err(internal)?;
+        Ok(self.sink.put_retry(run, &retry.name(), content.into()).await?)
+    }
+
+    /// What was asked of a run again, oldest first.
+    pub(crate) async fn retries(&self, run: &RunId) -> Result<Vec<Retry>> {
+        let read = |content: Bytes| {
+            serde_json::from_slice(&content)
+                .map_err(|error| internal(format!("run {run}: what was asked again cannot be read: {error}")))
+        };
+        self.sink.retries(run).await?.into_iter().map(read).collect()
     }
 
     /// Writes a seal of a run; `false` where another coordinator has written one of this number.

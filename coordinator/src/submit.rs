@@ -73,8 +73,14 @@ impl Core {
             self.committer(run).await?;
         }
         self.keep_pack(&run.material.pack_hash).await?;
+        let rework = state.rework;
         self.change_state(run, state).await?;
-        self.fill(run).await
+        self.fill(run).await?;
+        if rework && !self.is_shared() {
+            // Nobody else has queued it.
+            self.queue_retries(run).await?;
+        }
+        Ok(())
     }
 
     /// Writes down where a run stands, then tells the queue. One that had finished is reopened first.

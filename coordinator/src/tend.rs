@@ -28,11 +28,31 @@ const ROUNDS_PER_DISCOVERY: u64 = 30;
 pub(crate) struct Grace {
     length: Duration,
     until: Duration,
+    /// A round that comes so much later than the one before is late: leases may have expired because nobody renewed them
+    /// here. The same goes for the store's clock, where it was set forward.
+    late_after: Duration,
+    /// The last round: when, and what the store's clock said.
+    last: Option<(Duration, u64)>,
+    was_late: bool,
 }
 
 impl Grace {
-    pub(crate) fn new(length: Duration, now: Duration) -> Self {
-        Self { length, until: now + length }
+    pub(crate) fn new(length: Duration, late_after: Duration, now: Duration) -> Self {
+        Self { length, until: now + length, late_after, last: None, was_late: false }
+    }
+
+    /// A round at `now`, when the store's clock says `store_ms`. Rounds that are late one after the other are granted one
+    /// grace: a machine that is always slow still takes leases over.
+    pub(crate) fn round(&mut self, now: Duration, store_ms: u64) {
+        let late = self.last.is_some_and(|(before, store_before)| {
+            let ours = now.saturating_sub(before);
+            let theirs = Duration::from_millis(store_ms.saturating_sub(store_before));
+            ours > self.late_after || theirs > ours + self.late_after
+        });
+        if late && !self.was_late {
+            self.unreachable(now);
+        }
+        (self.was_late, self.last) = (late, Some((now, store_ms)));
     }
 
     /// The queue could not be reached at `now`.
@@ -54,12 +74,15 @@ pub(crate) enum Due {
     Finish,
     /// Dialogues have no record and no unit.
     CloseGaps,
+    /// No unit is left; the run is complete unless retries are pending that have none.
+    FinishOrAskAgain,
 }
 
 /// What is due. Counts are of before the records were last read, or a record that came between the two looks like a gap.
 pub(crate) fn due(table: &Aggregate, rework: bool, filled: bool, counts: &[ModelCounts]) -> Due {
     let open: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
     match (table.is_complete(), open) {
+        (true, 0) if rework => Due::FinishOrAskAgain,
         (true, 0) => Due::Finish,
         (true, _) if !rework => Due::Finish,
         (false, 0) if filled => Due::CloseGaps,
@@ -75,8 +98,11 @@ pub(crate) struct Tending {
 
 impl Tending {
     pub(crate) fn new(core: &Core) -> Self {
-        let length = core.config.grace.unwrap_or(core.config.lease_for);
-        Self { grace: Mutex::new(Grace::new(length, core.now())), round: Mutex::new(0) }
+        let config = &core.config;
+        let length = config.grace.unwrap_or(config.lease_for);
+        // A worker renews every third of a lease; two thirds are left when a stop begins.
+        let late_after = (config.lease_for * 2 / 3).max(config.tend_every * 2);
+        Self { grace: Mutex::new(Grace::new(length, late_after, core.now())), round: Mutex::new(0) }
     }
 
     /// Rounds until the coordinator is gone.
@@ -103,14 +129,21 @@ impl Tending {
         if core.storage.is_near() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
             core.check_bond(false).await?;
         }
-        let statuses = match core.note_queue(core.queue.runs().await) {
-            Ok(statuses) => statuses,
-            Err(error) => {
-                self.grace.lock().unwrap_or_else(PoisonError::into_inner).unreachable(core.now());
-                return Err(error);
+        let asked = async { Ok((core.queue.runs().await?, core.queue.now_ms().await?)) };
+        let asked = core.note_queue(asked.await);
+        let (statuses, reaps) = {
+            let mut grace = self.grace.lock().unwrap_or_else(PoisonError::into_inner);
+            match asked {
+                Ok((statuses, store_ms)) => {
+                    grace.round(core.now(), store_ms);
+                    (statuses, grace.is_over(core.now()))
+                }
+                Err(error) => {
+                    grace.unreachable(core.now());
+                    return Err(error);
+                }
             }
         };
-        let reaps = self.grace.lock().unwrap_or_else(PoisonError::into_inner).is_over(core.now());
         let statuses: BTreeMap<RunId, RunStatus> =
             statuses.into_iter().map(|status| (status.at.run.clone(), status)).collect();
         if core.is_shared() {
@@ -193,27 +226,22 @@ impl Core {
         }
         let queue = &self.queue;
         if reaps {
-            loop {
-                let call = |at| async move { queue.reap(&at, &Reap::Expired).await }.boxed();
-                let reaped = self.on_queue(run, call).await?;
-                if !reaped.requeued.is_empty() || !reaped.dead.is_empty() {
-                    tracing::warn!(run = %run.id(), requeued = reaped.requeued.len(), dead = reaped.dead.len(), "leases expired");
-                    self.backlog.touch();
-                }
-                if !reaped.more {
-                    break;
-                }
-            }
+            self.reap(run, &Reap::Expired).await?;
         }
         let counts = self.on_queue(run, |at| async move { queue.counts(&at).await }.boxed()).await?;
         self.follow(run).await?;
-        if counts.iter().any(|counts| counts.dead > 0) && !run.table(Aggregate::is_complete) {
+        let unrecorded = state.rework || !run.table(Aggregate::is_complete);
+        if unrecorded && counts.iter().any(|counts| counts.dead > 0) {
             self.record_dead(run).await?;
         }
         match run.table(|table| due(table, state.rework, run.is_filled(), &counts)) {
             Due::Nothing => Ok(()),
             Due::Finish => self.finish_run(run, state, &counts).await,
             Due::CloseGaps => self.close_gaps(run).await,
+            Due::FinishOrAskAgain => match self.queue_retries(run).await? {
+                true => Ok(()),
+                false => self.finish_run(run, state, &counts).await,
+            },
         }
     }
 
@@ -269,7 +297,7 @@ impl Core {
         let (missing, layout) = (&missing, &run.layout);
         let is_left_out =
             |model, task, iteration| layout.slot(model, task, iteration).is_none_or(|slot| !missing[slot]);
-        let units = run.plan.units_without(is_left_out).map(|unit| new_unit(&run.plan, unit, false));
+        let units = run.plan.units_without(is_left_out).map(|unit| new_unit(&run.plan, unit, None));
         let units = units.collect::<Result<Vec<NewUnit>>>()?;
         let dialogues: u64 = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
         tracing::warn!(run = %run.id(), dialogues, "dialogues have neither a record nor a unit; they are queued again");
@@ -285,10 +313,30 @@ mod tests {
     #[test]
     fn nobody_loses_a_lease_right_after_a_start_or_an_outage() {
         let at = Duration::from_secs;
-        let mut grace = Grace::new(at(30), at(0));
+        let mut grace = Grace::new(at(30), at(20), at(0));
         assert!(!grace.is_over(at(29)) && grace.is_over(at(30)));
         grace.unreachable(at(100));
         assert!(!grace.is_over(at(129)) && grace.is_over(at(130)));
+    }
+
+    #[test]
+    fn nobody_loses_a_lease_because_the_coordinator_was_stopped_or_a_clock_was_set() {
+        let at = Duration::from_secs;
+        let mut grace = Grace::new(at(30), at(20), at(0));
+        grace.round(at(100), 1_000_000);
+        assert!(grace.is_over(at(100)));
+        // The process was stopped for 40 s.
+        grace.round(at(140), 1_040_000);
+        assert!(!grace.is_over(at(169)) && grace.is_over(at(170)));
+        grace.round(at(141), 1_041_000);
+        // The clock of Redis was set an hour forward, later back.
+        grace.round(at(142), 4_642_000);
+        grace.round(at(150), 1_050_000);
+        assert!(!grace.is_over(at(171)) && grace.is_over(at(172)));
+        // A machine on which every round is late does take leases over.
+        grace.round(at(200), 1_100_000);
+        grace.round(at(229), 1_129_000);
+        assert!(!grace.is_over(at(229)) && grace.is_over(at(230)));
     }
 
     #[test]
@@ -298,6 +346,8 @@ mod tests {
                 model: "m".into(),
                 added: 9,
                 pending,
+                suspects_pending: 0,
+                suspects_leased: 0,
                 leased,
                 dead: 1,
                 done: 0,
@@ -313,7 +363,7 @@ mod tests {
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);
-        assert_eq!(due(&full, true, true, &counts(0, 0)), Due::Finish);
+        assert_eq!(due(&full, true, true, &counts(0, 0)), Due::FinishOrAskAgain);
         assert_eq!(due(&open, false, true, &counts(0, 1)), Due::Nothing);
         assert_eq!(due(&open, false, false, &counts(0, 0)), Due::Nothing);
         assert_eq!(due(&open, false, true, &counts(0, 0)), Due::CloseGaps);

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{ModelView, RunPhase, RunView, WorkerView};
+use domain::comparison::{self, Condition, Conditions};
+use domain::control::{CellView, ModelView, Pace, RefusalView, RunPhase, RunView, WorkerView};
 use domain::exchange::WorkerStatus;
-use domain::{ErrorCode, RunId, ServiceError};
+use domain::{ErrorCode, Mean, ModelSpec, RunId, ServiceError};
 use futures::FutureExt;
 use jiff::Timestamp;
 use queue::{ModelCounts, WorkerEntry};
 use results::RunManifest;
 
-use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::Result;
-use crate::matching::says_it_can;
+use crate::matching::{Fit, says_it_can, why_nobody};
+use crate::plan::PlannedModel;
+use crate::progress::{self, Progress};
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
@@ -31,38 +33,79 @@ impl Core {
     /// A run as people see it. What the queue would say is left out where it cannot be reached.
     pub(crate) async fn view(&self, run: &Arc<Run>, detail: Detail) -> RunView {
         let counts = self.counts_of(run).await.unwrap_or_default();
-        let workers = self.queue.workers().await.unwrap_or_default();
-        let told: Vec<WorkerStatus> = workers.iter().map(status).collect();
-        let models: Vec<ModelView> = model_views(run, &counts, &told);
+        let workers: Vec<WorkerStatus> =
+            self.queue.workers().await.unwrap_or_default().iter().map(status).collect();
+        let phase = self.phase_of(run);
+        let cells = run.table(|table| table.cells(&run.plan, &run.layout));
+        let models = self.model_views(run, &cells, &counts, &workers);
+        let Progress { rate, tokens_per_second, eta_s } = progress::of_run(&models);
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
-        let planned = run.manifest.planned_dialogues;
-        let rate = run.rate(self.now());
-        let left = planned.saturating_sub(scored + failed);
-        let phase = self.phase_of(run);
+        let full = detail == Detail::Full;
         RunView {
             run: run.id().clone(),
             name: name_of(&run.manifest),
             phase,
             created_at: run.manifest.created_at,
             generation: run.at().map_or(0, |at| at.generation),
-            planned,
+            planned: run.manifest.planned_dialogues,
             scored,
             failed,
             failures,
             rate,
-            eta_s: (phase == RunPhase::Active && rate > 0.0).then(|| left as f64 / rate),
-            trouble: if phase.is_over() { None } else { self.trouble_of(run, &models, &told) },
+            history: if full { self.storage.history(run.id()).await.unwrap_or_default() } else { Vec::new() },
+            tokens_per_second,
+            eta_s,
+            trouble: if phase.is_over() { None } else { self.health.trouble().or_else(|| run.trouble()) },
             models,
-            cells: match detail {
-                Detail::Brief => Vec::new(),
-                Detail::Full => run.table(|table| table.cells(&run.plan, &run.layout)),
-            },
-            history: match detail {
-                Detail::Brief => Vec::new(),
-                Detail::Full => self.storage.history(run.id()).await.unwrap_or_default(),
-            },
+            cells: if full { cells } else { Vec::new() },
+            refusals: if full { refusals(run) } else { Vec::new() },
+            notes: if full { notes(run) } else { Vec::new() },
         }
+    }
+
+    /// The models of a run with what the queue says of them, and how they get on.
+    pub(crate) fn model_views(
+        &self,
+        run: &Run,
+        cells: &[CellView],
+        counts: &[ModelCounts],
+        workers: &[WorkerStatus],
+    ) -> Vec<ModelView> {
+        let (now, active) = (self.now(), self.phase_of(run) == RunPhase::Active);
+        let view = |(place, (spec, planned)): (usize, (&ModelSpec, &PlannedModel))| {
+            let counts = counts.iter().find(|counts| counts.model == spec.label);
+            let count = |of: fn(&ModelCounts) -> u64| counts.map_or(0, of);
+            let of_model = || cells.iter().filter(|cell| cell.model == spec.label);
+            let sum = |of: fn(&CellView) -> u64| of_model().map(of).sum::<u64>();
+            let parked = counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone());
+            let mut view = ModelView {
+                model: spec.label.clone(),
+                planned: u64::from(planned.iterations) * run.plan.tasks.len() as u64,
+                scored: sum(|cell| cell.scored),
+                failed: sum(|cell| cell.failed),
+                units_pending: count(|counts| counts.pending),
+                units_leased: count(|counts| counts.leased),
+                units_dead: count(|counts| counts.dead),
+                units_suspect: count(|counts| counts.suspects_pending + counts.suspects_leased),
+                workers: workers.iter().filter(|status| says_it_can(status, spec) == Fit::Yes).count() as u64,
+                parked,
+                pace: Pace::default(),
+                blocked: None,
+                mean: Mean::of(of_model().map(|cell| cell.mean)),
+            };
+            if active && view.remaining() > 0 {
+                let nobody = || {
+                    let waits = self.is_shared() && view.units_pending > 0;
+                    waits.then(|| why_nobody(workers, spec)).flatten()
+                };
+                view.blocked = view.parked.as_ref().map(|reason| format!("parked: {reason}")).or_else(nobody);
+            }
+            let speed = run.speed(place, view.units_leased > 0, now);
+            view.pace = progress::pace(speed, view.remaining(), active && view.blocked.is_none());
+            view
+        };
+        run.models.iter().zip(&run.plan.models).enumerate().map(view).collect()
     }
 
     /// Every run; those that are over and not loaded as their last state says.
@@ -142,69 +185,25 @@ impl Core {
             None => Ok(Vec::new()),
         }
     }
-
-    /// What keeps a run from going on: what concerns all runs first.
-    fn trouble_of(&self, run: &Run, models: &[ModelView], told: &[WorkerStatus]) -> Option<String> {
-        let parked = || {
-            let parked = models.iter().find_map(|model| Some((model, model.parked.as_ref()?)));
-            parked.map(|(model, reason)| format!("model `{}` is parked: {reason}", model.model))
-        };
-        let orphaned = || {
-            let orphan = models.iter().find(|model| model.workers == 0 && model.units_pending > 0)?;
-            let mut names: Vec<&str> =
-                told.iter().flat_map(|status| &status.serves).map(String::as_str).collect();
-            names.sort_unstable();
-            names.dedup();
-            let served = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            Some(format!("no worker serves model `{}`; workers serve: {served}", orphan.model))
-        };
-        self.health
-            .trouble()
-            .or_else(|| run.trouble())
-            .or_else(parked)
-            .or_else(|| self.is_shared().then(orphaned).flatten())
-    }
 }
 
-fn model_views(run: &Run, counts: &[ModelCounts], told: &[WorkerStatus]) -> Vec<ModelView> {
-    let tallies = run.table(|table| tallies(run, table));
-    run.models
-        .iter()
-        .zip(tallies)
-        .map(|(spec, (planned, scored, failed))| {
-            let counts = counts.iter().find(|counts| counts.model == spec.label);
-            let count = |of: fn(&ModelCounts) -> u64| counts.map_or(0, of);
-            ModelView {
-                model: spec.label.clone(),
-                planned,
-                scored,
-                failed,
-                units_pending: count(|counts| counts.pending),
-                units_leased: count(|counts| counts.leased),
-                units_dead: count(|counts| counts.dead),
-                workers: told.iter().filter(|status| says_it_can(status, spec)).count() as u64,
-                parked: counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone()),
-            }
-        })
-        .collect()
+/// Why dialogues of a run failed.
+fn refusals(run: &Run) -> Vec<RefusalView> {
+    run.remarks(|remarks| remarks.refusals(|model| run.models[model].label.clone()))
 }
 
-/// Planned, scored and failed dialogues by model.
-fn tallies(run: &Run, table: &Aggregate) -> Vec<(u64, u64, u64)> {
-    let cells = table.cells(&run.plan, &run.layout);
-    run.plan
-        .models
-        .iter()
-        .map(|model| {
-            let planned = u64::from(model.iterations) * run.plan.tasks.len() as u64;
-            let of_model = cells.iter().filter(|cell| cell.model == model.label);
-            let sum = |(scored, failed), cell: &domain::control::CellView| {
-                (scored + cell.scored, failed + cell.failed)
-            };
-            let (scored, failed) = of_model.fold((0, 0), sum);
-            (planned, scored, failed)
-        })
-        .collect()
+/// What must be known to read the scores of a run.
+fn notes(run: &Run) -> Vec<String> {
+    let conditions: Vec<Conditions> = run.remarks(|remarks| {
+        let of_model = |(place, spec): (usize, &ModelSpec)| {
+            let mut conditions = Conditions::default().with(Condition::Sampling, spec.sampling.to_string());
+            remarks.scorers(place).for_each(|scorer| conditions.add(Condition::Scorer, scorer));
+            conditions
+        };
+        run.models.iter().enumerate().map(of_model).collect()
+    });
+    let columns = run.models.iter().zip(&conditions).map(|(spec, of)| (spec.label.as_str(), of));
+    comparison::differences(columns).into_iter().collect()
 }
 
 /// What a worker last said of itself.
@@ -233,6 +232,9 @@ fn view_of_file(manifest: &RunManifest, state: &RunStateFile) -> RunView {
         models: Vec::new(),
         cells: Vec::new(),
         history: Vec::new(),
+        tokens_per_second: 0.0,
+        refusals: Vec::new(),
+        notes: Vec::new(),
     }
 }
 
@@ -257,6 +259,9 @@ fn broken_view(run: &RunId, manifest: Option<RunManifest>, trouble: String) -> R
             models: Vec::new(),
             cells: Vec::new(),
             history: Vec::new(),
+            tokens_per_second: 0.0,
+            refusals: Vec::new(),
+            notes: Vec::new(),
         },
     };
     RunView { trouble: Some(trouble), ..view }

@@ -6,15 +6,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, RunCommand, RunPhase, RunView, StrikeView,
-    WorkerView,
+    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace, RefusalView, RunCommand, RunPhase,
+    RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
     RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
-use domain::{Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError};
+use domain::{
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
+    ServiceError,
+};
 use prost::Message;
 
 use crate::convert::{all, causes_from_wire, causes_to_wire, error_from_wire, error_to_wire, every};
@@ -77,11 +80,17 @@ fn status() -> WorkerStatus {
 fn registrations() {
     frozen::<_, wire::Registration>(
         "registration",
-        Registration { worker: "node-1-a".into(), kgfleet: "0.1.0".into(), host: "node-1".into() },
+        Registration {
+            worker: "node-1-a".into(),
+            instance: InstanceId::default(),
+            predecessors: Vec::new(),
+            kgfleet: "0.1.0".into(),
+            host: "node-1".into(),
+        },
     );
     frozen::<_, wire::Registered>(
         "registered",
-        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500) },
+        Registered { kgfleet: "0.1.0".into(), report_every: Duration::from_millis(10_500), taken: None },
     );
 }
 
@@ -125,6 +134,7 @@ fn reports() {
         "report",
         Report {
             worker: "node-1-a".into(),
+            instance: InstanceId::default(),
             offers: vec![
                 Offer { serves: Serves::Model("tiny".into()), room: 8 },
                 Offer { serves: Serves::Connector(Connector::Gemini), room: 0 },
@@ -150,7 +160,7 @@ fn orders() {
     };
     frozen::<_, wire::Orders>(
         "orders",
-        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true },
+        Orders { grants: vec![grant], lost: vec![lease(6)], noted: true, drain: true, superseded: None },
     );
 }
 
@@ -259,34 +269,63 @@ fn runs() {
         units_pending: 8,
         units_leased: 2,
         units_dead: 1,
+        units_suspect: 0,
         workers: 4,
         parked: Some("quota".into()),
+        pace: Pace::default(),
+        blocked: None,
+        mean: Mean::default(),
     };
     let cell = CellView {
         task: "count-friends".into(),
         model: "tiny".into(),
         scored: 19,
         failed: 1,
+        planned: 0,
         mean: Some(0.1 + 0.2),
     };
+    let view = RunView {
+        run: "2026-autumn".into(),
+        name: "autumn".into(),
+        phase: RunPhase::Paused,
+        created_at: "2026-11-21T16:00:00.123456789Z".parse().unwrap(),
+        generation: 3,
+        planned: 520,
+        scored: 400,
+        failed: 20,
+        failures: vec![(FailureCause::Timeout, 18), (FailureCause::Poisoned, 2)],
+        rate: 12.5,
+        eta_s: Some(8.0),
+        trouble: Some("no worker".into()),
+        models: vec![model.clone()],
+        cells: vec![cell.clone()],
+        tokens_per_second: 0.0,
+        refusals: Vec::new(),
+        history: Vec::new(),
+        notes: Vec::new(),
+    };
+    frozen::<_, wire::RunView>("run_view", view.clone());
+    let model = ModelView {
+        pace: Pace { rate: 2.5, tokens_per_second: 640.0, eta_s: Some(40.0) },
+        blocked: Some("no worker serves it".into()),
+        mean: Mean { value: Some(0.148), covered: 9, planned: 26 },
+        ..model
+    };
+    let refusal = RefusalView {
+        model: "tiny".into(),
+        cause: FailureCause::BadRequest,
+        message: "HTTP 404: Not Found".into(),
+        dialogues: 20,
+    };
     frozen::<_, wire::RunView>(
-        "run_view",
+        "run_view_with_paces",
         RunView {
-            run: "2026-autumn".into(),
-            name: "autumn".into(),
-            phase: RunPhase::Paused,
-            created_at: "2026-11-21T16:00:00.123456789Z".parse().unwrap(),
-            generation: 3,
-            planned: 520,
-            scored: 400,
-            failed: 20,
-            failures: vec![(FailureCause::Timeout, 18), (FailureCause::Poisoned, 2)],
-            rate: 12.5,
-            eta_s: Some(8.0),
-            trouble: Some("no worker".into()),
             models: vec![model],
-            cells: vec![cell],
-            history: Vec::new(),
+            cells: vec![CellView { planned: 20, ..cell }],
+            tokens_per_second: 640.0,
+            refusals: vec![refusal],
+            notes: vec!["not measured alike".into()],
+            ..view
         },
     );
 }
@@ -297,9 +336,14 @@ fn commands() {
     let command = thawed("command", wire::CommandRequest::from((&run, RunCommand::Cancel)));
     assert_eq!(<(RunId, RunCommand)>::try_from(command).unwrap(), (run, RunCommand::Cancel));
 
-    let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(&FailureCause::ALL) };
-    let request = thawed("retry", request);
-    assert_eq!(causes_from_wire(&request.causes).unwrap(), FailureCause::ALL);
+    // Causes that came later have a file of their own.
+    let later = [FailureCause::WrongModel];
+    let first = FailureCause::ALL.into_iter().filter(|cause| !later.contains(cause)).collect::<Vec<_>>();
+    for (name, causes) in [("retry", &*first), ("retry_wrong_model", &later)] {
+        let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(causes) };
+        let request = thawed(name, request);
+        assert_eq!(causes_from_wire(&request.causes).unwrap(), causes, "{name}");
+    }
 
     let request = thawed("requeue", wire::RequeueRequest { run: "r".into(), units: vec![1, 1 << 40] });
     assert_eq!((request.run.as_str(), request.units), ("r", vec![1, 1 << 40]));
@@ -330,6 +374,6 @@ fn workers_and_dead_letters() {
     };
     frozen::<_, wire::DeadLetter>(
         "dead_letter",
-        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike] },
+        DeadLetterView { unit: 9, dialogues: vec![key()], strikes: vec![strike], suspect: false },
     );
 }

@@ -4,16 +4,17 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, RunCommand, RunPhase, RunView, StrikeView,
-    WorkerView,
+    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace, RefusalView, RunCommand, RunPhase,
+    RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
-    RunMaterial, Serves, TaskUse, WorkerStatus,
+    Delivery, Grant, LeaseId, NameTaken, Offer, Orders, Parking, RateBudget, Receipt, Registered,
+    Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, ModelSpec, RunId, Sampling, ServiceError, TaskLabel,
+    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
+    ServiceError, TaskLabel,
 };
 use jiff::Timestamp;
 use proptest::collection::vec;
@@ -47,13 +48,7 @@ fn cause() -> impl Strategy<Value = FailureCause> {
 }
 
 fn connector() -> impl Strategy<Value = Connector> {
-    proptest::sample::select(vec![
-        Connector::OpenaiCompatible,
-        Connector::Anthropic,
-        Connector::Gemini,
-        Connector::Simulated,
-        Connector::Replay,
-    ])
+    proptest::sample::select(Connector::ALL.to_vec())
 }
 
 fn key() -> impl Strategy<Value = DialogueKey> {
@@ -102,15 +97,8 @@ prop_compose! {
         let reach = (limit % 2 == 0).then(|| Reach { keys: vec![key], places: vec![place] });
         let (lacks, sandbox) = (serves.clone(), serves.clone());
         WorkerStatus {
-            kgfleet,
-            host,
-            serves,
-            in_flight,
-            limit,
-            dialogues,
-            unacknowledged,
+            kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble,
             parked_records: unacknowledged / 2,
-            trouble,
             reach,
             lacks,
             sandbox,
@@ -121,6 +109,7 @@ prop_compose! {
 prop_compose! {
     fn report()(
         worker in name(),
+        instance in words(),
         offers in vec(offer(), 0..3),
         leases in (vec(lease(), 0..3), vec(lease(), 0..3), vec(lease(), 0..3)),
         parked in vec(parking(), 0..3),
@@ -129,7 +118,8 @@ prop_compose! {
         status in status(),
     ) -> Report {
         let (held, finished, released) = leases;
-        Report { worker: worker.as_str().into(), offers, held, finished, released, parked, draining, wait, status }
+        let instance = instance.as_str().into();
+        Report { worker: worker.as_str().into(), instance, offers, held, finished, released, parked, draining, wait, status }
     }
 }
 
@@ -140,8 +130,18 @@ fn grant() -> impl Strategy<Value = Grant> {
 }
 
 fn orders() -> impl Strategy<Value = Orders> {
-    (vec(grant(), 0..3), vec(lease(), 0..3), any::<bool>(), any::<bool>())
-        .prop_map(|(grants, lost, noted, drain)| Orders { grants, lost, noted, drain })
+    (vec(grant(), 0..3), vec(lease(), 0..3), any::<bool>(), any::<bool>(), option::of(name_taken())).prop_map(
+        |(grants, lost, noted, drain, superseded)| Orders { grants, lost, noted, drain, superseded },
+    )
+}
+
+fn name_taken() -> impl Strategy<Value = NameTaken> {
+    (words(), words(), duration(), duration()).prop_map(|(instance, host, silent_for, free_in)| NameTaken {
+        instance: instance.as_str().into(),
+        host,
+        silent_for,
+        free_in,
+    })
 }
 
 fn delivery() -> impl Strategy<Value = Delivery> {
@@ -225,23 +225,55 @@ prop_compose! {
     fn model_view()(
         model in name(),
         dialogues in any::<(u64, u64, u64)>(),
-        units in any::<(u64, u64, u64)>(),
+        units in any::<(u64, u64, u64, u64)>(),
         workers in any::<u64>(),
-        parked in option::of(words()),
+        reasons in (option::of(words()), option::of(words())),
+        pace in pace(),
+        mean in mean(),
     ) -> ModelView {
-        let ((planned, scored, failed), (units_pending, units_leased, units_dead)) = (dialogues, units);
-        let model = model.as_str().into();
-        ModelView { model, planned, scored, failed, units_pending, units_leased, units_dead, workers, parked }
+        let ((planned, scored, failed), (units_pending, units_leased, units_dead, units_suspect)) =
+            (dialogues, units);
+        let (model, (parked, blocked)) = (model.as_str().into(), reasons);
+        ModelView {
+            model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
+            blocked, mean,
+        }
     }
 }
 
+fn pace() -> impl Strategy<Value = Pace> {
+    (any::<f64>(), any::<f64>(), option::of(any::<f64>())).prop_map(|(rate, tokens_per_second, eta_s)| Pace {
+        rate,
+        tokens_per_second,
+        eta_s,
+    })
+}
+
+fn mean() -> impl Strategy<Value = Mean> {
+    (option::of(any::<f64>()), any::<u64>(), any::<u64>()).prop_map(|(value, covered, planned)| Mean {
+        value,
+        covered,
+        planned,
+    })
+}
+
+fn refusal() -> impl Strategy<Value = RefusalView> {
+    (name(), cause(), words(), any::<u64>()).prop_map(|(model, cause, message, dialogues)| RefusalView {
+        model: model.as_str().into(),
+        cause,
+        message,
+        dialogues,
+    })
+}
+
 fn cell() -> impl Strategy<Value = CellView> {
-    (name(), name(), any::<(u64, u64)>(), option::of(any::<f64>())).prop_map(
-        |(task, model, (scored, failed), mean)| CellView {
+    (name(), name(), any::<(u64, u64, u64)>(), option::of(any::<f64>())).prop_map(
+        |(task, model, (scored, failed, planned), mean)| CellView {
             task: task.as_str().into(),
             model: model.as_str().into(),
             scored,
             failed,
+            planned,
             mean,
         },
     )
@@ -254,15 +286,18 @@ prop_compose! {
         created_at in timestamp(),
         counts in any::<(u64, u64, u64, u64)>(),
         failures in vec((cause(), any::<u64>()), 0..3),
-        rates in (any::<f64>(), option::of(any::<f64>())),
+        pace in pace(),
         trouble in option::of(words()),
         models in vec(model_view(), 0..3),
         cells in vec(cell(), 0..3),
+        told in (vec(refusal(), 0..3), vec(words(), 0..3)),
     ) -> RunView {
-        let ((run, name), (generation, planned, scored, failed), (rate, eta_s)) = (names, counts, rates);
+        let ((run, name), (generation, planned, scored, failed)) = (names, counts);
+        let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
         RunView {
             run: RunId::new(run),
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
+            tokens_per_second, refusals, notes,
             history: vec![HistoryEntry { at: created_at, who: "alice".into(), what: "submitted".into() }],
         }
     }
@@ -280,8 +315,8 @@ fn dead_letter() -> impl Strategy<Value = DeadLetterView> {
     let strike = (name(), any::<u32>(), words(), timestamp()).prop_map(|(worker, attempt, cause, at)| {
         StrikeView { worker: worker.as_str().into(), attempt, cause, at }
     });
-    (any::<u64>(), vec(key(), 0..3), vec(strike, 0..3))
-        .prop_map(|(unit, dialogues, strikes)| DeadLetterView { unit, dialogues, strikes })
+    (any::<u64>(), vec(key(), 0..3), vec(strike, 0..3), any::<bool>())
+        .prop_map(|(unit, dialogues, strikes, suspect)| DeadLetterView { unit, dialogues, strikes, suspect })
 }
 
 /// Writes a wire message and reads it again.
@@ -324,13 +359,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn registrations(worker in name(), kgfleet in words(), host in words()) {
-        there_and_back::<_, wire::Registration>(Registration { worker: worker.as_str().into(), kgfleet, host })?;
+    fn registrations(worker in name(), ids in vec(words(), 1..4), kgfleet in words(), host in words()) {
+        let mut ids = ids.iter().map(|id| InstanceId::new(id.as_str()));
+        let instance = ids.next().unwrap();
+        let (worker, predecessors) = (worker.as_str().into(), ids.collect());
+        there_and_back::<_, wire::Registration>(Registration { worker, instance, predecessors, kgfleet, host })?;
     }
 
     #[test]
-    fn registered(kgfleet in words(), report_every in duration()) {
-        there_and_back::<_, wire::Registered>(Registered { kgfleet, report_every })?;
+    fn registered(kgfleet in words(), report_every in duration(), taken in option::of(name_taken())) {
+        there_and_back::<_, wire::Registered>(Registered { kgfleet, report_every, taken })?;
     }
 
     #[test]

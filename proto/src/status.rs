@@ -58,7 +58,15 @@ pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
         ErrorCode::Incompatible => "; it does not know this call: it is older, or not a kgfleet coordinator",
         _ => "",
     };
-    ServiceError::new(code, format!("no answer from {peer}: {}{advice}", with_sources(status)))
+    let told = with_sources(status);
+    let told = wrong_scheme(&told).unwrap_or(&told);
+    ServiceError::new(code, format!("no answer from {peer}: {told}{advice}"))
+}
+
+/// What an error means that a client and a server make who do not agree on whether they speak TLS.
+fn wrong_scheme(told: &str) -> Option<&'static str> {
+    told.contains("InvalidContentType")
+        .then_some("it does not speak TLS there: write http:// instead of https://, or name its TLS port")
 }
 
 /// The text of a status and of everything that led to it, said once each.
@@ -98,6 +106,14 @@ mod tests {
             let error = ServiceError::new(code, format!("run `a` is gone: ü\n{code:?}"));
             assert_eq!(from_status(&to_status(error.clone()), "there"), error);
         }
+    }
+
+    #[test]
+    fn a_peer_that_speaks_no_tls_is_told_in_words() {
+        let status = Status::unavailable("received corrupt message of type InvalidContentType");
+        let error = from_status(&status, "https://there:7700").message;
+        assert!(error.contains("https://there:7700") && error.contains("write http://"), "{error}");
+        assert!(!error.contains("InvalidContentType"), "{error}");
     }
 
     #[test]

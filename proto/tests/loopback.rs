@@ -37,6 +37,7 @@ fn client(node: &Node) -> Client {
 fn report() -> Report {
     Report {
         worker: "w".into(),
+        instance: "this".into(),
         offers: vec![
             Offer { serves: Serves::Model("tiny".into()), room: 3 },
             Offer { serves: Serves::Connector(Connector::Replay), room: 0 },
@@ -58,13 +59,26 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
         let node = Node::start(&fake);
         let client = client(&node);
 
-        let registration = Registration { worker: "w".into(), kgfleet: "0.1.0".into(), host: "here".into() };
-        let registered = Registered { kgfleet: "0.2.0".into(), report_every: Duration::from_millis(2500) };
+        let registration = Registration {
+            worker: "w".into(),
+            instance: "this".into(),
+            predecessors: vec!["that".into()],
+            kgfleet: "0.1.0".into(),
+            host: "here".into(),
+        };
+        let registered =
+            Registered { kgfleet: "0.2.0".into(), report_every: Duration::from_millis(2500), taken: None };
         fake.will_return(registered.clone());
         assert_eq!(client.register(registration.clone()).await.unwrap(), registered);
         assert_eq!(fake.heard(), [call("register", &registration)]);
 
-        let orders = Orders { grants: vec![grant(7)], lost: vec![lease(2)], noted: true, drain: true };
+        let orders = Orders {
+            grants: vec![grant(7)],
+            lost: vec![lease(2)],
+            noted: true,
+            drain: true,
+            superseded: None,
+        };
         fake.will_return(orders.clone());
         assert_eq!(client.exchange(report()).await.unwrap(), orders);
         assert_eq!(fake.heard(), [call("exchange", &report())]);
@@ -87,7 +101,7 @@ fn every_call_of_a_worker_goes_through_with_equal_values() {
         }
 
         fake.will_return(());
-        client.deregister(&WorkerId::new("w")).await.unwrap();
+        client.deregister(&WorkerId::new("w"), &"this".into()).await.unwrap();
         assert_eq!(fake.heard(), [call("deregister", &WorkerId::new("w"))]);
     });
 }

@@ -201,7 +201,7 @@ async fn without_a_token_nobody_gets_anything_but_health() {
             client.drain_worker(&"w".into()).await.unwrap_err(),
             client.run_material(&run).await.map(drop).unwrap_err(),
             client.pack("00").await.map(drop).unwrap_err(),
-            client.deregister(&"w".into()).await.unwrap_err(),
+            client.deregister(&"w".into(), &"i".into()).await.unwrap_err(),
             client.deliver(vec![fake::delivery(1)]).await.map(drop).unwrap_err(),
         ];
         for refusal in refusals {

@@ -1,4 +1,5 @@
-//! Stops asking a model that cannot be asked: its quota is used up, its server is gone, or its key is refused.
+//! Stops asking a model that cannot be asked: its quota is used up, its server is gone, its key is refused, or its server
+//! refuses whatever it is asked.
 //!
 //! A plain state machine, one per model of a run. Records of dialogues that failed for such a reason say nothing about
 //! the model, so they are held back until it is clear whether the reason is the dialogue's own: when the breaker opens
@@ -11,6 +12,13 @@ use tokio::time::Instant;
 
 /// Dialogues in a row that must end in a failure of the connection before it is taken for the model's.
 pub const STREAK_MAX: u32 = 5;
+
+/// The first dialogues of a model that its server must refuse in the same words, with no success among them, before they are
+/// taken for a refusal of whatever is asked. Two units: one alone may have a case that a server does not take.
+pub const REFUSALS_MAX: u32 = 20;
+
+/// How long refusals are held back after the last of them: as long as it takes to be granted more of the model.
+pub const REFUSALS_HELD: Duration = Duration::from_secs(2);
 
 /// How long a model is parked whose quota is used up. Quotas return by the hour or the day, hence no short wait.
 pub const QUOTA_PARKED: Duration = Duration::from_secs(15 * 60);
@@ -39,10 +47,32 @@ pub enum Decision<T> {
     },
 }
 
+/// Why a dialogue has no scores.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    /// The cause.
+    pub cause: FailureCause,
+    /// What was said.
+    pub message: &'a str,
+}
+
+/// What is known of how a model answers.
+#[derive(Debug, Default)]
+enum Manner {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It has refused every dialogue so far, in these words.
+    Refuses { cause: FailureCause, message: String, times: u32, last: Instant },
+    /// It answers, or refuses some otherwise than others: what it refuses is the dialogue.
+    Answers,
+}
+
 /// The breaker of one model of one run, with the records `T` that it holds back.
 #[derive(Debug)]
 pub struct Breaker<T> {
     held_back: Vec<T>,
+    manner: Manner,
     /// Failures in a row.
     streak: u32,
     /// Times it has opened since a dialogue last succeeded.
@@ -52,15 +82,17 @@ pub struct Breaker<T> {
 
 impl<T> Default for Breaker<T> {
     fn default() -> Self {
-        Self { held_back: Vec::new(), streak: 0, openings: 0, parked_until: None }
+        Self { held_back: Vec::new(), manner: Manner::Unknown, streak: 0, openings: 0, parked_until: None }
     }
 }
 
 impl<T> Breaker<T> {
-    /// A dialogue ended: with scores where `cause` is none.
-    pub fn ended(&mut self, record: T, cause: Option<FailureCause>, now: Instant) -> Decision<T> {
-        match cause {
-            Some(cause) if parks(cause) && self.is_open(now) => Decision::Forget(record),
+    /// A dialogue ended: with scores where there is no failure.
+    pub fn ended(&mut self, record: T, failure: Option<Failure<'_>>, now: Instant) -> Decision<T> {
+        match failure.map(|failure| failure.cause) {
+            Some(cause) if self.is_open(now) && (parks(cause) || self.is_known_refusal(failure)) => {
+                Decision::Forget(record)
+            }
             Some(FailureCause::QuotaExhausted) => {
                 self.held_back.push(record);
                 self.open(QUOTA_PARKED, now)
@@ -78,6 +110,25 @@ impl<T> Breaker<T> {
                 }
             }
             _ => {
+                match failure {
+                    Some(failure) if refuses(failure.cause) => {
+                        if let Some(times) = self.refused(failure, now) {
+                            self.held_back.push(record);
+                            return if times < REFUSALS_MAX {
+                                Decision::Hold
+                            } else {
+                                let parked_for = self.next_parking();
+                                self.open(parked_for, now)
+                            };
+                        }
+                    }
+                    // What failed for another reason says nothing about what is held back.
+                    Some(_) if matches!(self.manner, Manner::Refuses { .. }) => {
+                        return Decision::Deliver(vec![record]);
+                    }
+                    Some(_) => {}
+                    None => self.manner = Manner::Answers,
+                }
                 // The server answered, if only to refuse: it is there.
                 (self.streak, self.openings) = (0, 0);
                 let mut records = std::mem::take(&mut self.held_back);
@@ -85,6 +136,40 @@ impl<T> Breaker<T> {
                 Decision::Deliver(records)
             }
         }
+    }
+
+    /// Takes note of a refusal: how many times the model has said nothing but this, or `None` where it has answered, or
+    /// has refused otherwise.
+    fn refused(&mut self, failure: Failure<'_>, now: Instant) -> Option<u32> {
+        match &mut self.manner {
+            Manner::Answers => None,
+            Manner::Unknown => {
+                let (cause, message) = (failure.cause, failure.message.to_owned());
+                self.manner = Manner::Refuses { cause, message, times: 1, last: now };
+                Some(1)
+            }
+            Manner::Refuses { cause, message, times, last }
+                if *cause == failure.cause && message == failure.message =>
+            {
+                *times = times.saturating_add(1);
+                *last = now;
+                Some(*times)
+            }
+            Manner::Refuses { .. } => {
+                self.manner = Manner::Answers;
+                None
+            }
+        }
+    }
+
+    fn is_known_refusal(&self, failure: Option<Failure<'_>>) -> bool {
+        let Manner::Refuses { cause, message, .. } = &self.manner else { return false };
+        failure.is_some_and(|failure| failure.cause == *cause && failure.message == message)
+    }
+
+    /// Whether refusals are held back that more of the model may still explain.
+    pub fn waits(&self, now: Instant) -> bool {
+        matches!(self.manner, Manner::Refuses { last, .. } if now < last + REFUSALS_HELD)
     }
 
     /// Opens for a reason beyond dialogues, such as a key that is missing: for how long, and what is to be forgotten.
@@ -134,11 +219,63 @@ fn parks(cause: FailureCause) -> bool {
     matches!(cause, QuotaExhausted | Connection | Unauthorized | ModelNotFound)
 }
 
+/// Whether a server that says this of every dialogue refuses to be asked at all.
+fn refuses(cause: FailureCause) -> bool {
+    matches!(cause, FailureCause::BadRequest | FailureCause::Server)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const GONE: Option<FailureCause> = Some(FailureCause::Connection);
+    const GONE: Option<Failure<'static>> = failed(FailureCause::Connection);
+    const REFUSED: Option<Failure<'static>> = failed(FailureCause::BadRequest);
+
+    const fn failed(cause: FailureCause) -> Option<Failure<'static>> {
+        Some(Failure { cause, message: "words" })
+    }
+
+    #[test]
+    fn a_server_that_refuses_its_first_dialogues_alike_is_not_asked_for_more() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        for record in 1..REFUSALS_MAX {
+            assert_eq!(breaker.ended(record, REFUSED, now), Decision::Hold);
+        }
+        let forgotten = (1..=REFUSALS_MAX).collect();
+        let opened = Decision::Open { forgotten, parked_for: PARKED_FIRST };
+        assert_eq!(breaker.ended(REFUSALS_MAX, REFUSED, now), opened);
+        assert_eq!(breaker.ended(99, REFUSED, now), Decision::Forget(99));
+        let later = now + PARKED_FIRST;
+        let again = Decision::Open { forgotten: vec![1], parked_for: PARKED_FIRST * 2 };
+        assert_eq!(breaker.ended(1, REFUSED, later), again, "one more is enough to know");
+        let mended = later + PARKED_FIRST * 2;
+        assert_eq!(breaker.ended(1, None, mended), Decision::Deliver(vec![1]));
+        for record in 0..2 * REFUSALS_MAX {
+            assert_eq!(breaker.ended(record, REFUSED, mended), Decision::Deliver(vec![record]));
+        }
+    }
+
+    #[test]
+    fn refusals_that_differ_are_those_of_dialogues() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        assert_eq!(breaker.ended(0, REFUSED, now), Decision::Hold);
+        assert_eq!(
+            breaker.ended(1, failed(FailureCause::ContextExceeded), now),
+            Decision::Deliver(vec![1]),
+            "a long prompt says nothing about the others"
+        );
+        let other = Some(Failure { cause: FailureCause::BadRequest, message: "other words" });
+        assert_eq!(breaker.ended(2, other, now), Decision::Deliver(vec![0, 2]));
+        assert_eq!(breaker.ended(3, REFUSED, now), Decision::Deliver(vec![3]));
+    }
+
+    #[test]
+    fn refusals_wait_a_moment_for_more_and_no_longer() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        assert_eq!(breaker.ended(0, REFUSED, now), Decision::Hold);
+        assert!(breaker.waits(now) && !breaker.waits(now + REFUSALS_HELD));
+        assert_eq!(breaker.settle(), [0]);
+    }
 
     #[test]
     fn five_failures_in_a_row_park_the_model_and_keep_no_record_of_them() {
@@ -178,7 +315,7 @@ mod tests {
         let (mut breaker, now) = (Breaker::default(), Instant::now());
         assert_eq!(breaker.ended(0, GONE, now), Decision::Hold);
         assert_eq!(
-            breaker.ended(1, Some(FailureCause::ContextExceeded), now),
+            breaker.ended(1, failed(FailureCause::ContextExceeded), now),
             Decision::Deliver(vec![0, 1]),
             "a server that refuses is there"
         );
@@ -191,7 +328,7 @@ mod tests {
     fn an_exhausted_quota_needs_no_second_witness() {
         let (mut breaker, now) = (Breaker::default(), Instant::now());
         assert_eq!(
-            breaker.ended(0, Some(FailureCause::QuotaExhausted), now),
+            breaker.ended(0, failed(FailureCause::QuotaExhausted), now),
             Decision::Open { forgotten: vec![0], parked_for: QUOTA_PARKED }
         );
     }

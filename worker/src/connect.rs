@@ -1,10 +1,9 @@
 //! From a model's description to a connector.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use domain::reach::Denied;
-use domain::{Connector, ModelSpec};
+use domain::{Connector, KeyPlace, ModelSpec};
 use models::{
     Anthropic, AnthropicConfig, CallError, ChatModel, ChatReply, ChatRequest, Gemini, GeminiConfig,
     HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, Secret, SetupError,
@@ -12,14 +11,6 @@ use models::{
 
 use crate::dialogue::Script;
 use crate::keys::Keyring;
-
-/// Environment variables that hold keys when a configuration names none.
-const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-const GEMINI_KEY: &str = "GEMINI_API_KEY";
-const OPENAI_KEY: &str = "OPENAI_API_KEY";
-
-/// Where OpenAI's own models are asked, which take its key.
-const OPENAI_ADDRESS: &str = "https://api.openai.com/";
 
 /// Models that a message lists.
 const MODELS_LISTED_MAX: usize = 20;
@@ -63,24 +54,27 @@ impl Connected {
     }
 
     /// Makes sure that the server is there, takes the key and serves the model, before thousands of dialogues find out
-    /// one by one. Connectors that list nothing pass.
+    /// one by one. Connectors and servers that list nothing pass.
     ///
     /// # Errors
     /// [`ConnectError::Unreachable`] may pass; the others need a person.
-    pub async fn check(&self, spec: &ModelSpec) -> Result<(), ConnectError> {
-        let Some(server) = &self.listing else { return Ok(()) };
+    pub async fn check(&self, spec: &ModelSpec) -> Result<Listed, ConnectError> {
+        let Some(server) = &self.listing else { return Ok(Listed::Nothing) };
         let endpoint = self.model.identity().endpoint.clone().unwrap_or_default();
         let served = match server.probe().await {
             Ok(served) => served,
             // Not every compatible server lists its models.
-            Err(error) if matches!(error.status, Some(404 | 405 | 501)) => return Ok(()),
+            Err(error) if matches!(error.status, Some(404 | 405 | 501)) => return Ok(Listed::Refused),
             Err(error) => {
                 return Err(ConnectError::Unreachable { model: spec.label.to_string(), endpoint, error });
             }
         };
         let requested = spec.requested();
-        if served.is_empty() || served.iter().any(|model| model.id == requested) {
-            return Ok(());
+        if served.is_empty() {
+            return Ok(Listed::Refused);
+        }
+        if served.iter().any(|model| model.id == requested) {
+            return Ok(Listed::Served);
         }
         Err(ConnectError::NotServed {
             model: spec.label.to_string(),
@@ -89,6 +83,17 @@ impl Connected {
             served: list(served.iter().map(|model| model.id.as_str())),
         })
     }
+}
+
+/// What a server says of what it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// Its API has no list.
+    Nothing,
+    /// It has none, although others of its kind have.
+    Refused,
+    /// The model asked for is in it.
+    Served,
 }
 
 /// Why there is no connector.
@@ -119,7 +124,7 @@ pub enum ConnectError {
         /// Label of the model.
         model: String,
         /// How it would be reached.
-        connector: String,
+        connector: Connector,
     },
     /// Nobody is there, or not as they should be.
     #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
@@ -154,6 +159,13 @@ pub enum ConnectError {
         /// What is wrong.
         message: String,
     },
+}
+
+impl ConnectError {
+    /// Whether it is the key that is not where it should be.
+    pub fn is_missing_key(&self) -> bool {
+        matches!(self, Self::Setup { source: SetupError::KeyMissing(_), .. })
+    }
 }
 
 /// Names for a message, not all of too many.
@@ -224,7 +236,7 @@ impl Connect for Connectors {
             (Connector::Replay, _) => {
                 return Err(ConnectError::Unsupported {
                     model: spec.label.to_string(),
-                    connector: "replay".to_owned(),
+                    connector: spec.connector,
                 });
             }
         };
@@ -236,28 +248,15 @@ impl Connect for Connectors {
     }
 }
 
-/// The variable that holds the key of a provider when a configuration names none.
-fn usual_key(spec: &ModelSpec) -> Option<&'static str> {
-    match spec.connector {
-        Connector::Anthropic => Some(ANTHROPIC_KEY),
-        Connector::Gemini => Some(GEMINI_KEY),
-        Connector::OpenaiCompatible => {
-            spec.endpoint.as_deref().is_some_and(|at| at.starts_with(OPENAI_ADDRESS)).then_some(OPENAI_KEY)
-        }
-        Connector::Simulated | Connector::Replay => None,
-    }
-}
-
 /// The key that a model's description names, or the one of its provider's usual variable.
 ///
 /// # Errors
 /// It is not where it should be.
 pub fn key_of(spec: &ModelSpec) -> Result<Option<Secret>, SetupError> {
-    match (&spec.key_env, &spec.key_file, usual_key(spec)) {
-        (Some(name), _, _) => Secret::from_env(name).map(Some),
-        (None, Some(file), _) => Secret::from_file(Path::new(file)).map(Some),
-        (None, None, Some(name)) => Secret::from_env(name).map(Some),
-        (None, None, None) => Ok(None),
+    match spec.key_place() {
+        Some(KeyPlace::Variable(name)) => Secret::from_env(name).map(Some),
+        Some(KeyPlace::File(path)) => Secret::from_file(path).map(Some),
+        None => Ok(None),
     }
 }
 
@@ -268,25 +267,11 @@ fn missing_key() -> SetupError {
 /// What names the key of a model, for people and for rate budgets: the connector and the name, variable or file, never
 /// the key itself.
 pub fn key_name(spec: &ModelSpec) -> String {
-    let key = match (spec.key.as_ref().or(spec.key_env.as_ref()), &spec.key_file, usual_key(spec)) {
-        (Some(name), _, _) => name.clone(),
-        (None, Some(file), _) => file.display().to_string(),
-        (None, None, Some(usual)) => usual.to_owned(),
-        // Without a key it is the server that bears the calls.
-        (None, None, None) => spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned()),
-    };
-    format!("{}/{key}", connector_name(spec.connector))
-}
-
-/// The connector as configurations write it.
-pub fn connector_name(connector: Connector) -> &'static str {
-    match connector {
-        Connector::OpenaiCompatible => "openai-compatible",
-        Connector::Anthropic => "anthropic",
-        Connector::Gemini => "gemini",
-        Connector::Simulated => "simulated",
-        Connector::Replay => "replay",
-    }
+    // Without a key it is the server that bears the calls.
+    let server = || spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned());
+    let placed = || spec.key_place().map_or_else(server, |place| place.to_string());
+    let key = spec.key.clone().unwrap_or_else(placed);
+    format!("{}/{key}", spec.connector)
 }
 
 /// A model that is not sent the seed of the dialogue.

@@ -241,7 +241,7 @@ impl Held<'_> {
             }
             Err(error) => {
                 self.failed_calls = failed_calls;
-                Err(Failure { cause: error.cause, message: error.message })
+                Err(Failure { cause: error.cause, message: error.told() })
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use models::http::parse_endpoint;
+use models::http::api_base;
 use models::{OpenAiCompatible, OpenAiConfig, Secret};
 use serde::Deserialize;
 use tokio::sync::{Notify, mpsc};
@@ -236,7 +236,7 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
 /// # Errors
 /// It is no HTTP address.
 pub fn normal(endpoint: &str) -> Result<String, models::SetupError> {
-    Ok(parse_endpoint(endpoint)?.as_str().trim_end_matches('/').to_owned())
+    Ok(api_base(endpoint)?.to_string())
 }
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn files_are_lists_objects_or_lines() {
-        let two = vec!["http://a:1/v1".to_owned(), "http://b:2".to_owned()];
+        let two = vec!["http://a:1/v1".to_owned(), "http://b:2/v1".to_owned()];
         for text in [
             r#"["http://a:1/v1", "http://b:2/", "http://a:1/v1"]"#,
             r#"{"endpoints": ["http://a:1/v1/", "http://b:2"]}"#,

@@ -1,8 +1,8 @@
 //! Renews leases, on a thread of its own.
 //!
 //! A worker that evaluates on every core is slow to come round to anything else, and a lease that is renewed too late
-//! costs a strike. So renewal shares nothing with the work but the ledger: it has its own thread, its own runtime, and
-//! its own connection, because a connection is driven by the runtime that made it.
+//! makes its unit a suspect. So renewal shares nothing with the work but the ledger: it has its own thread, its own
+//! runtime, and its own connection, because a connection is driven by the runtime that made it.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

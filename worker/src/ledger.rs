@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::WorkerId;
 use domain::exchange::{Offer, Parking, Report, Serves, WorkerStatus};
+use domain::{InstanceId, WorkerId};
 
 use crate::slots::Slots;
 
@@ -12,6 +12,7 @@ use crate::slots::Slots;
 #[derive(Debug)]
 pub struct Ledger {
     worker: WorkerId,
+    instance: InstanceId,
     /// Leases and their dialogues.
     pub slots: Slots,
     /// What the worker serves; room is told by the work loop alone.
@@ -25,9 +26,10 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledger of a worker that holds nothing.
-    pub fn new(worker: WorkerId, status: WorkerStatus) -> Self {
+    pub fn new(worker: WorkerId, instance: InstanceId, status: WorkerStatus) -> Self {
         Self {
             worker,
+            instance,
             slots: Slots::default(),
             serves: Vec::new(),
             status,
@@ -40,6 +42,7 @@ impl Ledger {
     pub fn report(&self, offers: Vec<Offer>, wait: Duration) -> Report {
         Report {
             worker: self.worker.clone(),
+            instance: self.instance.clone(),
             offers,
             held: self.slots.held().cloned().collect(),
             finished: self.slots.finished().cloned().collect(),

@@ -14,6 +14,7 @@ pub mod dialogue;
 pub mod discovery;
 pub mod evaluate;
 mod fitting;
+mod instance;
 pub mod keeper;
 pub mod keys;
 pub mod ledger;
@@ -31,7 +32,7 @@ mod work;
 pub mod worker;
 
 pub use config::{SpoolConfig, WorkerConfig};
-pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer};
+pub use connect::{Connect, ConnectError, Connected, Connectors, FoundServer, Listed};
 pub use dialogue::{Deadlines, DialogueContext, DialogueJob, PackProvenance, Script, hold};
 pub use discovery::Endpoints;
 pub use evaluate::{
@@ -42,6 +43,6 @@ pub use keys::{Keyring, KeyringError};
 pub use limiter::{Limiter, LimiterBounds};
 pub use material::EVALUATOR_COMMAND;
 pub use readiness::Readiness;
-pub use runs::Evaluation;
+pub use runs::{Evaluation, scorer};
 pub use service_kit::{Stop, StopReceiver};
 pub use worker::{Worker, WorkerError, WorkerReport};

@@ -217,7 +217,7 @@ impl Runs {
 }
 
 /// The version of the scoring rules: this program's, with every limit that an answer can hit.
-fn scorer(evaluation: EvaluationLimits, sandbox: Option<SandboxLimits>) -> String {
+pub fn scorer(evaluation: EvaluationLimits, sandbox: Option<SandboxLimits>) -> String {
     #[derive(serde::Serialize)]
     struct Limits {
         #[serde(flatten)]

@@ -9,8 +9,8 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange, WorkerStatus,
 };
 use domain::{
-    Answer, Attempt, DialogueKey, ModelProvenance, Outcome, Prompt, PromptKind, Provenance, Record, RecordId,
-    Round, Sampling, TaskProvenance, WorkerId,
+    Answer, Attempt, DialogueKey, InstanceId, ModelProvenance, Outcome, Prompt, PromptKind, Provenance,
+    Record, RecordId, Round, Sampling, TaskProvenance, WorkerId,
 };
 use jiff::Timestamp;
 use proto::client::{Client, ClientConfig};
@@ -39,6 +39,8 @@ pub async fn work(
     let client = Client::connect_lazy(&ClientConfig::new(&coordinator)).expect("an address");
     let worker = WorkerId::new(format!("light-{number:04}"));
     let registration = Registration {
+        instance: InstanceId::default(),
+        predecessors: Vec::new(),
         worker: worker.clone(),
         kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
         host: "bench".to_owned(),
@@ -49,6 +51,7 @@ pub async fn work(
     let (mut held, mut finished): (Vec<Grant>, Vec<LeaseId>) = (Vec::new(), Vec::new());
     while !stop.load(Ordering::Relaxed) {
         let report = Report {
+            instance: InstanceId::default(),
             worker: worker.clone(),
             offers: vec![Offer { serves: Serves::Model(model.clone()), room: ROOM }],
             held: held.iter().map(|grant| grant.lease.clone()).collect(),

@@ -4,6 +4,7 @@ pub mod fleet;
 pub mod pack;
 pub mod plan;
 pub mod reevaluate;
+pub mod rejudge;
 pub mod run;
 pub mod runs;
 pub mod simulate;

@@ -3,18 +3,20 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use coordinator::configuration::Benchmark;
 use serde_json::json;
 
-use crate::exit_code::{Exit, ExitCode};
+use crate::commands::run::Selection;
+use crate::exit_code::ExitCode;
 use crate::output::{Align, Table};
 use crate::run::session;
 
 /// Print what a configuration would run, without running it.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Configuration file in TOML or YAML, or LLM-KG-Bench's configuration.yml.
+    /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
     config: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -22,7 +24,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let benchmark = Benchmark::read(&arguments.config).map_err(Exit::usage)?;
+    let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
     let (pack, plan) = session::plan(&benchmark)?;
     let units = plan.units(|_, _, _| false);
     // Published means: 2 278 characters of a first prompt, 1 050 of an answer, 4 characters to a token.

@@ -5,11 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit_code::ExitCode;
 use crate::output::{Align, Table, percent, printable};
 use crate::reevaluate::{self, Counts, GraphArgument, Options, Summary};
+use crate::run::material::open_pack;
 
 /// Problems that are printed one by one; the rest is counted.
 const PROBLEMS_PRINTED_MAX: u64 = 20;
@@ -33,9 +35,16 @@ pub struct Arguments {
     /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
     #[arg(long = "graph", value_name = "NAME=FILE")]
     graphs: Vec<GraphArgument>,
+    /// The pack whose exercises the records are of: its graphs, ways of judging and limits. Default: published exercises,
+    /// judged as the published run did.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
+    /// Write the recorded scores of every record and what it scores now as a JSON line: file, record, recorded, ours.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
     /// Write every difference as a JSON line: file, record, key, recorded, ours.
     #[arg(long, value_name = "FILE")]
     differences: Option<PathBuf>,
@@ -67,6 +76,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         paths: arguments.paths,
         password: arguments.password,
         graphs: arguments.graphs,
+        pack: arguments.pack.as_deref().map(open_pack).transpose()?,
+        verdicts: arguments.verdicts,
         differences: arguments.differences,
         output: arguments.output,
         plaintext: arguments.plaintext,
@@ -75,15 +86,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut talk = Talk::new();
     let summary = reevaluate::run(&options, &mut talk)?;
     talk.finish();
+    let nothing = summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0;
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer(&mut out, &summary)?;
         writeln!(out)?;
-    } else {
+    } else if !nothing {
         print(&summary, &mut out)?;
     }
-    if summary.total.dialogues == 0 && summary.file_errors + summary.record_errors > 0 {
-        return Ok(ExitCode::Infrastructure);
+    if nothing {
+        bail!(
+            "nothing was judged: {} files and {} records could not be used (see above); give result files of \
+             LLM-KG-Bench, folders of them, or archives with their --password",
+            summary.file_errors,
+            summary.record_errors
+        );
     }
     if arguments.require_agreement.is_some_and(|required| summary.score_agreement < required) {
         eprintln!(

@@ -11,10 +11,11 @@ use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
 use crate::commands::fleet::{MaybeRemote, steer, view};
 use crate::exit_code::{Exit, ExitCode};
+use crate::run::endpoints;
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
-use crate::run::session::{Options, Report, Session};
-use crate::run::summary;
+use crate::run::report::Report;
+use crate::run::session::{Options, Session};
 
 /// The bundled configuration of a run without arguments.
 const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");
@@ -28,8 +29,11 @@ const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml")
 /// Every finished dialogue is durable. Interrupt once to finish what is in flight, twice to drop it; the same
 /// command again goes on where it stopped.
 ///
-/// Exit codes: 0 done; 1 done, some dialogues failed; 2 command line or configuration; 3 server, disk or other
-/// trouble; 130 interrupted.
+/// A model whose server refuses its first dialogues all in the same words is not asked for more: nothing is recorded for
+/// them, and the run stops with these words.
+///
+/// Exit codes: 0 done; 1 done, some dialogues failed; 2 command line or configuration; 3 server, key, disk or other
+/// trouble, before or in the middle; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
     /// Configuration file, or `quick` for the bundled one.
@@ -70,20 +74,26 @@ pub struct Selection {
     seed: Option<u64>,
 }
 
+/// What errors name where no file is to blame.
+const COMMAND_LINE: &str = "command line";
+
 /// The name that means the bundled quick configuration.
 const QUICK_NAME: &str = "quick";
 
 impl Selection {
     /// The configuration of a file, or the bundled one, as selected.
     pub fn benchmark(&self, config: Option<&Path>) -> anyhow::Result<Benchmark> {
-        let benchmark = match config {
-            Some(path) if path.as_os_str() != QUICK_NAME => Benchmark::read(path).map_err(Exit::usage)?,
-            _ => Benchmark::parse(QUICK, "quick.toml").map_err(Exit::usage)?,
+        let (benchmark, file) = match config {
+            Some(path) if path.as_os_str() != QUICK_NAME => {
+                (Benchmark::read(path).map_err(Exit::usage)?, path.display().to_string())
+            }
+            _ => (Benchmark::parse(QUICK, "quick.toml").map_err(Exit::usage)?, "quick.toml".to_owned()),
         };
-        self.apply(benchmark)
+        self.apply(benchmark, &file)
     }
 
-    fn apply(&self, mut benchmark: Benchmark) -> anyhow::Result<Benchmark> {
+    fn apply(&self, mut benchmark: Benchmark, file: &str) -> anyhow::Result<Benchmark> {
+        endpoints::normalise(&mut benchmark, file)?;
         if !self.tasks.is_empty() {
             benchmark.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
         }
@@ -94,7 +104,7 @@ impl Selection {
         if let Some(seed) = self.seed {
             benchmark.seed = seed;
         }
-        benchmark.validate("command line").map_err(Exit::usage)?;
+        benchmark.validate(COMMAND_LINE).map_err(Exit::usage)?;
         Ok(benchmark)
     }
 }
@@ -178,7 +188,7 @@ pub struct RetryArguments {
 /// `kgfleet run`.
 pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let benchmark = benchmark(&arguments)?;
-    let file = arguments.config.as_deref().map_or("command line".into(), Path::to_string_lossy);
+    let file = arguments.config.as_deref().map_or(COMMAND_LINE.into(), Path::to_string_lossy);
     benchmark.validate_local(&file).map_err(Exit::usage)?;
     let data_dir = &arguments.common.data_dir;
     let session = match &arguments.resume {
@@ -234,7 +244,7 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
     if common.json {
         writeln!(out, "{}", serde_json::to_string(&report.view)?)?;
     } else {
-        summary::write(&report.view, &report.plan, &report.tasks, &mut out)?;
+        view::scores(&report.view, |task| report.score_of(task), &mut out)?;
     }
     drop(out);
     tell(&report);
@@ -247,17 +257,18 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
 fn tell(report: &Report) {
     let run = &report.manifest.run;
     eprintln!(
-        "run {run}: {} dialogues scored, {} failed; {:.1} s, {} dialogues/s",
+        "run {run}: {} dialogues scored, {} failed; {}",
         report.view.scored,
         report.view.failed,
-        report.seconds,
-        view::rate(report.rate)
+        report.pace()
     );
+    view::warn(&report.view);
     for (model, reason) in &report.parked {
         eprintln!("model `{model}` could not be asked any more: {reason}");
     }
     if !report.is_complete() {
-        eprintln!("interrupted; `kgfleet resume {run}` goes on");
+        let why = if report.parked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
+        eprintln!("{why}; `kgfleet resume {run}` goes on");
     } else if report.view.failed > 0 {
         eprintln!("`kgfleet retry {run}` asks the failed ones again");
     }
@@ -285,7 +296,9 @@ fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
     let selection = &arguments.selection;
     match (&arguments.config, &arguments.endpoint, &arguments.model) {
         (None, Some(endpoint), Some(model)) => {
-            selection.apply(of_server(endpoint, model, arguments.key_env.clone()))
+            let base = models::http::api_base(endpoint)
+                .map_err(|error| Exit::usage(anyhow!("--endpoint: {error}")))?;
+            selection.apply(of_server(base.as_str(), model, arguments.key_env.clone()), COMMAND_LINE)
         }
         (config, None, None) => selection.benchmark(config.as_deref()),
         _ => Err(Exit::usage(anyhow!("--endpoint and --model belong together"))),

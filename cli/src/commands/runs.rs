@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use domain::{DialogueKey, Outcome, RunId};
 use results::export::jsonl::redact;
 use results::log::verify::MAX_LISTED_DAMAGES;
@@ -27,9 +27,14 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
-        RunDir::open(&self.data_dir, &RunId::new(run))
-            .with_context(|| format!("run {run} in {}", self.data_dir.display()))
+    /// The folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// A run in it, by its name.
+    pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
+        session::open(&RunId::new(run), &self.data_dir)
     }
 }
 

@@ -9,7 +9,7 @@ use coordinator::configuration::{Benchmark, Connector, ModelSpec};
 use domain::{Iteration, TaskLabel};
 use tokio::net::{TcpListener, TcpSocket};
 use vllm_sim::answers::{AnswerConfig, Skill};
-use vllm_sim::{ModelConfig, SimConfig, Simulator};
+use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
 
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
@@ -31,7 +31,7 @@ const BACKLOG: u32 = 16_384;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML) with models, answers, latency and faults. Without it: --model.
-    #[arg(value_name = "CONFIG", conflicts_with_all = ["models", "skill", "profile", "benchmark"])]
+    #[arg(value_name = "CONFIG", conflicts_with_all = ["models", "embedders", "classifiers", "skill", "profile", "benchmark"])]
     config: Option<PathBuf>,
     /// Serve the models of this benchmark configuration (`quick` for the bundled one) under the names it asks for, with the
     /// skill, pack and seed that it gives: what `kgfleet run` does for simulated models, for a fleet.
@@ -40,6 +40,14 @@ pub struct Arguments {
     /// Name of a served model; may be given several times.
     #[arg(long = "model", value_name = "NAME", default_value = "sim")]
     models: Vec<String>,
+    /// Also serve an embedder of this name (`/v1/embeddings`), to which texts that begin with the same words are near; may
+    /// be given several times.
+    #[arg(long = "embedder", value_name = "NAME")]
+    embedders: Vec<String>,
+    /// Also serve a classifier of this name (`/classify`), to which a text follows from another that holds its words; may
+    /// be given several times.
+    #[arg(long = "classifier", value_name = "NAME")]
+    classifiers: Vec<String>,
     /// Skill of the models, 0 (knows nothing) to 1 (knows everything).
     #[arg(long, value_name = "X", default_value_t = 0.6)]
     skill: f64,
@@ -99,12 +107,18 @@ fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<
     let profile = profile(&arguments.profile)?;
     let of_servers =
         |model: &&ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
-    let models = benchmark
-        .models
-        .iter()
-        .filter(of_servers)
-        .map(|model| ModelConfig { profile: Clone::clone(&profile), ..connect::simulated_model(model) });
+    let models = benchmark.models.iter().filter(of_servers).map(connect::simulated_model);
+    let models = models.chain(judges(arguments));
+    let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
     Ok((SimConfig::new(models.collect()), key))
+}
+
+/// The embedders and classifiers that options name.
+fn judges(arguments: &Arguments) -> impl Iterator<Item = ModelConfig> {
+    let embedder = |name| (name, AnswerConfig::Embedder(EmbedderDial::default()));
+    let classifier = |name| (name, AnswerConfig::Classifier(ClassifierDial::default()));
+    let named = arguments.embedders.iter().map(embedder).chain(arguments.classifiers.iter().map(classifier));
+    named.map(|(name, answers)| ModelConfig { answers, ..ModelConfig::new(name) })
 }
 
 fn profile<P: serde::de::DeserializeOwned>(name: &str) -> anyhow::Result<P> {
@@ -132,12 +146,11 @@ fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
             return Err(Exit::usage(anyhow!("--skill must be between 0 and 1")));
         }
         let profile = profile(&arguments.profile)?;
-        let model = |name: &String| ModelConfig {
-            answers: AnswerConfig::Skilled(Skill::overall(connect::dial(arguments.skill))),
-            profile: Clone::clone(&profile),
-            ..ModelConfig::new(name)
-        };
-        return Ok(SimConfig::new(arguments.models.iter().map(model).collect()));
+        let answers = AnswerConfig::Skilled(Skill::overall(connect::dial(arguments.skill)));
+        let model = |name| ModelConfig { answers: Clone::clone(&answers), ..ModelConfig::new(name) };
+        let models = arguments.models.iter().map(model).chain(judges(arguments));
+        let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
+        return Ok(SimConfig::new(models.collect()));
     };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let parsed = if path.extension().is_some_and(|extension| extension == "toml") {

@@ -21,12 +21,13 @@ pub(super) struct Known {
 /// Builds and keeps exercises.
 pub(super) struct Exercises {
     graphs: GraphLibrary,
+    compat: Compat,
     known: RwLock<HashMap<String, Arc<Known>>>,
 }
 
 impl Exercises {
-    pub(super) fn new(graphs: GraphLibrary) -> Self {
-        Self { graphs, known: RwLock::default() }
+    pub(super) fn new(graphs: GraphLibrary, compat: Compat) -> Self {
+        Self { graphs, compat, known: RwLock::default() }
     }
 
     /// The exercise of a record's case.
@@ -44,7 +45,7 @@ impl Exercises {
         }
         let built = Arc::new(Known {
             class: TaskClass::resolve(input.class, input.version)?,
-            exercise: families::exercise(&input, &self.graphs, Compat::PUBLISHED)?,
+            exercise: families::exercise(&input, &self.graphs, self.compat)?,
         });
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < EXERCISES_MAX {

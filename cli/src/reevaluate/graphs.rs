@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use packs::import::GraphDocument;
 use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
-use tasks::GraphLibrary;
+use tasks::graphs::{GraphLibrary, GraphLibraryBuilder};
 
 /// A graph by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +46,12 @@ pub fn documents(arguments: &[GraphArgument], password: Option<&str>) -> anyhow:
     arguments.iter().map(read).collect()
 }
 
-/// A library of these graphs. They are parsed when a case first needs them.
-pub fn library(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<GraphLibrary> {
-    let mut builder = GraphLibrary::builder();
+/// A library of these graphs and those of `builder`, which they replace. They are parsed when a case first needs them.
+pub fn library(
+    mut builder: GraphLibraryBuilder,
+    arguments: &[GraphArgument],
+    password: Option<&str>,
+) -> anyhow::Result<GraphLibrary> {
     for GraphDocument { name, format, content, .. } in documents(arguments, password)? {
         builder = builder.with(name, format, move || Ok(content.to_vec()));
     }

@@ -3,15 +3,19 @@
 //! This is what proves the evaluation: on published dialogues it must give the published scores.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
+use domain::Scores;
 use jiff::tz::TimeZone;
+use packs::Pack;
 use results::llmkgbench::{Document, discover, python_time, writer};
-use tasks::{Effort, EvaluationLimits};
+use serde::Serialize;
+use tasks::{Compat, Effort, EvaluationLimits, GraphLibrary};
 
 mod compare;
 mod differences;
@@ -23,7 +27,6 @@ mod tally;
 
 pub use graphs::GraphArgument;
 pub use graphs::documents as graph_documents;
-pub use graphs::library as graph_library;
 pub use tally::{Counts, Summary, TaskCounts};
 
 use compare::{LeafVerdict, Side, compare};
@@ -41,6 +44,10 @@ pub struct Options {
     pub password: Option<String>,
     /// Graphs that cases refer to.
     pub graphs: Vec<GraphArgument>,
+    /// The pack that the records are of; published records need none.
+    pub pack: Option<Arc<Pack>>,
+    /// Where recorded and new scores of every record go, side by side, as JSON lines.
+    pub verdicts: Option<PathBuf>,
     /// Where differences go, as JSON lines.
     pub differences: Option<PathBuf>,
     /// Folder for re-evaluated result files.
@@ -66,11 +73,20 @@ pub trait Observer {
 /// counted.
 pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Summary> {
     let started = Instant::now();
-    let exercises = Exercises::new(graph_library(&options.graphs, options.password.as_deref())?);
+    let rules = Rules::of(options)?;
+    let exercises = Exercises::new(rules.graphs, rules.compat);
     let mut session = Session {
         options,
         observer,
+        effort: Effort::full(rules.limits),
         tally: Tally::default(),
+        verdicts: match &options.verdicts {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+                Some(BufWriter::new(file))
+            }
+        },
         differences: match &options.differences {
             None => None,
             Some(path) => {
@@ -98,12 +114,44 @@ pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Sum
     if let Some(differences) = session.differences.take() {
         differences.finish().context("cannot write the differences")?;
     }
+    if let Some(mut verdicts) = session.verdicts.take() {
+        verdicts.flush().context("cannot write the verdicts")?;
+    }
     Ok(session.tally.finish(started.elapsed()))
+}
+
+/// By what records are judged: as the published run did it, or as a pack says.
+struct Rules {
+    graphs: GraphLibrary,
+    compat: Compat,
+    limits: EvaluationLimits,
+}
+
+impl Rules {
+    fn of(options: &Options) -> anyhow::Result<Self> {
+        let (of_pack, compat, limits) = match &options.pack {
+            None => (GraphLibrary::builder(), Compat::PUBLISHED, EvaluationLimits::compat()),
+            Some(pack) => (pack.graphs()?, pack.header().compat, pack.header().limits),
+        };
+        let graphs = graphs::library(of_pack, &options.graphs, options.password.as_deref())?;
+        Ok(Self { graphs, compat, limits })
+    }
+}
+
+/// What a record scored and what it would score, as it is written to [`Options::verdicts`].
+#[derive(Serialize)]
+struct VerdictLine<'a> {
+    #[serde(flatten)]
+    place: Place<'a>,
+    recorded: &'a Scores,
+    ours: &'a Scores,
 }
 
 struct Session<'a> {
     options: &'a Options,
     observer: &'a mut dyn Observer,
+    effort: Effort,
+    verdicts: Option<BufWriter<File>>,
     tally: Tally,
     differences: Option<Differences<BufWriter<File>>>,
 }
@@ -118,7 +166,7 @@ impl Session<'_> {
     ) -> anyhow::Result<()> {
         let names: Vec<String> = documents.iter().map(Document::name).collect();
         let protected: Vec<bool> = documents.iter().map(Document::is_protected).collect();
-        let effort = Effort::full(EvaluationLimits::compat());
+        let effort = self.effort;
         let keeps = self.options.output.is_some();
         pipeline::run(documents, exercises, &effort, self.options.threads, |event| {
             match event {
@@ -144,6 +192,11 @@ impl Session<'_> {
                         Side { scores: &replayed.evaluation.scores, infos: &replayed.evaluation.infos };
                     let leaves = compare(class, recorded, ours);
                     self.tally.of(place.task).add(&replayed, &leaves);
+                    if let Some(verdicts) = &mut self.verdicts {
+                        let line = VerdictLine { place, recorded: recorded.scores, ours: ours.scores };
+                        serde_json::to_writer(&mut *verdicts, &line)?;
+                        writeln!(verdicts)?;
+                    }
                     if let Some(differences) = &mut self.differences {
                         for leaf in leaves.iter().filter(|leaf| leaf.verdict == LeafVerdict::Different) {
                             differences.leaf(place, protected[document], leaf)?;
@@ -179,7 +232,7 @@ impl Session<'_> {
             self.options.password.clone().filter(|_| document.is_protected() && !self.options.plaintext);
         let documents = std::slice::from_ref(document);
         let mut failed = None;
-        let mut fill = |list: &mut writer::ResultWriter<&mut dyn std::io::Write>| {
+        let mut fill = |list: &mut writer::ResultWriter<&mut dyn Write>| {
             let judged = self.judge(documents, exercises, |record| list.write(record));
             judged.map_err(|error| {
                 let message = format!("{error:#}");

@@ -1,6 +1,7 @@
 //! What differs between two configurations, in lines that people read.
 
-use coordinator::configuration::Benchmark;
+use coordinator::configuration::{Benchmark, ModelSpec};
+use domain::comparison::{self, Condition, Conditions};
 use serde_json::Value;
 
 /// One line per value that differs: `- old` and `+ new` with its path.
@@ -9,6 +10,20 @@ pub fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
     let mut lines = Vec::new();
     compare("", Some(&value(old)), Some(&value(new)), &mut lines);
     lines
+}
+
+/// Models that both configurations have and that were asked under other conditions before: their scores of before and of
+/// now stand in one column.
+pub fn in_conditions(old: &Benchmark, new: &Benchmark) -> Vec<String> {
+    let known = |label| old.models.iter().find(|model| model.label == label);
+    let both = new.models.iter().filter_map(|model| Some((known(model.label.clone())?, model)));
+    let changed = both.filter_map(|(before, now)| {
+        let of =
+            |spec: &ModelSpec| Conditions::default().with(Condition::Sampling, spec.sampling.to_string());
+        let warning = comparison::differences([("before", &of(before)), ("now", &of(now))])?;
+        Some(format!("model `{}`: {warning}", now.label))
+    });
+    changed.collect()
 }
 
 fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, lines: &mut Vec<String>) {
@@ -47,5 +62,19 @@ mod tests {
             between(&old, &new),
             ["  - iterations = 2", "  + iterations = 3", "  + models.0.skill = 0.5"]
         );
+    }
+
+    #[test]
+    fn a_model_asked_otherwise_than_before_is_named() {
+        let read = |sampling: &str| {
+            let model = format!("{{label: m, connector: simulated, sampling: {{{sampling}}}}}");
+            Benchmark::parse(&format!("name: a\nmodels: [{model}]\n"), "a.yaml").unwrap()
+        };
+        assert!(in_conditions(&read("top_p: 0.5"), &read("top_p: 0.5")).is_empty());
+        let warnings = in_conditions(&read("temperature: 0"), &read(""));
+        assert_eq!(warnings.len(), 1);
+        for words in ["`m`", "sampling", "before: temperature 0", "now: the server's own"] {
+            assert!(warnings[0].contains(words), "{}", warnings[0]);
+        }
     }
 }

@@ -1,17 +1,19 @@
 //! `kgfleet run`: dialogues with models on this machine, durable and resumable.
 //!
 //! Reading order: [`session`] is a run from its configuration to its end, a coordinator and a worker in one process;
-//! [`material`] and [`connect`] provide tasks and models, [`export`] writes files, [`protection`] says what may stand in
+//! [`preflight`] looks before it leaps, [`material`] and [`connect`] provide tasks and models, [`export`] writes files, [`protection`] says what may stand in
 //! them.
 
 pub mod answer_key;
 mod changes;
 pub mod connect;
+pub mod endpoints;
 pub mod export;
 pub mod material;
 mod ordered;
+pub mod preflight;
 mod progress;
 pub mod protection;
 pub mod recorded;
+pub mod report;
 pub mod session;
-pub mod summary;

@@ -1,11 +1,12 @@
 //! A run from its configuration to its table: find or make the run's folder, connect, hold the dialogues, export.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use coordinator::configuration::{Benchmark, Connector};
 use coordinator::manifest::new_manifest;
 use coordinator::plan::{Plan, outlines};
@@ -20,15 +21,15 @@ use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
 use vllm_sim::SimHandle;
-use worker::{
-    Connect, ConnectError, EVALUATOR_COMMAND, Endpoints, Evaluation, TaskList, Worker, WorkerConfig,
-};
+use worker::{Connect, EVALUATOR_COMMAND, Endpoints, Evaluation, TaskList, Worker, WorkerConfig};
 
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
+use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
+use super::report::Report;
 use super::{material, protection};
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::Exit;
 use crate::output::say;
 
 /// Between two looks at how far a run is.
@@ -68,42 +69,6 @@ pub struct Session {
     plan: Plan,
 }
 
-/// What a finished session tells.
-pub struct Report {
-    /// The run's folder.
-    pub dir: RunDir,
-    /// The run.
-    pub manifest: RunManifest,
-    /// What was planned.
-    pub plan: Plan,
-    /// Its tasks.
-    pub tasks: TaskList,
-    /// Scores and failures.
-    pub view: RunView,
-    /// Models that could not be asked any more, each with the reason.
-    pub parked: Vec<(ModelLabel, String)>,
-    /// Wall time of this process's part in seconds, and its dialogues per second.
-    pub seconds: f64,
-    /// Dialogues per second of this process.
-    pub rate: f64,
-}
-
-impl Report {
-    /// Whether everything planned has a record.
-    pub fn is_complete(&self) -> bool {
-        self.view.scored + self.view.failed == self.view.planned
-    }
-
-    /// The exit code that the report leads to.
-    pub fn exit_code(&self) -> ExitCode {
-        match (self.is_complete(), self.view.failed) {
-            (false, _) => ExitCode::Interrupted,
-            (true, 0) => ExitCode::Success,
-            (true, _) => ExitCode::Unsatisfied,
-        }
-    }
-}
-
 /// Plans a configuration.
 pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     let pack = material::open_pack(&benchmark.pack)?;
@@ -131,6 +96,21 @@ fn pack_of(manifest: &RunManifest, benchmark: &Benchmark, data_dir: &Path) -> an
     }
 }
 
+/// A run of this machine by its name.
+pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest)> {
+    RunDir::open(data_dir, run).map_err(|error| {
+        let error = anyhow!(error);
+        let missing = |cause: &io::Error| cause.kind() == io::ErrorKind::NotFound;
+        if error.chain().filter_map(|cause| cause.downcast_ref()).any(missing) {
+            return anyhow!(
+                "there is no run {run} in {}; `kgfleet runs` lists those that are there, --data-dir names another folder",
+                data_dir.display()
+            );
+        }
+        error
+    })
+}
+
 impl Session {
     /// The unfinished run of the same configuration, or a new run.
     pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<Self> {
@@ -149,14 +129,16 @@ impl Session {
 
     /// A run by its name, as it was configured.
     pub fn resume(run: &RunId, data_dir: &Path) -> anyhow::Result<Self> {
-        let (dir, manifest) = RunDir::open(data_dir, run)?;
-        let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
-            .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
+        let (dir, manifest) = open(run, data_dir)?;
+        let place = dir.manifest_path().display().to_string();
+        let mut benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
+            .with_context(|| format!("the configuration in {place}"))?;
+        super::endpoints::normalise(&mut benchmark, &place)?;
         let pack = pack_of(&manifest, &benchmark, data_dir)?;
         let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
         let ours = plan.hash(benchmark.seed, pack.hash().as_str());
         if ours != manifest.plan_hash {
-            bail!(Exit::usage(anyhow::anyhow!(
+            bail!(Exit::usage(anyhow!(
                 "run {run} was planned from pack {} and cannot go on with pack {}: the questions would differ",
                 manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
                 pack.hash().short()
@@ -180,19 +162,22 @@ impl Session {
             return Ok(session);
         }
         if !extend {
-            bail!(Exit::usage(anyhow::anyhow!(
+            bail!(Exit::usage(anyhow!(
                 "the configuration differs from the one of run {run}:\n{}\npass --extend to add models, tasks or \
                  iterations, or start a new run",
                 changes.join("\n")
             )));
         }
+        for change in super::changes::in_conditions(&session.benchmark, &benchmark) {
+            eprintln!("warning: {change}");
+        }
         if let Some(lost) = session.plan.keys().find(|key| !plan.contains(key)) {
-            bail!(Exit::usage(anyhow::anyhow!(
+            bail!(Exit::usage(anyhow!(
                 "--extend only adds: dialogue {lost} of run {run} is missing from the new configuration"
             )));
         }
         if benchmark.seed != session.benchmark.seed || pack.hash() != session.pack.hash() {
-            bail!(Exit::usage(anyhow::anyhow!("--extend keeps seed and pack: the questions would differ")));
+            bail!(Exit::usage(anyhow!("--extend keeps seed and pack: the questions would differ")));
         }
         let fresh = new_manifest(&benchmark, &pack, &plan)?;
         session.manifest = RunManifest {
@@ -240,12 +225,16 @@ impl Session {
                     coordinator.retry(&run, &options.retry).await?;
                 }
                 let begun = coordinator.run(&run).await?;
-                self.check(&begun, &*connect).await?;
+                let pending = |label: &ModelLabel| {
+                    let model = begun.models.iter().find(|model| model.model == *label);
+                    model.is_some_and(|model| model.units_pending > 0)
+                };
+                self.preflight(&*connect, &tasks, options, pending).await?;
                 eprintln!("going on with run {run}");
                 dir.clone()
             }
             None => {
-                self.check_all(&*connect).await?;
+                self.preflight(&*connect, &tasks, options, |_| true).await?;
                 let dir = RunDir::create(&options.data_dir, &self.manifest)
                     .with_context(|| format!("cannot start a run in {}", options.data_dir.display()))?;
                 coordinator.command(&run, RunCommand::Resume).await?;
@@ -254,7 +243,7 @@ impl Session {
             }
         };
         let begun = coordinator.run(&run).await?;
-        let mut progress = Progress::new(begun.planned, begun.scored + begun.failed);
+        let mut progress = Progress::new(&begun);
         let mut parked = Vec::new();
         if begun.phase != RunPhase::Finished {
             let simulator = self.simulator(&tasks, &begun).await?;
@@ -265,14 +254,14 @@ impl Session {
             }
             parked = held?;
         }
-        let (elapsed, rate) = progress.finish();
         let view = coordinator.run(&run).await?;
         coordinator.close_logs().await;
+        let (elapsed, added) = progress.finish(&view);
         Ok(Report {
             view,
             parked,
             seconds: elapsed.as_secs_f64(),
-            rate,
+            added,
             dir,
             manifest: self.manifest,
             plan: self.plan,
@@ -280,33 +269,27 @@ impl Session {
         })
     }
 
-    /// Makes sure that the servers of models with work are there, before thousands of dialogues find out one by one.
-    async fn check(&self, begun: &RunView, connect: &dyn Connect) -> anyhow::Result<()> {
-        let pending = |label: &ModelLabel| {
-            let model = begun.models.iter().find(|model| model.model == *label);
-            model.is_some_and(|model| model.units_pending > 0)
-        };
-        self.check_those(connect, pending).await
-    }
-
-    async fn check_all(&self, connect: &dyn Connect) -> anyhow::Result<()> {
-        self.check_those(connect, |_| true).await
-    }
-
-    async fn check_those(
+    /// Looks at what `kgfleet check` looks at, before thousands of dialogues find out one by one: stops at what would fail
+    /// all dialogues of a model, and tells the rest. Models without work are not `wanted`.
+    async fn preflight(
         &self,
         connect: &dyn Connect,
+        tasks: &TaskList,
+        options: &Options,
         wanted: impl Fn(&ModelLabel) -> bool,
     ) -> anyhow::Result<()> {
-        for spec in &self.benchmark.models {
-            if !wanted(&spec.label) || spec.connector == Connector::Simulated {
-                continue;
+        let longest = LongestPrompt::of(&self.plan, tasks, self.benchmark.seed);
+        for spec in self.benchmark.models.iter().filter(|spec| wanted(&spec.label)) {
+            let (level, message) = preflight::model(spec, connect, &longest).await?;
+            if level != Level::Ok {
+                eprintln!("warning: model `{}`: {message}", spec.label);
             }
-            let connected = connect.connect(spec, None).map_err(Exit::usage)?;
-            connected.check(spec).await.map_err(|error| match error {
-                ConnectError::Unreachable { .. } => anyhow::Error::from(error),
-                _ => Exit::usage(error),
-            })?;
+        }
+        // A folder that cannot be written is told by who writes to it.
+        if let Ok((level, message)) = preflight::disk(&options.data_dir, self.plan.dialogues()).await
+            && level != Level::Ok
+        {
+            eprintln!("warning: {message}");
         }
         Ok(())
     }
@@ -343,12 +326,8 @@ impl Session {
         };
         Ok(WorkerConfig {
             endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
-            connectors: vec![
-                Connector::OpenaiCompatible,
-                Connector::Anthropic,
-                Connector::Gemini,
-                Connector::Replay,
-            ],
+            // Simulated models are served at the simulator's address, as any server's are.
+            connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
             concurrency: options.concurrency,
             evaluators: options.evaluators,
             pack_dir: Some(options.data_dir.join("packs")),
@@ -384,7 +363,7 @@ async fn hold(
             }
             _ = looks.tick() => {
                 let view = coordinator.run(run).await?;
-                progress.at(view.scored + view.failed, view.failed);
+                progress.at(&view);
                 if view.phase == RunPhase::Finished {
                     stopper.at_least(Stop::Drain);
                 }

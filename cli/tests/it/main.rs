@@ -19,5 +19,8 @@ mod killing;
 mod quick_run;
 mod reevaluating;
 mod reference;
+mod refusing;
 mod resuming;
 mod retrying;
+mod watching;
+mod wrong_inputs;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::Data;
+use crate::harness::{Data, NT_TASK};
 
 /// Three simulated models, five iterations of each task.
 const TASKS: usize = 26;
@@ -21,6 +21,7 @@ fn text(path: &Path) -> String {
 #[test]
 fn the_run_without_arguments_completes_and_everything_can_be_read_back() {
     let data = Data::new();
+    data.kgfleet(&["plan", "quick"]).expect(0).prints(&["sim-strong", "390"]);
     let finished = data.kgfleet(&["run"]).expect(0);
     let finished = finished.says(&["390 dialogues scored, 0 failed", "_result.json (390 dialogues)", ".csv"]);
     let between_rules = finished.stdout.lines().skip_while(|line| !line.starts_with("---")).skip(1);
@@ -103,4 +104,23 @@ fn a_plan_is_printed_without_running_it() {
     let plan = data.kgfleet(&["plan", config, "--json"]).expect(0).json();
     assert_eq!(plan["dialogues"], 8 * (3 + 5));
     assert!(data.runs().is_empty());
+}
+
+#[test]
+fn columns_that_were_not_measured_alike_are_warned_of_once() {
+    let data = Data::new();
+    let model = |label: &str, sampling: &str| {
+        format!("[[models]]\nlabel = '{label}'\nconnector = 'simulated'\n{sampling}\n")
+    };
+    let configuration = |sampling: &str| {
+        let models = model("hot", sampling) + &model("usual", "");
+        data.write("two.toml", format!("name = 'two'\niterations = 1\ntasks = ['{NT_TASK}']\n{models}"))
+    };
+    let run = |file: &Path| data.kgfleet(&["run", file.to_str().unwrap(), "--no-sandbox"]).expect(0);
+    let finished = run(&configuration("sampling = { temperature = 1.5 }"));
+    let warning = "warning: the columns were not measured alike; they differ in sampling \
+                   (hot: temperature 1.5; usual: the server's own)";
+    assert_eq!(finished.stderr.matches(warning).count(), 1, "{finished}");
+    let alike = run(&configuration(""));
+    assert!(!alike.stderr.contains("not measured alike"), "{alike}");
 }

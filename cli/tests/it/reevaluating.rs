@@ -195,3 +195,49 @@ fn answers_may_be_huge_and_need_not_be_text() {
     assert_eq!(counts(&finished), (corpus.good() + 2, 0, 0));
     finished.says(&["c-bytes_result.json: record 0: invalid UTF-8 was replaced"]);
 }
+
+#[test]
+fn a_pack_judges_its_own_records_with_its_named_graphs() {
+    const TASK: &str = "Text2SparqlExecEvalListBeastiary-turtle-subgraph";
+    let data = Data::new();
+    data.kgfleet(&["run", "--iterations", "2", "--no-sandbox", "--export", "result-json", "--task", TASK])
+        .expect(0);
+    let run = data.run();
+    let file = run.dir.exports().join(format!("{}_result.json", run.name()));
+    let file = file.to_str().unwrap();
+
+    let without = data.kgfleet(&["reevaluate", file, "--json"]).expect(INFRASTRUCTURE);
+    assert!(without.stderr.contains("`bestiary`"), "the graph is named: {}", without.stderr);
+
+    let verdicts = data.path().join("verdicts.jsonl");
+    let options = ["--pack", "core", "--require-agreement", "1", "--verdicts", verdicts.to_str().unwrap()];
+    let with = data.kgfleet(&[&["reevaluate", file, "--json"], &options[..]].concat()).expect(0);
+    let (dialogues, ..) = counts(&with);
+    assert!(dialogues > 0);
+    let lines = std::fs::read_to_string(verdicts).unwrap();
+    assert_eq!(lines.lines().count() as u64, dialogues, "a line for each record");
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["recorded"], first["ours"]);
+    assert_eq!(first["task"], TASK);
+}
+
+#[test]
+fn a_run_judged_again_is_a_new_run_that_says_where_it_comes_from() {
+    let data = Data::new();
+    let tasks = CHEAP_TASKS.iter().flat_map(|task| ["--task", task]);
+    let arguments: Vec<&str> =
+        ["run", "--iterations", "2", "--no-sandbox"].into_iter().chain(tasks).collect();
+    data.kgfleet(&arguments).expect(0);
+    let old = data.run();
+
+    let told = data.kgfleet(&["rejudge", old.name(), "--json"]).expect(0).json();
+    assert_eq!(told["rejudged_from"], old.name());
+    assert_eq!(told["changes"], json!([]), "the same scorer says the same");
+    let new = told["run"].as_str().unwrap();
+    assert_ne!(new, old.name());
+    let manifest = data.path().join("runs").join(new).join("manifest.json");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+    assert_eq!(manifest["rejudged_from"], old.name());
+    data.kgfleet(&["verify", new]).expect(0);
+    assert_eq!(told["dialogues"], 3 * CHEAP_TASKS.len() as u64 * 2);
+}

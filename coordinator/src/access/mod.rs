@@ -16,7 +16,7 @@ use domain::control::{
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
+use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::StreamExt;
 use jiff::Timestamp;
 
@@ -121,10 +121,10 @@ impl WorkExchange for OnBehalf {
         self.coordinator.take_rate(budget, permits)
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
         Box::pin(async move {
             self.own(worker)?;
-            self.coordinator.deregister(worker).await
+            self.coordinator.deregister(worker, instance).await
         })
     }
 }

@@ -9,6 +9,7 @@ pub use domain::benchmark::{Connector, ModelSpec};
 use serde::{Deserialize, Serialize};
 
 pub mod llmkgbench;
+mod sampling;
 
 pub use domain::glob::Glob;
 use domain::reach::{Place, points_nowhere};
@@ -209,6 +210,9 @@ impl Benchmark {
             }
             if model.key_env.is_some() && model.key_file.is_some() {
                 return wrong(&field("key_env"), "and `key_file` exclude each other".into());
+            }
+            if let Some((name, problem)) = sampling::problem(&model.sampling) {
+                return wrong(&field(&format!("sampling.{name}")), problem);
             }
         }
         Ok(())

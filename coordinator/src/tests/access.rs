@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::caller::{Caller, Role};
 use domain::control::{Control, ExportItem, RunCommand};
-use domain::exchange::{Delivery, Receipt, Registration, WorkExchange};
+use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::glob::Glob;
 use domain::{ErrorCode, Record, RecordId};
 use futures::StreamExt;
@@ -31,13 +31,12 @@ async fn a_worker_identity_acts_under_its_own_names_only() {
     let mut victim = Worker::new("victim");
     victim.exchange(&coordinator, 1).await;
     let (pool, grant) = (pool(&coordinator), victim.held[0].clone());
-    let registration =
-        |name: &str| Registration { worker: name.into(), kgfleet: "0".into(), host: "h".into() };
+    let registration = |name: &str| registration(name, "i", &[]);
     pool.register(registration("played-1")).await.unwrap();
     for refusal in [
         pool.register(registration("victim")).await.map(drop).unwrap_err(),
         pool.exchange(victim.report(0)).await.map(drop).unwrap_err(),
-        pool.deregister(&"victim".into()).await.unwrap_err(),
+        pool.deregister(&"victim".into(), &"i".into()).await.unwrap_err(),
     ] {
         assert!(refusal.code == ErrorCode::Denied && refusal.message.contains("`victim`"), "{refusal}");
     }

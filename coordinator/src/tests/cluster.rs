@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::control::{Control, RunCommand, RunPhase, RunView};
+use domain::control::{Control, ModelView, Pace, RunCommand, RunPhase, RunView};
 use domain::exchange::{Receipt, WorkExchange};
 
 use results::Sink;
@@ -13,7 +13,8 @@ use crate::Coordinator;
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
 fn shown(view: RunView) -> RunView {
-    RunView { rate: 0.0, eta_s: None, ..view }
+    let models = view.models.into_iter().map(|model| ModelView { pace: Pace::default(), ..model }).collect();
+    RunView { rate: 0.0, tokens_per_second: 0.0, eta_s: None, models, ..view }
 }
 
 #[tokio::test]

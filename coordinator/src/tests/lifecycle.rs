@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::control::{Control, RunCommand, RunPhase, Submission};
-use domain::exchange::{Parking, RateBudget, Receipt, Registration, Serves, WorkExchange};
+use domain::exchange::{Parking, RateBudget, Receipt, Serves, WorkExchange};
 use domain::{Connector, ErrorCode, FailureCause, RunId};
 use futures::StreamExt;
 use serde_json::json;
@@ -171,10 +171,67 @@ async fn a_parked_model_waits_while_others_go_on() {
     assert!(asked.iter().all(|key| key.model.as_str() == "b"));
     let view = coordinator.run(&run).await.unwrap();
     assert_eq!(view.models[0].parked.as_deref(), Some("the quota is used up"));
-    assert!(view.trouble.unwrap().contains("`a` is parked"));
+    let blocked: Vec<(&str, usize)> =
+        view.blocked().into_iter().map(|(why, models)| (why, models.len())).collect();
+    assert_eq!(blocked, [("parked: the quota is used up", 1)]);
+    assert_eq!((view.trouble.clone(), view.eta_s), (None, None), "nothing is promised of what is parked");
     ground.clock.advance_ms(900_001);
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);
+}
+
+#[tokio::test]
+async fn resuming_a_run_ends_its_parkings() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(4)).await.unwrap().run;
+    let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
+    for model in ["a", "b"] {
+        let (run, model) = (run.clone(), model.into());
+        let parked_for = Duration::from_secs(900);
+        worker.parked.push(Parking { run, model, parked_for, reason: "quota".into() });
+    }
+    worker.work_off(&coordinator, &mut asked).await;
+    assert!(asked.is_empty());
+    let view = coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    assert!(view.models.iter().all(|model| model.parked.is_none()), "{:?}", view.models);
+    worker.work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 16);
+}
+
+#[tokio::test]
+async fn a_name_belongs_to_one_process_and_a_restart_takes_it_over() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let run = coordinator.submit(submission(4)).await.unwrap().run;
+    assert_eq!(coordinator.register(registration("w", "one", &[])).await.unwrap().taken, None);
+    let mut one = Worker { instance: "one".into(), ..Worker::new("w") };
+    one.exchange(&coordinator, 1).await;
+    let held = one.held.len();
+    let refused = coordinator.register(registration("w", "two", &[])).await.unwrap().taken.unwrap();
+    assert_eq!((refused.instance.as_str(), refused.host.as_str()), ("one", ""));
+    let message = refused.to_string();
+    assert!(
+        message.contains("name in use by instance one") && message.contains("last heard 0 s"),
+        "{message}"
+    );
+    // The refusal took nothing from the one that works.
+    assert!(one.exchange(&coordinator, 0).await.lost.is_empty());
+    // Its own restart takes over at once, and what it held is handed out again.
+    assert_eq!(coordinator.register(registration("w", "three", &["one"])).await.unwrap().taken, None);
+    let orders = coordinator.exchange(one.report(0)).await.unwrap();
+    assert_eq!((orders.superseded.unwrap().instance.as_str(), orders.lost.len()), ("three", held));
+    // Its records are taken, and its farewell frees nobody's name.
+    let grant = one.held[0].clone();
+    let late = scored(&grant.lease, &keys(&grant)[0]);
+    assert_eq!(coordinator.deliver(vec![late]).await.unwrap(), [Receipt::Stored]);
+    coordinator.deregister(&one.id, &one.instance).await.unwrap();
+    assert_eq!(coordinator.workers().await.unwrap().len(), 1);
+    let mut three = Worker { instance: "three".into(), ..Worker::new("w") };
+    let mut asked = Vec::new();
+    three.work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 15);
+    assert_eq!(coordinator.run(&run).await.unwrap().scored, 16);
 }
 
 #[tokio::test]
@@ -191,7 +248,7 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
     assert!(orders.grants.iter().all(|grant| grant.lease.model.as_str() == "a"));
     let dialogues: usize = orders.grants.iter().map(|grant| grant.iterations.len()).sum();
     assert!((3..8).contains(&dialogues), "{dialogues} dialogues for a room of 3");
-    let registration = Registration { worker: "idle".into(), kgfleet: "1".into(), host: "h".into() };
+    let registration = registration("idle", "i", &[]);
     coordinator.register(registration).await.unwrap();
     let names: Vec<String> =
         coordinator.workers().await.unwrap().iter().map(|view| view.worker.to_string()).collect();
@@ -204,7 +261,7 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
     of_a.draining = true;
     of_a.released = vec![of_a.held.remove(0).lease];
     of_a.exchange(&coordinator, 0).await;
-    coordinator.deregister(&of_a.id).await.unwrap();
+    coordinator.deregister(&of_a.id, &of_a.instance).await.unwrap();
     let view = coordinator.run(&run).await.unwrap();
     assert_eq!(view.models[0].units_leased, 0);
     assert_eq!(coordinator.run(&RunId::new("none")).await.unwrap_err().code, ErrorCode::NotFound);

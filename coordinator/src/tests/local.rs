@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::control::{Control, RunCommand, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
 use domain::{ErrorCode, RunId};
-use queue::LocalStore;
+use queue::MemoryStore;
 use serde_json::json;
 
 use super::worker::*;
@@ -41,6 +41,8 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
         answered += records.len() as u64;
         coordinator.deliver(records).await.unwrap();
     }
+    let view = coordinator.run(&run).await.unwrap();
+    assert!(view.rate > 0.0 && view.eta_s.is_some(), "{view:?}");
     let second = another_process(&mut ground);
     let busy = second.submit(at_home(10)).await.unwrap_err();
     assert_eq!(busy.code, ErrorCode::Conflict, "{busy}");
@@ -53,7 +55,9 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
     coordinator.tend().await.unwrap();
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&coordinator, 5).await.grants.is_empty());
-    assert_eq!(coordinator.command(&run, RunCommand::Resume).await.unwrap().phase, RunPhase::Active);
+    let view = coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    assert_eq!((view.phase, view.scored), (RunPhase::Active, answered));
+    assert_eq!((view.rate, view.eta_s), (0.0, None), "what was there before says nothing about the rate");
     let queued: u64 = ground
         .queue
         .counts(&coordinator.core().known(&run).await.unwrap().at().unwrap())
@@ -77,7 +81,7 @@ async fn a_fleet_leaves_the_runs_of_single_processes_alone() {
     let ground = Ground::new();
     let coordinator = ground.coordinator_with(local());
     let run = coordinator.submit(at_home(2)).await.unwrap().run;
-    let elsewhere = Arc::new(LocalStore::checked_memory(ground.clock.clone()).unwrap());
+    let elsewhere = Arc::new(MemoryStore::checked(ground.clock.clone()));
     let fleet = start(config(), elsewhere, ground.data.path());
     fleet.tend().await.unwrap();
     let mut worker = Worker::new("w");

@@ -58,9 +58,7 @@ async fn a_bad_run_stops_no_other(damage: fn(String) -> String) {
     let of_bad = worker.held[0].clone();
 
     // It registers and reports what it holds of the bad run; it gets work of the good one.
-    let registration =
-        domain::exchange::Registration { worker: worker.id.clone(), kgfleet: "0".into(), host: "h".into() };
-    coordinator.register(registration).await.unwrap();
+    coordinator.register(registration(worker.id.as_str(), worker.instance.as_str(), &[])).await.unwrap();
     worker.exchange(&coordinator, 9).await;
     let of_good =
         worker.held.iter().find(|grant| grant.lease.run == good).expect("work of the good run").clone();

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use domain::control::{Control, ExportItem, RunView, Submission};
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Report, Serves, WorkExchange, WorkerStatus,
+    Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Registration, Report, Serves, WorkExchange,
+    WorkerStatus,
 };
-use domain::{DialogueKey, FailureCause, Record, RunId, WorkerId};
+use domain::{DialogueKey, FailureCause, InstanceId, Record, RunId, WorkerId};
 use futures::StreamExt;
-use queue::{LocalStore, ManualClock, QueueStore};
+use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
 
 use crate::aggregate::{Aggregate, Entry};
@@ -30,14 +31,14 @@ pub struct Ground {
 impl Ground {
     pub fn new() -> Self {
         let clock = Arc::new(ManualClock::at(START_MS));
-        let queue = Arc::new(LocalStore::checked_memory(clock.clone()).unwrap());
+        let queue = Arc::new(MemoryStore::checked(clock.clone()));
         Self { clock, queue, data: tempfile::tempdir().unwrap() }
     }
 
     /// Takes everything from the queue, as a Redis without persistence does when it restarts.
     pub fn lose_queue(&mut self) {
         self.clock.advance_ms(10_000);
-        self.queue = Arc::new(LocalStore::checked_memory(self.clock.clone()).unwrap());
+        self.queue = Arc::new(MemoryStore::checked(self.clock.clone()));
     }
 
     /// A coordinator that does nothing by itself and looks at the queue whenever it is asked.
@@ -85,8 +86,19 @@ pub fn submission(iterations: u32) -> Submission {
     }
 }
 
+pub fn registration(worker: &str, instance: &str, predecessors: &[&str]) -> Registration {
+    Registration {
+        worker: worker.into(),
+        instance: instance.into(),
+        predecessors: predecessors.iter().map(|id| InstanceId::new(*id)).collect(),
+        kgfleet: "1".into(),
+        host: "h".into(),
+    }
+}
+
 pub struct Worker {
     pub id: WorkerId,
+    pub instance: InstanceId,
     pub serves: Vec<Serves>,
     pub room: u32,
     pub held: Vec<Grant>,
@@ -100,6 +112,7 @@ impl Worker {
     pub fn new(name: &str) -> Self {
         Self {
             id: WorkerId::new(name),
+            instance: InstanceId::default(),
             serves: vec![Serves::Model("org/a".into()), Serves::Model("b".into())],
             room: 7,
             held: Vec::new(),
@@ -113,6 +126,7 @@ impl Worker {
     pub fn report(&self, room: u32) -> Report {
         Report {
             worker: self.id.clone(),
+            instance: self.instance.clone(),
             offers: self.serves.iter().map(|serves| Offer { serves: serves.clone(), room }).collect(),
             held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
             finished: self.finished.clone(),

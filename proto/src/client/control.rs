@@ -88,8 +88,8 @@ impl Control for Client {
 
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
         Box::pin(async move {
-            let request =
-                self.line.request(CALL_TIMEOUT, wire::WorkerReference { worker: worker.to_string() });
+            let reference = wire::WorkerReference { worker: worker.to_string(), instance: String::new() };
+            let request = self.line.request(CALL_TIMEOUT, reference);
             let wire::Done {} =
                 self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
             Ok::<(), ServiceError>(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{RunId, ServiceError, WorkerId};
+use domain::{InstanceId, RunId, ServiceError, WorkerId};
 
 use super::Client;
 use crate::convert::{refuse_answer, wait_from_wire};
@@ -70,10 +70,11 @@ impl WorkExchange for Client {
         })
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
         Box::pin(async move {
-            let request =
-                self.line.request(CALL_TIMEOUT, wire::WorkerReference { worker: worker.to_string() });
+            let reference =
+                wire::WorkerReference { worker: worker.to_string(), instance: instance.to_string() };
+            let request = self.line.request(CALL_TIMEOUT, reference);
             let wire::Done {} = self.line.answer(CALL_TIMEOUT, self.work.clone().deregister(request)).await?;
             Ok::<(), ServiceError>(())
         })

@@ -1,4 +1,4 @@
-//! A unit set aside, and what brought it there.
+//! A unit with deaths of workers on its account.
 
 use domain::WorkerId;
 use domain::control::{DeadLetterView, StrikeView};
@@ -9,7 +9,12 @@ use crate::wire;
 
 impl From<DeadLetterView> for wire::DeadLetter {
     fn from(view: DeadLetterView) -> Self {
-        Self { unit: view.unit, dialogues: every(view.dialogues), strikes: every(view.strikes) }
+        Self {
+            unit: view.unit,
+            dialogues: every(view.dialogues),
+            strikes: every(view.strikes),
+            suspect: view.suspect,
+        }
     }
 }
 
@@ -17,7 +22,12 @@ impl TryFrom<wire::DeadLetter> for DeadLetterView {
     type Error = ConversionError;
 
     fn try_from(letter: wire::DeadLetter) -> Result<Self, ConversionError> {
-        Ok(Self { unit: letter.unit, dialogues: all(letter.dialogues)?, strikes: all(letter.strikes)? })
+        Ok(Self {
+            unit: letter.unit,
+            dialogues: all(letter.dialogues)?,
+            strikes: all(letter.strikes)?,
+            suspect: letter.suspect,
+        })
     }
 }
 

@@ -12,6 +12,7 @@ impl From<Orders> for wire::Orders {
             lost: every(orders.lost),
             noted: orders.noted,
             drain: orders.drain,
+            superseded: orders.superseded.map(Into::into),
         }
     }
 }
@@ -25,6 +26,7 @@ impl TryFrom<wire::Orders> for Orders {
             lost: all(orders.lost)?,
             noted: orders.noted,
             drain: orders.drain,
+            superseded: orders.superseded.map(TryInto::try_into).transpose()?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A worker's first words and the answer to them.
 
-use domain::WorkerId;
-use domain::exchange::{Registered, Registration};
+use domain::exchange::{NameTaken, Registered, Registration};
+use domain::{InstanceId, WorkerId};
 
 use super::time::{duration_from_wire, duration_to_wire};
 use super::{ConversionError, required};
@@ -11,6 +11,8 @@ impl From<Registration> for wire::Registration {
     fn from(registration: Registration) -> Self {
         Self {
             worker: registration.worker.to_string(),
+            instance: registration.instance.to_string(),
+            predecessors: registration.predecessors.iter().map(ToString::to_string).collect(),
             kgfleet: registration.kgfleet,
             host: registration.host,
         }
@@ -23,6 +25,8 @@ impl TryFrom<wire::Registration> for Registration {
     fn try_from(registration: wire::Registration) -> Result<Self, ConversionError> {
         Ok(Self {
             worker: WorkerId::new(required("Registration.worker", registration.worker)?),
+            instance: InstanceId::new(registration.instance),
+            predecessors: registration.predecessors.into_iter().map(InstanceId::new).collect(),
             kgfleet: registration.kgfleet,
             host: registration.host,
         })
@@ -31,7 +35,11 @@ impl TryFrom<wire::Registration> for Registration {
 
 impl From<Registered> for wire::Registered {
     fn from(registered: Registered) -> Self {
-        Self { kgfleet: registered.kgfleet, report_every: Some(duration_to_wire(registered.report_every)) }
+        Self {
+            kgfleet: registered.kgfleet,
+            report_every: Some(duration_to_wire(registered.report_every)),
+            taken: registered.taken.map(Into::into),
+        }
     }
 }
 
@@ -42,6 +50,31 @@ impl TryFrom<wire::Registered> for Registered {
         Ok(Self {
             kgfleet: registered.kgfleet,
             report_every: duration_from_wire("Registered.report_every", registered.report_every)?,
+            taken: registered.taken.map(TryInto::try_into).transpose()?,
+        })
+    }
+}
+
+impl From<NameTaken> for wire::NameTaken {
+    fn from(taken: NameTaken) -> Self {
+        Self {
+            instance: taken.instance.to_string(),
+            host: taken.host,
+            silent_for: Some(duration_to_wire(taken.silent_for)),
+            free_in: Some(duration_to_wire(taken.free_in)),
+        }
+    }
+}
+
+impl TryFrom<wire::NameTaken> for NameTaken {
+    type Error = ConversionError;
+
+    fn try_from(taken: wire::NameTaken) -> Result<Self, ConversionError> {
+        Ok(Self {
+            instance: InstanceId::new(taken.instance),
+            host: taken.host,
+            silent_for: duration_from_wire("NameTaken.silent_for", taken.silent_for)?,
+            free_in: duration_from_wire("NameTaken.free_in", taken.free_in)?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that a worker knows of itself.
 
-use domain::WorkerId;
 use domain::exchange::Report;
+use domain::{InstanceId, WorkerId};
 
 use super::time::{duration_from_wire, duration_to_wire};
 use super::{ConversionError, all, every, present, required};
@@ -11,6 +11,7 @@ impl From<Report> for wire::Report {
     fn from(report: Report) -> Self {
         Self {
             worker: report.worker.to_string(),
+            instance: report.instance.to_string(),
             offers: every(report.offers),
             held: every(report.held),
             finished: every(report.finished),
@@ -29,6 +30,7 @@ impl TryFrom<wire::Report> for Report {
     fn try_from(report: wire::Report) -> Result<Self, ConversionError> {
         Ok(Self {
             worker: WorkerId::new(required("Report.worker", report.worker)?),
+            instance: InstanceId::new(report.instance),
             offers: all(report.offers)?,
             held: all(report.held)?,
             finished: all(report.finished)?,

@@ -1,7 +1,7 @@
 //! A run, its models and its cells as people see them.
 
-use domain::control::{CellView, HistoryEntry, ModelView, RunView};
-use domain::{FailureCause, ModelLabel, RunId, TaskLabel};
+use domain::control::{CellView, HistoryEntry, ModelView, Pace, RefusalView, RunView};
+use domain::{FailureCause, Mean, ModelLabel, RunId, TaskLabel};
 
 use super::failure_cause::{cause_from_wire, cause_to_wire};
 use super::run_phase::{phase_from_wire, phase_to_wire};
@@ -26,6 +26,9 @@ impl From<RunView> for wire::RunView {
             trouble: view.trouble,
             models: every(view.models),
             cells: every(view.cells),
+            tokens_per_second: view.tokens_per_second,
+            refusals: every(view.refusals),
+            notes: view.notes,
             history: every(view.history),
         }
     }
@@ -50,6 +53,9 @@ impl TryFrom<wire::RunView> for RunView {
             trouble: view.trouble,
             models: all(view.models)?,
             cells: all(view.cells)?,
+            tokens_per_second: view.tokens_per_second,
+            refusals: all(view.refusals)?,
+            notes: view.notes,
             history: all(view.history)?,
         })
     }
@@ -94,8 +100,12 @@ impl From<ModelView> for wire::ModelView {
             units_pending: view.units_pending,
             units_leased: view.units_leased,
             units_dead: view.units_dead,
+            units_suspect: view.units_suspect,
             workers: view.workers,
             parked: view.parked,
+            pace: Some(view.pace.into()),
+            blocked: view.blocked,
+            mean: Some(view.mean.into()),
         }
     }
 }
@@ -112,8 +122,12 @@ impl TryFrom<wire::ModelView> for ModelView {
             units_pending: view.units_pending,
             units_leased: view.units_leased,
             units_dead: view.units_dead,
+            units_suspect: view.units_suspect,
             workers: view.workers,
             parked: view.parked,
+            pace: view.pace.map(Into::into).unwrap_or_default(),
+            blocked: view.blocked,
+            mean: view.mean.map(Into::into).unwrap_or_default(),
         })
     }
 }
@@ -126,6 +140,7 @@ impl From<CellView> for wire::CellView {
             scored: view.scored,
             failed: view.failed,
             mean: view.mean,
+            planned: view.planned,
         }
     }
 }
@@ -140,6 +155,55 @@ impl TryFrom<wire::CellView> for CellView {
             scored: view.scored,
             failed: view.failed,
             mean: view.mean,
+            planned: view.planned,
+        })
+    }
+}
+
+impl From<Pace> for wire::Pace {
+    fn from(pace: Pace) -> Self {
+        Self { rate: pace.rate, tokens_per_second: pace.tokens_per_second, eta_s: pace.eta_s }
+    }
+}
+
+impl From<wire::Pace> for Pace {
+    fn from(pace: wire::Pace) -> Self {
+        Self { rate: pace.rate, tokens_per_second: pace.tokens_per_second, eta_s: pace.eta_s }
+    }
+}
+
+impl From<Mean> for wire::Mean {
+    fn from(mean: Mean) -> Self {
+        Self { value: mean.value, covered: mean.covered, planned: mean.planned }
+    }
+}
+
+impl From<wire::Mean> for Mean {
+    fn from(mean: wire::Mean) -> Self {
+        Self { value: mean.value, covered: mean.covered, planned: mean.planned }
+    }
+}
+
+impl From<RefusalView> for wire::Refusal {
+    fn from(refusal: RefusalView) -> Self {
+        Self {
+            model: refusal.model.to_string(),
+            cause: cause_to_wire(refusal.cause),
+            message: refusal.message,
+            dialogues: refusal.dialogues,
+        }
+    }
+}
+
+impl TryFrom<wire::Refusal> for RefusalView {
+    type Error = ConversionError;
+
+    fn try_from(refusal: wire::Refusal) -> Result<Self, ConversionError> {
+        Ok(Self {
+            model: ModelLabel::new(required("Refusal.model", refusal.model)?),
+            cause: cause_from_wire("Refusal.cause", refusal.cause)?,
+            message: refusal.message,
+            dialogues: refusal.dialogues,
         })
     }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::RunId;
-use domain::WorkerId;
 use domain::exchange::{RateBudget, Registration, Report, WorkExchange};
+use domain::{InstanceId, RunId, WorkerId};
 use futures::{StreamExt as _, stream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -116,9 +115,9 @@ impl WorkService for WorkHandlers {
     ) -> Result<Response<wire::Done>, Status> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
-            let worker =
-                required("WorkerReference.worker", request.into_inner().worker).map_err(refuse_request)?;
-            exchange.deregister(&WorkerId::new(worker)).await?;
+            let wire::WorkerReference { worker, instance } = request.into_inner();
+            let worker = required("WorkerReference.worker", worker).map_err(refuse_request)?;
+            exchange.deregister(&WorkerId::new(worker), &InstanceId::new(instance)).await?;
             Ok(wire::Done {})
         })
         .await

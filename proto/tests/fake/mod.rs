@@ -10,14 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, ModelView, RunCommand, RunPhase,
+    CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, ModelView, Pace, RunCommand, RunPhase,
     RunView, StrikeView, Submission, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
     RunMaterial, TaskUse, WorkExchange, WorkerStatus,
 };
-use domain::{Connector, DialogueKey, FailureCause, ModelSpec, RunId, Sampling, ServiceError, WorkerId};
+use domain::{
+    Connector, DialogueKey, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling, ServiceError,
+    WorkerId,
+};
 use futures::{StreamExt as _, stream};
 use proto::server::{Identities, Security, ServeError, ServerTls, Services, serve};
 use tokio::runtime::Runtime;
@@ -153,7 +156,7 @@ impl WorkExchange for Fake {
         self.replying(call("take_rate", &(budget, permits)))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
         self.replying(call("deregister", worker))
     }
 }
@@ -392,8 +395,12 @@ pub fn run_view() -> RunView {
         units_pending: 2,
         units_leased: 3,
         units_dead: 4,
+        units_suspect: 1,
         workers: 6,
         parked: Some("quota".to_owned()),
+        pace: Pace::default(),
+        blocked: None,
+        mean: Mean::default(),
     };
     RunView {
         run: "r".into(),
@@ -409,7 +416,17 @@ pub fn run_view() -> RunView {
         eta_s: Some(1e-300),
         trouble: Some("slow".to_owned()),
         models: vec![model],
-        cells: vec![CellView { task: "t".into(), model: "tiny".into(), scored: 5, failed: 1, mean: None }],
+        cells: vec![CellView {
+            task: "t".into(),
+            model: "tiny".into(),
+            scored: 5,
+            failed: 1,
+            planned: 10,
+            mean: None,
+        }],
+        tokens_per_second: 1e300,
+        refusals: Vec::new(),
+        notes: vec!["a note".to_owned()],
         history: vec![HistoryEntry {
             at: "2026-01-02T03:04:05Z".parse().unwrap(),
             who: "alice".into(),
@@ -430,5 +447,5 @@ pub fn dead_letter() -> DeadLetterView {
         cause: "lease expired".to_owned(),
         at: "2026-11-21T16:00:00Z".parse().unwrap(),
     };
-    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike] }
+    DeadLetterView { unit: 9, dialogues: vec![delivery(0).key], strikes: vec![strike], suspect: true }
 }

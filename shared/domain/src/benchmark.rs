@@ -1,5 +1,8 @@
 //! A model under test, as configurations describe it and workers reach it.
 
+use std::fmt;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
@@ -58,10 +61,59 @@ fn is_default(sampling: &Sampling) -> bool {
     *sampling == Sampling::default()
 }
 
+/// Environment variables that hold keys when a configuration names none.
+const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+const GEMINI_KEY: &str = "GEMINI_API_KEY";
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// Where OpenAI's own models are asked, which take its key.
+const OPENAI_ADDRESS: &str = "https://api.openai.com/";
+
+/// Where a key lies: a name, never the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPlace<'a> {
+    /// In an environment variable.
+    Variable(&'a str),
+    /// In a file.
+    File(&'a Path),
+}
+
+impl fmt::Display for KeyPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => f.pad(name),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 impl ModelSpec {
     /// The name sent to the server.
     pub fn requested(&self) -> &str {
         self.model.as_deref().unwrap_or(self.label.as_str())
+    }
+
+    /// Where its key lies; `None` where it needs none.
+    pub fn key_place(&self) -> Option<KeyPlace<'_>> {
+        match (&self.key_env, &self.key_file) {
+            (Some(name), _) => Some(KeyPlace::Variable(name)),
+            (None, Some(path)) => Some(KeyPlace::File(path)),
+            (None, None) => self.usual_key().map(KeyPlace::Variable),
+        }
+    }
+
+    /// The variable that holds the key of its provider when a configuration names none.
+    fn usual_key(&self) -> Option<&'static str> {
+        match self.connector {
+            Connector::Anthropic => Some(ANTHROPIC_KEY),
+            Connector::Gemini => Some(GEMINI_KEY),
+            Connector::OpenaiCompatible => self
+                .endpoint
+                .as_deref()
+                .is_some_and(|at| at.starts_with(OPENAI_ADDRESS))
+                .then_some(OPENAI_KEY),
+            Connector::Simulated | Connector::Replay => None,
+        }
     }
 }
 
@@ -69,7 +121,7 @@ impl ModelSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connector {
-    /// Any server with OpenAI's chat API: vLLM first.
+    /// Any server with OpenAI's API: vLLM first.
     OpenaiCompatible,
     /// Anthropic's messages API.
     Anthropic,
@@ -82,12 +134,90 @@ pub enum Connector {
 }
 
 impl Connector {
+    /// Every connector, for help texts and tables.
+    pub const ALL: [Self; 5] =
+        [Self::OpenaiCompatible, Self::Anthropic, Self::Gemini, Self::Simulated, Self::Replay];
+
+    /// The name used in configurations, records and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiCompatible => "openai-compatible",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Simulated => "simulated",
+            Self::Replay => "replay",
+        }
+    }
+
     /// The provider's own address, where there is a provider.
     pub fn own_endpoint(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("https://api.anthropic.com"),
             Self::Gemini => Some("https://generativelanguage.googleapis.com"),
             Self::OpenaiCompatible | Self::Simulated | Self::Replay => None,
+        }
+    }
+
+    /// What can be asked of a model that is reached in this way. Whether the model itself was made for it, its server
+    /// says.
+    pub const fn offers(self) -> &'static [Ask] {
+        match self {
+            Self::OpenaiCompatible | Self::Simulated => &Ask::ALL,
+            Self::Anthropic | Self::Gemini | Self::Replay => &[Ask::Chat],
+        }
+    }
+}
+
+impl fmt::Display for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What can be asked of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ask {
+    /// A conversation to go on with; the answer is a text.
+    Chat,
+    /// Texts to turn into vectors that are near for texts of like meaning.
+    Embed,
+    /// Pairs of texts to put into one of some classes, such as whether the first entails the second.
+    Classify,
+}
+
+impl Ask {
+    /// Every kind, for help texts and tables.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Embed, Self::Classify];
+
+    /// The name used in files and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Embed => "embed",
+            Self::Classify => "classify",
+        }
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files() {
+        for connector in Connector::ALL {
+            assert_eq!(serde_json::to_value(connector).unwrap(), connector.as_str());
+            assert!(connector.offers().contains(&Ask::Chat), "{connector}");
+        }
+        for ask in Ask::ALL {
+            assert_eq!(serde_json::to_value(ask).unwrap(), ask.as_str());
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is sent to a language model and what comes back, independent of any provider's wire format.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Who speaks.
@@ -75,6 +77,17 @@ pub struct Sampling {
 impl Sampling {
     /// Tokens of one answer when the configuration does not say, as the published runs used for Claude.
     pub const MAX_TOKENS_DEFAULT: u32 = 4096;
+}
+
+/// What is set, such as `temperature 0, top_p 0.9`; else what the server does.
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = serde_json::to_value(self).unwrap_or_default();
+        let set: Vec<String> =
+            fields.as_object().into_iter().flatten().map(|(name, value)| format!("{name} {value}")).collect();
+        f.write_str(if set.is_empty() { "the server's own" } else { "" })?;
+        f.write_str(&set.join(", "))
+    }
 }
 
 /// Why a model stopped.

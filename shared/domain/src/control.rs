@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ServiceError;
 use crate::exchange::{Reply, WorkerStatus};
 use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
+use crate::mean::Mean;
 use crate::outcome::FailureCause;
 
 /// Things that come one after the other until the other side has no more.
@@ -47,7 +48,7 @@ pub trait Control: Send + Sync + 'static {
     /// Asks a worker to finish what it holds and end.
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()>;
 
-    /// Units of a run that were set aside, all of them or one.
+    /// Units of a run that were set aside, then those that are suspects; or one of them.
     fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>>;
 
     /// Gives units set aside another chance, all of them where none is named; returns how many.
@@ -138,9 +139,13 @@ pub struct RunView {
     pub failed: u64,
     /// Failed dialogues by cause.
     pub failures: Vec<(FailureCause, u64)>,
-    /// Records per second over the last minute, as this coordinator sees them.
+    /// Dialogues per second over the last minute, as this coordinator sees them: those of its models together. What was
+    /// recorded before it looked says nothing about the rate.
     pub rate: f64,
-    /// Seconds that the rest takes at this rate.
+    /// Tokens generated per second over the same time.
+    #[serde(default)]
+    pub tokens_per_second: f64,
+    /// Seconds that the slowest of the models that move takes for the rest; `None` where none moves.
     pub eta_s: Option<f64>,
     /// What keeps it from going on, where something does.
     pub trouble: Option<String>,
@@ -148,9 +153,36 @@ pub struct RunView {
     pub models: Vec<ModelView>,
     /// Scores by task and model, in the order of the plan; empty in lists of runs.
     pub cells: Vec<CellView>,
+    /// Why dialogues failed, the commonest first, not more than people read; empty in lists of runs.
+    #[serde(default)]
+    pub refusals: Vec<RefusalView>,
+    /// What must be known to read the scores, such as models that were not measured alike.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Who did what to it, oldest first; empty in lists of runs.
     #[serde(default)]
     pub history: Vec<HistoryEntry>,
+}
+
+impl RunView {
+    /// Dialogues that have a record.
+    pub fn done(&self) -> u64 {
+        self.scored + self.failed
+    }
+
+    /// Models that have dialogues left which nobody can ask, by the reason: the commonest first.
+    pub fn blocked(&self) -> Vec<(&str, Vec<&ModelLabel>)> {
+        let mut reasons: Vec<(&str, Vec<&ModelLabel>)> = Vec::new();
+        for model in &self.models {
+            let Some(reason) = model.blocked.as_deref() else { continue };
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, models)) => models.push(&model.model),
+                None => reasons.push((reason, vec![&model.model])),
+            }
+        }
+        reasons.sort_by_key(|(_, models)| std::cmp::Reverse(models.len()));
+        reasons
+    }
 }
 
 /// Something that somebody did to a run.
@@ -181,10 +213,41 @@ pub struct ModelView {
     pub units_leased: u64,
     /// Units set aside.
     pub units_dead: u64,
+    /// Suspects among the units that wait or are held: a worker died with them, so they run alone.
+    #[serde(default)]
+    pub units_suspect: u64,
     /// Registered workers that serve it.
     pub workers: u64,
     /// Why it gets no work, where it is parked.
     pub parked: Option<String>,
+    /// Its share of the run's pace.
+    #[serde(default)]
+    pub pace: Pace,
+    /// Why nobody can ask what is left of it, where that is so.
+    #[serde(default)]
+    pub blocked: Option<String>,
+    /// Mean of the means of its tasks.
+    #[serde(default)]
+    pub mean: Mean,
+}
+
+impl ModelView {
+    /// Dialogues without a record.
+    pub fn remaining(&self) -> u64 {
+        self.planned.saturating_sub(self.scored + self.failed)
+    }
+}
+
+/// How fast a model gets on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pace {
+    /// Dialogues per second over the last minute.
+    pub rate: f64,
+    /// Tokens generated per second over the same time.
+    pub tokens_per_second: f64,
+    /// Seconds that the rest takes at this rate; `None` where it does not move.
+    pub eta_s: Option<f64>,
 }
 
 /// One model on one task.
@@ -198,8 +261,31 @@ pub struct CellView {
     pub scored: u64,
     /// Dialogues failed.
     pub failed: u64,
+    /// Dialogues planned.
+    #[serde(default)]
+    pub planned: u64,
     /// Mean headline score of the scored ones.
     pub mean: Option<f64>,
+}
+
+impl CellView {
+    /// The mean with what it covers.
+    pub fn covered_mean(&self) -> Mean {
+        Mean { value: self.mean, covered: self.scored, planned: self.planned }
+    }
+}
+
+/// Dialogues of a model that failed alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusalView {
+    /// The model.
+    pub model: ModelLabel,
+    /// Why.
+    pub cause: FailureCause,
+    /// The words of the server, or ours.
+    pub message: String,
+    /// How many.
+    pub dialogues: u64,
 }
 
 /// One piece of an export, in this order: the manifest, then records by model, task and iteration.
@@ -229,7 +315,7 @@ pub struct WorkerView {
     pub draining: bool,
 }
 
-/// A unit set aside as people see it.
+/// A unit with deaths of workers on its account, as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetterView {
     /// The unit.
@@ -238,9 +324,12 @@ pub struct DeadLetterView {
     pub dialogues: Vec<DialogueKey>,
     /// What brought it here, oldest first.
     pub strikes: Vec<StrikeView>,
+    /// Whether it was not set aside: it waits to run alone, or does.
+    #[serde(default)]
+    pub suspect: bool,
 }
 
-/// One death on a unit's account.
+/// One death on a unit's account. The first made it a suspect; each later one came while it ran alone, and is a strike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StrikeView {
     /// Who held it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::benchmark::{Connector, ModelSpec};
 use crate::error::ServiceError;
-use crate::ids::{DialogueKey, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
+use crate::ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::outcome::FailureCause;
 use crate::reach::Reach;
 use crate::record::Record;
@@ -24,7 +24,7 @@ pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + S
 /// Every call may be repeated after an error of a transient code; what repetition does is said with each.
 pub trait WorkExchange: Send + Sync + 'static {
     /// Registers a worker. One that registers holds nothing yet: units that its name holds were held by a process that
-    /// died, and get a strike. Repetition: the same.
+    /// died, which is held against them. Repetition: the same.
     fn register(&self, registration: Registration) -> Reply<'_, Registered>;
 
     /// Takes note of a worker's state, renews its leases and answers with what it is to do. Where the report
@@ -47,7 +47,7 @@ pub trait WorkExchange: Send + Sync + 'static {
     fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>>;
 
     /// A worker has ended and holds nothing any more. Repetition: harmless.
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()>;
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()>;
 }
 
 /// A worker's first words.
@@ -55,6 +55,10 @@ pub trait WorkExchange: Send + Sync + 'static {
 pub struct Registration {
     /// Its name, unique in the fleet.
     pub worker: WorkerId,
+    /// This process; empty for one that tells none.
+    pub instance: InstanceId,
+    /// Earlier processes that have ended, which it knows because it has their spool: it takes the name over from them.
+    pub predecessors: Vec<InstanceId>,
     /// Version of its kgfleet.
     pub kgfleet: String,
     /// Where it runs, for people.
@@ -68,6 +72,32 @@ pub struct Registered {
     pub kgfleet: String,
     /// A worker reports at least this often, or is taken for dead after a few times as long.
     pub report_every: Duration,
+    /// Set where the worker was not registered, because another process has its name.
+    pub taken: Option<NameTaken>,
+}
+
+/// Another process that has the name of a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTaken {
+    /// The process.
+    pub instance: InstanceId,
+    /// Where it runs.
+    pub host: String,
+    /// How long ago it was heard of.
+    pub silent_for: Duration,
+    /// When the name is free if nothing is heard of it again.
+    pub free_in: Duration,
+}
+
+impl std::fmt::Display for NameTaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { instance, host, silent_for, .. } = self;
+        write!(
+            f,
+            "name in use by instance {instance} on host {host}, last heard {:.0} s ago",
+            silent_for.as_secs_f64()
+        )
+    }
 }
 
 /// The proof of holding a unit; stale as soon as the unit changed hands.
@@ -90,13 +120,15 @@ pub struct LeaseId {
 pub struct Report {
     /// Who reports.
     pub worker: WorkerId,
+    /// Its process; empty for one that tells none.
+    pub instance: InstanceId,
     /// What it serves, and how much more of it could be begun now.
     pub offers: Vec<Offer>,
     /// The leases that it works on; they are renewed.
     pub held: Vec<LeaseId>,
     /// Leases all of whose records were received: their units are done.
     pub finished: Vec<LeaseId>,
-    /// Leases that it gives back, without a strike.
+    /// Leases that it gives back; nothing is held against their units.
     pub released: Vec<LeaseId>,
     /// Models that cannot be asked for a while.
     pub parked: Vec<Parking>,
@@ -181,6 +213,8 @@ pub struct Orders {
     pub noted: bool,
     /// It is to finish what it holds, or give it back, and end.
     pub drain: bool,
+    /// Another process has its name, and what it held: it is to deliver its records and end.
+    pub superseded: Option<NameTaken>,
 }
 
 /// A unit for a worker.

@@ -61,9 +61,27 @@ text_id!(
     WorkerId
 );
 text_id!(
+    /// One process of a worker: a random UUID, so that two processes of one name can be told apart.
+    InstanceId
+);
+text_id!(
     /// One attempt to record a dialogue: a random UUID, so that two attempts never share it.
     RecordId
 );
+
+impl InstanceId {
+    /// A fresh id.
+    pub fn random() -> Self {
+        Self(uuid::Uuid::now_v7().to_string())
+    }
+}
+
+impl Default for InstanceId {
+    /// The id of a process that tells none.
+    fn default() -> Self {
+        Self::new("")
+    }
+}
 
 impl RecordId {
     /// A fresh id, unique without coordination (UUID version 7).

@@ -82,11 +82,16 @@ pub struct ModelIdentity {
 impl ModelIdentity {
     /// What a record says about the model that gave this reply.
     pub fn provenance(&self, reply: &ChatReply) -> ModelProvenance {
+        self.provenance_of(reply.reported_model.as_deref(), reply.system_fingerprint.as_deref())
+    }
+
+    /// The same for any reply, by what the server said of itself in it.
+    pub fn provenance_of(&self, reported: Option<&str>, system_fingerprint: Option<&str>) -> ModelProvenance {
         ModelProvenance {
             connector: self.connector.to_owned(),
             requested: self.requested.clone(),
-            reported: reply.reported_model.clone(),
-            system_fingerprint: reply.system_fingerprint.clone(),
+            reported: reported.map(str::to_owned),
+            system_fingerprint: system_fingerprint.map(str::to_owned),
             endpoint: self.endpoint.clone(),
         }
     }

@@ -120,6 +120,43 @@ pub fn parse_endpoint(endpoint: &str) -> Result<Url, SetupError> {
     Ok(url)
 }
 
+/// Routes of OpenAI's API that people copy together with its address.
+const ROUTES: [&str; 3] = ["/chat/completions", "/completions", "/models"];
+
+/// Routes that mean something else, and what they are for.
+const OTHER_ROUTES: [(&str, &str); 7] = [
+    ("/embeddings", "embeddings"),
+    ("/responses", "OpenAI's Responses API"),
+    ("/messages", "Anthropic's API"),
+    ("/api/chat", "Ollama's own API"),
+    ("/api/generate", "Ollama's own API"),
+    ("/metrics", "measurements"),
+    ("/health", "health"),
+];
+
+/// The address of an OpenAI-compatible API in the one form in which it is asked, compared and shown. `http://h`,
+/// `http://h/v1`, `http://h/v1/` and `http://h/v1/chat/completions` are one; any other path is taken as it is.
+///
+/// # Errors
+/// As [`parse_endpoint`], or the address is that of something else.
+pub fn api_base(endpoint: &str) -> Result<Url, SetupError> {
+    let mut url = parse_endpoint(endpoint)?;
+    let given = url.path().trim_end_matches('/').to_owned();
+    let given = given.as_str();
+    if let Some((route, what)) = OTHER_ROUTES.iter().find(|(route, _)| given.ends_with(route)) {
+        let base = given.strip_suffix(route).unwrap_or_default();
+        url.set_path(if base.is_empty() { "/v1" } else { base });
+        return Err(SetupError::Endpoint {
+            endpoint: endpoint.to_owned(),
+            reason: format!("`{route}` is for {what}; chat is asked below an address such as {url}"),
+        });
+    }
+    let base = ROUTES.iter().find_map(|route| given.strip_suffix(route)).unwrap_or(given);
+    let base = base.trim_end_matches('/').to_owned();
+    url.set_path(if base.is_empty() { "/v1" } else { &base });
+    Ok(url)
+}
+
 /// `base` with further path segments, whether or not it ends with a slash.
 pub(crate) fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
@@ -146,7 +183,6 @@ impl Route {
         Self { client, method: Method::POST, url, headers }
     }
 
-    #[cfg(test)]
     pub(crate) fn url(&self) -> &str {
         self.url.as_str()
     }
@@ -251,7 +287,19 @@ fn transport_error(error: reqwest::Error) -> CallError {
     } else {
         (FailureCause::Connection, RetryAdvice::Transient)
     };
-    CallError::new(cause, retry, error_chain(&error))
+    let chain = error_chain(&error);
+    CallError::new(cause, retry, wrong_scheme(&chain).unwrap_or(&chain))
+}
+
+/// What an error means that a client and a server make who do not agree on whether they speak TLS.
+fn wrong_scheme(chain: &str) -> Option<&'static str> {
+    if chain.contains("InvalidContentType") {
+        Some("the server does not speak TLS there: write http:// instead of https://, or name its TLS port")
+    } else if chain.contains("invalid HTTP version") {
+        Some("what answers there is no HTTP; if the server speaks TLS, write https:// instead of http://")
+    } else {
+        None
+    }
 }
 
 /// A body that broke off.
@@ -296,6 +344,37 @@ mod tests {
         for url in ["http://169.254.169.254/latest", "http://[fe80::1]:80/", "http://2852039166/"] {
             let error = HttpClient::new().for_url(&Url::parse(url).unwrap()).unwrap_err().to_string();
             assert!(error.contains("never asked"), "{error}");
+        }
+    }
+
+    #[test]
+    fn one_api_has_one_address() {
+        let base =
+            |endpoint| api_base(endpoint).map(|url| url.to_string()).map_err(|error| error.to_string());
+        for same in [
+            "http://h",
+            "http://h/",
+            "http://h/v1",
+            "http://h/v1/",
+            "http://h/v1//",
+            "http://h/v1/chat/completions",
+        ] {
+            assert_eq!(base(same).unwrap(), "http://h/v1", "{same}");
+        }
+        for (given, meant) in [
+            ("http://h/v1/models", "http://h/v1"),
+            ("http://h/v1/chat/completions/?stream=1", "http://h/v1"),
+            ("https://h/gateway/llm/", "https://h/gateway/llm"),
+        ] {
+            assert_eq!(base(given).unwrap(), meant, "{given}");
+        }
+        for (other, words) in [
+            ("http://h/v1/embeddings", "such as http://h/v1"),
+            ("http://h:11434/api/chat", "Ollama's own API"),
+            ("http://h/health", "such as http://h/v1"),
+        ] {
+            let error = base(other).unwrap_err();
+            assert!(error.contains(words) && error.contains(other), "{error}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::{Answer, DialogueKey, FailureCause, RetryAdvice};
+use domain::{Answer, Connector, DialogueKey, FailureCause, RetryAdvice};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 
@@ -37,7 +37,8 @@ pub struct Replay {
 impl Replay {
     /// Answers by dialogue and round; `model` is the name of the model that gave them.
     pub fn new(model: impl Into<String>, answers: HashMap<DialogueKey, Vec<Answer>>) -> Self {
-        let identity = ModelIdentity { connector: "replay", requested: model.into(), endpoint: None };
+        let connector = Connector::Replay.as_str();
+        let identity = ModelIdentity { connector, requested: model.into(), endpoint: None };
         Self { answers, identity }
     }
 

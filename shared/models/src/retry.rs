@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest};
+use crate::classify::{ClassifyModel, ClassifyReply, ClassifyRequest};
+use crate::embed::{EmbedModel, EmbedReply, EmbedRequest};
 use crate::error::CallError;
 
 /// How often, and after which delays, a call is repeated.
@@ -119,9 +121,12 @@ impl<'a> Backoff<'a> {
     }
 }
 
+/// What repeated attempts came to: a reply or the last error, and every failed attempt, oldest first, so that on an
+/// error the last one is the error itself.
+pub type Attempts<T> = (Result<T, CallError>, Vec<FailedCall>);
+
 /// Asks until there is an answer, the error allows no repetition, or the policy is exhausted. `now` gives the
-/// wall-clock times of the failed attempts, which come back oldest first: all of them, so that on an error
-/// the last one is the error itself.
+/// wall-clock times of the failed attempts.
 ///
 /// Dropping the future ends the attempts.
 pub async fn complete_with_retry(
@@ -129,20 +134,51 @@ pub async fn complete_with_retry(
     request: ChatRequest,
     policy: &RetryPolicy,
     now: impl Fn() -> Timestamp,
-) -> (Result<ChatReply, CallError>, Vec<FailedCall>) {
+) -> Attempts<ChatReply> {
+    let attempt = || model.complete(request.clone());
+    repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
+}
+
+/// As [`complete_with_retry`], for vectors.
+pub async fn embed_with_retry(
+    model: &dyn EmbedModel,
+    request: EmbedRequest,
+    policy: &RetryPolicy,
+    now: impl Fn() -> Timestamp,
+) -> Attempts<EmbedReply> {
+    let attempt = || model.embed(request.clone());
+    repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
+}
+
+/// As [`complete_with_retry`], for classes.
+pub async fn classify_with_retry(
+    model: &dyn ClassifyModel,
+    request: ClassifyRequest,
+    policy: &RetryPolicy,
+    now: impl Fn() -> Timestamp,
+) -> Attempts<ClassifyReply> {
+    let attempt = || model.classify(request.clone());
+    repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
+}
+
+/// The loop behind all of them.
+async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
+    attempt: impl Fn() -> F,
+    policy: &RetryPolicy,
+    jitter_seed: impl Fn() -> u64,
+    now: impl Fn() -> Timestamp,
+) -> Attempts<T> {
     let started = Instant::now();
     let mut failed = Vec::new();
     // Made on the first failure only: the hash is dearer than everything else here.
     let mut backoff = None;
     loop {
-        let error = match model.complete(request.clone()).await {
+        let error = match attempt().await {
             Ok(reply) => return (Ok(reply), failed),
             Err(error) => error,
         };
         failed.push(error.to_failed_call(now()));
-        let backoff = backoff.get_or_insert_with(|| {
-            Backoff::new(policy, dialogue_seed(u64::from(request.round), &request.key))
-        });
+        let backoff = backoff.get_or_insert_with(|| Backoff::new(policy, jitter_seed()));
         match backoff.after(error.retry, started.elapsed()) {
             Some(delay) => tokio::time::sleep(delay).await,
             None => return (Err(error), failed),

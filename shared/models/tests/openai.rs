@@ -30,6 +30,13 @@ async fn ask(canned: Canned) -> Result<ChatReply, CallError> {
     model(&server, |_| ()).await.complete(question("hello")).await
 }
 
+#[tokio::test]
+async fn a_server_that_refuses_without_a_word_is_named_with_its_status() {
+    let error = ask(Canned::json(422, " ")).await.unwrap_err().told();
+    assert!(error.starts_with("HTTP 422 from http://127.0.0.1:"), "{error}");
+    assert!(error.ends_with("/v1/chat/completions, without a message"), "{error}");
+}
+
 fn delta(content: &str) -> String {
     json!({"model": "tiny", "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": null}]})
         .to_string()

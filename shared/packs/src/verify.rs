@@ -3,7 +3,6 @@
 use std::fmt;
 
 use domain::{PromptKind, TaskLabel};
-use rdf::{Dialect, Graph, PrefixTable, RdfFormat};
 use serde::Serialize;
 use serde_json::Value;
 use tasks::{CaseData, Effort, GraphLibrary, Step, Task, TaskClass, TaskData};
@@ -140,11 +139,7 @@ impl Check {
             let unique = data.cases[..index].iter().all(|earlier| earlier.uid != case.uid);
             self.expect(unique, || "another case of the task has the same identifier".to_owned());
             self.answers(task, index, case, &effort);
-            match task.class {
-                TaskClass::RdfSyntaxFix | TaskClass::TurtleErrors => self.broken_document(data, case),
-                TaskClass::SparqlSyntaxFixing => self.broken_query(case),
-                _ => {}
-            }
+            self.repair(task, index, case, &effort);
         }
     }
 
@@ -200,56 +195,32 @@ impl Check {
         }
     }
 
-    fn broken_document(&mut self, task: &TaskData, case: &CaseData) {
-        let format = task.parameters.get("graphFormat").and_then(Value::as_str).unwrap_or("turtle");
-        let Ok(format) = format.parse::<RdfFormat>() else {
-            return self.fail(format!("unknown graph format `{format}`"));
+    /// Asks the exercise itself, which knows the formats, prefixes and leniencies that answers are judged by.
+    fn repair(&mut self, task: &Task, index: usize, case: &CaseData, effort: &Effort) {
+        let (kind, broken, repaired) = match task.class {
+            TaskClass::RdfSyntaxFix => ("document", "task", "optimal"),
+            TaskClass::TurtleErrors => ("document", "brokenTurtle", "optimalTurtle"),
+            TaskClass::SparqlSyntaxFixing => ("query", "testSparql", "refSparql"),
+            _ => return,
         };
-        let complaint = |document: &str| Graph::parse(document.trim(), format, None).err();
-        if let Some(document) = text(case, "task").or_else(|| text(case, "brokenTurtle")) {
-            self.expect(complaint(document).is_some(), || {
-                "the document to be repaired has no syntax error".to_owned()
+        let built = task.case(u32::try_from(index).unwrap_or(u32::MAX));
+        let exercise = built.exercise();
+        if let Some(broken) = text(case, broken) {
+            self.expect(exercise.complaint(broken, effort).is_some(), || {
+                format!("the {kind} to be repaired has no syntax error")
             });
         }
-        if let Some(document) = text(case, "optimal").or_else(|| text(case, "optimalTurtle")) {
-            let complaint = complaint(document);
+        if let Some(repaired) = text(case, repaired) {
+            let complaint = exercise.complaint(repaired, effort);
             self.expect(complaint.is_none(), || {
-                format!(
-                    "the repaired document is refused: {}",
-                    complaint.map_or_else(String::new, |e| e.message)
-                )
+                format!("the repaired {kind} is refused: {}", complaint.unwrap_or_default())
             });
-        }
-    }
-
-    fn broken_query(&mut self, case: &CaseData) {
-        let accepted = |query: &str| rdf::prepare(query, &wikidata_prefixes(), Dialect::Wikidata).is_ok();
-        if let Some(query) = text(case, "testSparql") {
-            self.expect(!accepted(query), || "the query to be repaired has no syntax error".to_owned());
-        }
-        if let Some(query) = text(case, "refSparql") {
-            self.expect(accepted(query), || "the repaired query is refused".to_owned());
         }
     }
 }
 
 fn text<'c>(case: &'c CaseData, field: &str) -> Option<&'c str> {
     case.data.get(field).and_then(Value::as_str)
-}
-
-/// Wikidata's prefixes as far as queries to be repaired use them.
-fn wikidata_prefixes() -> PrefixTable {
-    let mut table = PrefixTable::rdflib_defaults();
-    for (prefix, path) in [
-        ("wd", "entity/"),
-        ("wdt", "prop/direct/"),
-        ("p", "prop/"),
-        ("ps", "prop/statement/"),
-        ("pq", "prop/qualifier/"),
-    ] {
-        table.insert(prefix, format!("http://www.wikidata.org/{path}"));
-    }
-    table
 }
 
 /// The headline score of a perfect and of an unreadable answer.

@@ -122,7 +122,7 @@ fn the_bestiary_is_the_graph_the_pack_was_made_for() {
     let bestiary = graphs.get("bestiary").unwrap();
     assert!(bestiary.prefixes.get("bv").is_some_and(|namespace| NamedNode::new(namespace).is_ok()));
     let query = "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }";
-    let prepared = rdf::prepare(query, &bestiary.prefixes, rdf::Dialect::Plain).unwrap();
+    let prepared = rdf::prepare(query, &bestiary.prefixes, rdf::Dialect::Standard).unwrap();
     let rows = prepared.execute(&bestiary.graph, &rdf::QueryLimits::default()).unwrap().rows;
     assert!(
         matches!(&rows[0][0], Some(rdf::Value::Literal { lexical, .. }) if lexical == "98003"),

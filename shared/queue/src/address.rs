@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::clock::SystemClock;
 use crate::error::Result;
-use crate::local::LocalStore;
+use crate::local::MemoryStore;
 use crate::redis::{RedisOptions, RedisStore};
 use crate::store::QueueStore;
 
-/// The store at `address`: `memory`, `sqlite:PATH`, or a Redis address as in [`RedisOptions::url`]. `ca_file` is the
+/// The store at `address`: `memory`, or a Redis address as in [`RedisOptions::url`]. `ca_file` is the
 /// authority of a Redis server's certificate.
 ///
 /// # Errors
@@ -28,10 +28,7 @@ pub fn open_as(
     identity: Option<(&Path, &Path)>,
 ) -> Result<Arc<dyn QueueStore>> {
     if address == "memory" {
-        return Ok(Arc::new(LocalStore::memory(Arc::new(SystemClock::default()))?));
-    }
-    if let Some(file) = address.strip_prefix("sqlite:") {
-        return Ok(Arc::new(LocalStore::open(Path::new(file), Arc::new(SystemClock::default()))?));
+        return Ok(Arc::new(MemoryStore::new(Arc::new(SystemClock::default()))));
     }
     let options = RedisOptions {
         ca_file: ca_file.map(Path::to_owned),
@@ -49,7 +46,6 @@ mod tests {
     #[test]
     fn addresses_lead_to_their_stores() {
         assert!(open("memory", None).is_ok() && open("redis://localhost:6379/0", None).is_ok());
-        assert!(matches!(open("sqlite:/no/such/folder/queue", None), Err(Error::Unfit { .. })));
         assert!(matches!(open("carrier-pigeon://roof", None), Err(Error::Unfit { .. })));
         let ca_file = Some(Path::new("/no/such/ca.pem"));
         assert!(matches!(open("rediss://localhost", ca_file), Err(Error::Unfit { .. })));

@@ -2,7 +2,7 @@
 //! brings its own (`TIME`); the stores in this process take one of these.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch, never falling.
 pub trait Clock: Send + Sync + 'static {
@@ -10,19 +10,25 @@ pub trait Clock: Send + Sync + 'static {
     fn now_ms(&self) -> u64;
 }
 
-/// The machine's clock. It stands still where the machine's jumps back: a lease then lasts longer, but
-/// nothing that has expired comes back to life.
-#[derive(Debug, Default)]
+/// The time of day when it was made, and from then on the monotonic clock: no lease expires because somebody set the
+/// machine's time or the machine slept.
+#[derive(Debug)]
 pub struct SystemClock {
-    latest_ms: AtomicU64,
+    began_ms: u64,
+    began: Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        // A machine whose clock stands before 1970 gets leases counted from 1970: still in order.
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { began_ms: crate::local::millis(wall), began: Instant::now() }
+    }
 }
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
-        // A machine whose clock stands before 1970 gets leases counted from 1970: still in order.
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
-        self.latest_ms.fetch_max(wall_ms, Ordering::Relaxed).max(wall_ms)
+        self.began_ms + crate::local::millis(self.began.elapsed())
     }
 }
 

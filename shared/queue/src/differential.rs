@@ -8,14 +8,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use crate::testing::{Bench, block_on};
 use crate::{
-    Commit, Committed, Fence, Lease, LeaseRequest, NewUnit, Reap, RunRef, RunSpec, RunState, UnitId, Verdict,
+    Claim, Commit, Committed, Fence, Heartbeat, Lease, LeaseRequest, NewUnit, Reap, RunRef, RunSpec,
+    RunState, UnitId, Verdict,
 };
 
 /// One step. Numbers select from what exists when the step is taken, so every sequence means something.
@@ -35,6 +36,7 @@ enum Op {
         worker: u8,
         models: u8,
         max: u8,
+        alone: bool,
     },
     Renew {
         worker: u8,
@@ -42,12 +44,12 @@ enum Op {
         held: Vec<u8>,
     },
     Release(Vec<u8>),
-    Strike(u8),
     Finish(Vec<u8>),
     Reap(Option<u8>),
     Commit(Vec<(u8, bool, u8)>),
     Requeue(Vec<u8>),
-    DeadLetters {
+    Suspects {
+        dead: bool,
         after: Option<u8>,
         limit: u8,
     },
@@ -59,12 +61,15 @@ enum Op {
     },
     Heartbeat {
         worker: u8,
+        instance: u8,
+        follows: u8,
     },
     Drain {
         worker: u8,
     },
     Deregister {
         worker: u8,
+        instance: u8,
     },
     /// Twenty-five minutes; a lease lasts an hour, so ten minutes lie between any step and a deadline.
     Advance {
@@ -80,20 +85,22 @@ fn op() -> impl Strategy<Value = Op> {
         2 => prop_oneof![3 => Just(RunState::Active), 1 => state].prop_map(Op::SetState),
         4 => (0..3u8, 1..9u8, 1..5u8, proptest::bool::weighted(0.1))
             .prop_map(|(model, dialogues, count, off_by_one)| Op::Add { model, dialogues, count, off_by_one }),
-        10 => (0..3u8, 0..8u8, 0..4u8).prop_map(|(worker, models, max)| Op::Lease { worker, models, max }),
+        12 => (0..3u8, 0..8u8, 0..4u8, proptest::bool::weighted(0.8))
+            .prop_map(|(worker, models, max, alone)| Op::Lease { worker, models, max, alone }),
         5 => (0..3u8, 0..8u8, fences()).prop_map(|(worker, models, held)| Op::Renew { worker, models, held }),
         3 => fences().prop_map(Op::Release),
-        5 => any::<u8>().prop_map(Op::Strike),
         4 => fences().prop_map(Op::Finish),
-        5 => proptest::option::weighted(0.3, 0..3u8).prop_map(Op::Reap),
+        9 => proptest::option::weighted(0.7, 0..3u8).prop_map(Op::Reap),
         4 => vec((0..12u8, any::<bool>(), any::<u8>()), 1..5).prop_map(Op::Commit),
         2 => vec(any::<u8>(), 1..4).prop_map(Op::Requeue),
-        2 => (proptest::option::of(0..20u8), 0..4u8).prop_map(|(after, limit)| Op::DeadLetters { after, limit }),
+        3 => (any::<bool>(), proptest::option::of(0..20u8), 0..4u8)
+            .prop_map(|(dead, after, limit)| Op::Suspects { dead, after, limit }),
         1 => (0..3u8).prop_map(|model| Op::Park { model }),
         1 => (0..3u8).prop_map(|model| Op::Unpark { model }),
-        2 => (0..3u8).prop_map(|worker| Op::Heartbeat { worker }),
+        3 => (0..3u8, 0..4u8, 0..4u8)
+            .prop_map(|(worker, instance, follows)| Op::Heartbeat { worker, instance, follows }),
         1 => (0..3u8).prop_map(|worker| Op::Drain { worker }),
-        1 => (0..3u8).prop_map(|worker| Op::Deregister { worker }),
+        1 => (0..3u8, 0..4u8).prop_map(|(worker, instance)| Op::Deregister { worker, instance }),
         5 => (1..4u8).prop_map(|steps| Op::Advance { steps }),
     ]
 }
@@ -120,6 +127,11 @@ fn models(mask: u8) -> Vec<ModelLabel> {
 
 fn worker(index: u8) -> WorkerId {
     WorkerId::new(["w1", "w2", "w3"][usize::from(index) % 3])
+}
+
+/// A process; 0 tells none.
+fn instance(index: u8) -> InstanceId {
+    InstanceId::new(["", "p1", "p2", "p3"][usize::from(index) % 4])
 }
 
 impl Player {
@@ -165,7 +177,8 @@ impl Player {
     }
 
     fn lease(&self, lease: &Lease) -> String {
-        format!("{}{}:{:?} ", self.fence(&lease.fence), lease.dialogues, lease.payload)
+        let Lease { fence, dialogues, payload, suspect, .. } = lease;
+        format!("{}{dialogues}:{payload:?}{} ", self.fence(fence), if *suspect { " suspect" } else { "" })
     }
 
     fn record(&self, record: Committed) -> String {
@@ -195,9 +208,13 @@ impl Player {
                 let units: Vec<_> = (0..*count).map(unit).collect();
                 format!("{:?}", store.add_units(&at, first, &units).await.unwrap())
             }
-            Op::Lease { worker: w, models: mask, max } => {
-                let ask =
-                    LeaseRequest { worker: worker(*w), models: models(*mask), max_units: u32::from(*max) };
+            Op::Lease { worker: w, models: mask, max, alone } => {
+                let ask = LeaseRequest {
+                    worker: worker(*w),
+                    models: models(*mask),
+                    max_units: u32::from(*max),
+                    alone: *alone,
+                };
                 let leases = store.lease(&at, &ask).await.unwrap();
                 self.fences.extend(leases.iter().map(|lease| lease.fence.clone()));
                 leases.iter().map(|lease| self.lease(lease)).collect()
@@ -207,13 +224,9 @@ impl Player {
                     store.renew(&at, &worker(*w), &models(*mask), &self.picked(held)).await.unwrap();
                 let lost: String = renewal.lost.iter().map(|fence| self.fence(fence)).collect();
                 let unreported: String = renewal.unreported.iter().map(|lease| self.lease(lease)).collect();
-                format!("{} lost {lost} unreported {unreported}", renewal.state)
+                format!("{} lost {lost} unreported {unreported} {}", renewal.state, renewal.holds_suspect)
             }
             Op::Release(picks) => format!("{:?}", store.release(&at, &self.picked(picks)).await.unwrap()),
-            Op::Strike(pick) => match self.picked(&[*pick]).first() {
-                Some(fence) => format!("{:?}", store.strike(&at, fence, "boom").await.unwrap()),
-                None => String::new(),
-            },
             Op::Finish(picks) => format!("{:?}", store.finish(&at, &self.picked(picks)).await.unwrap()),
             Op::Reap(dead) => {
                 let whose = dead.map_or(Reap::Expired, |dead| Reap::Worker(worker(dead)));
@@ -224,15 +237,16 @@ impl Player {
                 let units: Vec<_> = self.picked(picks).into_iter().map(|fence| fence.unit).collect();
                 store.requeue(&at, &units).await.unwrap().to_string()
             }
-            Op::DeadLetters { after, limit } => {
+            Op::Suspects { dead, after, limit } => {
                 let after = after.map(|after| UnitId(u64::from(after)));
-                let letters = store.dead_letters(&at, after, u32::from(*limit)).await.unwrap();
+                let suspects = store.suspects(&at, *dead, after, u32::from(*limit)).await.unwrap();
                 let mut seen = String::new();
-                for letter in letters {
-                    assert_eq!(store.dead_letter(&at, letter.unit).await.unwrap().as_ref(), Some(&letter));
-                    write!(seen, "{}#{} {:?}", letter.model, letter.unit, letter.payload).unwrap();
-                    for strike in letter.strikes {
-                        write!(seen, " {}/{}/{}", strike.worker, strike.attempt, strike.cause).unwrap();
+                for suspect in suspects {
+                    assert_eq!(store.suspect(&at, suspect.unit).await.unwrap().as_ref(), Some(&suspect));
+                    assert_eq!(suspect.dead, *dead);
+                    write!(seen, "{}#{} {:?}", suspect.model, suspect.unit, suspect.payload).unwrap();
+                    for death in suspect.deaths {
+                        write!(seen, " {}/{}/{}", death.worker, death.attempt, death.cause).unwrap();
                     }
                 }
                 seen
@@ -241,11 +255,17 @@ impl Player {
                 format!("{:?}", store.park(&at, &model(*m), HOUR, "quota").await.unwrap())
             }
             Op::Unpark { model: m } => format!("{:?}", store.unpark(&at, &model(*m)).await.unwrap()),
-            Op::Heartbeat { worker: w } => {
-                format!("{:?}", store.heartbeat(&worker(*w), &[*w], HOUR).await.unwrap())
+            Op::Heartbeat { worker: w, instance: i, follows } => {
+                let claim = Claim { instance: instance(*i), predecessors: vec![instance(*follows)] };
+                match store.heartbeat(&worker(*w), &claim, &[*w], HOUR).await.unwrap() {
+                    Heartbeat::Registered(orders) => format!("{orders:?}"),
+                    Heartbeat::Taken(by) => format!("taken by {} {:?}", by.instance, by.info),
+                }
             }
             Op::Drain { worker: w } => store.drain_worker(&worker(*w)).await.unwrap().to_string(),
-            Op::Deregister { worker: w } => format!("{:?}", store.deregister(&worker(*w)).await.unwrap()),
+            Op::Deregister { worker: w, instance: i } => {
+                store.deregister(&worker(*w), &instance(*i)).await.unwrap().to_string()
+            }
             Op::Advance { steps } => {
                 self.bench.time.advance(STEP * u32::from(*steps)).await;
                 String::new()
@@ -293,7 +313,8 @@ impl Player {
             write!(seen, "{counts:?} ").unwrap();
         }
         for worker in store.workers().await.unwrap() {
-            write!(seen, "{} {:?} {} ", worker.worker, worker.info, worker.draining).unwrap();
+            write!(seen, "{} {} {:?} {} ", worker.worker, worker.instance, worker.info, worker.draining)
+                .unwrap();
         }
         seen
     }

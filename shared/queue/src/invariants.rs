@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::limits::{MAX_RATE_BUCKETS, MAX_WORKERS};
 use crate::memory::{MemoryQueue, Place, Run};
+use crate::unit::UnitId;
 
 /// A rule that does not hold, and where.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,17 +20,18 @@ pub struct Broken {
 }
 
 /// The rules: id and sentence.
-pub const RULES: [(&str, &str); 7] = [
+pub const RULES: [(&str, &str); 8] = [
     ("Q1", "every unit that was added and is not done is in exactly one place: pending, leased or dead"),
     ("Q2", "added = pending + leased + dead + done for every model, and ids are dense"),
-    ("Q3", "a leased unit has been leased at least once, and at least as often as it was struck"),
-    ("Q4", "a unit is dead if and only if it has all the strikes that its run allows"),
+    ("Q3", "a leased unit has been leased at least once, and more often than workers died with it"),
+    ("Q4", "a unit is dead if and only if it has one death more than the strikes that its run allows"),
     ("Q5", "the counts of scored and failed dialogues are those of the records that count"),
     (
         "Q6",
         "generations, tickets, attempts and unit ids never fall, and a record that counts never gets worse",
     ),
     ("Q7", "workers and rate buckets stay within their limits"),
+    ("Q8", "a worker that holds a suspect holds nothing else of the run"),
 ];
 
 fn broken(index: usize, found: String) -> Broken {
@@ -55,29 +57,41 @@ pub fn check(queue: &MemoryQueue) -> Result<(), Broken> {
 fn check_units(run: &Run) -> Result<(), Broken> {
     for (id, unit) in &run.units {
         let model = run.models.get(&unit.content.model);
-        let sets =
-            model.map(|model| [&model.pending, &model.leased, &model.dead].map(|set| set.contains(id)));
+        let sets = model.map(|model| {
+            let suspected = model.suspects.contains(&(unit.deaths.len(), *id));
+            [model.pending.contains(id), suspected, model.leased.contains(id), model.dead.contains(id)]
+        });
         let expected = match unit.place {
-            Place::Pending => [true, false, false],
-            Place::Leased { .. } => [false, true, false],
-            Place::Dead => [false, false, true],
+            Place::Pending => [!unit.is_suspect(), unit.is_suspect(), false, false],
+            Place::Leased { .. } => [false, false, true, false],
+            Place::Dead => [false, false, false, true],
         };
         if sets != Some(expected) {
             return Err(broken(0, format!("unit {id} is {:?}, and in {sets:?}", unit.place)));
         }
-        let strikes = unit.strikes.len();
-        if matches!(unit.place, Place::Leased { .. })
-            && (unit.attempt == 0 || strikes >= unit.attempt as usize)
-        {
-            return Err(broken(2, format!("unit {id}: attempt {}, {strikes} strikes", unit.attempt)));
+        let deaths = unit.deaths.len();
+        if let Place::Leased { worker, .. } = &unit.place {
+            if deaths >= unit.attempt as usize {
+                return Err(broken(2, format!("unit {id}: attempt {}, {deaths} deaths", unit.attempt)));
+            }
+            let alone = run.alone.get(worker);
+            if alone.is_some_and(|alone| alone != id) || (unit.is_suspect() && alone.is_none()) {
+                return Err(broken(7, format!("{worker} holds unit {id}, and alone {alone:?}")));
+            }
         }
-        if (unit.place == Place::Dead) != (strikes >= run.status.max_strikes as usize) {
-            return Err(broken(3, format!("unit {id} is {:?} with {strikes} strikes", unit.place)));
+        if (unit.place == Place::Dead) != (deaths > run.status.max_strikes as usize) {
+            return Err(broken(3, format!("unit {id} is {:?} with {deaths} deaths", unit.place)));
         }
+    }
+    let leased =
+        |id: &UnitId| run.units.get(id).is_some_and(|unit| matches!(unit.place, Place::Leased { .. }));
+    if let Some((worker, id)) = run.alone.iter().find(|(_, id)| !leased(id)) {
+        return Err(broken(7, format!("{worker} is kept for unit {id}, which it does not hold")));
     }
     let mut added = 0;
     for (label, model) in &run.models {
-        let here = (model.pending.len() + model.leased.len() + model.dead.len()) as u64;
+        let here =
+            (model.pending.len() + model.suspects.len() + model.leased.len() + model.dead.len()) as u64;
         let known = run.units.values().filter(|unit| unit.content.model == *label).count() as u64;
         if here != known || here > model.added {
             return Err(broken(1, format!("{label}: {here} placed, {known} known, {} added", model.added)));

@@ -1,8 +1,8 @@
 //! Who works on what: the queue that coordinators share.
 //!
-//! [`QueueStore`] says what a queue promises. Three stores keep the promise: memory ([`MemoryQueue`], the
-//! reference model), embedded (SQLite, one file) and Redis Streams. One conformance suite runs on all of
-//! them, and random operation sequences on the latter two are compared with the memory model.
+//! [`QueueStore`] says what a queue promises. Two stores keep the promise: memory ([`MemoryQueue`], the
+//! reference model, for one process) and Redis Streams. One conformance suite runs on both, and random
+//! operation sequences on Redis are compared with the memory model.
 //!
 //! The queue is never the truth about results: that is the record log. A queue that is lost whole is built
 //! again from the run's manifest and its log, under a higher generation.
@@ -17,7 +17,6 @@ pub mod commit;
 pub mod conformance;
 #[cfg(feature = "test-support")]
 pub mod differential;
-mod embedded;
 pub mod error;
 pub mod invariants;
 pub mod limits;
@@ -36,13 +35,12 @@ pub use address::{open, open_as};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, Committed, Verdict};
 pub use error::{Error, Result};
-pub use local::LocalStore;
+pub use local::MemoryStore;
 pub use memory::MemoryQueue;
 pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 pub use store::{QueueStore, Reply};
 pub use unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
-    Transition, UnitId,
+    Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-pub use worker::{Orders, Rate, RateReply, WorkerEntry};
+pub use worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};

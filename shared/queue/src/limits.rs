@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::commit::Commit;
 use crate::error::{Error, Result};
 use crate::run::RunSpec;
 use crate::unit::{Fence, LeaseRequest, NewUnit, UnitId};
-use crate::worker::Rate;
+use crate::worker::{Claim, Rate};
 
 /// Bytes of a run's, model's or worker's name, or of a rate bucket's.
 pub const MAX_NAME_BYTES: usize = 256;
@@ -39,9 +39,11 @@ pub const MAX_STRIKES: u32 = 100;
 pub const MAX_CAUSE_BYTES: usize = 1_024;
 /// Workers registered at a time.
 pub const MAX_WORKERS: usize = 10_000;
+/// Earlier processes that a worker may name as its own.
+pub const MAX_PREDECESSORS: usize = 16;
 /// Bytes of what a worker says about itself.
 pub const MAX_WORKER_INFO_BYTES: usize = 4 * 1024;
-/// Rate buckets in use at a time in the memory and embedded stores; in Redis each expires by itself.
+/// Rate buckets in use at a time in the memory store; in Redis each expires by itself.
 pub const MAX_RATE_BUCKETS: usize = 1_024;
 /// Calls per minute of one rate bucket.
 pub const MAX_RATE_PER_MINUTE: u32 = 6_000_000;
@@ -192,8 +194,16 @@ pub(crate) fn check_parking(model: &ModelLabel, parked_for: Duration) -> Result<
     within("parking", Duration::from_millis(1), MAX_DURATION, parked_for)
 }
 
-pub(crate) fn check_heartbeat(worker: &WorkerId, info: &[u8], ttl: Duration) -> Result<()> {
+/// The id of a worker's process; the empty one is allowed.
+pub(crate) fn check_instance(instance: &InstanceId) -> Result<()> {
+    if instance.as_str().is_empty() { Ok(()) } else { check_name("instance id", instance.as_str()) }
+}
+
+pub(crate) fn check_heartbeat(worker: &WorkerId, claim: &Claim, info: &[u8], ttl: Duration) -> Result<()> {
     check_worker(worker)?;
+    check_instance(&claim.instance)?;
+    at_most("predecessors of a worker", MAX_PREDECESSORS, claim.predecessors.len())?;
+    claim.predecessors.iter().try_for_each(check_instance)?;
     at_most("bytes of a worker's info", MAX_WORKER_INFO_BYTES, info.len())?;
     within("time to live of a registration", MIN_LEASE, MAX_DURATION, ttl)
 }

@@ -1,23 +1,25 @@
 //! The reference model: what every operation means, in ordinary collections. It takes `now_ms` and does nothing
 //! else with the world, so tests own its time.
 
+mod state;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
+pub(crate) use self::state::{Model, Place, Run, Unit};
 use crate::commit::{Commit, Committed, Verdict};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most};
-use crate::local::{LocalQueue, millis};
+use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Strike, Struck,
-    Transition, UnitId,
+    Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
 use crate::winners::Winners;
-use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
 #[derive(Clone, Debug, Default)]
@@ -29,46 +31,8 @@ pub struct MemoryQueue {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) status: RunStatus,
-    pub(crate) last_ticket: u64,
-    pub(crate) models: BTreeMap<ModelLabel, Model>,
-    /// Every unit that is not done.
-    pub(crate) units: BTreeMap<UnitId, Unit>,
-    pub(crate) committed: Winners,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Model {
-    pub(crate) added: u64,
-    pub(crate) pending: BTreeSet<UnitId>,
-    pub(crate) leased: BTreeSet<UnitId>,
-    pub(crate) dead: BTreeSet<UnitId>,
-    /// Dialogues of the pending and leased units.
-    pub(crate) backlog_dialogues: u64,
-    pub(crate) scored: u64,
-    pub(crate) failed: u64,
-    pub(crate) parked: Option<Parked>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Unit {
-    pub(crate) content: NewUnit,
-    /// Times leased so far.
-    pub(crate) attempt: u32,
-    pub(crate) strikes: Vec<Strike>,
-    pub(crate) place: Place,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Pending,
-    Leased { worker: WorkerId, deadline_ms: u64 },
-    Dead,
-}
-
-#[derive(Clone, Debug)]
 pub(crate) struct Registration {
+    pub(crate) instance: InstanceId,
     pub(crate) info: Vec<u8>,
     pub(crate) seen_ms: u64,
     pub(crate) expires_ms: u64,
@@ -91,99 +55,8 @@ impl MemoryQueue {
     }
 }
 
-impl Run {
-    fn model(&mut self, label: &ModelLabel) -> &mut Model {
-        self.models.entry(label.clone()).or_default()
-    }
-
-    fn model_leased(&self, label: &ModelLabel) -> BTreeSet<UnitId> {
-        self.models.get(label).map(|model| model.leased.clone()).unwrap_or_default()
-    }
-
-    /// Whether the fence is the proof of a lease in force.
-    fn holds(&self, fence: &Fence) -> bool {
-        fence.generation == self.status.at.generation
-            && self.units.get(&fence.unit).is_some_and(|unit| {
-                unit.content.model == fence.model
-                    && unit.attempt == fence.attempt
-                    && matches!(unit.place, Place::Leased { .. })
-            })
-    }
-
-    fn lease_of(&self, id: UnitId, unit: &Unit, deadline_ms: u64) -> Lease {
-        Lease {
-            fence: Fence {
-                generation: self.status.at.generation,
-                model: unit.content.model.clone(),
-                unit: id,
-                attempt: unit.attempt,
-            },
-            dialogues: unit.content.dialogues,
-            payload: unit.content.payload.clone(),
-            deadline_ms,
-        }
-    }
-
-    /// Puts a unit where it belongs now and keeps the model's sets in step.
-    fn place(&mut self, id: UnitId, place: Place) {
-        let Some(unit) = self.units.get_mut(&id) else { return };
-        let model = self.models.entry(unit.content.model.clone()).or_default();
-        let was = set_of(model, &unit.place).remove(&id);
-        debug_assert!(was, "unit {id} was not in the set of its place");
-        set_of(model, &place).insert(id);
-        let dialogues = u64::from(unit.content.dialogues);
-        match (unit.place == Place::Dead, place == Place::Dead) {
-            (false, true) => model.backlog_dialogues -= dialogues,
-            (true, false) => model.backlog_dialogues += dialogues,
-            _ => {}
-        }
-        unit.place = place;
-    }
-
-    /// Takes a unit out for good.
-    fn remove(&mut self, id: UnitId) {
-        if let Some(unit) = self.units.remove(&id) {
-            let model = self.model(&unit.content.model);
-            set_of(model, &unit.place).remove(&id);
-            if unit.place != Place::Dead {
-                model.backlog_dialogues -= u64::from(unit.content.dialogues);
-            }
-        }
-    }
-
-    /// Ends the lease with a strike; true if the unit is dead now.
-    fn strike(&mut self, now_ms: u64, id: UnitId, cause: &str) -> bool {
-        let Some(unit) = self.units.get_mut(&id) else { return false };
-        let Place::Leased { worker, .. } = &unit.place else { return false };
-        let (worker, cause) = (worker.clone(), cause.to_owned());
-        unit.strikes.push(Strike { worker, attempt: unit.attempt, cause, at_ms: now_ms });
-        let dead = unit.strikes.len() >= self.status.max_strikes as usize;
-        self.place(id, if dead { Place::Dead } else { Place::Pending });
-        dead
-    }
-
-    fn dead_letter(&self, id: UnitId) -> Option<DeadLetter> {
-        let unit = self.units.get(&id).filter(|unit| unit.place == Place::Dead)?;
-        Some(DeadLetter {
-            unit: id,
-            model: unit.content.model.clone(),
-            dialogues: unit.content.dialogues,
-            payload: unit.content.payload.clone(),
-            strikes: unit.strikes.clone(),
-        })
-    }
-}
-
-fn set_of<'m>(model: &'m mut Model, place: &Place) -> &'m mut BTreeSet<UnitId> {
-    match place {
-        Place::Pending => &mut model.pending,
-        Place::Leased { .. } => &mut model.leased,
-        Place::Dead => &mut model.dead,
-    }
-}
-
-impl LocalQueue for MemoryQueue {
-    fn create_run(&mut self, now_ms: u64, spec: &RunSpec) -> Result<RunStatus> {
+impl MemoryQueue {
+    pub(crate) fn create_run(&mut self, now_ms: u64, spec: &RunSpec) -> Result<RunStatus> {
         if let Some(run) = self.runs.get(&spec.run) {
             spec.check_joins(&run.status.plan_hash)?;
             return Ok(run.status.clone());
@@ -201,21 +74,22 @@ impl LocalQueue for MemoryQueue {
             last_ticket: spec.ticket_floor,
             models: BTreeMap::new(),
             units: BTreeMap::new(),
+            alone: BTreeMap::new(),
             committed: Winners::default(),
         };
         self.runs.insert(spec.run.clone(), run);
         Ok(status)
     }
 
-    fn run(&mut self, run: &RunId) -> Result<Option<RunStatus>> {
+    pub(crate) fn run(&mut self, run: &RunId) -> Result<Option<RunStatus>> {
         Ok(self.runs.get(run).map(|run| run.status.clone()))
     }
 
-    fn runs(&mut self) -> Result<Vec<RunStatus>> {
+    pub(crate) fn runs(&mut self) -> Result<Vec<RunStatus>> {
         Ok(self.runs.values().map(|run| run.status.clone()).collect())
     }
 
-    fn set_state(&mut self, at: &RunRef, to: RunState) -> Result<RunState> {
+    pub(crate) fn set_state(&mut self, at: &RunRef, to: RunState) -> Result<RunState> {
         let run = self.at(at)?;
         let from = run.status.state;
         if !from.may_become(to) {
@@ -225,55 +99,52 @@ impl LocalQueue for MemoryQueue {
         Ok(from)
     }
 
-    fn forget_run(&mut self, run: &RunId) -> Result<bool> {
+    pub(crate) fn forget_run(&mut self, run: &RunId) -> Result<bool> {
         Ok(self.runs.remove(run).is_some())
     }
 
-    fn add_units(&mut self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
+    pub(crate) fn add_units(&mut self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
         let run = self.at(at)?;
         let applied = first == run.status.next_unit;
         if applied {
             for content in units {
                 let id = run.status.next_unit;
                 run.status.next_unit.0 += 1;
+                let unit =
+                    Unit { content: content.clone(), attempt: 0, deaths: Vec::new(), place: Place::Pending };
                 let model = run.model(&content.model);
                 model.added += 1;
-                model.pending.insert(id);
-                model.backlog_dialogues += u64::from(content.dialogues);
-                let unit =
-                    Unit { content: content.clone(), attempt: 0, strikes: Vec::new(), place: Place::Pending };
+                model.set(id, &unit, true);
                 run.units.insert(id, unit);
             }
         }
         Ok(Added { applied, next: run.status.next_unit })
     }
 
-    fn lease(&mut self, now_ms: u64, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
+    pub(crate) fn lease(&mut self, now_ms: u64, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
         let run = self.at(at)?;
         let deadline_ms = now_ms + millis(run.status.lease_for);
         let mut leases = Vec::new();
-        if run.status.state != RunState::Active {
+        if run.status.state != RunState::Active || run.alone.contains_key(&ask.worker) {
             return Ok(leases);
         }
-        for label in &ask.models {
-            let Some(model) = run.models.get(label) else { continue };
-            if model.parked.as_ref().is_some_and(|parked| parked.until_ms > now_ms) {
-                continue;
-            }
+        let open = |run: &Run, label| run.models.get(label).is_some_and(|model| !model.is_parked(now_ms));
+        for label in ask.models.iter().filter(|label| open(run, label)).collect::<Vec<_>>() {
             let room = (ask.max_units as usize).saturating_sub(leases.len());
-            let ids: Vec<_> = model.pending.iter().take(room).copied().collect();
-            for id in ids {
-                run.place(id, Place::Leased { worker: ask.worker.clone(), deadline_ms });
-                if let Some(unit) = run.units.get_mut(&id) {
-                    unit.attempt += 1;
-                }
-                leases.extend(run.units.get(&id).map(|unit| run.lease_of(id, unit, deadline_ms)));
+            let ids: Vec<_> = run.model(label).pending.iter().take(room).copied().collect();
+            leases.extend(ids.into_iter().filter_map(|id| run.hand_out(id, &ask.worker, deadline_ms)));
+        }
+        if leases.is_empty() && ask.max_units > 0 && ask.alone && run.holds_nothing(&ask.worker) {
+            let open = ask.models.iter().filter(|label| open(run, label));
+            let first = open.filter_map(|label| run.models[label].suspects.first()).next();
+            if let Some((_, id)) = first.copied() {
+                leases.extend(run.hand_out(id, &ask.worker, deadline_ms));
             }
         }
         Ok(leases)
     }
 
-    fn renew(
+    pub(crate) fn renew(
         &mut self,
         now_ms: u64,
         at: &RunRef,
@@ -306,30 +177,23 @@ impl LocalQueue for MemoryQueue {
             }
         }
         let lost = held.iter().filter(|fence| !renewed.contains(fence)).cloned().collect();
-        Ok(Renewal { state: run.status.state, lost, unreported, deadline_ms })
+        let holds_suspect = run.alone.contains_key(worker);
+        Ok(Renewal { state: run.status.state, lost, unreported, holds_suspect, deadline_ms })
     }
 
-    fn release(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+    pub(crate) fn release(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
         let run = self.at(at)?;
         let release = |fence: &Fence| {
             if !run.holds(fence) {
                 return Transition::Stale;
             }
-            run.place(fence.unit, Place::Pending);
+            run.place(fence.unit, Place::Pending, |_| {});
             Transition::Applied
         };
         Ok(fences.iter().map(release).collect())
     }
 
-    fn strike(&mut self, now_ms: u64, at: &RunRef, fence: &Fence, cause: &str) -> Result<Struck> {
-        let run = self.at(at)?;
-        if !run.holds(fence) {
-            return Ok(Struck::Stale);
-        }
-        Ok(if run.strike(now_ms, fence.unit, cause) { Struck::Dead } else { Struck::Requeued })
-    }
-
-    fn finish(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+    pub(crate) fn finish(&mut self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
         let run = self.at(at)?;
         let finish = |fence: &Fence| {
             if !run.holds(fence) {
@@ -341,7 +205,7 @@ impl LocalQueue for MemoryQueue {
         Ok(fences.iter().map(finish).collect())
     }
 
-    fn reap(&mut self, now_ms: u64, at: &RunRef, whose: &Reap) -> Result<Reaped> {
+    pub(crate) fn reap(&mut self, now_ms: u64, at: &RunRef, whose: &Reap) -> Result<Reaped> {
         let run = self.at(at)?;
         let mut reaped = Reaped::default();
         let labels: Vec<_> = run.models.keys().cloned().collect();
@@ -355,14 +219,13 @@ impl LocalQueue for MemoryQueue {
             reaped.more |= ids.len() > MAX_REAPED_PER_MODEL;
             ids.truncate(MAX_REAPED_PER_MODEL);
             for id in ids {
-                let dead = run.strike(now_ms, id, whose.cause());
-                if dead { reaped.dead.push(id) } else { reaped.requeued.push(id) }
+                run.take_over(now_ms, id, whose.cause(), &mut reaped);
             }
         }
         Ok(reaped)
     }
 
-    fn tickets(&mut self, now_ms: u64, at: &RunRef, count: u32) -> Result<Range<u64>> {
+    pub(crate) fn tickets(&mut self, now_ms: u64, at: &RunRef, count: u32) -> Result<Range<u64>> {
         let run = self.at(at)?;
         let first = (run.last_ticket + 1).max(now_ms * 1_000);
         let end = first + u64::from(count);
@@ -370,7 +233,7 @@ impl LocalQueue for MemoryQueue {
         Ok(first..end)
     }
 
-    fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
+    pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
         let run = self.at(at)?;
         let commit = |Commit { key, record }: &Commit| {
             let verdict = Verdict::over(run.committed.get(key), *record);
@@ -387,20 +250,24 @@ impl LocalQueue for MemoryQueue {
         Ok(commits.iter().map(commit).collect())
     }
 
-    fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
+    pub(crate) fn committed(&mut self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
         let run = self.at(at)?;
         Ok(keys.iter().map(|key| run.committed.get(key)).collect())
     }
 
-    fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
+    pub(crate) fn counts(&mut self, now_ms: u64, at: &RunRef) -> Result<Vec<ModelCounts>> {
         let run = self.at(at)?;
         let count = |(label, model): (&ModelLabel, &Model)| {
-            let [pending, leased, dead] =
-                [&model.pending, &model.leased, &model.dead].map(|ids| ids.len() as u64);
+            let [leased, dead] = [&model.leased, &model.dead].map(|ids| ids.len() as u64);
+            let suspects_pending = model.suspects.len() as u64;
+            let pending = model.pending.len() as u64 + suspects_pending;
+            let suspects_leased = run.alone.values().filter(|id| model.leased.contains(id)).count() as u64;
             ModelCounts {
                 model: label.clone(),
                 added: model.added,
                 pending,
+                suspects_pending,
+                suspects_leased,
                 leased,
                 dead,
                 done: model.added - pending - leased - dead,
@@ -413,58 +280,87 @@ impl LocalQueue for MemoryQueue {
         Ok(run.models.iter().map(count).collect())
     }
 
-    fn dead_letters(&mut self, at: &RunRef, after: Option<UnitId>, limit: u32) -> Result<Vec<DeadLetter>> {
+    pub(crate) fn suspects(
+        &mut self,
+        at: &RunRef,
+        dead: bool,
+        after: Option<UnitId>,
+        limit: u32,
+    ) -> Result<Vec<Suspect>> {
         let run = self.at(at)?;
-        let ids: BTreeSet<_> = run.models.values().flat_map(|model| model.dead.iter().copied()).collect();
-        let ids = ids.into_iter().filter(|id| after.is_none_or(|after| *id > after));
-        Ok(ids.take(limit as usize).filter_map(|id| run.dead_letter(id)).collect())
+        let first = after.map_or(UnitId(0), |after| UnitId(after.0 + 1));
+        let found = run.units.range(first..).filter_map(|(id, _)| run.suspect(*id));
+        Ok(found.filter(|suspect| suspect.dead == dead).take(limit as usize).collect())
     }
 
-    fn dead_letter(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<DeadLetter>> {
-        Ok(self.at(at)?.dead_letter(unit))
+    pub(crate) fn suspect(&mut self, at: &RunRef, unit: UnitId) -> Result<Option<Suspect>> {
+        Ok(self.at(at)?.suspect(unit))
     }
 
-    fn requeue(&mut self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
+    pub(crate) fn requeue(&mut self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
         let run = self.at(at)?;
         let mut requeued = 0;
         for id in units {
-            let Some(unit) = run.units.get_mut(id).filter(|unit| unit.place == Place::Dead) else { continue };
-            unit.strikes.clear();
-            run.place(*id, Place::Pending);
-            requeued += 1;
+            if run.units.get(id).is_some_and(|unit| unit.place == Place::Dead) {
+                run.place(*id, Place::Pending, |unit| unit.deaths.clear());
+                requeued += 1;
+            }
         }
         Ok(requeued)
     }
 
-    fn park(&mut self, at: &RunRef, model: &ModelLabel, until_ms: u64, reason: &str) -> Result<()> {
+    pub(crate) fn park(
+        &mut self,
+        at: &RunRef,
+        model: &ModelLabel,
+        until_ms: u64,
+        reason: &str,
+    ) -> Result<()> {
         self.at(at)?.model(model).parked = Some(Parked { reason: reason.to_owned(), until_ms });
         Ok(())
     }
 
-    fn unpark(&mut self, at: &RunRef, model: &ModelLabel) -> Result<()> {
+    pub(crate) fn unpark(&mut self, at: &RunRef, model: &ModelLabel) -> Result<()> {
         if let Some(model) = self.at(at)?.models.get_mut(model) {
             model.parked = None;
         }
         Ok(())
     }
 
-    fn heartbeat(&mut self, now_ms: u64, worker: &WorkerId, info: &[u8], ttl: Duration) -> Result<Orders> {
+    pub(crate) fn heartbeat(
+        &mut self,
+        now_ms: u64,
+        worker: &WorkerId,
+        claim: &Claim,
+        info: &[u8],
+        ttl: Duration,
+    ) -> Result<Heartbeat> {
         self.drop_expired_workers(now_ms);
         let known = self.workers.get(worker);
         if known.is_none() {
             at_most("registered workers", MAX_WORKERS, self.workers.len() + 1)?;
         }
+        if let Some(holder) = known.filter(|holder| !claim.may_follow(&holder.instance)) {
+            return Ok(Heartbeat::Taken(NameTaken {
+                instance: holder.instance.clone(),
+                info: holder.info.clone(),
+                silent_ms: now_ms - holder.seen_ms,
+                free_in_ms: holder.expires_ms - now_ms,
+            }));
+        }
         let draining = known.is_some_and(|entry| entry.draining);
         let expires_ms = now_ms + millis(ttl);
-        let entry = Registration { info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
+        let instance = claim.instance.clone();
+        let entry = Registration { instance, info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
         self.workers.insert(worker.clone(), entry);
-        Ok(Orders { drain: draining })
+        Ok(Heartbeat::Registered(Orders { drain: draining }))
     }
 
-    fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
+    pub(crate) fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
         self.drop_expired_workers(now_ms);
         let entry = |(worker, entry): (&WorkerId, &Registration)| WorkerEntry {
             worker: worker.clone(),
+            instance: entry.instance.clone(),
             info: entry.info.clone(),
             seen_ms: entry.seen_ms,
             draining: entry.draining,
@@ -472,19 +368,35 @@ impl LocalQueue for MemoryQueue {
         Ok(self.workers.iter().map(entry).collect())
     }
 
-    fn drain_worker(&mut self, now_ms: u64, worker: &WorkerId) -> Result<bool> {
+    pub(crate) fn drain_worker(&mut self, now_ms: u64, worker: &WorkerId) -> Result<bool> {
         self.drop_expired_workers(now_ms);
         let Some(entry) = self.workers.get_mut(worker) else { return Ok(false) };
         entry.draining = true;
         Ok(true)
     }
 
-    fn deregister(&mut self, worker: &WorkerId) -> Result<()> {
-        self.workers.remove(worker);
-        Ok(())
+    pub(crate) fn deregister(
+        &mut self,
+        now_ms: u64,
+        worker: &WorkerId,
+        instance: &InstanceId,
+    ) -> Result<bool> {
+        self.drop_expired_workers(now_ms);
+        let claim = Claim::of(instance.clone());
+        let ours = self.workers.get(worker).is_none_or(|holder| claim.may_follow(&holder.instance));
+        if ours {
+            self.workers.remove(worker);
+        }
+        Ok(ours)
     }
 
-    fn take_rate(&mut self, now_ms: u64, bucket: &str, rate: Rate, permits: u32) -> Result<RateReply> {
+    pub(crate) fn take_rate(
+        &mut self,
+        now_ms: u64,
+        bucket: &str,
+        rate: Rate,
+        permits: u32,
+    ) -> Result<RateReply> {
         let now_us = now_ms * 1_000;
         // A full bucket is the same as one that was never used.
         self.rates.retain(|_, full_at_us| *full_at_us > now_us);

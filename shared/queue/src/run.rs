@@ -29,7 +29,7 @@ pub struct RunSpec {
     /// How long a lease lasts without renewal. It belongs to the run, not to the lease, because the idle time
     /// of a Redis pending entry is compared with one number for the whole stream.
     pub lease_for: Duration,
-    /// Strikes after which a unit is set aside, from 1.
+    /// Strikes after which a unit is set aside, from 1: deaths of workers that held it alone.
     pub max_strikes: u32,
     /// The highest generation seen in the run's records, 0 for a new run.
     pub generation_floor: u64,
@@ -128,8 +128,12 @@ pub struct ModelCounts {
     pub model: ModelLabel,
     /// Units ever added.
     pub added: u64,
-    /// Units that wait for a worker.
+    /// Units that wait for a worker, suspects included.
     pub pending: u64,
+    /// Suspects that wait for a worker.
+    pub suspects_pending: u64,
+    /// Suspects that a worker holds, each alone.
+    pub suspects_leased: u64,
     /// Units that a worker holds.
     pub leased: u64,
     /// Units set aside.

@@ -3,16 +3,16 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use futures::future::BoxFuture;
 
 use crate::commit::{Commit, Committed, Verdict};
 use crate::error::Result;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Struck, Transition, UnitId,
+    Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, Rate, RateReply, WorkerEntry};
 
 /// What every operation returns. A boxed future rather than an `async fn`, because the store is chosen at run
 /// time from a URL and shared as `Arc<dyn QueueStore>`; one allocation is nothing beside a round trip to Redis
@@ -36,9 +36,11 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T>>;
 ///   where the store lost everything: it is at least the store's time in milliseconds.
 /// - **Commits are idempotent** and do not depend on their order (see [`crate::commit`]). A late record is taken
 ///   whoever holds the unit by now; a scored record is never displaced by a failure.
-/// - **Strikes** come from a worker's death or an expired lease only; releasing is free. At
-///   [`RunSpec::max_strikes`] the unit is set aside with its causes.
-/// - **Order.** Of a model's pending units the one with the lowest id is leased first, returned or new.
+/// - **Suspects.** A worker that dies, or lets its leases expire, makes the units it held suspects; releasing is free. A
+///   suspect runs alone: only a worker that holds nothing gets one, and then nothing else. A death of its worker is a
+///   strike then; at [`RunSpec::max_strikes`] the unit is set aside with its causes. One that finishes is cleared.
+/// - **Order.** Of a model's pending units the one with the lowest id is leased first, returned or new; suspects come
+///   behind all others, those with the fewest deaths first.
 /// - **Bounded.** Calls above the limits of [`crate::limits`] are refused before they reach the store; lists are
 ///   paged; no call blocks until something happens.
 ///
@@ -75,7 +77,9 @@ pub trait QueueStore: Send + Sync + 'static {
     fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added>;
 
     /// Leases pending units to a worker, model by model in the order given; nothing where the run is not active or
-    /// the model parked. Repetition: leases others; the first ones come back by [`Renewal::unreported`].
+    /// the model parked, or the worker holds a suspect of this run. Where there is nothing else, a worker that holds
+    /// nothing, here and by [`LeaseRequest::alone`], gets one suspect. Repetition: leases others; the first ones come
+    /// back by [`Renewal::unreported`].
     fn lease<'a>(&'a self, at: &'a RunRef, ask: &'a LeaseRequest) -> Reply<'a, Vec<Lease>>;
 
     /// Renews all leases of a worker on `models` and on the models of `held`, the leases it says it holds.
@@ -88,17 +92,14 @@ pub trait QueueStore: Send + Sync + 'static {
         held: &'a [Fence],
     ) -> Reply<'a, Renewal>;
 
-    /// Gives units back without a strike. Repetition: stale.
+    /// Gives units back; nothing is held against them. Repetition: stale.
     fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>>;
-
-    /// Gives a unit back with a strike: its worker died of it. Repetition: stale.
-    fn strike<'a>(&'a self, at: &'a RunRef, fence: &'a Fence, cause: &'a str) -> Reply<'a, Struck>;
 
     /// Ends units for good. All their dialogues must have been committed before. Repetition: stale.
     fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>>;
 
-    /// Takes leases over, each with a strike. Any coordinator calls this every second or so. Repetition: takes
-    /// over what has expired since.
+    /// Takes over the leases of the dead: their units become suspects, and those that were suspects get a strike. Any
+    /// coordinator calls this every second or so. Repetition: takes over what has expired since.
     fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped>;
 
     /// Hands out `count` commit tickets, above all handed out before, in this generation or an earlier one: they
@@ -116,18 +117,19 @@ pub trait QueueStore: Send + Sync + 'static {
     /// out.
     fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>>;
 
-    /// Units set aside, by id, above `after`, at most `limit`.
-    fn dead_letters<'a>(
+    /// Units set aside (`dead`), or suspects that are not, by id, above `after`, at most `limit`.
+    fn suspects<'a>(
         &'a self,
         at: &'a RunRef,
+        dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Reply<'a, Vec<DeadLetter>>;
+    ) -> Reply<'a, Vec<Suspect>>;
 
-    /// One unit set aside.
-    fn dead_letter<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<DeadLetter>>;
+    /// One unit with deaths on its account, set aside or not.
+    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>>;
 
-    /// Gives units set aside another chance, with a clean slate of strikes, and says how many there were.
+    /// Gives units set aside another chance, with a clean slate, and says how many there were.
     /// Repetition: those are not dead any more, so 0.
     fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64>;
 
@@ -143,8 +145,15 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Ends a parking before its time.
     fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()>;
 
-    /// Registers a worker or keeps it registered for `ttl`, and tells it what it is asked to do.
-    fn heartbeat<'a>(&'a self, worker: &'a WorkerId, info: &'a [u8], ttl: Duration) -> Reply<'a, Orders>;
+    /// Registers a worker or keeps it registered for `ttl`, and tells it what it is asked to do. Refused while the name is
+    /// registered for another process, unless the claim names that one as an earlier process of its own: a restart.
+    fn heartbeat<'a>(
+        &'a self,
+        worker: &'a WorkerId,
+        claim: &'a Claim,
+        info: &'a [u8],
+        ttl: Duration,
+    ) -> Reply<'a, Heartbeat>;
 
     /// The registered workers, in the order of their ids.
     fn workers(&self) -> Reply<'_, Vec<WorkerEntry>>;
@@ -152,12 +161,16 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Asks a registered worker to drain at its next heartbeat, and says whether there is one.
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool>;
 
-    /// Forgets a worker that has ended. Its leases stay until released or reaped.
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()>;
+    /// Forgets a worker that has ended, unless another process has its name by now, and says whether the name was its
+    /// own. Its leases stay until released or reaped. Repetition: the same.
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool>;
 
     /// Takes permits of a budget that all workers share, all of them or none. Repetition: takes others; permits
     /// lost in this way make the calls slower, never faster.
     fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply>;
+
+    /// The store's clock, milliseconds since the Unix epoch.
+    fn now_ms(&self) -> Reply<'_, u64>;
 
     /// Whether the store is there and fit for use. The warnings say what it will do badly and how to mend it.
     fn check(&self) -> Reply<'_, Vec<String>>;

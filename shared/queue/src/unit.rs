@@ -60,6 +60,8 @@ pub struct Lease {
     pub dialogues: u32,
     /// What the unit was added with.
     pub payload: Vec<u8>,
+    /// Whether a worker died with it before: it is all that its worker may hold.
+    pub suspect: bool,
     /// When it may be taken over, milliseconds since the Unix epoch by the store's clock. A worker counts the
     /// run's lease duration by its own monotonic clock instead, from before it asked.
     pub deadline_ms: u64,
@@ -74,6 +76,8 @@ pub struct LeaseRequest {
     pub models: Vec<ModelLabel>,
     /// Most units to hand out.
     pub max_units: u32,
+    /// Whether the worker holds nothing of any other run, as far as the caller knows. Only then it may get a suspect.
+    pub alone: bool,
 }
 
 /// The answer to a worker's report of what it holds.
@@ -86,6 +90,8 @@ pub struct Renewal {
     /// Leases that the queue knows of this worker and the worker did not report: the answer that brought
     /// them was lost. They are renewed too, so the caller hands them over again or releases them.
     pub unreported: Vec<Lease>,
+    /// Whether the worker holds a suspect of this run: it gets nothing else, of any run.
+    pub holds_suspect: bool,
     /// The new deadline of every lease that holds, by the store's clock.
     pub deadline_ms: u64,
 }
@@ -100,17 +106,6 @@ pub enum Transition {
     Stale,
 }
 
-/// What became of a unit that was given a strike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Struck {
-    /// It waits for a worker again.
-    Requeued,
-    /// It was set aside: it had as many strikes as the run allows.
-    Dead,
-    /// The fence was stale and nothing changed.
-    Stale,
-}
-
 /// Whose leases `reap` takes over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reap {
@@ -121,7 +116,7 @@ pub enum Reap {
 }
 
 impl Reap {
-    /// What the strike says.
+    /// What the account of the unit says.
     pub(crate) fn cause(&self) -> &'static str {
         match self {
             Self::Expired => "lease expired",
@@ -133,17 +128,27 @@ impl Reap {
 /// What `reap` took over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reaped {
-    /// Units that wait for a worker again, by model, then by id.
-    pub requeued: Vec<UnitId>,
+    /// Units that are suspects from now on, by model, then by id.
+    pub suspected: Vec<UnitId>,
+    /// Suspects that got a strike and wait again, in the same order.
+    pub struck: Vec<UnitId>,
     /// Units set aside, in the same order. Their dialogues need failed records.
     pub dead: Vec<UnitId>,
     /// Whether a model had more than [`crate::limits::MAX_REAPED_PER_MODEL`] of them: call again.
     pub more: bool,
 }
 
-/// One death on a unit's account.
+impl Reaped {
+    /// Whether nothing was taken over.
+    pub fn is_empty(&self) -> bool {
+        self.suspected.is_empty() && self.struck.is_empty() && self.dead.is_empty()
+    }
+}
+
+/// One death of a worker on a unit's account. The first one makes it a suspect; each later one came while the unit ran
+/// alone, and is a strike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Strike {
+pub struct Death {
     /// Who held it.
     pub worker: WorkerId,
     /// The attempt that ended so.
@@ -154,9 +159,9 @@ pub struct Strike {
     pub at_ms: u64,
 }
 
-/// A unit set aside.
+/// A unit with deaths on its account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadLetter {
+pub struct Suspect {
     /// The unit.
     pub unit: UnitId,
     /// Its model.
@@ -166,5 +171,7 @@ pub struct DeadLetter {
     /// What it was added with.
     pub payload: Vec<u8>,
     /// What brought it here, oldest first.
-    pub strikes: Vec<Strike>,
+    pub deaths: Vec<Death>,
+    /// Whether it was set aside: a dead letter.
+    pub dead: bool,
 }

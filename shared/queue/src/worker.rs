@@ -1,18 +1,67 @@
 //! What all runs share: the registered workers and the rate budgets of provider keys.
 
-use domain::WorkerId;
+use domain::{InstanceId, WorkerId};
 
 /// A registered worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerEntry {
     /// The worker.
     pub worker: WorkerId,
+    /// Its process.
+    pub instance: InstanceId,
     /// What it last said about itself. The queue never looks inside.
     pub info: Vec<u8>,
     /// When it last did, milliseconds since the Unix epoch by the store's clock.
     pub seen_ms: u64,
     /// Whether it was told to drain.
     pub draining: bool,
+}
+
+/// Which process claims a worker's name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// The process. The empty id is that of workers which tell none: any may follow it, and it may follow any.
+    pub instance: InstanceId,
+    /// Processes that it follows, at most [`crate::limits::MAX_PREDECESSORS`]: they have ended, for it holds their spool.
+    pub predecessors: Vec<InstanceId>,
+}
+
+impl Claim {
+    /// Of a process that follows none, or is registered already.
+    pub fn of(instance: InstanceId) -> Self {
+        Self { instance, predecessors: Vec::new() }
+    }
+
+    /// Whether the name may pass from the process that has it to this one.
+    pub(crate) fn may_follow(&self, holder: &InstanceId) -> bool {
+        let unnamed = InstanceId::default();
+        *holder == self.instance
+            || *holder == unnamed
+            || self.instance == unnamed
+            || self.predecessors.contains(holder)
+    }
+}
+
+/// What a heartbeat came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heartbeat {
+    /// The name is the caller's.
+    Registered(Orders),
+    /// It is another process's.
+    Taken(NameTaken),
+}
+
+/// Who has the name of a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTaken {
+    /// The process.
+    pub instance: InstanceId,
+    /// What it last said about itself.
+    pub info: Vec<u8>,
+    /// Milliseconds since then.
+    pub silent_ms: u64,
+    /// Milliseconds of silence after which the name is free.
+    pub free_in_ms: u64,
 }
 
 /// What a worker is told at its heartbeat.

@@ -50,7 +50,7 @@ async fn filled(store: &dyn QueueStore, lease_for: Duration, units: u8) -> RunRe
 }
 
 fn ask(worker: &str) -> LeaseRequest {
-    LeaseRequest { worker: worker.into(), models: vec!["m".into()], max_units: 1 }
+    LeaseRequest { worker: worker.into(), models: vec!["m".into()], max_units: 1, alone: true }
 }
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -100,12 +100,12 @@ fn a_lease_expires_by_the_servers_clock() {
         // However long this takes: the lease does expire, and is taken over once.
         let reaped = loop {
             let reaped = store.reap(&at, &Reap::Expired).await.unwrap();
-            if !reaped.requeued.is_empty() {
+            if !reaped.suspected.is_empty() {
                 break reaped;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
-        assert_eq!(reaped.requeued, [UnitId(0)]);
+        assert_eq!(reaped.suspected, [UnitId(0)]);
         assert_eq!(store.finish(&at, &[held[0].fence.clone()]).await.unwrap(), [Transition::Stale]);
         let again = store.lease(&at, &ask("b")).await.unwrap();
         assert_eq!((again[0].fence.attempt, again[0].payload.as_slice()), (2, [0].as_slice()));
@@ -203,7 +203,7 @@ fn a_user_with_few_rights_is_enough() {
         restricted.check().await.unwrap();
         let at = filled(&restricted, LONG, 1).await;
         assert_eq!(restricted.lease(&at, &ask("a")).await.unwrap().len(), 1);
-        restricted.heartbeat(&"a".into(), b"", LONG).await.unwrap();
+        restricted.heartbeat(&"a".into(), &queue::Claim::default(), b"", LONG).await.unwrap();
         restricted.take_rate("key", queue::Rate { per_minute: 60, burst: 1 }, 1).await.unwrap();
         assert!(restricted.forget_run(&at.run).await.unwrap());
         let refused = store(login("wrong")).check().await.unwrap_err();

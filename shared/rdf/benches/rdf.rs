@@ -30,13 +30,13 @@ fn benches(c: &mut Criterion) {
         b.iter(|| Graph::parse(black_box(&small), RdfFormat::Turtle, None));
     });
     c.bench_function("prepare a query", |b| {
-        b.iter(|| prepare(black_box(QUERY), &prefixes, Dialect::Plain));
+        b.iter(|| prepare(black_box(QUERY), &prefixes, Dialect::Rdflib));
     });
     c.bench_function("parse, index, prepare and execute on 30 triples", |b| {
         b.iter(|| {
             let graph =
                 Graph::parse(black_box(&small), RdfFormat::Turtle, None).map(|g| QueryGraph::from_graph(&g));
-            let query = prepare(QUERY, &prefixes, Dialect::Plain);
+            let query = prepare(QUERY, &prefixes, Dialect::Rdflib);
             graph.ok().zip(query.ok()).map(|(graph, query)| query.execute(&graph, &limits))
         });
     });
@@ -48,7 +48,7 @@ fn benches(c: &mut Criterion) {
         b.iter(|| Graph::parse(&xml, RdfFormat::RdfXml, None).map(|graph| QueryGraph::from_graph(&graph)));
     });
     let large = QueryGraph::from_graph(&graph(33_334));
-    if let Ok(query) = prepare(QUERY, &prefixes, Dialect::Plain) {
+    if let Ok(query) = prepare(QUERY, &prefixes, Dialect::Rdflib) {
         group.bench_function("execute a join", |b| b.iter(|| query.execute(&large, &limits)));
     }
     group.finish();

@@ -6,7 +6,7 @@
 use crate::graph::{Graph, SyntaxError, bad_base, sorted_prefixes};
 use crate::prefixes::PrefixTable;
 use oxjsonld::{JsonLdParser, JsonLdSerializer};
-use oxrdf::{GraphNameRef, Triple};
+use oxrdf::{GraphName, GraphNameRef, Triple};
 use serde_json::Value;
 use std::io;
 
@@ -29,8 +29,9 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
     let mut triples = Vec::new();
     for quad in parser.by_ref() {
         let quad = quad.map_err(|error| SyntaxError::new(message(&error.to_string())))?;
-        // The benchmark looks at the default graph; named graphs inside a document are not part of it.
-        if quad.graph_name.is_default_graph() {
+        // The benchmark looks at one graph. To rdflib the triples of a graph without a name belong to it, and those of a
+        // graph that has one do not.
+        if !matches!(quad.graph_name, GraphName::NamedNode(_)) {
             triples.push(Triple::new(quad.subject, quad.predicate, quad.object));
         }
     }
@@ -71,6 +72,15 @@ mod tests {
     fn the_last_of_equal_keys_wins() {
         let graph = parse(r#"{"@id": "http://a", "http://p": "x", "@id": "http://b"}"#).unwrap();
         assert_eq!(graph.iter().next().unwrap().subject.to_string(), "<http://b>");
+    }
+
+    #[test]
+    fn triples_of_a_graph_without_a_name_count_as_in_a_list_with_one_graph() {
+        let graph = r#""@graph": [{"@id": "http://a", "http://p": "x"}]"#;
+        assert_eq!(parse(&format!("{{{graph}}}")).unwrap().len(), 1);
+        assert_eq!(parse(&format!("[{{{graph}}}]")).unwrap().len(), 1);
+        assert_eq!(parse(&format!(r#"{{"http://q": 1, {graph}}}"#)).unwrap().len(), 2);
+        assert!(parse(&format!(r#"{{"@id": "http://g", {graph}}}"#)).unwrap().is_empty());
     }
 
     #[test]

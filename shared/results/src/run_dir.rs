@@ -6,6 +6,7 @@
 //! DATA/runs/RUN/history/*.json   who did what to it
 //! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
 //!                                coordinators of a cluster together
+//! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file each time
 //! DATA/runs/RUN/log/*.kglog      the record log
 //! DATA/runs/RUN/exports/         what was exported without a place being named
 //! DATA/removed/RUN               says that the run was removed on purpose, for records that come late
@@ -232,6 +233,11 @@ impl RunDir {
     /// The folder of exports.
     pub fn exports(&self) -> PathBuf {
         self.path.join("exports")
+    }
+
+    /// The folder of what was asked again.
+    pub fn retries(&self) -> PathBuf {
+        self.path.join("retries")
     }
 
     /// The manifest's file.

@@ -28,15 +28,21 @@ pub fn aggregate(rounds: &[&Scores], keys: &[&str], rounds_max: usize) -> Aggreg
         }
         let mut values: Vec<f64> =
             rounds.iter().map(|scores| scores.get(key).and_then(Value::as_f64).unwrap_or(0.0)).collect();
-        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         aggregates.mean.insert(key.into(), mean(&values).into());
-        aggregates.max.insert(key.into(), max.into());
+        aggregates.max.insert(key.into(), largest(rounds, key));
         if let Some(&last) = values.last() {
             values.resize(values.len().max(rounds_max), last);
         }
         aggregates.mean_extended.insert(key.into(), mean(&values).into());
     }
     aggregates
+}
+
+/// The first of the largest scores as it is, so that a count stays an integer; 0.0 stands for a missing one.
+fn largest(rounds: &[&Scores], key: &str) -> Value {
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let scores = rounds.iter().map(|scores| scores.get(key).cloned().unwrap_or_else(|| 0.0.into()));
+    scores.reduce(|best, next| if number(&next) > number(&best) { next } else { best }).unwrap_or_default()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -65,6 +71,18 @@ mod tests {
         assert_eq!(sums.mean["combined"], 0.6);
         assert_eq!(sums.max["combined"], 1.0);
         assert_eq!(sums.mean_extended["combined"], 0.733_333_333_333_333_4);
+    }
+
+    #[test]
+    fn the_largest_score_keeps_its_type_as_in_parsable_syntax_1() {
+        let sums =
+            aggregated(&[json!({"parsableSyntax": 0}), json!({"parsableSyntax": 1})], &["parsableSyntax"]);
+        assert_eq!(sums.max["parsableSyntax"].to_string(), "1");
+        assert_eq!(sums.mean["parsableSyntax"].to_string(), "0.5");
+        let sums = aggregated(&[json!({"f1": 0.0}), json!({"f1": 1.0}), json!({})], &["f1"]);
+        assert_eq!(sums.max["f1"].to_string(), "1.0");
+        let sums = aggregated(&[json!({}), json!({"f1": 0.0})], &["f1"]);
+        assert_eq!(sums.max["f1"].to_string(), "0.0");
     }
 
     #[test]

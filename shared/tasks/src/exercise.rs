@@ -33,6 +33,13 @@ pub trait Exercise: Send + Sync {
         Ok(())
     }
 
+    /// What the judge's parser says against a query or document, where answers of the class are one and it refuses this
+    /// one. Only [prepared](Exercise::prepare) exercises can tell.
+    fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
+        let _ = (text, effort);
+        None
+    }
+
     /// What one answer is worth and what the task would say to it. Judging looks at this answer alone; when to
     /// stop is [`crate::Dialogue`]'s business.
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict;
@@ -199,17 +206,40 @@ pub struct CaseInput<'a> {
     pub first_prompt: Option<&'a str>,
 }
 
-/// Known defects of the published run, reproduced for imported material only.
+/// Ways of the published run, reproduced for imported material only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(from = "CompatFields")]
 pub struct Compat {
     /// `rdfs:` and `xsd:` without their trailing `#` in the prefix table of three Text2Sparql classes.
     pub prefix_defect: bool,
+    /// Queries are read and evaluated as rdflib does it, not as the standard says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rdflib: bool,
+}
+
+/// [`Compat`] as it is written. Packs that were imported before `rdflib` was a switch of its own mean it.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CompatFields {
+    prefix_defect: bool,
+    rdflib: Option<bool>,
+}
+
+impl From<CompatFields> for Compat {
+    fn from(fields: CompatFields) -> Self {
+        let CompatFields { prefix_defect, rdflib } = fields;
+        Self { prefix_defect, rdflib: rdflib.unwrap_or(prefix_defect) }
+    }
 }
 
 impl Compat {
     /// Everything as in the published run.
-    pub const PUBLISHED: Self = Self { prefix_defect: true };
+    pub const PUBLISHED: Self = Self { prefix_defect: true, rdflib: true };
+
+    /// Whose SPARQL queries are written in.
+    pub fn dialect(self) -> rdf::Dialect {
+        if self.rdflib { rdf::Dialect::Rdflib } else { rdf::Dialect::Standard }
+    }
 }
 
 /// A case cannot be used.

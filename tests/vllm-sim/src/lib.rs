@@ -10,7 +10,8 @@
 //! at any concurrency.
 //!
 //! Reading order: [`config`] says what can be set; [`server`] is the HTTP edge and the path of one request;
-//! [`wire`] holds the JSON that goes in and out; [`answers`] decides what is said, [`latency`] when, [`faults`] what
+//! [`wire`] holds the JSON that goes in and out; [`answers`] decides what is said and [`pooling`] what embedders and
+//! classifiers answer, [`latency`] when, [`faults`] what
 //! goes wrong; [`metrics`] is what `/metrics` shows; [`tokenizer`] and [`identity`] are the two small rules that all of them share.
 //!
 //! What is left out on purpose: logits and `logprobs` (always null), tools, several choices (`n` above 1 is
@@ -23,6 +24,7 @@ pub mod identity;
 pub mod latency;
 pub mod metrics;
 mod pace;
+pub mod pooling;
 pub mod server;
 pub mod tokenizer;
 mod wire;
@@ -31,4 +33,5 @@ pub use answers::{AnswerKey, AnswerModel, Ask, KnownCase, SimAnswer};
 pub use config::{ConfigError, ModelConfig, SimConfig};
 pub use faults::{FaultKind, FaultPlan, FaultRule, FaultWhen};
 pub use latency::Profile;
+pub use pooling::{ClassifierDial, EmbedderDial};
 pub use server::{SimHandle, SimStats, Simulator, StartError};

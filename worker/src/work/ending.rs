@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::exchange::{LeaseId, NameTaken};
 use tokio::time::Instant;
 
 use super::Work;
@@ -60,6 +61,31 @@ impl Work {
         tracing::info!(dialogues = ledger.slots.total().running, "draining");
     }
 
+    /// Another process has this worker's name, and all that it held: nothing is left but to deliver its records.
+    pub(super) fn supersede(&mut self, by: NameTaken, now: Instant) {
+        if self.superseded.is_some() {
+            return;
+        }
+        tracing::error!("{by}; this process ends");
+        self.superseded = Some(by);
+        self.drain(now);
+        {
+            let mut ledger = self.ledger.lock();
+            let held: Vec<LeaseId> = ledger.slots.held().cloned().collect();
+            for tag in held.iter().flat_map(|lease| ledger.slots.lost(lease)) {
+                if let Some(running) = self.running.get(&tag) {
+                    running.task.abort();
+                }
+            }
+        }
+        self.phase = Phase::Flushing { until: now + FLUSH_MAX };
+    }
+
+    /// Who has this worker's name.
+    pub(crate) fn superseded(&self) -> Option<NameTaken> {
+        self.superseded.clone()
+    }
+
     fn stop_all(&mut self) {
         let tags: Vec<Tag> = self.running.keys().cloned().collect();
         tags.iter().for_each(|tag| self.stop_dialogue(tag));
@@ -79,7 +105,7 @@ impl Work {
                         self.stop_all();
                     }
                     self.phase = Phase::Flushing { until: now + FLUSH_MAX };
-                    self.release_held_back();
+                    self.release_held_back(true, now);
                 }
                 Phase::Flushing { until } => {
                     let delivered = self.outbox.unacknowledged() == self.outbox.parked()
@@ -91,7 +117,8 @@ impl Work {
                     self.phase = Phase::Telling { until: now + TELL_MAX };
                 }
                 Phase::Telling { until } => {
-                    if self.ledger.lock().has_news(None) && now < until {
+                    // One that lost its name is not listened to.
+                    if self.superseded.is_none() && self.ledger.lock().has_news(None) && now < until {
                         return Some(until);
                     }
                     self.phase = Phase::Over;

@@ -306,7 +306,7 @@ async fn prepare(
         // Discovery has seen what a found server serves.
         Ok(connected) if !is_found => match connected.check(&spec).await {
             // One that cannot be reached may be starting: calls wait for it with more patience than there is here.
-            Ok(()) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
+            Ok(_) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
             Err(error) => Err(error),
         },
         connected => connected,

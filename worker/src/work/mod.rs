@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{NameTaken, Parking, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -20,7 +20,6 @@ mod records;
 
 use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
-use crate::connect::connector_name;
 use crate::discovery::Discovery;
 use crate::keeper::Renewal;
 use crate::ledger::SharedLedger;
@@ -55,7 +54,7 @@ enum Event {
     Dialogue(Result<(Id, Finished), JoinError>),
     Arrivals(Vec<Arrival>),
     Answer(Answered),
-    Renewal(Renewal),
+    Renewal(Box<Renewal>),
     News(News),
     Loaded(Result<Loaded, JoinError>),
     Prepared(Result<Prepared, JoinError>),
@@ -90,6 +89,7 @@ pub(crate) struct Work {
     tags: HashMap<Id, Tag>,
     poll: Poll,
     phase: Phase,
+    superseded: Option<NameTaken>,
     /// Whether lanes have to be looked at again: leases, servers or runs changed.
     unsettled: bool,
     /// What keeps a run or model from being worked on.
@@ -129,6 +129,7 @@ impl Work {
             tags: HashMap::new(),
             poll: Poll::default(),
             phase: Phase::Working,
+            superseded: None,
             unsettled: false,
             trouble: None,
             ended: 0,
@@ -151,7 +152,10 @@ impl Work {
                 Event::Dialogue(ended) => self.dialogue_ended(ended, Instant::now()),
                 Event::Arrivals(arrivals) => self.arrived(arrivals, Instant::now()),
                 Event::Answer(answer) => self.answered(answer, Instant::now()),
-                Event::Renewal((report, orders)) => drop(self.take_orders(&report, orders, Instant::now())),
+                Event::Renewal(renewal) => {
+                    let (report, orders) = *renewal;
+                    self.take_orders(&report, orders, Instant::now());
+                }
                 Event::News(news) => {
                     self.servers.apply(news, Instant::now())?;
                     self.unsettled = true;
@@ -174,7 +178,7 @@ impl Work {
             self.settle_lanes(now);
         }
         self.begin_dialogues(now);
-        self.release_held_back();
+        self.release_held_back(false, now);
         let ending = self.advance_ending(now);
         let poll = self.advance_poll(now);
         [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
@@ -186,7 +190,7 @@ impl Work {
             Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
             Some(arrivals) = ears.arrivals.recv() => Event::Arrivals(arrivals),
             answer = self.poll.answer() => Event::Answer(answer),
-            Some(renewal) = ears.renewals.recv() => Event::Renewal(renewal),
+            Some(renewal) = ears.renewals.recv() => Event::Renewal(Box::new(renewal)),
             Some(news) = ears.news.recv() => Event::News(news),
             Some(loaded) = self.loading.join_next() => Event::Loaded(loaded),
             Some(prepared) = self.preparing.join_next() => Event::Prepared(prepared),
@@ -215,7 +219,7 @@ impl Work {
     fn status(&self, now: Instant) -> WorkerStatus {
         let mut status = WorkerStatus {
             serves: {
-                let connectors = self.config.connectors.iter().map(|one| connector_name(*one).to_owned());
+                let connectors = self.config.connectors.iter().map(|one| one.as_str().to_owned());
                 self.servers.models(now).into_iter().chain(connectors).collect()
             },
             in_flight: self.running.len() as u32,

@@ -217,7 +217,7 @@ impl Work {
 
     /// Carries out what the coordinator says; how many units are new.
     pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
-        let Orders { grants, lost, noted, drain } = orders;
+        let Orders { grants, lost, noted, drain, superseded } = orders;
         let mut stopped: Vec<Tag> = Vec::new();
         let mut new = 0;
         {
@@ -246,6 +246,9 @@ impl Work {
         self.unsettled |= new > 0;
         if drain {
             self.drain(now);
+        }
+        if let Some(by) = superseded {
+            self.supersede(by, now);
         }
         new
     }

@@ -9,7 +9,7 @@ use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 
 use super::Work;
-use crate::breaker::Decision;
+use crate::breaker::{Decision, Failure};
 use crate::fitting;
 use crate::metrics;
 use crate::outbox::Arrival;
@@ -121,7 +121,8 @@ impl Work {
         // A record whose lease was lost meanwhile is delivered all the same: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
         let breaker = self.breakers.entry(lane.clone()).or_default();
-        match breaker.ended(HeldBack { tag, delivery }, cause, now) {
+        let failure = finished.failure.as_ref().map(|(cause, message)| Failure { cause: *cause, message });
+        match breaker.ended(HeldBack { tag, delivery }, failure, now) {
             Decision::Deliver(records) => self.submit(records),
             Decision::Hold => {}
             Decision::Forget(HeldBack { tag, .. }) => self.ledger.lock().slots.dropped(&tag),
@@ -135,14 +136,15 @@ impl Work {
         }
     }
 
-    /// Records that were held back and that nothing more will be learnt about are delivered.
-    pub(super) fn release_held_back(&mut self) {
+    /// Records that were held back and that nothing more will be learnt about are delivered; before the `end`, refusals
+    /// wait for what the next grant may tell.
+    pub(super) fn release_held_back(&mut self, end: bool, now: Instant) {
         let mut records = Vec::new();
         {
             let ledger = self.ledger.lock();
             for (lane, breaker) in self.breakers.iter_mut().filter(|(_, breaker)| breaker.holds()) {
                 let count = ledger.slots.count(lane);
-                if count.pending + count.running == 0 {
+                if count.pending + count.running == 0 && (end || !breaker.waits(now)) {
                     records.extend(breaker.settle());
                 }
             }

@@ -8,7 +8,7 @@ use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, Parking, RateBudget, Receipt, Registered, Registration, Reply, Report,
     RunMaterial, Serves, TaskUse, WorkExchange,
 };
-use domain::{DialogueKey, ErrorCode, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
+use domain::{DialogueKey, ErrorCode, InstanceId, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
 use packs::Pack;
 use tokio::sync::watch;
 
@@ -255,7 +255,11 @@ impl WorkExchange for Coordinator {
         Box::pin(async move {
             self.reach()?;
             self.change(|state| state.registered.push(registration.worker));
-            Ok(Registered { kgfleet: "test".to_owned(), report_every: Duration::from_millis(200) })
+            Ok(Registered {
+                kgfleet: "test".to_owned(),
+                report_every: Duration::from_millis(200),
+                taken: None,
+            })
         })
     }
 
@@ -324,7 +328,7 @@ impl WorkExchange for Coordinator {
         })
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
         Box::pin(async move {
             self.reach()?;
             self.change(|state| state.deregistered.push(worker.clone()));

@@ -12,8 +12,9 @@ use crate::output::{Align, Table, printable};
 
 /// Look at units that were set aside, and give them another chance.
 ///
-/// A unit is set aside when its worker died, or lost its lease, three times while holding it. Its dialogues count as failed
-/// with the cause `poisoned` until it is requeued and scored.
+/// A worker that dies, or lets its leases expire, makes the units it held suspects; these run alone from then on. A unit
+/// with which a worker died three times more (`kgfleet coordinator --strikes`) while it ran alone is set aside. Its
+/// dialogues count as failed with the cause `poisoned` until it is requeued and scored.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -22,7 +23,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List a run's units that were set aside.
+    /// List a run's units that were set aside, then its suspects.
     Ls {
         /// Name of the run.
         run: String,
@@ -32,7 +33,7 @@ enum Command {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Show one of them: its dialogues and what brought it there.
+    /// Show one of them: its dialogues and the deaths on its account.
     Show {
         /// Name of the run.
         run: String,
@@ -81,7 +82,8 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
         ("unit", Align::Right),
         ("dialogues", Align::Right),
         ("first", Align::Left),
-        ("strikes", Align::Right),
+        ("state", Align::Left),
+        ("deaths", Align::Right),
         ("last cause", Align::Left),
         ("last worker", Align::Left),
     ]);
@@ -95,6 +97,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
             letter.unit.to_string(),
             letter.dialogues.len().to_string(),
             letter.dialogues.first().map(ToString::to_string).unwrap_or_default(),
+            state(letter).to_owned(),
             letter.strikes.len().to_string(),
             last.map(|strike| printable(&strike.cause)).unwrap_or_default(),
             last.map(|strike| strike.worker.to_string()).unwrap_or_default(),
@@ -112,7 +115,7 @@ fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<Exi
     })?;
     let Some(letter) = letters.first() else {
         return Err(Exit::usage(anyhow!(
-            "unit {unit} of run {run} was not set aside; `kgfleet dlq ls {run}` lists"
+            "no worker died with unit {unit} of run {run}; `kgfleet dlq ls {run}` lists"
         )));
     };
     let mut out = io::stdout().lock();
@@ -124,8 +127,12 @@ fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<Exi
     Ok(ExitCode::Success)
 }
 
+fn state(letter: &DeadLetterView) -> &'static str {
+    if letter.suspect { "suspect, runs alone" } else { "set aside" }
+}
+
 fn write_letter(letter: &DeadLetterView, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "unit {}", letter.unit)?;
+    writeln!(out, "unit {}: {}", letter.unit, state(letter))?;
     for strike in &letter.strikes {
         writeln!(
             out,

@@ -31,9 +31,9 @@ use crate::output::say;
 
 /// Plan runs, hand out their work, store their records.
 ///
-/// Any number of coordinators may serve the same queue and the same records at once. Serves until a signal comes.
-/// Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3 queue, disk or socket, or the records are not those
-/// that the queue belongs to.
+/// Any number of coordinators may serve the same Redis and the same records at once; one without Redis serves its
+/// --data-dir alone. Serves until a signal comes. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3
+/// queue, disk or socket, another coordinator has the --data-dir, or the records are not those that the queue belongs to.
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorArguments {
     /// Address for workers and the command line (gRPC).
@@ -42,10 +42,10 @@ pub struct CoordinatorArguments {
     /// Address for /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
     http: String,
-    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or sqlite:FILE for one
-    /// coordinator without Redis. Default: sqlite:queue.db in --data-dir.
-    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true)]
-    queue: Option<String>,
+    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for one
+    /// coordinator without Redis. After a restart that one builds its queue again; workers lose the work in their hands.
+    #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true, default_value = MEMORY)]
+    queue: String,
     /// Certificate of the authority that signed Redis's, in PEM.
     #[arg(long, value_name = "FILE")]
     queue_ca: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub struct CoordinatorArguments {
     /// Seconds that a worker holds its work without a sign of life.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     lease: f64,
-    /// Workers that may die of a unit before it is set aside.
+    /// Workers that may die of a unit while it runs alone before it is set aside.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
     #[command(flatten)]
@@ -77,12 +77,13 @@ pub struct CoordinatorArguments {
 /// Take work from a coordinator, ask models, judge their answers.
 ///
 /// Finds out what its servers serve and asks for work of these models. SIGTERM drains: nothing new is begun, what is in
-/// flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used, or a
-/// server serves another model than --model says; 3 disk or coordinator.
+/// flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used, a server
+/// serves another model than --model says, or another process has the --name; 3 disk or coordinator.
 #[derive(Debug, clap::Args)]
 pub struct WorkerArguments {
-    /// Name, unique in the fleet. A worker started again under its name delivers what it had not. Default: host name and
-    /// the first number that is free in --work-dir.
+    /// Name, unique in the fleet. A worker started again under its name and --work-dir delivers what it had not, and takes
+    /// its work over; elsewhere it waits until the other one has been silent for a lease, at least 30 s, and gives up if it
+    /// is not. Default: host name and the first number that is free in --work-dir.
     #[arg(long, value_name = "NAME", env = "KGFLEET_WORKER")]
     name: Option<String>,
     /// Base URL of a server with OpenAI's API, such as http://127.0.0.1:8000/v1; may be given several times.
@@ -143,10 +144,37 @@ pub struct WorkerArguments {
     remote: Remote,
 }
 
+/// A connector whose models a worker reaches at addresses of their own.
 fn connector(text: &str) -> Result<Connector, String> {
-    match serde_json::from_value(text.into()) {
-        Ok(found @ (Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini)) => Ok(found),
-        _ => Err("expected openai-compatible, anthropic or gemini".to_owned()),
+    let has_addresses = |connector: &Connector| match connector {
+        Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini => true,
+        Connector::Simulated | Connector::Replay => false,
+    };
+    let known: Vec<Connector> = Connector::ALL.into_iter().filter(has_addresses).collect();
+    known.iter().find(|connector| connector.as_str() == text).copied().ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|connector| connector.as_str()).collect();
+        format!("expected one of: {}", names.join(", "))
+    })
+}
+
+/// The address of a queue that nobody else can reach.
+const MEMORY: &str = "memory";
+
+/// Takes the data folder, for as long as the file is held: `alone`, or together with others who share a queue. Two queues
+/// over one folder would draw equal tickets, and which record of a dialogue counts would be left to chance.
+fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
+    let path = data_dir.join("coordinator.lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match if alone { file.try_lock() } else { file.try_lock_shared() } {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(anyhow!(
+            "another coordinator serves {}; coordinators share a folder only when all of them are given the same Redis with \
+             --queue",
+            data_dir.display()
+        )),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
     }
 }
 
@@ -181,11 +209,16 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         arguments.door.check(bound)?;
         std::fs::create_dir_all(&arguments.data_dir)
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
-        let address = arguments
-            .queue
-            .unwrap_or_else(|| format!("sqlite:{}", arguments.data_dir.join("queue.db").display()));
+        let alone = arguments.queue == MEMORY;
+        if alone && arguments.sink.is_some() {
+            return Err(Exit::usage(anyhow!(
+                "--queue memory is for one coordinator and its own --data-dir: nothing keeps a second one from the object \
+                 store of --sink. Give a redis:// address"
+            )));
+        }
+        let _share = share_folder(&arguments.data_dir, alone)?;
         let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
-        let queue = queue::open_as(&address, arguments.queue_ca.as_deref(), identity)?;
+        let queue = queue::open_as(&arguments.queue, arguments.queue_ca.as_deref(), identity)?;
         for warning in queue.check().await? {
             eprintln!("warning: {warning}");
         }
@@ -232,6 +265,12 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     let metrics = Metrics::install()?;
     metrics.describe(worker::metrics::DEFINITIONS);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
+    {
+        return Err(Exit::usage(anyhow!(
+            "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
+        )));
+    }
     let (name, _taken) = match &arguments.name {
         Some(name) => (name.clone(), None),
         None => {
@@ -239,12 +278,6 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             (name, Some(lock))
         }
     };
-    if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
-    {
-        return Err(Exit::usage(anyhow!(
-            "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
-        )));
-    }
     let endpoints = match &arguments.endpoints_file {
         Some(file) => Endpoints::File(file.clone()),
         None => Endpoints::Listed(arguments.endpoints.clone()),
@@ -346,7 +379,9 @@ fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
 /// The exit code that a worker's failure leads to.
 fn refused(error: WorkerError) -> anyhow::Error {
     match error {
-        WorkerError::Endpoint(_) | WorkerError::WrongModel(_) => Exit::usage(error),
+        WorkerError::Endpoint(_) | WorkerError::WrongModel(_) | WorkerError::NameTaken { .. } => {
+            Exit::usage(error)
+        }
         WorkerError::Refused(error) => explained(error),
         other => other.into(),
     }

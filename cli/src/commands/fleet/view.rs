@@ -1,10 +1,14 @@
-//! Runs and their models as tables.
+//! Runs and their models as lines and tables. What is shown is computed by the coordinator; here it is only set.
 
 use std::io::{self, Write};
 
-use domain::control::RunView;
+use domain::TaskLabel;
+use domain::control::{CellView, ModelView, RunPhase, RunView};
 
-use crate::output::{Align, Table, printable};
+use crate::output::{Align, Table, duration, figure, printable};
+
+/// Reasons that a line names, and messages that stand under a table.
+const REASONS_SHOWN_MAX: usize = 3;
 
 /// One line per run.
 pub fn runs(views: &[RunView], out: &mut dyn Write) -> io::Result<()> {
@@ -17,7 +21,9 @@ pub fn runs(views: &[RunView], out: &mut dyn Write) -> io::Result<()> {
         ("scored", Align::Right),
         ("failed", Align::Right),
         ("per s", Align::Right),
+        ("tokens/s", Align::Right),
         ("ETA", Align::Right),
+        ("", Align::Left),
     ]);
     for view in views {
         table.row(vec![
@@ -28,8 +34,10 @@ pub fn runs(views: &[RunView], out: &mut dyn Write) -> io::Result<()> {
             view.planned.to_string(),
             view.scored.to_string(),
             view.failed.to_string(),
-            rate(view.rate),
-            view.eta_s.map_or_else(|| "-".to_owned(), duration),
+            figure(view.rate),
+            figure(view.tokens_per_second),
+            eta(view.eta_s),
+            trouble(view).unwrap_or_default(),
         ]);
     }
     table.write(out)
@@ -37,22 +45,65 @@ pub fn runs(views: &[RunView], out: &mut dyn Write) -> io::Result<()> {
 
 /// One run in a line.
 pub fn headline(view: &RunView) -> String {
-    let mut line = format!(
-        "run {} {}: {}/{} dialogues, {} failed, {}/s",
-        view.run,
-        view.phase,
-        view.scored + view.failed,
-        view.planned,
-        view.failed,
-        rate(view.rate),
-    );
-    if let Some(eta) = view.eta_s {
-        line.push_str(&format!(", ETA {}", duration(eta)));
-    }
-    if let Some(trouble) = &view.trouble {
-        line.push_str(&format!("; {}", printable(trouble)));
+    let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
+    [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// How far a run is and what keeps it, in a line.
+pub fn progress(view: &RunView) -> String {
+    [Some(counts_and_pace(view)), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// How far a run is, how fast, and for how long yet.
+pub fn counts_and_pace(view: &RunView) -> String {
+    let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
+    if view.phase == RunPhase::Active {
+        line.push_str(&format!(
+            ", {}/s, {} tokens/s, ETA {}",
+            figure(view.rate),
+            figure(view.tokens_per_second),
+            eta(view.eta_s)
+        ));
     }
     line
+}
+
+/// What keeps a run, or a part of it, from going on.
+pub fn trouble(view: &RunView) -> Option<String> {
+    let blocked = blocked(view);
+    let trouble = view.trouble.as_deref().map(printable);
+    let told: Vec<String> = [trouble, blocked].into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// How many models nobody can ask, and why.
+pub fn blocked(view: &RunView) -> Option<String> {
+    let reasons = view.blocked();
+    let models: usize = reasons.iter().map(|(_, models)| models.len()).sum();
+    if models == 0 {
+        return None;
+    }
+    let noun = if models == 1 { "model" } else { "models" };
+    if let [(reason, _)] = reasons.as_slice() {
+        return Some(format!("blocked: {models} {noun} ({})", printable(reason)));
+    }
+    let mut told: Vec<String> = reasons
+        .iter()
+        .take(REASONS_SHOWN_MAX)
+        .map(|(reason, models)| match models.as_slice() {
+            [only] => format!("{only}: {}", printable(reason)),
+            many => format!("{} of them: {}", many.len(), printable(reason)),
+        })
+        .collect();
+    if reasons.len() > REASONS_SHOWN_MAX {
+        told.push(format!("{} more reasons", reasons.len() - REASONS_SHOWN_MAX));
+    }
+    Some(format!("blocked: {models} {noun} ({})", told.join("; ")))
+}
+
+/// A time left, or `-` where it is not known.
+pub fn eta(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), duration)
 }
 
 /// The models of a run.
@@ -62,34 +113,36 @@ pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
         ("dialogues", Align::Right),
         ("scored", Align::Right),
         ("failed", Align::Right),
+        ("left", Align::Right),
+        ("per s", Align::Right),
+        ("tokens/s", Align::Right),
+        ("ETA", Align::Right),
         ("units waiting", Align::Right),
         ("held", Align::Right),
+        ("suspect", Align::Right),
         ("set aside", Align::Right),
         ("workers", Align::Right),
         ("", Align::Left),
     ]);
     for model in &view.models {
         table.row(vec![
-            model.model.to_string(),
+            printable(model.model.as_str()),
             model.planned.to_string(),
             model.scored.to_string(),
             model.failed.to_string(),
+            model.remaining().to_string(),
+            figure(model.pace.rate),
+            figure(model.pace.tokens_per_second),
+            eta(model.pace.eta_s),
             model.units_pending.to_string(),
             model.units_leased.to_string(),
+            model.units_suspect.to_string(),
             model.units_dead.to_string(),
             model.workers.to_string(),
-            model
-                .parked
-                .as_deref()
-                .map(|reason| format!("parked: {}", printable(reason)))
-                .unwrap_or_default(),
+            model.blocked.as_deref().or(model.parked.as_deref()).map(printable).unwrap_or_default(),
         ]);
     }
-    table.write(out)?;
-    for (cause, count) in &view.failures {
-        writeln!(out, "not scored: {count} dialogues ({cause})")?;
-    }
-    Ok(())
+    table.write(out)
 }
 
 /// Who did what to a run.
@@ -101,54 +154,205 @@ pub fn history(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Mean headline scores by task and model.
-pub fn scores(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
-    let mut columns = vec![("task", Align::Left)];
-    columns.extend(view.models.iter().map(|model| (model.model.as_str(), Align::Right)));
-    let mut table = Table::new(&columns);
+/// Mean headline scores by task and model, and under them why dialogues have none. `score_of` names the score of a task
+/// where it is known.
+pub fn scores(
+    view: &RunView,
+    score_of: impl Fn(&TaskLabel) -> Option<String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     // Cells come in the order of the plan, task by task.
-    for row in view.cells.chunk_by(|a, b| a.task == b.task) {
+    let tasks: Vec<&[CellView]> = view.cells.chunk_by(|a, b| a.task == b.task).collect();
+    let named = tasks.iter().any(|row| score_of(&row[0].task).is_some());
+    let names: Vec<String> = view.models.iter().map(|model| printable(model.model.as_str())).collect();
+    let mut columns = vec![("task", Align::Left)];
+    columns.extend(named.then_some(("score", Align::Left)));
+    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
+    let mut table = Table::new(&columns);
+    for row in tasks {
         let mut cells = vec![row[0].task.to_string()];
+        cells.extend(named.then(|| score_of(&row[0].task).unwrap_or_default()));
         cells.extend(view.models.iter().map(|model| {
             let cell = row.iter().find(|cell| cell.model == model.model);
-            let mean = cell.and_then(|cell| cell.mean);
-            let failed = cell.map_or(0, |cell| cell.failed);
-            let shown = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));
-            if failed > 0 { format!("{shown} ({failed} failed)") } else { shown }
+            cell.map_or_else(|| "-".to_owned(), mean_of_cell)
         }));
         table.row(cells);
     }
-    table.write(out)
+    let mut total = vec!["mean of tasks".to_owned()];
+    total.extend(named.then(String::new));
+    total.extend(view.models.iter().map(mean_of_model));
+    table.total(total);
+    table.write(out)?;
+    failures(view, out)
 }
 
-/// A rate that does not vanish when it is small: three significant digits below 10.
-pub fn rate(per_second: f64) -> String {
-    match per_second {
-        slow if slow < 0.0005 => "0".to_owned(),
-        slow if slow < 1.0 => format!("{slow:.3}"),
-        some if some < 10.0 => format!("{some:.2}"),
-        fast => format!("{fast:.0}"),
+/// The mean of a model on a task, with what it covers and what failed.
+fn mean_of_cell(cell: &CellView) -> String {
+    let mean = cell.covered_mean();
+    match cell.failed {
+        0 => mean.to_string(),
+        // That some are missing is said by how many failed, where these are all.
+        failed if cell.scored + failed >= cell.planned => match mean.value {
+            Some(value) => format!("{value:.3} ({}/{}, {failed} failed)", mean.covered, mean.planned),
+            None => format!("- ({failed} failed)"),
+        },
+        failed => format!("{mean} ({failed} failed)"),
     }
 }
 
-/// Seconds as people say them.
-pub fn duration(seconds: f64) -> String {
-    let whole = seconds.round().clamp(0.0, 1e12) as u64;
-    match (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60) {
-        (0, 0, 0, s) => format!("{s}s"),
-        (0, 0, m, s) => format!("{m}m {s:02}s"),
-        (0, h, m, _) => format!("{h}h {m:02}m"),
-        (d, h, _, _) => format!("{d}d {h:02}h"),
+/// The mean of a model over its tasks, with what it covers: tasks, or dialogues where every task has some.
+pub fn mean_of_model(model: &ModelView) -> String {
+    match model.mean.value {
+        Some(value) if model.mean.is_whole() && model.scored < model.planned => {
+            format!("{value:.3} ({}/{} dialogues)", model.scored, model.planned)
+        }
+        _ => model.mean.to_string(),
+    }
+}
+
+/// Why dialogues have no scores: how many for which cause, and what was said most often.
+fn failures(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
+    for (cause, count) in &view.failures {
+        writeln!(out, "not scored: {count} dialogues ({cause})")?;
+        let of_cause = view.refusals.iter().filter(|refusal| refusal.cause == *cause);
+        for refusal in of_cause.take(REASONS_SHOWN_MAX) {
+            let (model, message) = (printable(refusal.model.as_str()), printable(&refusal.message));
+            writeln!(out, "  {} times {model}: {message}", refusal.dialogues)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says once on standard error what must be known to read the scores.
+pub fn warn(view: &RunView) {
+    for note in &view.notes {
+        eprintln!("warning: {}", printable(note));
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use domain::control::{Pace, RefusalView};
+    use domain::{FailureCause, Mean};
+
     use super::*;
 
+    /// A model with 26 tasks of one dialogue each, the first of them scored.
+    pub fn model(name: &str, scored: u64) -> ModelView {
+        ModelView {
+            model: name.into(),
+            planned: 26,
+            scored,
+            failed: 0,
+            units_pending: 3,
+            units_leased: 0,
+            units_dead: 0,
+            units_suspect: 0,
+            workers: 1,
+            parked: None,
+            pace: Pace { rate: 1.26, tokens_per_second: 333.3, eta_s: Some(13.6) },
+            blocked: None,
+            mean: Mean::of((0..26).map(|task| (task < scored).then_some(0.148))),
+        }
+    }
+
+    /// A run with these models.
+    pub fn run(models: Vec<ModelView>) -> RunView {
+        let sum = |of: fn(&ModelView) -> u64| models.iter().map(of).sum();
+        let cells = (0..26_u64).flat_map(|task| {
+            models.iter().map(move |model| CellView {
+                task: format!("task-{task}").as_str().into(),
+                model: model.model.clone(),
+                scored: u64::from(task < model.scored),
+                failed: 0,
+                planned: 1,
+                mean: (task < model.scored).then_some(0.148),
+            })
+        });
+        RunView {
+            run: "20261122-120000-abcdef".into(),
+            name: "name".to_owned(),
+            phase: RunPhase::Active,
+            created_at: "2026-11-22T12:00:00Z".parse().unwrap(),
+            generation: 1,
+            planned: sum(|model| model.planned),
+            scored: sum(|model| model.scored),
+            failed: 0,
+            failures: Vec::new(),
+            rate: models.iter().map(|model| model.pace.rate).sum(),
+            tokens_per_second: models.iter().map(|model| model.pace.tokens_per_second).sum(),
+            eta_s: models.iter().filter_map(|model| model.pace.eta_s).reduce(f64::max),
+            trouble: None,
+            history: Vec::new(),
+            cells: cells.collect(),
+            models,
+            refusals: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same model, blocked.
+    pub fn blocked_by(reason: &str, model: ModelView) -> ModelView {
+        ModelView { pace: Pace::default(), blocked: Some(reason.to_owned()), ..model }
+    }
+
     #[test]
-    fn slow_rates_and_long_times_stay_readable() {
-        assert_eq!([0.0, 0.02, 1.5, 1234.6].map(rate), ["0", "0.020", "1.50", "1235"]);
-        assert_eq!([5.2, 65.0, 7260.0, 200_000.0].map(duration), ["5s", "1m 05s", "2h 01m", "2d 07h"]);
+    fn an_interrupted_run_says_what_its_means_cover() {
+        let mut out = Vec::new();
+        let view = run(vec![model("part", 9), model("whole", 26), model("none", 0)]);
+        scores(&view, |_| None, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let total = text.lines().last().unwrap();
+        assert_eq!(
+            total.split_whitespace().collect::<Vec<_>>().join(" "),
+            "mean of tasks 0.148 (9/26) 0.148 -"
+        );
+        let half = ModelView { planned: 52, ..model("m", 26) };
+        assert_eq!(mean_of_model(&half), "0.148 (26/52 dialogues)");
+        let cell = |scored, failed| {
+            let mean = (scored > 0).then_some(0.5);
+            mean_of_cell(&CellView { task: "t".into(), model: "m".into(), scored, failed, planned: 20, mean })
+        };
+        assert_eq!(cell(20, 0), "0.500");
+        assert_eq!(cell(7, 0), "0.500 (7/20)");
+        assert_eq!(cell(18, 2), "0.500 (18/20, 2 failed)");
+        assert_eq!(cell(5, 2), "0.500 (5/20) (2 failed)");
+        assert_eq!(cell(0, 20), "- (20 failed)");
+    }
+
+    #[test]
+    fn the_head_says_what_is_blocked_and_promises_nothing_of_it() {
+        let mut models: Vec<ModelView> =
+            (0..9).map(|n| blocked_by("no worker serves it", model(&format!("m{n}"), 0))).collect();
+        models.push(blocked_by("parked: unauthorized", model("p", 0)));
+        let view = run(models.clone());
+        let line = headline(&view);
+        assert!(line.contains("0/260 dialogues, 0 failed, 0/s, 0 tokens/s, ETA -"), "{line}");
+        let blocked = "blocked: 10 models (9 of them: no worker serves it; p: parked: unauthorized)";
+        assert!(line.ends_with(blocked), "{line}");
+        models.push(model("moves", 9));
+        let line = headline(&run(models));
+        assert!(line.contains("1.3/s, 330 tokens/s, ETA 14s; blocked: 10 models"), "{line}");
+    }
+
+    #[test]
+    fn the_commonest_words_of_a_server_stand_under_the_table() {
+        let refusal = RefusalView {
+            model: "m".into(),
+            cause: FailureCause::BadRequest,
+            message: "HTTP 404 from http://h/x: Not Found".to_owned(),
+            dialogues: 520,
+        };
+        let view = RunView {
+            failures: vec![(FailureCause::BadRequest, 520)],
+            refusals: vec![refusal],
+            ..run(vec![model("m", 0)])
+        };
+        let mut out = Vec::new();
+        scores(&view, |_| None, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected =
+            "not scored: 520 dialogues (bad-request)\n  520 times m: HTTP 404 from http://h/x: Not Found\n";
+        assert!(text.ends_with(expected), "{text}");
     }
 }

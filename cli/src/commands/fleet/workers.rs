@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use domain::WorkerId;
-use domain::control::Control;
+use domain::control::{Control, WorkerView};
 
-use super::{Remote, block_on, explained, view};
+use super::{Remote, block_on, explained};
 use crate::exit_code::ExitCode;
-use crate::output::{Align, Table, printable};
+use crate::output::{Align, Table, duration, printable};
 
 /// List the workers of a coordinator.
 #[derive(Debug, clap::Args)]
@@ -55,14 +55,6 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
                 continue;
             }
             let status = &worker.status;
-            let remark = match (&status.trouble, worker.draining) {
-                (Some(trouble), _) => printable(trouble),
-                (None, true) => "draining".to_owned(),
-                (None, false) if !status.lacks.is_empty() => {
-                    format!("lacks keys: {}", printable(&status.lacks.join("; ")))
-                }
-                (None, false) => String::new(),
-            };
             table.row(vec![
                 worker.worker.to_string(),
                 printable(&status.host),
@@ -72,8 +64,8 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
                 status.dialogues.to_string(),
                 status.unacknowledged.to_string(),
                 status.parked_records.to_string(),
-                format!("{} ago", view::duration(worker.seen_ms_ago as f64 / 1e3)),
-                remark,
+                format!("{} ago", duration(worker.seen_ms_ago as f64 / 1e3)),
+                remark(worker),
             ]);
         }
         if !arguments.json {
@@ -83,8 +75,17 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// What is to be known of a worker beside its numbers.
+pub fn remark(worker: &WorkerView) -> String {
+    let status = &worker.status;
+    let draining = worker.draining.then(|| "draining".to_owned());
+    let keys = (!status.lacks.is_empty()).then(|| format!("lacks keys: {}", status.lacks.join("; ")));
+    let told: Vec<String> = [draining, status.trouble.clone(), keys].into_iter().flatten().collect();
+    printable(&told.join("; "))
+}
+
 /// The first of many names, and how many more there are.
-fn shortened(names: &[String]) -> String {
+pub fn shortened(names: &[String]) -> String {
     match names {
         [] => "-".to_owned(),
         [only] => only.clone(),

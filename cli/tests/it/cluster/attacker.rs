@@ -95,7 +95,13 @@ impl Guarded {
 /// Every call that there is, without a right to any.
 async fn try_everything(client: &Client) -> Vec<ServiceError> {
     let (run, worker) = (RunId::new("r"), "gpu-1".into());
-    let registration = Registration { worker: "gpu-1".into(), kgfleet: "0".into(), host: "h".into() };
+    let registration = Registration {
+        worker: "gpu-1".into(),
+        instance: "i".into(),
+        predecessors: Vec::new(),
+        kgfleet: "0".into(),
+        host: "h".into(),
+    };
     vec![
         client.runs().await.map(drop).unwrap_err(),
         client.run(&run).await.map(drop).unwrap_err(),
@@ -111,7 +117,7 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         client.register(registration).await.map(drop).unwrap_err(),
         client.run_material(&run).await.map(drop).unwrap_err(),
         client.pack("00").await.map(drop).unwrap_err(),
-        client.deregister(&worker).await.unwrap_err(),
+        client.deregister(&worker, &"i".into()).await.unwrap_err(),
     ]
 }
 

@@ -49,7 +49,7 @@ fn a_model_that_nobody_serves_is_told_before_and_while_it_waits() {
     cluster
         .kgfleet(&coordinator, &["check", file])
         .expect(0)
-        .prints(&["warning", "no worker serves `unknown-model`"]);
+        .prints(&["warning", "`unknown-model`: no worker serves it"]);
     let run = cluster.kgfleet(&coordinator, &["submit", file]).expect(0).stdout;
     let view = cluster.status(&coordinator, run.trim());
     assert_eq!((view.models[0].workers, view.scored), (0, 0));

@@ -1,10 +1,13 @@
 //! The cluster as its users meet it: coordinators, workers and a real Redis, started, steered, killed.
 
+mod alone;
 mod attacker;
 mod bad_input;
+mod chaos;
 mod draining;
 mod dying;
 mod mishaps;
+mod names;
 mod same_records;
 mod steering;
 

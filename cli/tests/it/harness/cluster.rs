@@ -60,23 +60,18 @@ impl Cluster {
 
     /// A coordinator on this port.
     pub fn coordinator_at(&self, port: u16) -> Coordinator {
+        self.coordinator_with(port, &["--queue", &self.redis.url()])
+    }
+
+    /// A coordinator on this port with its queue in memory.
+    pub fn lone_coordinator_at(&self, port: u16) -> Coordinator {
         self.coordinator_with(port, &[])
     }
 
     /// The same with more arguments.
     pub fn coordinator_with(&self, port: u16, more: &[&str]) -> Coordinator {
         let listen = format!("127.0.0.1:{port}");
-        let arguments = [
-            "coordinator",
-            "--listen",
-            &listen,
-            "--http",
-            "127.0.0.1:0",
-            "--queue",
-            &self.redis.url(),
-            "--lease",
-            self.lease,
-        ];
+        let arguments = ["coordinator", "--listen", &listen, "--http", "127.0.0.1:0", "--lease", self.lease];
         let mut process = self.data.start(&[&arguments[..], more].concat());
         process.until_it_says("serving on");
         Coordinator { process, port }

@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod data;
 pub mod process;
 pub mod server;
+pub mod terminal;
 
 pub use cluster::Cluster;
 pub use data::{Data, RunOnDisk};

@@ -55,6 +55,11 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// The exit code; none after a signal.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
     /// Fails unless the process ended with this exit code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
@@ -99,7 +104,7 @@ pub struct Running {
     command: String,
     child: Child,
     stdout: Option<JoinHandle<String>>,
-    stderr: BufReader<ChildStderr>,
+    stderr: Option<BufReader<ChildStderr>>,
     talk: String,
 }
 
@@ -116,7 +121,7 @@ impl Running {
             command: format!("{command:?}"),
             child,
             stdout: Some(std::thread::spawn(move || read(stdout))),
-            stderr: BufReader::new(stderr),
+            stderr: Some(BufReader::new(stderr)),
             talk: String::new(),
         }
     }
@@ -126,13 +131,22 @@ impl Running {
     pub fn until_it_says(&mut self, text: &str) {
         loop {
             let mut line = String::new();
-            let length = self.stderr.read_line(&mut line).unwrap();
+            let stderr = self.stderr.as_mut().expect("a process that is listened to");
+            let length = stderr.read_line(&mut line).unwrap();
             assert!(length > 0, "{} ended without saying `{text}`:\n{}", self.command, self.talk);
             self.talk.push_str(&line);
             if line.contains(text) {
                 return;
             }
         }
+    }
+
+    /// Lets the process talk without anybody listening: one that says much would wait for a listener.
+    pub fn unheard(mut self) -> Self {
+        if let Some(mut stderr) = self.stderr.take() {
+            std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        }
+        self
     }
 
     /// Sends a signal.
@@ -161,7 +175,9 @@ impl Running {
 
     /// Waits for the end.
     pub fn finish(mut self) -> Finished {
-        self.stderr.read_to_string(&mut self.talk).unwrap();
+        if let Some(stderr) = &mut self.stderr {
+            stderr.read_to_string(&mut self.talk).unwrap();
+        }
         let status = self.child.wait().unwrap();
         Finished {
             command: self.command.clone(),

@@ -68,7 +68,7 @@ impl Anthropic {
         headers.insert("x-api-key", config.key.header("")?);
         headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
         let identity = ModelIdentity {
-            connector: "anthropic",
+            connector: Connector::Anthropic.as_str(),
             requested: config.model.clone(),
             endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
         };
@@ -84,7 +84,8 @@ impl Anthropic {
             convert::reply(&exchange.body, &self.config.key)
         } else {
             let text = exchange.error_text(&self.config.key);
-            Err(errors::classify(exchange.status, exchange.retry_after, &text))
+            let error = errors::classify(exchange.status, exchange.retry_after, &text);
+            Err(error.asked_at(self.route.url()))
         }
     }
 }

@@ -12,8 +12,7 @@ pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -
     let detail = serde_json::from_str::<ErrorReply>(text)
         .map_or_else(|_| ErrorDetail { message: text.to_owned(), details: Vec::new() }, |reply| reply.error);
     let (cause, retry) = judge(status, retry_after, &detail);
-    let message = if detail.message.trim().is_empty() { "(no message)" } else { &detail.message };
-    CallError::new(cause, retry, message).with_status(status)
+    CallError::new(cause, retry, &detail.message).with_status(status)
 }
 
 fn judge(status: u16, retry_after: Option<Duration>, detail: &ErrorDetail) -> (FailureCause, RetryAdvice) {

@@ -65,7 +65,7 @@ impl Gemini {
         // The API also takes the key in the address, where every log would show it.
         headers.insert("x-goog-api-key", config.key.header("")?);
         let identity = ModelIdentity {
-            connector: "gemini",
+            connector: Connector::Gemini.as_str(),
             requested: config.model.clone(),
             endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
         };
@@ -83,7 +83,8 @@ impl Gemini {
             convert::reply(&exchange.body, &self.config.key)
         } else {
             let text = exchange.error_text(&self.config.key);
-            Err(errors::classify(exchange.status, exchange.retry_after, &text))
+            let error = errors::classify(exchange.status, exchange.retry_after, &text);
+            Err(error.asked_at(self.route.url()))
         }
     }
 }

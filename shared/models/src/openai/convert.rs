@@ -48,6 +48,11 @@ pub(super) fn finish_reason(word: &str) -> Option<FinishReason> {
 /// The longest unknown finish reason kept, in characters.
 const FINISH_REASON_CHARS_MAX: usize = 64;
 
+/// Token counts of a question that generates nothing. vLLM says 0 there, OpenAI nothing: it is no count of anything.
+pub(super) fn usage_of_inputs(wire: &WireUsage) -> Usage {
+    Usage { completion_tokens: None, reasoning_tokens: None, ..usage(wire) }
+}
+
 /// Token counts as we keep them.
 pub(super) fn usage(wire: &WireUsage) -> Usage {
     Usage {

@@ -96,8 +96,7 @@ pub(super) fn classify_within_success(text: &str) -> Rejected {
 
 fn classify_body(status: u16, retry_after: Option<Duration>, body: &ErrorBody) -> Rejected {
     let (cause, retry, remedy) = judge(status, retry_after, body);
-    let message = if body.message.trim().is_empty() { "(no message)" } else { &body.message };
-    Rejected { error: CallError::new(cause, retry, message).with_status(status), remedy }
+    Rejected { error: CallError::new(cause, retry, &body.message).with_status(status), remedy }
 }
 
 fn judge(
@@ -124,6 +123,8 @@ fn judge(
         || says(CONTEXT)
     {
         let remedy = match context::numbers(&body.message) {
+            // vLLM did not even count: so many characters cannot be so few tokens, whatever is left out of the answer.
+            _ if body.param == "input_text" => None,
             Some((context, prompt)) if prompt.is_none_or(|prompt| prompt < context) => {
                 Some(Remedy::FewerTokens { context, prompt })
             }
@@ -333,6 +334,13 @@ mod tests {
             Some(Remedy::FewerTokens { context: 1024, prompt: None }),
         ),
         (
+            400,
+            r#"{"error":{"message":"This model's maximum context length is 514 tokens. However, your prompt contains 6000 characters (more than 3598 characters, which is the upper bound for 514 input tokens). Please reduce the length of the input prompt. (parameter=input_text, value=6000)","type":"BadRequestError","param":"input_text","code":400}}"#,
+            FailureCause::ContextExceeded,
+            RetryAdvice::No,
+            None,
+        ),
+        (
             500,
             "The decoder prompt (length 700) is longer than the maximum model length of 512.",
             FailureCause::ContextExceeded,
@@ -355,7 +363,7 @@ mod tests {
             let got = (rejected.error.cause, rejected.error.retry, rejected.remedy);
             assert_eq!(got, (*cause, *retry, *remedy), "{status} {body}");
             assert_eq!(rejected.error.status, Some(*status));
-            assert!(!rejected.error.message.is_empty());
+            assert!(!rejected.error.told().is_empty());
         }
     }
 
@@ -367,7 +375,7 @@ mod tests {
             "Method Not Allowed"
         );
         assert_eq!(classify(400, None, r#"{"error":{"message":"why"}}"#).error.message, "why");
-        assert_eq!(classify(500, None, "").error.message, "(no message)");
+        assert_eq!(classify(500, None, "").error.told(), "HTTP 500, without a message");
     }
 
     #[test]

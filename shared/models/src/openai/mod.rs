@@ -1,4 +1,5 @@
-//! Any server with OpenAI's chat completions API: vLLM first, also OpenAI, llama.cpp and the many others.
+//! Any server with OpenAI's API: vLLM first, also OpenAI, llama.cpp and the many others. Here it is asked to chat;
+//! [`embed`] asks it for vectors and [`classify`] for classes, by vLLM's own route.
 //!
 //! One call is one attempt, with one exception: a request refused for its form is put right and sent again at
 //! once, because nothing was generated. There are three such corrections, each learnt once per connector:
@@ -6,9 +7,13 @@
 //! (`max_completion_tokens`), and a token limit beyond the context.
 
 mod answer;
+mod api;
+mod classify;
 mod context;
 mod convert;
+mod embed;
 mod errors;
+mod join;
 mod names;
 mod stream;
 mod wire;
@@ -16,13 +21,12 @@ mod wire;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use domain::{FailureCause, Message, RetryAdvice, Sampling};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
-use reqwest::{Response, Url};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
@@ -30,13 +34,17 @@ use crate::deadline::{CallClock, StallLimits};
 use crate::error::{CallError, SetupError};
 use crate::http::{self, HttpClient, Route};
 use crate::secret::{Secret, scrub_with};
-use errors::{Rejected, Remedy};
+pub use classify::{ClassifyConfig, PairLayout, VllmClassifier};
+pub use embed::{EmbedConfig, OpenAiEmbedder};
 pub use wire::ServedModel;
+
+use api::Api;
+use errors::{Rejected, Remedy};
 
 /// How to reach a model behind an OpenAI-compatible server.
 #[derive(Clone, Debug)]
 pub struct OpenAiConfig {
-    /// Address of the API, such as `http://127.0.0.1:8000/v1`. Without a path, `/v1` is meant.
+    /// Address of the API, such as `http://127.0.0.1:8000/v1`; see [`http::api_base`] for what else is understood.
     pub endpoint: String,
     /// The model name to ask for.
     pub model: String,
@@ -75,10 +83,8 @@ impl OpenAiConfig {
 #[derive(Debug)]
 pub struct OpenAiCompatible {
     config: OpenAiConfig,
-    identity: ModelIdentity,
+    api: Api,
     chat: Route,
-    models: Route,
-    health: Route,
     tokenize: Route,
     /// The provider answers with names of its own, such as the version behind an alias or a deployment.
     provider_names: bool,
@@ -106,9 +112,6 @@ const CORRECTIONS_MAX: u32 = 3;
 /// Most names of one model that are remembered.
 const ALIASES_MAX: usize = 16;
 
-/// Longest wait for [`OpenAiCompatible::probe`] and [`OpenAiCompatible::health`], in seconds.
-const PROBE_SECONDS_MAX: u64 = 10;
-
 impl OpenAiCompatible {
     /// A connector with connections of its own.
     ///
@@ -123,31 +126,14 @@ impl OpenAiCompatible {
     /// # Errors
     /// As [`OpenAiCompatible::new`].
     pub fn with_client(config: OpenAiConfig, http: &HttpClient) -> Result<Self, SetupError> {
-        let mut base = http::parse_endpoint(&config.endpoint)?;
-        if matches!(base.path(), "" | "/") {
-            base.set_path("/v1");
-        }
-        let client = http.for_url(&base)?;
-        let mut headers = HeaderMap::new();
-        if let Some(key) = &config.key {
-            headers.insert(AUTHORIZATION, key.header("Bearer ")?);
-        }
-        // vLLM's own routes lie beside `/v1`, not below it.
-        let root = server_root(&base);
-        let identity = ModelIdentity {
-            connector: "openai-compatible",
-            requested: config.model.clone(),
-            endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
-        };
+        let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
         let learnt = Learnt::default();
         learnt.context_tokens.store(config.context_tokens.unwrap_or(0), Ordering::Relaxed);
         Ok(Self {
-            provider_names: names::are_the_providers(&base),
-            identity,
-            chat: Route::post(client.clone(), http::join(&base, "chat/completions"), headers.clone()),
-            models: Route::get(client.clone(), http::join(&base, "models"), headers.clone()),
-            health: Route::get(client.clone(), http::join(&root, "health"), headers.clone()),
-            tokenize: Route::post(client, http::join(&root, "tokenize"), headers),
+            provider_names: names::are_the_providers(api.base()),
+            chat: api.route("chat/completions"),
+            tokenize: api.route_beside("tokenize"),
+            api,
             learnt,
             config,
         })
@@ -158,20 +144,13 @@ impl OpenAiCompatible {
     /// # Errors
     /// The server cannot be reached, refuses, or sends something else.
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
-        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
-        let response = clock.wait(self.models.send(None)).await??;
-        let response = self.success(response, &clock).await.map_err(|rejected| rejected.error)?;
-        let body = clock.wait(http::read_body(response)).await??;
-        let list: wire::ModelList = serde_json::from_slice(&body).map_err(|error| {
-            let message = format!("the list of models cannot be read: {error}");
-            CallError::new(FailureCause::Server, RetryAdvice::No, scrub_with(self.key(), &message))
-        })?;
-        if let Some(model) = list.data.iter().find(|model| model.id == self.config.model)
+        let served = self.api.models().await?;
+        if let Some(model) = served.iter().find(|model| model.id == self.config.model)
             && let Some(context) = model.max_model_len
         {
             self.learnt.context_tokens.store(context, Ordering::Relaxed);
         }
-        Ok(list.data)
+        Ok(served)
     }
 
     /// Whether the server says it is alive. A server may say so while its engine hangs or drains.
@@ -179,18 +158,12 @@ impl OpenAiCompatible {
     /// # Errors
     /// It cannot be reached, or says otherwise.
     pub async fn health(&self) -> Result<(), CallError> {
-        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
-        let response = clock.wait(self.health.send(None)).await??;
-        self.success(response, &clock).await.map(|_| ()).map_err(|rejected| rejected.error)
+        self.api.health().await
     }
 
     /// The model's context in tokens, once known.
     pub fn context_tokens(&self) -> Option<u32> {
         Some(self.learnt.context_tokens.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
-    }
-
-    fn key(&self) -> Option<&Secret> {
-        self.config.key.as_ref()
     }
 
     /// Asks, putting the request's form right as the server demands.
@@ -259,7 +232,7 @@ impl OpenAiCompatible {
         Err(CallError::new(
             FailureCause::WrongModel,
             RetryAdvice::Transient,
-            scrub_with(self.key(), &message),
+            scrub_with(self.api.key(), &message),
         ))
     }
 
@@ -334,28 +307,14 @@ impl OpenAiCompatible {
             let message = format!("the request cannot be written: {error}");
             CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
         })?;
-        let response = clock.wait(self.chat.send(Some(body))).await??;
-        let response = self.success(response, &clock).await?;
+        let response = self.api.send(&self.chat, Some(body), &clock).await?;
         // Some servers ignore the wish for a stream: what came counts, not what was asked for.
         if is_event_stream(&response) {
-            stream::read(response, clock, self.key()).await
+            stream::read(response, clock, self.api.key()).await
         } else {
             let body = clock.wait(http::read_body(response)).await??;
-            answer::read_whole(&body, self.key())
+            answer::read_whole(&body, self.api.key())
         }
-    }
-
-    /// Passes a success on and classifies the rest.
-    async fn success(&self, response: Response, clock: &CallClock) -> Result<Response, Rejected> {
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let retry_after = http::retry_after(response.headers());
-        // An error whose body does not come is still that error.
-        let body = clock.wait(http::read_error_body(response)).await.unwrap_or_default();
-        let text = String::from_utf8_lossy(&body);
-        Err(errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text)))
     }
 }
 
@@ -365,21 +324,13 @@ impl ChatModel for OpenAiCompatible {
     }
 
     fn identity(&self) -> &ModelIdentity {
-        &self.identity
+        self.api.identity()
     }
 }
 
 fn is_event_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
-}
-
-/// The address without its last segment `v1`.
-fn server_root(base: &Url) -> Url {
-    let mut root = base.clone();
-    let path = base.path().trim_end_matches('/');
-    root.set_path(path.strip_suffix("/v1").unwrap_or(path));
-    root
 }
 
 #[cfg(test)]
@@ -391,11 +342,16 @@ mod tests {
         for (endpoint, chat, health) in [
             ("http://h:8000", "http://h:8000/v1/chat/completions", "http://h:8000/health"),
             ("http://h:8000/v1/", "http://h:8000/v1/chat/completions", "http://h:8000/health"),
+            (
+                "http://h:8000/v1/chat/completions",
+                "http://h:8000/v1/chat/completions",
+                "http://h:8000/health",
+            ),
             ("http://h/models/a/v1", "http://h/models/a/v1/chat/completions", "http://h/models/a/health"),
             ("http://h/api", "http://h/api/chat/completions", "http://h/api/health"),
         ] {
             let model = OpenAiCompatible::new(OpenAiConfig::new(endpoint, "m")).unwrap();
-            assert_eq!((model.chat.url(), model.health.url()), (chat, health));
+            assert_eq!((model.chat.url(), model.api.route_beside("health").url()), (chat, health));
         }
         assert!(OpenAiCompatible::new(OpenAiConfig::new("h:8000", "m")).is_err());
     }

@@ -35,6 +35,13 @@ impl Canned {
         }
     }
 
+    /// An answer as it was captured from a server: status line, headers, empty line, body.
+    pub(crate) fn captured(text: &str) -> Self {
+        let (head, body) = text.split_once("\n\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self::json(status, body.trim_end())
+    }
+
     /// A stream that sends these chunks and ends as `end` says.
     pub(crate) fn stream(chunks: Vec<Vec<u8>>, end: End) -> Self {
         let chunks = stream::iter(chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk))));

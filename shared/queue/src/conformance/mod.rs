@@ -14,12 +14,13 @@ mod strikes;
 
 use std::time::Duration;
 
-use domain::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, TaskLabel, WorkerId};
 
 use crate::testing::{Bench, block_on};
 use crate::{
-    Commit, Committed, Error, Fence, Lease, LeaseRequest, NewUnit, Orders, QueueStore, Rate, RateReply, Reap,
-    RunRef, RunSpec, RunState, Struck, Transition, UnitId, Verdict, limits,
+    Claim, Commit, Committed, Error, Fence, Heartbeat, Lease, LeaseRequest, NameTaken, NewUnit, Orders,
+    QueueStore, Rate, RateReply, Reap, Reaped, RunRef, RunSpec, RunState, Transition, UnitId, Verdict,
+    limits,
 };
 
 /// Stamps the suite onto a store: `conformance_suite!(open)` with `async fn open() -> Option<Bench>`, `None` where
@@ -38,7 +39,9 @@ macro_rules! conformance_suite {
             a_stale_fence_changes_nothing,
             renewal_keeps_leases_and_tells_what_was_lost,
             a_late_worker_keeps_its_lease_until_somebody_takes_over,
-            three_expired_leases_set_a_unit_aside_with_its_causes,
+            a_unit_that_kills_alone_is_set_aside_with_its_causes,
+            the_innocent_that_died_with_a_killer_are_cleared,
+            a_suspect_runs_alone_behind_all_others,
             releasing_is_free,
             the_leases_of_a_dead_worker_go_at_once,
             reaping_is_bounded_and_says_when_more_is_left,
@@ -49,6 +52,7 @@ macro_rules! conformance_suite {
             a_parked_model_waits_while_the_others_go_on,
             counts_add_up,
             workers_come_go_and_drain,
+            a_name_has_one_process_until_it_is_silent_or_followed,
             a_rate_budget_is_shared,
             names_and_payloads_of_any_shape_stay_apart,
             runs_do_not_touch_each_other,
@@ -101,7 +105,7 @@ fn units(model: &str, count: u64) -> Vec<NewUnit> {
 
 fn ask(worker: &str, models: &[&str], max_units: u32) -> LeaseRequest {
     let models = models.iter().map(|model| ModelLabel::new(*model)).collect();
-    LeaseRequest { worker: worker.into(), models, max_units }
+    LeaseRequest { worker: worker.into(), models, max_units, alone: true }
 }
 
 fn key(model: &str, task: &str, iteration: u32) -> DialogueKey {
@@ -126,6 +130,11 @@ async fn filled(bench: &Bench, count: u64) -> RunRef {
 
 async fn lease(bench: &Bench, at: &RunRef, worker: &str, max_units: u32) -> Vec<Lease> {
     bench.store.lease(at, &ask(worker, &["m"], max_units)).await.unwrap()
+}
+
+/// A worker's process ends without a word.
+async fn die(bench: &Bench, at: &RunRef, worker: &str) -> Reaped {
+    bench.store.reap(at, &Reap::Worker(worker.into())).await.unwrap()
 }
 
 /// pending, leased, dead, done of model `m`.

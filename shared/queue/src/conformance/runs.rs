@@ -65,15 +65,14 @@ pub async fn every_operation_on_a_forgotten_run_says_so(bench: Bench) {
         store.lease(&at, &ask("w", &["m"], 1)).await.err(),
         store.renew(&at, &"w".into(), &[], std::slice::from_ref(&fence)).await.err(),
         store.release(&at, std::slice::from_ref(&fence)).await.err(),
-        store.strike(&at, &fence, "died").await.err(),
         store.finish(&at, std::slice::from_ref(&fence)).await.err(),
         store.reap(&at, &Reap::Expired).await.err(),
         store.tickets(&at, 1).await.err(),
         store.commit(&at, &[Commit { key: key("m", "t", 0), record }]).await.err(),
         store.committed(&at, &[key("m", "t", 0)]).await.err(),
         store.counts(&at).await.err(),
-        store.dead_letters(&at, None, 1).await.err(),
-        store.dead_letter(&at, UnitId(0)).await.err(),
+        store.suspects(&at, true, None, 1).await.err(),
+        store.suspect(&at, UnitId(0)).await.err(),
         store.requeue(&at, &[UnitId(0)]).await.err(),
         store.park(&at, &m, LEASE, "quota").await.err(),
         store.unpark(&at, &m).await.err(),
@@ -158,21 +157,15 @@ pub async fn names_and_payloads_of_any_shape_stay_apart(bench: Bench) {
         [commit(key("a:b", "c", 1), 1), commit(key("a", "b:c", 1), 2), commit(key("a:b:c", "1", 1), 3)];
     assert_eq!(bench.store.commit(&at, &batch).await.unwrap(), [Verdict::First; 3]);
     assert_eq!(bench.store.counts(&at).await.unwrap().len(), odd.len() + 1);
-    let cause = "said \"no\"\n\u{0}\\ {}";
+    let worker = "said \"no\" \\ {}";
     let fence = Fence { generation: at.generation, model: "a".into(), unit: UnitId(1), attempt: 1 };
-    bench.store.strike(&at, &fence, cause).await.unwrap();
-    bench
-        .store
-        .strike(&at, &bench.store.lease(&at, &ask("w", &["a"], 1)).await.unwrap()[0].fence, cause)
-        .await
-        .unwrap();
-    bench
-        .store
-        .strike(&at, &bench.store.lease(&at, &ask("w", &["a"], 1)).await.unwrap()[0].fence, cause)
-        .await
-        .unwrap();
-    let letter = bench.store.dead_letter(&at, UnitId(1)).await.unwrap().unwrap();
-    assert!(letter.strikes.len() == 3 && letter.strikes.iter().all(|strike| strike.cause == cause));
+    bench.store.release(&at, &[fence]).await.unwrap();
+    for _ in 0..4 {
+        assert_eq!(bench.store.lease(&at, &ask(worker, &["a"], 1)).await.unwrap().len(), 1);
+        die(&bench, &at, worker).await;
+    }
+    let letter = bench.store.suspect(&at, UnitId(1)).await.unwrap().unwrap();
+    assert!(letter.dead && letter.deaths.iter().all(|death| death.worker.as_str() == worker));
 }
 
 pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
@@ -183,6 +176,8 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
     let nameless = NewUnit { model: "".into(), dialogues: 1, payload: vec![] };
     let many = units("m", limits::MAX_UNITS_PER_ADD as u64 + 1);
     let rate = Rate { per_minute: 60, burst: 2 };
+    let none = Claim::default();
+    let followed = Claim { predecessors: vec!["x".into(); limits::MAX_PREDECESSORS + 1], ..Claim::default() };
     let refused = [
         store.create_run(&spec("brace{d}")).await.err(),
         store.create_run(&RunSpec { lease_for: Duration::ZERO, ..spec("s") }).await.err(),
@@ -204,8 +199,9 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
         store.create_run(&RunSpec { ticket_floor: u64::MAX, ..spec("s") }).await.err(),
         store.tickets(&at, 0).await.err(),
         store.tickets(&at, limits::MAX_COMMITS_PER_CALL as u32 + 1).await.err(),
-        store.dead_letters(&at, None, limits::MAX_DEAD_LETTERS_PER_PAGE + 1).await.err(),
-        store.heartbeat(&"w".into(), &[0; limits::MAX_WORKER_INFO_BYTES + 1], LEASE).await.err(),
+        store.suspects(&at, true, None, limits::MAX_DEAD_LETTERS_PER_PAGE + 1).await.err(),
+        store.heartbeat(&"w".into(), &none, &[0; limits::MAX_WORKER_INFO_BYTES + 1], LEASE).await.err(),
+        store.heartbeat(&"w".into(), &followed, b"", LEASE).await.err(),
         store.take_rate("b", rate, 3).await.err(),
         store.take_rate("b", Rate { per_minute: 0, ..rate }, 1).await.err(),
     ];
@@ -213,8 +209,4 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
         assert!(matches!(error, Some(Error::Invalid { .. })), "input {index}: {error:?}");
     }
     assert_eq!(store.run(&at.run).await.unwrap().unwrap().next_unit, UnitId(1));
-    // A long cause is cut rather than refused: the strike matters more than its words.
-    let held = lease(&bench, &at, "w", 1).await;
-    let cause = "x".repeat(limits::MAX_CAUSE_BYTES + 1);
-    assert_eq!(store.strike(&at, &held[0].fence, &cause).await.unwrap(), Struck::Requeued);
 }

@@ -2,32 +2,78 @@
 
 use super::*;
 
+async fn beat(bench: &Bench, worker: &WorkerId, info: &[u8]) -> Orders {
+    match bench.store.heartbeat(worker, &Claim::default(), info, LEASE).await.unwrap() {
+        Heartbeat::Registered(orders) => orders,
+        Heartbeat::Taken(by) => panic!("{by:?}"),
+    }
+}
+
 pub async fn workers_come_go_and_drain(bench: Bench) {
     let (a, b) = (WorkerId::new("a"), WorkerId::new("b"));
-    let orders = bench.store.heartbeat(&b, b"\x00\xff", LEASE).await.unwrap();
+    let orders = beat(&bench, &b, b"\x00\xff").await;
     assert_eq!(orders, Orders { drain: false });
-    bench.store.heartbeat(&a, b"one", LEASE).await.unwrap();
+    beat(&bench, &a, b"one").await;
     let workers = bench.store.workers().await.unwrap();
     let seen: Vec<_> = workers.iter().map(|w| (w.worker.as_str(), w.info.as_slice(), w.draining)).collect();
     assert_eq!(seen, [("a", b"one".as_slice(), false), ("b", b"\x00\xff".as_slice(), false)]);
     assert!(bench.store.drain_worker(&a).await.unwrap());
     assert!(!bench.store.drain_worker(&"unknown".into()).await.unwrap());
-    assert!(bench.store.heartbeat(&a, b"two", LEASE).await.unwrap().drain);
-    assert!(!bench.store.heartbeat(&b, b"", LEASE).await.unwrap().drain);
+    assert!(beat(&bench, &a, b"two").await.drain);
+    assert!(!beat(&bench, &b, b"").await.drain);
     let workers = bench.store.workers().await.unwrap();
     assert!(workers[0].draining && workers[0].info == b"two");
-    bench.store.deregister(&a).await.unwrap();
-    bench.store.deregister(&a).await.unwrap();
+    let none = InstanceId::default();
+    assert!(bench.store.deregister(&a, &none).await.unwrap());
+    assert!(bench.store.deregister(&a, &none).await.unwrap());
     // Whoever comes back under the same name is not asked to drain again.
-    assert!(!bench.store.heartbeat(&a, b"three", LEASE).await.unwrap().drain);
+    assert!(!beat(&bench, &a, b"three").await.drain);
     bench.store.drain_worker(&b).await.unwrap();
     bench.time.advance(STEP).await;
-    bench.store.heartbeat(&a, b"four", LEASE).await.unwrap();
+    beat(&bench, &a, b"four").await;
     bench.time.advance(STEP).await;
     let workers = bench.store.workers().await.unwrap();
     assert_eq!(workers.iter().map(|w| w.worker.as_str()).collect::<Vec<_>>(), ["a"]);
     assert!(!bench.store.drain_worker(&b).await.unwrap());
-    assert!(!bench.store.heartbeat(&b, b"", LEASE).await.unwrap().drain);
+    assert!(!beat(&bench, &b, b"").await.drain);
+}
+
+pub async fn a_name_has_one_process_until_it_is_silent_or_followed(bench: Bench) {
+    let w = WorkerId::new("w");
+    let claim = |instance: &str, predecessors: &[&str]| Claim {
+        instance: instance.into(),
+        predecessors: predecessors.iter().map(|id| InstanceId::new(*id)).collect(),
+    };
+    let beat = |claim: Claim| {
+        let (store, w) = (bench.store.clone(), w.clone());
+        async move { store.heartbeat(&w, &claim, b"here", LEASE).await.unwrap() }
+    };
+    let ours = Heartbeat::Registered(Orders { drain: false });
+    assert_eq!(beat(claim("one", &[])).await, ours);
+    assert_eq!(beat(claim("one", &[])).await, ours);
+    bench.time.advance(STEP).await;
+    let Heartbeat::Taken(NameTaken { instance, info, silent_ms, free_in_ms }) = beat(claim("two", &[])).await
+    else {
+        panic!("the name is another one's")
+    };
+    assert_eq!((instance.as_str(), info.as_slice()), ("one", b"here".as_slice()));
+    let near = |ms: u64, than: Duration| ms.abs_diff(than.as_millis() as u64) < 60_000;
+    assert!(near(silent_ms, STEP) && near(free_in_ms, LEASE - STEP), "{silent_ms} {free_in_ms}");
+    assert_eq!(bench.store.workers().await.unwrap()[0].instance.as_str(), "one");
+    // A stranger does not take the name away either.
+    assert!(!bench.store.deregister(&w, &"two".into()).await.unwrap());
+    // A restart follows its own earlier process at once, and the earlier one learns of it.
+    assert_eq!(beat(claim("three", &["zero", "one"])).await, ours);
+    assert!(matches!(beat(claim("one", &[])).await, Heartbeat::Taken(by) if by.instance.as_str() == "three"));
+    // Silence frees the name.
+    bench.time.advance(LEASE).await;
+    assert_eq!(beat(claim("two", &[])).await, ours);
+    assert!(bench.store.deregister(&w, &"two".into()).await.unwrap());
+    assert!(bench.store.deregister(&w, &"one".into()).await.unwrap());
+    assert_eq!(beat(claim("one", &[])).await, ours);
+    // Workers that tell no process follow any, and are followed by any.
+    assert_eq!(beat(claim("", &[])).await, ours);
+    assert_eq!(beat(claim("four", &[])).await, ours);
 }
 
 pub async fn a_rate_budget_is_shared(bench: Bench) {

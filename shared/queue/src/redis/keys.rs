@@ -14,11 +14,12 @@ pub(super) const RUNS: &str = "kgf:runs";
 pub(super) const OWNER: &str = "kgf:store";
 
 /// The keys of `scripts/workers_lib.lua`, in its order.
-pub(super) const WORKERS: [&str; 4] = [
+pub(super) const WORKERS: [&str; 5] = [
     "kgf-workers:{all}:expiry",
     "kgf-workers:{all}:info",
     "kgf-workers:{all}:seen",
     "kgf-workers:{all}:draining",
+    "kgf-workers:{all}:instance",
 ];
 
 /// The hash that holds what is known of a run as a whole. The braces make the run's name the hash tag, so a cluster

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use ::redis::{ScriptInvocation, Value};
-use domain::{DialogueKey, ModelLabel, RunId, WorkerId};
+use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::commit::{Commit, Committed, Verdict};
 use crate::error::{Error, Result};
@@ -25,15 +25,15 @@ use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::store::{QueueStore, Reply};
 use crate::unit::{
-    Added, DeadLetter, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Struck, Transition, UnitId,
+    Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};
 
 use explain::{corrupt, explain};
 use link::Link;
 use scripts::Answer;
 use wire::{
-    STATUS_FIELDS, add_fences, call, read_dead_letter, read_lease, read_record, read_status, transitions,
+    STATUS_FIELDS, add_fences, call, read_lease, read_record, read_status, read_suspect, transitions,
     write_record,
 };
 
@@ -184,7 +184,7 @@ impl QueueStore for RedisStore {
         Box::pin(async move {
             limits::check_lease(ask)?;
             let mut call = call(&scripts::LEASE, at);
-            call.arg(ask.worker.as_str()).arg(ask.max_units);
+            call.arg(ask.worker.as_str()).arg(ask.max_units).arg(u8::from(ask.alone));
             for model in &ask.models {
                 call.arg(model.as_str());
             }
@@ -217,12 +217,13 @@ impl QueueStore for RedisStore {
             let mut answer = self.invoke("renew", &call, Some(at)).await?;
             let state = RunState::parse(&answer.read::<String>()?)?;
             let deadline_ms = answer.read()?;
+            let holds_suspect = answer.read::<u8>()? == 1;
             let renewed = answer.read_all(|answer| read_lease(answer, at, deadline_ms))?;
             let holding: BTreeSet<_> = renewed.iter().map(|lease| &lease.fence).collect();
             let lost = held.iter().filter(|fence| !holding.contains(fence)).cloned().collect();
             // A unit holds at least one dialogue, so none means that the worker reported the lease.
             let unreported = renewed.into_iter().filter(|lease| lease.dialogues > 0).collect();
-            Ok(Renewal { state, lost, unreported, deadline_ms })
+            Ok(Renewal { state, lost, unreported, holds_suspect, deadline_ms })
         })
     }
 
@@ -232,24 +233,6 @@ impl QueueStore for RedisStore {
             let mut call = call(&scripts::RELEASE, at);
             add_fences(&mut call, at, fences);
             transitions(self.invoke("release", &call, Some(at)).await?, at, fences)
-        })
-    }
-
-    fn strike<'a>(&'a self, at: &'a RunRef, fence: &'a Fence, cause: &'a str) -> Reply<'a, Struck> {
-        Box::pin(async move {
-            limits::check_fences(std::slice::from_ref(fence))?;
-            // Another generation's fence is stale, but a run that is gone must say so all the same: the script is
-            // asked about attempt 0, which no lease ever has.
-            let attempt = if fence.generation == at.generation { fence.attempt } else { 0 };
-            let mut call = call(&scripts::STRIKE, at);
-            call.arg(fence.model.as_str()).arg(fence.unit.0).arg(attempt).arg(limits::shorten(cause));
-            let mut answer = self.invoke("strike", &call, Some(at)).await?;
-            match answer.read::<String>()?.as_str() {
-                "stale" => Ok(Struck::Stale),
-                "requeued" => Ok(Struck::Requeued),
-                "dead" => Ok(Struck::Dead),
-                other => Err(answer.corrupt(&format!("is `{other}`"))),
-            }
         })
     }
 
@@ -275,14 +258,19 @@ impl QueueStore for RedisStore {
             call.arg(worker).arg(limits::MAX_REAPED_PER_MODEL).arg(whose.cause());
             let mut answer = self.invoke("reap", &call, Some(at)).await?;
             let more = answer.read::<u8>()? == 1;
-            let mut struck = answer.read_all(|answer| {
-                Ok((answer.read::<String>()?, UnitId(answer.read()?), answer.read::<u8>()? == 1))
+            let mut fates = answer.read_all(|answer| {
+                Ok((answer.read::<String>()?, UnitId(answer.read()?), answer.read::<u8>()?))
             })?;
             // A set of models has no order of its own.
-            struck.sort_unstable();
+            fates.sort_unstable();
             let mut reaped = Reaped { more, ..Reaped::default() };
-            for (_, unit, dead) in struck {
-                if dead { reaped.dead.push(unit) } else { reaped.requeued.push(unit) }
+            for (_, unit, fate) in fates {
+                let list = match fate {
+                    0 => &mut reaped.suspected,
+                    1 => &mut reaped.struck,
+                    _ => &mut reaped.dead,
+                };
+                list.push(unit);
             }
             Ok(reaped)
         })
@@ -341,8 +329,19 @@ impl QueueStore for RedisStore {
             let call = call(&scripts::COUNTS, at);
             let mut models = self.invoke("counts", &call, Some(at)).await?.read_all(|answer| {
                 let model = ModelLabel::new(answer.read::<String>()?);
-                let [added, pending, leased, dead, backlog_dialogues, scored, failed, until_ms] = {
-                    let mut numbers = [0_u64; 8];
+                let [
+                    added,
+                    pending,
+                    leased,
+                    dead,
+                    backlog_dialogues,
+                    scored,
+                    failed,
+                    suspects_pending,
+                    suspects_leased,
+                    until_ms,
+                ] = {
+                    let mut numbers = [0_u64; 10];
                     for number in &mut numbers {
                         *number = answer.read()?;
                     }
@@ -355,6 +354,8 @@ impl QueueStore for RedisStore {
                     model,
                     added,
                     pending,
+                    suspects_pending,
+                    suspects_leased,
                     leased,
                     dead,
                     done,
@@ -369,27 +370,28 @@ impl QueueStore for RedisStore {
         })
     }
 
-    fn dead_letters<'a>(
+    fn suspects<'a>(
         &'a self,
         at: &'a RunRef,
+        dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Reply<'a, Vec<DeadLetter>> {
+    ) -> Reply<'a, Vec<Suspect>> {
         Box::pin(async move {
             limits::check_page(limit)?;
             let lowest = after.map_or_else(|| "-inf".to_owned(), |after| format!("({after}"));
-            let mut call = call(&scripts::DEAD_LETTERS, at);
-            call.arg(lowest).arg("+inf").arg(limit);
-            self.invoke("dead_letters", &call, Some(at)).await?.read_all(read_dead_letter)
+            let mut call = call(&scripts::SUSPECTS, at);
+            call.arg(if dead { "dead" } else { "suspects" }).arg(lowest).arg("+inf").arg(limit);
+            self.invoke("suspects", &call, Some(at)).await?.read_all(read_suspect)
         })
     }
 
-    fn dead_letter<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<DeadLetter>> {
+    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>> {
         Box::pin(async move {
             limits::check_unit_ids(&[unit])?;
-            let mut call = call(&scripts::DEAD_LETTERS, at);
-            call.arg(unit.0).arg(unit.0).arg(1);
-            Ok(self.invoke("dead_letters", &call, Some(at)).await?.read_all(read_dead_letter)?.pop())
+            let mut call = call(&scripts::SUSPECTS, at);
+            call.arg("dead suspects").arg(unit.0).arg(unit.0).arg(1);
+            Ok(self.invoke("suspects", &call, Some(at)).await?.read_all(read_suspect)?.pop())
         })
     }
 
@@ -428,13 +430,31 @@ impl QueueStore for RedisStore {
         })
     }
 
-    fn heartbeat<'a>(&'a self, worker: &'a WorkerId, info: &'a [u8], ttl: Duration) -> Reply<'a, Orders> {
+    fn heartbeat<'a>(
+        &'a self,
+        worker: &'a WorkerId,
+        claim: &'a Claim,
+        info: &'a [u8],
+        ttl: Duration,
+    ) -> Reply<'a, Heartbeat> {
         Box::pin(async move {
-            limits::check_heartbeat(worker, info, ttl)?;
+            limits::check_heartbeat(worker, claim, info, ttl)?;
             let mut call = scripts::HEARTBEAT.key(&keys::WORKERS);
             call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::MAX_WORKERS);
-            let drain = self.invoke("heartbeat", &call, None).await?.read::<u8>()? == 1;
-            Ok(Orders { drain })
+            call.arg(claim.instance.as_str());
+            for predecessor in &claim.predecessors {
+                call.arg(predecessor.as_str());
+            }
+            let mut answer = self.invoke("heartbeat", &call, None).await?;
+            Ok(match answer.read::<i8>()? {
+                -1 => Heartbeat::Taken(NameTaken {
+                    instance: InstanceId::new(answer.read::<String>()?),
+                    info: answer.read()?,
+                    silent_ms: answer.read()?,
+                    free_in_ms: answer.read()?,
+                }),
+                drain => Heartbeat::Registered(Orders { drain: drain == 1 }),
+            })
         })
     }
 
@@ -444,6 +464,7 @@ impl QueueStore for RedisStore {
             let mut workers = self.invoke("workers", &call, None).await?.read_all(|answer| {
                 Ok(WorkerEntry {
                     worker: WorkerId::new(answer.read::<String>()?),
+                    instance: InstanceId::new(answer.read::<String>()?),
                     info: answer.read()?,
                     seen_ms: answer.read()?,
                     draining: answer.read::<u8>()? == 1,
@@ -463,12 +484,13 @@ impl QueueStore for RedisStore {
         })
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
+    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool> {
         Box::pin(async move {
             limits::check_worker(worker)?;
+            limits::check_instance(instance)?;
             let mut call = scripts::DEREGISTER.key(&keys::WORKERS);
-            call.arg(worker.as_str());
-            self.invoke("deregister", &call, None).await.map(|_| ())
+            call.arg(worker.as_str()).arg(instance.as_str());
+            Ok(self.invoke("deregister", &call, None).await?.read::<u8>()? == 1)
         })
     }
 
@@ -479,6 +501,13 @@ impl QueueStore for RedisStore {
             call.arg(rate.interval_us()).arg(rate.burst).arg(permits);
             let wait_ms = self.invoke("take_rate", &call, None).await?.read()?;
             Ok(if wait_ms == 0 { RateReply::Granted } else { RateReply::Wait { ms: wait_ms } })
+        })
+    }
+
+    fn now_ms(&self) -> Reply<'_, u64> {
+        Box::pin(async move {
+            let call = scripts::NOW.key(&keys::WORKERS);
+            self.invoke("now", &call, None).await?.read()
         })
     }
 

@@ -26,14 +26,13 @@ scripts! {
     LEASE = "lib.lua" "guard.lua" "lease.lua";
     RENEW = "lib.lua" "guard.lua" "renew.lua";
     RELEASE = "lib.lua" "guard.lua" "release.lua";
-    STRIKE = "lib.lua" "guard.lua" "strike.lua";
     FINISH = "lib.lua" "guard.lua" "finish.lua";
     REAP = "lib.lua" "guard.lua" "reap.lua";
     TICKETS = "lib.lua" "guard.lua" "tickets.lua";
     COMMIT = "lib.lua" "guard.lua" "commit.lua";
     COMMITTED = "lib.lua" "guard.lua" "committed.lua";
     COUNTS = "lib.lua" "guard.lua" "counts.lua";
-    DEAD_LETTERS = "lib.lua" "guard.lua" "dead_letters.lua";
+    SUSPECTS = "lib.lua" "guard.lua" "suspects.lua";
     REQUEUE = "lib.lua" "guard.lua" "requeue.lua";
     PARK = "lib.lua" "guard.lua" "park.lua";
     UNPARK = "lib.lua" "guard.lua" "unpark.lua";
@@ -41,6 +40,7 @@ scripts! {
     WORKERS = "workers_lib.lua" "workers.lua";
     DRAIN_WORKER = "workers_lib.lua" "drain_worker.lua";
     DEREGISTER = "workers_lib.lua" "deregister.lua";
+    NOW = "workers_lib.lua" "now.lua";
     TAKE_RATE = "take_rate.lua";
 }
 

@@ -10,7 +10,7 @@ use super::scripts::Answer;
 use crate::commit::Committed;
 use crate::error::Result;
 use crate::run::{RunRef, RunState, RunStatus};
-use crate::unit::{DeadLetter, Fence, Lease, Strike, Transition, UnitId};
+use crate::unit::{Death, Fence, Lease, Suspect, Transition, UnitId};
 
 pub(super) const STATUS_FIELDS: &[&str] =
     &["generation", "plan_hash", "state", "next_unit", "lease_ms", "max_strikes"];
@@ -55,7 +55,8 @@ pub(super) fn read_lease(answer: &mut Answer, at: &RunRef, deadline_ms: u64) -> 
         unit: UnitId(answer.read()?),
         attempt: answer.read()?,
     };
-    Ok(Lease { fence, dialogues: answer.read()?, payload: answer.read()?, deadline_ms })
+    let (dialogues, payload, suspect) = (answer.read()?, answer.read()?, answer.read::<u8>()? == 1);
+    Ok(Lease { fence, dialogues, payload, suspect, deadline_ms })
 }
 
 pub(super) fn write_record(record: Committed) -> String {
@@ -75,14 +76,14 @@ pub(super) fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
     }
 }
 
-pub(super) fn read_dead_letter(answer: &mut Answer) -> Result<DeadLetter> {
+pub(super) fn read_suspect(answer: &mut Answer) -> Result<Suspect> {
     let unit = UnitId(answer.read()?);
     let model = ModelLabel::new(answer.read::<String>()?);
     let (dialogues, payload) = (answer.read()?, answer.read()?);
     let lines: String = answer.read()?;
-    let strike = |line| {
-        serde_json::from_str(line).map_err(|error| answer.corrupt(&format!("has a bad strike: {error}")))
+    let death = |line| {
+        serde_json::from_str(line).map_err(|error| answer.corrupt(&format!("has a bad death: {error}")))
     };
-    let strikes = lines.lines().map(strike).collect::<Result<Vec<Strike>>>()?;
-    Ok(DeadLetter { unit, model, dialogues, payload, strikes })
+    let deaths = lines.lines().map(death).collect::<Result<Vec<Death>>>()?;
+    Ok(Suspect { unit, model, dialogues, payload, deaths, dead: answer.read::<u8>()? == 1 })
 }

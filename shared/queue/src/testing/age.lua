@@ -9,6 +9,11 @@ local ageing = {
     end
   end,
   hash = function(key)
+    if string.find(key, '}:seen$') then
+      for _, worker in ipairs(redis.call('HKEYS', key)) do
+        redis.call('HSET', key, worker, digits(tonumber(redis.call('HGET', key, worker)) - by))
+      end
+    end
     local parked = redis.call('HGET', key, 'parked_until')
     if parked then redis.call('HSET', key, 'parked_until', digits(tonumber(parked) - by)) end
   end,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, ready};
 
 use crate::clock::ManualClock;
-use crate::local::LocalStore;
+use crate::local::MemoryStore;
 use crate::store::QueueStore;
 
 pub use redis::{RedisServer, free_port, wait_until};
@@ -41,17 +41,8 @@ impl Bench {
     /// The memory model, with its invariants checked after every operation.
     pub fn memory() -> Self {
         let clock = Arc::new(ManualClock::at(START_MS));
-        let store = LocalStore::checked_memory(clock.clone()).expect("a thread for the memory store");
+        let store = MemoryStore::checked(clock.clone());
         Self { store: Arc::new(store), time: clock, guard: Box::new(()) }
-    }
-
-    /// A SQLite file in a folder that goes with the bench.
-    pub fn embedded() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let clock = Arc::new(ManualClock::at(START_MS));
-        let store =
-            LocalStore::open(&folder.path().join("queue.sqlite"), clock.clone()).expect("a new store");
-        Self { store: Arc::new(store), time: clock, guard: Box::new(folder) }
     }
 }
 

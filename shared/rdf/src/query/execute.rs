@@ -10,9 +10,10 @@
 
 use super::clock::with_time;
 pub use super::dataset::QueryGraph;
+use super::rdflib::functions::Raised;
 use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, NamedNode, Term};
-use spareval::{QueryEvaluationError, QueryEvaluator, QueryResults, QuerySolutionIter};
+use spareval::{QueryEvaluationError, QueryResults, QuerySolutionIter};
 use spargebra::Query;
 use std::time::Duration;
 
@@ -45,6 +46,11 @@ pub enum ExecutionError {
         /// The limit.
         max: usize,
     },
+    /// The query came to something on which rdflib gives a query up, such as an aggregate in a FILTER.
+    #[error(
+        "The query cannot be evaluated: it uses an aggregate or GRAPH where there is none, or sums what is no number"
+    )]
+    Raised,
     /// The query cannot be evaluated.
     #[error("{0}")]
     Evaluation(String),
@@ -91,15 +97,19 @@ pub(super) fn select(
 }
 
 fn evaluate(query: &Query, graph: &QueryGraph, rows_max: usize) -> Result<Solutions, ExecutionError> {
-    let mut evaluator = QueryEvaluator::new();
+    let raised = Raised::default();
+    let mut evaluator = raised.evaluator();
     for _ in 0..UNKNOWN_FUNCTIONS_MAX {
         match evaluator.prepare(query).execute(graph.dataset()) {
-            // To rdflib a call of an unknown function is an error of the expression, not of the query.
+            // A call of an unknown function is an error of the expression, not of the query.
             Err(QueryEvaluationError::UnsupportedCustomFunction(name)) => {
-                evaluator = evaluator.with_custom_function(name, |_| None);
+                evaluator = raised.register(evaluator, name);
             }
             Err(error) => return Err(evaluation_error(&error)),
-            Ok(QueryResults::Solutions(solutions)) => return collect(solutions, rows_max),
+            Ok(QueryResults::Solutions(solutions)) => {
+                let solutions = collect(solutions, rows_max)?;
+                return if raised.is_set() { Err(ExecutionError::Raised) } else { Ok(solutions) };
+            }
             Ok(_) => break,
         }
     }

@@ -1,12 +1,14 @@
 //! SPARQL: reading what models write, and running it.
 
-mod bridge;
 mod clock;
 mod dataset;
 pub mod execute;
 pub mod iris;
-mod outline;
 pub mod parse;
+mod rdflib;
+#[cfg(test)]
+mod rule_tests;
+mod standard;
 #[cfg(test)]
 mod tests;
 pub mod tokens;

@@ -5,7 +5,7 @@ use crate::{Graph, PrefixTable, RdfFormat};
 use std::time::Duration;
 
 const DATA: &str = "@prefix : <http://e/> .
-    :a :name 'Ann' ; :age 31 ; :knows :b, :c ; :score 2.5e0 .
+    :a :name 'Ann' ; :age 31 ; :knows :b, :c ; :score 2.5e0 ; :label 'Anna'@en .
     :b :name 'Bob' ; :age 27 ; :knows :c .
     :c :name 'Cid' ; :age 44 .";
 
@@ -20,14 +20,22 @@ fn table() -> PrefixTable {
 }
 
 fn run(text: &str) -> Result<Solutions, ExecutionError> {
-    prepare(text, &table(), Dialect::Plain)
+    run_as(Dialect::Rdflib, text)
+}
+
+fn run_as(dialect: Dialect, text: &str) -> Result<Solutions, ExecutionError> {
+    prepare(text, &table(), dialect)
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
         .execute(&graph(), &QueryLimits::default())
 }
 
 /// The sorted texts of all values.
 fn values(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = run(text)
+    values_as(Dialect::Rdflib, text)
+}
+
+fn values_as(dialect: Dialect, text: &str) -> Vec<String> {
+    let mut found: Vec<String> = run_as(dialect, text)
         .unwrap()
         .rows
         .into_iter()
@@ -44,11 +52,18 @@ fn values(text: &str) -> Vec<String> {
 }
 
 fn refused(text: &str) -> QuerySyntaxError {
-    prepare(text, &table(), Dialect::Plain).expect_err(text)
+    refused_as(Dialect::Rdflib, text)
+}
+
+fn refused_as(dialect: Dialect, text: &str) -> QuerySyntaxError {
+    prepare(text, &table(), dialect).expect_err(text)
 }
 
 fn fails(text: &str) {
-    assert!(matches!(run(text), Err(ExecutionError::Evaluation(_))), "{text}");
+    assert!(
+        matches!(run_as(Dialect::Rdflib, text), Err(ExecutionError::Evaluation(_) | ExecutionError::Raised)),
+        "{text}"
+    );
 }
 
 #[test]
@@ -109,9 +124,6 @@ fn odd_projections_are_evaluated_as_rdflib_does() {
 #[test]
 fn what_only_evaluation_can_refuse_parses() {
     fails("SELECT ?x { ?x :age ?a FILTER(MAX(?a) = ?a) }");
-    fails("SELECT ?x { ?x :age ?a } ORDER BY COUNT(?a)");
-    fails("SELECT * { ?x :age ?a } GROUP BY ?x");
-    fails("SELECT ?x { { _:n :age ?a } { _:n :name ?x } }");
     fails("ASK { { SELECT ?x { ?x ?y ?z } } }");
 }
 
@@ -119,7 +131,6 @@ fn what_only_evaluation_can_refuse_parses() {
 fn services_are_errors_even_when_silent() {
     fails("SELECT * { SERVICE <http://example.org/sparql> { ?a ?b ?c } }");
     fails("SELECT * { SERVICE SILENT <http://example.org/sparql> { ?a ?b ?c } }");
-    assert!(values("SELECT * FROM <http://example.org/data> { ?a ?b ?c }").is_empty());
 }
 
 #[test]
@@ -160,7 +171,7 @@ fn wikidata_leniency_is_only_for_wikidata() {
     prefixes.insert("wikibase", "http://wikiba.se/ontology#");
     let run = |dialect| prepare(text, &prefixes, dialect).unwrap().execute(&graph(), &QueryLimits::default());
     assert_eq!(run(Dialect::Wikidata).unwrap().rows.len(), 1);
-    assert!(run(Dialect::Plain).is_err());
+    assert!(run(Dialect::Rdflib).is_err());
 }
 
 /// Products that no longer read the graph, in all the ways that a cancellation between reads would miss.
@@ -177,7 +188,7 @@ fn a_deadline_ends_every_kind_of_product() {
         format!("SELECT ?a (COUNT(DISTINCT ?i) AS ?n) {product} GROUP BY ?a"),
         format!("SELECT DISTINCT ?b {product}"),
     ] {
-        let prepared = prepare(&query, &PrefixTable::new(), Dialect::Plain).unwrap();
+        let prepared = prepare(&query, &PrefixTable::new(), Dialect::Rdflib).unwrap();
         assert_eq!(prepared.execute(&graph, &limits), Err(ExecutionError::TimedOut), "{query}");
     }
     assert_eq!(ExecutionError::TimedOut.to_string(), "A time out occurred");
@@ -186,7 +197,7 @@ fn a_deadline_ends_every_kind_of_product() {
 #[test]
 fn rows_have_a_limit() {
     let limits = QueryLimits { deadline: None, rows_max: 2 };
-    let query = prepare("SELECT * { ?x :age ?a }", &table(), Dialect::Plain).unwrap();
+    let query = prepare("SELECT * { ?x :age ?a }", &table(), Dialect::Rdflib).unwrap();
     assert_eq!(query.execute(&graph(), &limits), Err(ExecutionError::RowLimit { max: 2 }));
 }
 
@@ -217,7 +228,7 @@ fn the_deepest_queries_let_through_do_not_overflow_the_stack() {
         format!("SELECT * {{ ?a ?b {}1{} }}", "(".repeat(depth), ")".repeat(depth)),
     ];
     for text in queries {
-        if let Ok(query) = prepare(&text, &table(), Dialect::Plain) {
+        if let Ok(query) = prepare(&text, &table(), Dialect::Rdflib) {
             let limits = QueryLimits { deadline: Some(Duration::from_secs(1)), rows_max: 100 };
             let _ = query.execute(&graph(), &limits);
         }

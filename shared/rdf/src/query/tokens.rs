@@ -148,7 +148,7 @@ fn next_token(rest: &str, first: char) -> (TokenKind, usize) {
         '.' if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => {
             (TokenKind::Number, number_length(rest))
         }
-        c if c.is_alphabetic() || c == '_' => word_or_prefixed(rest),
+        c if is_name_start(c) || c == '_' => word_or_prefixed(rest),
         _ => punctuation(rest),
     }
 }
@@ -220,8 +220,19 @@ fn name_length(rest: &str, belongs: impl Fn(char) -> bool) -> usize {
     rest.find(|c| !belongs(c)).unwrap_or(rest.len())
 }
 
-fn is_variable_character(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
+/// SPARQL's `PN_CHARS_BASE`.
+pub(super) fn is_name_start(c: char) -> bool {
+    matches!(c, 'A'..='Z' | 'a'..='z' | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2ff}'
+        | '\u{370}'..='\u{37d}' | '\u{37f}'..='\u{1fff}' | '\u{200c}'..='\u{200d}' | '\u{2070}'..='\u{218f}'
+        | '\u{2c00}'..='\u{2fef}' | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{fffd}'
+        | '\u{10000}'..='\u{effff}')
+}
+
+/// What a variable's name is made of: `PN_CHARS` without the hyphen.
+pub(super) fn is_variable_character(c: char) -> bool {
+    is_name_start(c)
+        || c.is_ascii_digit()
+        || matches!(c, '_' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
 }
 
 /// Length of the local part of a prefixed name, with its escapes; a final dot ends the triple instead.

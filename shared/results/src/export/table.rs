@@ -124,7 +124,7 @@ pub fn rows<E>(
 fn scores(outcome: &OutcomeHead) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'_>)> {
     let scores = match outcome {
         OutcomeHead::Scored(scores) => Some(scores),
-        OutcomeHead::Failed(_) => None,
+        OutcomeHead::Failed { .. } => None,
     };
     scores.into_iter().flatten().flat_map(|(name, value)| -> Vec<(Cell<'_>, Cell<'_>, Cell<'_>)> {
         match value {
@@ -153,7 +153,7 @@ fn row<'a>(
     let (task, model) = (&record.provenance.task, &record.provenance.model);
     let (state, failure) = match &record.outcome {
         OutcomeHead::Scored(_) => ("scored", Cell::Empty),
-        OutcomeHead::Failed(cause) => ("failed", Cell::Text(cause.as_str())),
+        OutcomeHead::Failed { cause, .. } => ("failed", Cell::Text(cause.as_str())),
     };
     let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);
     // A sum with a round that the server did not count would look like a small sum.

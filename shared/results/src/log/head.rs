@@ -1,7 +1,7 @@
 //! The part of a record that counting and scoring need: reading it costs a fraction of reading texts, too.
 
-use domain::{DialogueKey, FailureCause, Outcome, Record, RecordId, Scores};
-use serde::Deserialize;
+use domain::{DialogueKey, FailureCause, Outcome, Record, RecordId, Scores, Usage};
+use serde::{Deserialize, Deserializer};
 
 /// What a record says in short.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -12,6 +12,12 @@ pub struct RecordHead {
     pub attempt: AttemptHead,
     /// How it ended.
     pub outcome: OutcomeHead,
+    /// Tokens that the model generated in all rounds, as far as the server told.
+    #[serde(rename = "rounds", default, deserialize_with = "completion_tokens")]
+    pub completion_tokens: u64,
+    /// The rules that it was scored by; empty where the record does not say.
+    #[serde(rename = "provenance", default, deserialize_with = "scorer")]
+    pub scorer: String,
 }
 
 /// An attempt in short.
@@ -29,8 +35,13 @@ pub struct AttemptHead {
 pub enum OutcomeHead {
     /// Evaluated, with these scores.
     Scored(Scores),
-    /// Not evaluated, for this reason.
-    Failed(FailureCause),
+    /// Not evaluated.
+    Failed {
+        /// For this reason.
+        cause: FailureCause,
+        /// What happened, for people.
+        message: String,
+    },
 }
 
 /// The fields of [`Outcome`] beside each other: an enum with an inner tag would first copy everything it holds.
@@ -41,6 +52,8 @@ struct OutcomeFields {
     scores: Option<Scores>,
     #[serde(default)]
     cause: Option<FailureCause>,
+    #[serde(default)]
+    message: String,
 }
 
 #[derive(Deserialize)]
@@ -50,9 +63,37 @@ enum State {
     Failed,
 }
 
+/// The tokens of rounds, without their texts.
+fn completion_tokens<'de, D: Deserializer<'de>>(rounds: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    struct RoundHead {
+        answer: AnswerHead,
+    }
+    #[derive(Deserialize)]
+    struct AnswerHead {
+        #[serde(default)]
+        usage: Usage,
+    }
+    let rounds = Vec::<RoundHead>::deserialize(rounds)?;
+    Ok(rounds.iter().filter_map(|round| round.answer.usage.completion_tokens).sum())
+}
+
+/// The scorer version of a provenance.
+fn scorer<'de, D: Deserializer<'de>>(provenance: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    struct ProvenanceHead {
+        task: TaskHead,
+    }
+    #[derive(Deserialize)]
+    struct TaskHead {
+        #[serde(default)]
+        scorer: String,
+    }
+    Ok(ProvenanceHead::deserialize(provenance)?.task.scorer)
+}
+
 impl RecordHead {
-    /// Reads the JSON of a [`Record`], and nothing behind it. Times, texts, infos and provenance are passed over, as JSON
-    /// only.
+    /// Reads the JSON of a [`Record`], and nothing behind it. Times, texts and infos are passed over, as JSON only.
     ///
     /// # Errors
     /// Not JSON, or not that of a record.
@@ -65,9 +106,14 @@ impl RecordHead {
         let attempt = AttemptHead { id: record.attempt.id.clone(), generation: record.attempt.generation };
         let outcome = match &record.outcome {
             Outcome::Scored { scores, .. } => OutcomeHead::Scored(scores.clone()),
-            Outcome::Failed { cause, .. } => OutcomeHead::Failed(*cause),
+            Outcome::Failed { cause, message } => {
+                OutcomeHead::Failed { cause: *cause, message: message.clone() }
+            }
         };
-        Self { key: record.key.clone(), attempt, outcome }
+        let completion_tokens =
+            record.rounds.iter().filter_map(|round| round.answer.usage.completion_tokens).sum();
+        let scorer = record.provenance.task.scorer.clone();
+        Self { key: record.key.clone(), attempt, outcome, completion_tokens, scorer }
     }
 }
 
@@ -81,7 +127,7 @@ impl OutcomeHead {
     pub fn failure(&self) -> Option<FailureCause> {
         match self {
             Self::Scored(_) => None,
-            Self::Failed(cause) => Some(*cause),
+            Self::Failed { cause, .. } => Some(*cause),
         }
     }
 }
@@ -92,7 +138,10 @@ impl TryFrom<OutcomeFields> for OutcomeHead {
     fn try_from(fields: OutcomeFields) -> Result<Self, Self::Error> {
         match fields.state {
             State::Scored => fields.scores.map(Self::Scored).ok_or("a scored record without `scores`"),
-            State::Failed => fields.cause.map(Self::Failed).ok_or("a failed record without `cause`"),
+            State::Failed => {
+                let cause = fields.cause.ok_or("a failed record without `cause`")?;
+                Ok(Self::Failed { cause, message: fields.message })
+            }
         }
     }
 }

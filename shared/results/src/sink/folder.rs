@@ -70,6 +70,27 @@ impl Folder {
         replace(&self.existing(run)?.state_path(), state)
     }
 
+    pub(super) fn put_retry(&self, run: &RunId, name: &str, content: &[u8]) -> Result<(), SinkError> {
+        let folder = self.existing(run)?.retries();
+        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
+        replace(&folder.join(format!("{name}.json")), content)
+    }
+
+    pub(super) fn retries(&self, run: &RunId) -> Result<Vec<Vec<u8>>, SinkError> {
+        let folder = self.run_dir(run)?.retries();
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.and_then(|entries| {
+                entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()
+            }),
+        };
+        let mut paths = entries.map_err(|error| SinkError::io(&folder, "list", error))?;
+        // Others are half written.
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        paths.iter().map(|path| Ok(read(path)?.unwrap_or_default())).collect()
+    }
+
     pub(super) fn seal(&self, run: &RunId, name: &str, content: &[u8]) -> Result<bool, SinkError> {
         let folder = self.existing(run)?.log();
         // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.

@@ -1,8 +1,9 @@
 //! Where coordinators keep runs, together: a [folder](Sink::folder) or an [object store](Sink::objects).
 //!
-//! **What is kept.** For each run its manifest, which is written once; its record log; and its state, which is replaced
-//! as a whole; and its history, to which is only added. Packs, by their hash. A random name that tells this sink from
-//! others, made once; and the names of runs that were removed. Nothing else: whatever a cluster needs besides can be
+//! **What is kept.** For each run its manifest, which is written once; its record log; its state, which is replaced as a
+//! whole; what was asked again, one file or object each time; and its history, to which is only added. Packs, by their
+//! hash. A random name that tells this sink from others, made once; and the names of runs that were removed. Nothing else:
+//! whatever a cluster needs besides can be
 //! made of these.
 //!
 //! **What durable means.** A call that writes returns when its content survives a power cut: a synced file under its
@@ -279,6 +280,28 @@ impl Sink {
                 blocking(move || folder.put_pack(&hash, &sealed)).await
             }
             Kind::Objects(objects) => objects.put_pack(hash, sealed).await,
+        }
+    }
+
+    /// Keeps what was asked of a run again, for good, under a name of its own: letters, digits and `-`.
+    pub async fn put_retry(&self, run: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run, name) = (folder.clone(), run.clone(), name.to_owned());
+                blocking(move || folder.put_retry(&run, &name, &content)).await
+            }
+            Kind::Objects(objects) => objects.put_retry(run, name, content).await,
+        }
+    }
+
+    /// Everything that was asked of a run again, in the order of the names.
+    pub async fn retries(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, run) = (folder.clone(), run.clone());
+                Ok(blocking(move || folder.retries(&run)).await?.into_iter().map(Bytes::from).collect())
+            }
+            Kind::Objects(objects) => objects.retries(run).await,
         }
     }
 

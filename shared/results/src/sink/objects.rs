@@ -220,6 +220,24 @@ impl Objects {
         found.buffered(FETCHES_MAX).try_filter_map(|found| ready(Ok(found))).try_collect().await
     }
 
+    pub(super) async fn put_retry(&self, run: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
+        self.fetch_manifest(run).await?;
+        let path = self.retries_path(run).join(format!("{name}.json"));
+        self.put(&path, content, PutMode::Create).await
+    }
+
+    pub(super) async fn retries(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
+        let path = self.retries_path(run);
+        let listed = self.store.list(Some(&path)).map_ok(|object| object.location).try_collect::<Vec<_>>();
+        let mut places = listed.await.map_err(|source| self.store_error(&path, "list", source))?;
+        places.sort();
+        let mut retries = Vec::with_capacity(places.len());
+        for place in places {
+            retries.extend(self.get(&place).await?);
+        }
+        Ok(retries)
+    }
+
     pub(super) async fn put_pack(&self, hash: &str, sealed: Bytes) -> Result<(), SinkError> {
         self.put(&self.pack_path(hash)?, sealed, PutMode::Overwrite).await
     }
@@ -337,6 +355,10 @@ impl Objects {
 
     pub(super) fn state_path(&self, run: &RunId) -> Path {
         self.run_path(run).join("state.json")
+    }
+
+    fn retries_path(&self, run: &RunId) -> Path {
+        self.run_path(run).join("retries")
     }
 
     fn log_path(&self, run: &RunId) -> Path {

@@ -290,3 +290,19 @@ async fn while_the_store_is_away_records_are_refused_and_come_again() {
     let lock_holder = sink.open_log(&run("r"), WriterId::LOCK_HOLDER, None, CommitPolicy::DISK).await;
     assert!(matches!(lock_holder, Err(SinkError::NoLock { .. })));
 }
+
+#[tokio::test]
+async fn what_was_asked_again_is_kept_in_order_for_all() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        one.create_run(&testing::manifest("a")).await.unwrap();
+        assert!(two.retries(&run("a")).await.unwrap().is_empty());
+        for (sink, name) in [(&one, "2"), (&two, "1")] {
+            sink.put_retry(&run("a"), name, Bytes::from(name.to_owned())).await.unwrap();
+        }
+        for sink in [&one, &two] {
+            assert_eq!(sink.retries(&run("a")).await.unwrap(), ["1", "2"].map(Bytes::from));
+        }
+        assert!(one.put_retry(&run("none"), "1", Bytes::new()).await.is_err());
+    }
+}

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
 use crate::identity::{Identity, first_prompt};
+use crate::pooling::{Classifier, ClassifierDial, Embedder, EmbedderDial};
 
 pub use echo::Echo;
 pub use garbage::Garbage;
@@ -103,7 +104,17 @@ pub trait AnswerKey: Send + Sync {
     fn solve(&self, first_prompt: &str) -> Option<KnownCase>;
 }
 
-/// Which answer model serves a model name.
+/// What a served model is made for; it is asked nothing else.
+pub(crate) enum Purpose {
+    /// To write.
+    Chat(Arc<dyn AnswerModel>),
+    /// To give vectors.
+    Embed(Embedder),
+    /// To put pairs of texts into classes.
+    Classify(Classifier),
+}
+
+/// What serves a model name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AnswerConfig {
@@ -122,6 +133,10 @@ pub enum AnswerConfig {
     },
     /// Right, wrong, malformed or rambling answers by chance, as the dial of the task family says.
     Skilled(Skill),
+    /// Writes nothing: gives vectors of texts (`/v1/embeddings`).
+    Embedder(EmbedderDial),
+    /// Writes nothing: says whether one text follows from another (`/classify`).
+    Classifier(ClassifierDial),
 }
 
 fn garbage_tokens() -> u32 {
@@ -150,16 +165,20 @@ impl AnswerConfig {
             }
             Self::Scripted { .. } => Ok(()),
             Self::Skilled(skill) => skill.validate(key),
+            Self::Embedder(dial) => dial.validate(key),
+            Self::Classifier(dial) => dial.validate(key),
         }
     }
 
-    /// The model itself. Without a key a skilled model knows nothing and says so.
-    pub(crate) fn build(&self, key: Option<&Arc<dyn AnswerKey>>) -> Arc<dyn AnswerModel> {
-        match self {
+    /// The model itself, of that name. Without a key a skilled model knows nothing and says so.
+    pub(crate) fn build(&self, name: &str, key: Option<&Arc<dyn AnswerKey>>) -> Purpose {
+        Purpose::Chat(match self {
             Self::Echo {} => Arc::new(Echo),
             Self::Garbage { tokens } => Arc::new(Garbage::new(*tokens)),
             Self::Scripted { answers } => Arc::new(Scripted::new(answers.clone())),
             Self::Skilled(skill) => Arc::new(Skilled::new(skill.clone(), key.cloned())),
-        }
+            Self::Embedder(dial) => return Purpose::Embed(Embedder::new(name, *dial)),
+            Self::Classifier(dial) => return Purpose::Classify(Classifier::new(name, dial.clone())),
+        })
     }
 }

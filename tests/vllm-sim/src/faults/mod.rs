@@ -24,7 +24,7 @@ pub struct FaultPlan {
     pub rules: Vec<FaultRule>,
 }
 
-/// One fault and the requests that meet it. Only completions and chat completions do; the other paths always work,
+/// One fault and the requests that meet it. Only requests to models do, for texts, vectors and classes; the other paths always work,
 /// so that the server looks healthy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,9 +99,9 @@ pub enum FaultKind {
     },
     /// Status 200 and a body of bytes that are neither JSON nor UTF-8.
     Garbage,
-    /// Half an answer with the finish reason `abort`, as when vLLM's engine is stopped.
+    /// Half an answer with the finish reason `abort`, as when vLLM's engine is stopped. No effect on vectors and classes.
     Abort,
-    /// An answer whose content is null.
+    /// An answer whose content is null; a vector's first number, a class's label.
     NullContent,
     /// A good answer, later.
     Slow {

@@ -1,6 +1,5 @@
 //! The path of one request for text: check it, let faults strike, find the answer, wait as long as the law says, reply.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use domain::Role;
@@ -11,7 +10,7 @@ use super::body::{BrokenOff, SimBody};
 use super::model::{Run, ServedModel};
 use super::service::{Refusal, Server, json, reply};
 use super::stream::{Ending, Streamer};
-use crate::answers::Ask;
+use crate::answers::{Ask, Purpose};
 use crate::config::{ChatTemplate, ModelConfig};
 use crate::faults::FaultKind;
 use crate::latency::Finished;
@@ -26,18 +25,20 @@ use crate::wire::request::Generation;
 pub(super) async fn generate(server: &Server, generation: Generation) -> Result<Response<SimBody>, Refusal> {
     let arrival = server.arrived();
     let model = server.model(generation.model.as_deref())?.clone();
+    // A vLLM that serves another kind of model has no such path.
+    let Purpose::Chat(answers) = &model.purpose else { return Err(ApiError::not_found().into()) };
     let Room { prompt_tokens, output_tokens } = check(&generation, &model.config)?;
     let ask = Ask::new(model.name(), &generation.messages, generation.seed);
     let fault = server.faults.decide(arrival, &ask);
     if let Some(fault) = fault {
         server.struck();
-        strike(fault, &generation, &model).await?;
+        strike(fault, generation.stream, &model).await?;
     }
     if fault == Some(&FaultKind::Garbage) {
         return Ok(json(SimBody::whole(GARBAGE)));
     }
 
-    let mut answer = Answer::cut(model.answers.answer(&ask), &generation.stop, output_tokens);
+    let mut answer = Answer::cut(answers.answer(&ask), &generation.stop, output_tokens);
     match fault {
         Some(FaultKind::Abort) => answer = answer.aborted(),
         Some(FaultKind::NullContent) => answer = answer.without_content(),
@@ -77,17 +78,17 @@ pub(super) async fn generate(server: &Server, generation: Generation) -> Result<
 }
 
 /// Bytes that no client can read: a broken JSON string with bytes that are not UTF-8.
-const GARBAGE: &[u8] = b"{\"id\":\"\xff\xfe\x00\x9f garbage \xc3(\xa0\xa1";
+pub(super) const GARBAGE: &[u8] = b"{\"id\":\"\xff\xfe\x00\x9f garbage \xc3(\xa0\xa1";
 
 /// The faults that strike before there is an answer.
-async fn strike(fault: &FaultKind, generation: &Generation, model: &Arc<ServedModel>) -> Result<(), Refusal> {
+pub(super) async fn strike(fault: &FaultKind, streams: bool, model: &ServedModel) -> Result<(), Refusal> {
     match fault {
         FaultKind::Status { code, retry_after_s } => {
             Err(ApiError::injected(*code, *retry_after_s, model.name()).into())
         }
         FaultKind::Reset => Err(BrokenOff.into()),
         FaultKind::Hang => model.hang().await,
-        FaultKind::Stall { .. } if !generation.stream => model.hang().await,
+        FaultKind::Stall { .. } if !streams => model.hang().await,
         FaultKind::Slow { delay_ms } => {
             tokio::time::sleep(Duration::from_millis(u64::from(*delay_ms))).await;
             Ok(())
@@ -174,7 +175,7 @@ fn check(generation: &Generation, config: &ModelConfig) -> Result<Room, ApiError
 }
 
 /// vLLM stops counting a prompt's tokens at the first one too many, so this is the number that it names.
-fn too_long(limit: u32, asked: u32) -> ApiError {
+pub(super) fn too_long(limit: u32, asked: u32) -> ApiError {
     let counted = limit - asked + 1;
     let problem = if asked == 0 {
         format!(

@@ -1,10 +1,11 @@
-//! The HTTP edge. It speaks hyper rather than a web framework: eight fixed routes need no router, faults need the raw connection, and a
+//! The HTTP edge. It speaks hyper rather than a web framework: ten fixed routes need no router, faults need the raw connection, and a
 //! benchmark's load source must cost as little as possible.
 
 mod answer;
 mod body;
 mod generate;
 mod model;
+mod pool;
 mod service;
 mod stream;
 
@@ -22,7 +23,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::answers::{AnswerKey, AnswerModel};
+use crate::answers::{AnswerKey, AnswerModel, Purpose};
 use crate::config::{ConfigError, SimConfig};
 use crate::faults::Faults;
 use crate::metrics::EndReason;
@@ -88,8 +89,9 @@ impl Simulator {
             .into_iter()
             .map(|model| {
                 let answers = self.answers.remove(&model.name);
-                let answers = answers.unwrap_or_else(|| model.answers.build(self.key.as_ref()));
-                Arc::new(ServedModel::start(model, answers, &tasks, stop.clone()))
+                let built = || model.answers.build(&model.name, self.key.as_ref());
+                let purpose = answers.map_or_else(built, Purpose::Chat);
+                Arc::new(ServedModel::start(model, purpose, &tasks, stop.clone()))
             })
             .collect();
         let faults = Faults::new(self.config.faults);
@@ -123,9 +125,9 @@ pub struct SimHandle {
 /// What a server has done so far, over all its models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimStats {
-    /// Requests for text that could be read, for whatever model.
+    /// Requests to models that could be read, for whatever model.
     pub requests: u64,
-    /// Of these, answered; streams count at their end.
+    /// Of these, answered; streams count at their end. Each input of an embedder or classifier counts, as in vLLM.
     pub answered: u64,
     /// Refused because a queue was full.
     pub rejected: u64,

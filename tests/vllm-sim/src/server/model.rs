@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::answer::Answer;
-use crate::answers::AnswerModel;
+use crate::answers::Purpose;
 use crate::config::ModelConfig;
 use crate::latency::blocks::{BLOCK_BYTES, block_hashes};
 use crate::latency::{Finished, Job, Load};
@@ -20,7 +20,7 @@ use crate::wire::request::Generation;
 /// See the module.
 pub(super) struct ServedModel {
     pub(super) config: ModelConfig,
-    pub(super) answers: Arc<dyn AnswerModel>,
+    pub(super) purpose: Purpose,
     pub(super) metrics: Arc<ModelMetrics>,
     /// None when the model takes no time.
     pacer: Option<Pacer>,
@@ -37,7 +37,7 @@ pub(super) enum Run {
 impl ServedModel {
     pub(super) fn start(
         config: ModelConfig,
-        answers: Arc<dyn AnswerModel>,
+        purpose: Purpose,
         tasks: &TaskTracker,
         stop: CancellationToken,
     ) -> Self {
@@ -48,7 +48,7 @@ impl ServedModel {
             settings.max_num_queued_reqs = config.max_num_queued_reqs;
             Pacer::start(settings, metrics.clone(), tasks, stop)
         });
-        Self { config, answers, metrics, pacer }
+        Self { config, purpose, metrics, pacer }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -77,13 +77,27 @@ impl ServedModel {
         if pacer.caches_prefixes() {
             (job.prompt_blocks, job.answer_blocks) = blocks(generation, answer);
         }
-        match pacer.submit(job) {
-            Ok(ticket) => Ok(Run::Paced(ticket)),
-            Err(_) => {
-                self.metrics.rejected_by_queue.fetch_add(1, Relaxed);
-                Err(ApiError::overloaded())
-            }
-        }
+        self.submit(pacer, job)
+    }
+
+    /// Begins to read a text that nothing is written after, or refuses when the queue is full.
+    pub(super) fn read(&self, tokens: u32) -> Result<Run, ApiError> {
+        let Some(pacer) = &self.pacer else {
+            self.metrics.steps(1, u64::from(tokens));
+            return Ok(Run::Instant);
+        };
+        // The one token that every job makes stands for the text's last.
+        self.submit(
+            pacer,
+            Job { prompt_tokens: tokens.saturating_sub(1), output_tokens: 1, ..Job::default() },
+        )
+    }
+
+    fn submit(&self, pacer: &Pacer, job: Job) -> Result<Run, ApiError> {
+        pacer.submit(job).map(Run::Paced).map_err(|_| {
+            self.metrics.rejected_by_queue.fetch_add(1, Relaxed);
+            ApiError::overloaded()
+        })
     }
 
     /// Counts an answer as given.
@@ -99,6 +113,17 @@ impl ServedModel {
             output_tokens: answer.tokens(),
             max_tokens: generation.max_tokens.and_then(|tokens| u32::try_from(tokens).ok()),
             reason: answer.reason,
+            times,
+        });
+    }
+
+    /// Counts a text as read.
+    pub(super) fn has_read(&self, tokens: u32, times: Finished) {
+        self.metrics.served(Served {
+            prompt_tokens: tokens,
+            output_tokens: 0,
+            max_tokens: None,
+            reason: EndReason::Stop,
             times,
         });
     }

@@ -14,11 +14,15 @@ use serde_json::json as value;
 use super::body::{BrokenOff, SimBody};
 use super::generate::generate;
 use super::model::ServedModel;
+use super::pool;
+use crate::answers::Purpose;
 use crate::faults::Faults;
 use crate::metrics::{Scrape, exposition, unix_time};
+use crate::pooling::tokens;
 use crate::tokenizer;
 use crate::wire::VLLM_VERSION;
 use crate::wire::error::ApiError;
+use crate::wire::pooling::Pooling;
 use crate::wire::request::{Generation, Tokenize};
 
 /// Longest request body in bytes: far beyond any context, and small enough for a thousand at once.
@@ -64,6 +68,8 @@ enum Route {
     Models,
     Chat,
     Completion,
+    Embeddings,
+    Classify,
     Tokenize,
     Health,
     Version,
@@ -77,6 +83,8 @@ fn route(path: &str) -> Option<(Route, Method, &'static str)> {
     match path {
         "/v1/chat/completions" => post(Route::Chat),
         "/v1/completions" => post(Route::Completion),
+        "/v1/embeddings" => post(Route::Embeddings),
+        "/classify" => post(Route::Classify),
         "/v1/models" => get(Route::Models),
         "/tokenize" => post(Route::Tokenize),
         "/health" | "/ping" => get(Route::Health),
@@ -131,6 +139,14 @@ impl Server {
                 let _busy = Busy::new(self);
                 generate(self, Generation::completion(&read(request).await?)?).await
             }
+            Route::Embeddings => {
+                let _busy = Busy::new(self);
+                pool::embed(self, Pooling::read(&read(request).await?)?).await
+            }
+            Route::Classify => {
+                let _busy = Busy::new(self);
+                pool::classify(self, Pooling::read(&read(request).await?)?).await
+            }
             Route::Tokenize => Ok(self.tokenize(&read(request).await?)?),
             Route::Models => Ok(self.list_models()),
             Route::Health => Ok(empty()),
@@ -154,7 +170,7 @@ impl Server {
         })
     }
 
-    /// Numbers a request for text, from 1.
+    /// Numbers a request to a model, from 1.
     pub(super) fn arrived(&self) -> u64 {
         self.arrivals.fetch_add(1, Relaxed) + 1
     }
@@ -164,7 +180,7 @@ impl Server {
         self.faults_met.fetch_add(1, Relaxed);
     }
 
-    /// Requests for text, faults among them, and those being answered: now and at most.
+    /// Requests to models, faults among them, and those being answered: now and at most.
     pub(super) fn counts(&self) -> (u64, u64, u64, u64) {
         let [requests, faults, now, peak] =
             [&self.arrivals, &self.faults_met, &self.in_flight, &self.peak_in_flight]
@@ -206,13 +222,17 @@ impl Server {
     }
 
     fn tokenize(&self, body: &[u8]) -> Result<Response<SimBody>, ApiError> {
-        let Tokenize { model, messages } = Tokenize::read(body)?;
+        let Tokenize { model, messages, framed } = Tokenize::read(body)?;
         let model = self.model(model.as_deref())?;
         let text = match messages {
             Ok(messages) => tokenizer::render(&messages),
             Err(prompt) => prompt,
         };
-        let tokens = tokenizer::ids(&text);
+        let tokens = match &model.purpose {
+            Purpose::Chat(_) | Purpose::Embed(_) => tokenizer::ids(&text),
+            Purpose::Classify(_) if framed => tokens::framed(&text),
+            Purpose::Classify(_) => tokens::encode(&text),
+        };
         let (count, max_model_len) = (tokens.len(), model.config.max_model_len);
         let reply =
             value!({ "count": count, "max_model_len": max_model_len, "tokens": tokens, "token_strs": null });

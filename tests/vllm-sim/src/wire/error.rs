@@ -60,6 +60,12 @@ impl ApiError {
         Self::of_api(StatusCode::NOT_FOUND, &message, "NotFoundError", Some("model"))
     }
 
+    /// The same as the paths of embedders and classifiers say it.
+    pub(crate) fn unknown_pooling_model(name: &str) -> Self {
+        let message = format!("The model `{name}` does not exist.");
+        Self::of_api(StatusCode::NOT_FOUND, &message, "NotFoundError", None)
+    }
+
     /// A full queue.
     pub(crate) fn overloaded() -> Self {
         let message = "The engine is currently busy and cannot accept new requests. Please try again later or on a \

@@ -1,8 +1,10 @@
-//! The JSON of vLLM's OpenAI-compatible interface: [`request`] comes in; [`reply`], [`chunk`] and [`error`] go out.
+//! The JSON of vLLM's OpenAI-compatible interface: [`request`] comes in; [`reply`], [`chunk`] and [`error`] go out;
+//! [`pooling`] is both for embedders and classifiers.
 //! Field order and the many nulls are those of vLLM 0.32.
 
 pub(crate) mod chunk;
 pub(crate) mod error;
+pub(crate) mod pooling;
 pub(crate) mod reply;
 pub(crate) mod request;
 

@@ -185,6 +185,6 @@ impl Text<'_> {
 }
 
 /// Serialises; the types here have text keys only and cannot fail.
-fn json(value: &impl Serialize) -> Vec<u8> {
+pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }

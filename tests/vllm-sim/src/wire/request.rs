@@ -2,6 +2,7 @@
 
 use domain::{Message, Role};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 
@@ -36,6 +37,7 @@ struct Body {
     stop: Option<OneOrMany>,
     temperature: Option<f64>,
     n: Option<i64>,
+    add_special_tokens: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -142,6 +144,8 @@ impl WireMessage {
 pub(crate) struct Tokenize {
     pub(crate) model: Option<String>,
     pub(crate) messages: Result<Vec<Message>, String>,
+    /// Put the tokens that the model wants around a prompt; a chat template brings its own.
+    pub(crate) framed: bool,
 }
 
 impl Tokenize {
@@ -154,15 +158,15 @@ impl Tokenize {
             (None, Some(OneOrMany::One(prompt))) => Err(prompt),
             _ => return Err(missing("prompt")),
         };
-        Ok(Self { model: body.model, messages })
+        Ok(Self { model: body.model, messages, framed: body.add_special_tokens.unwrap_or(true) })
     }
 }
 
-fn missing(field: &str) -> ApiError {
+pub(super) fn missing(field: &str) -> ApiError {
     ApiError::validation("missing", &format!("body.{field}"), "Field required", "<dict>")
 }
 
-fn parse(body: &[u8]) -> Result<Body, ApiError> {
+pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
         if error.is_data() {
             let problem = error.to_string().replace('\'', "\"");

@@ -5,10 +5,10 @@ for i = 2, #ARGV, 3 do
   local held = holder(model, unit, ARGV[i + 2])
   if held then
     add_backlog(model, unit, -1)
-    redis.call('XACK', work(model), 'w', entry(unit))
+    end_lease(model, unit, held)
     redis.call('XDEL', work(model), entry(unit))
-    redis.call('HDEL', prefix .. 'attempts', unit)
-    redis.call('HDEL', prefix .. 'strikes', unit)
+    for _, name in ipairs({'attempts', 'deaths', 'accused'}) do redis.call('HDEL', prefix .. name, unit) end
+    redis.call('ZREM', prefix .. 'suspects', unit)
   end
   reply[#reply + 1] = held and 1 or 0
 end

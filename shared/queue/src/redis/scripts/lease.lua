@@ -1,38 +1,67 @@
--- ARGV: generation, worker, most units, then models. Returns the deadline, then model, unit, attempt, dialogues and
--- payload of each lease.
-local worker, room = ARGV[2], tonumber(ARGV[3])
+-- ARGV: generation, worker, most units, whether the worker holds nothing of other runs, then models. Returns the
+-- deadline, then model, unit, attempt, dialogues, payload and whether it is a suspect for each lease.
+local worker, room, alone = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local now = now_ms()
 local reply = {digits(now + tonumber(of_run('lease_ms')))}
-if of_run('state') ~= 'active' then return reply end
+if of_run('state') ~= 'active' or redis.call('HEXISTS', prefix .. 'alone', worker) == 1 then return reply end
 
-local function hand_out(model, read, attempt)
+local function hand_out(model, read, attempt, suspect)
   local fields = read[2]
-  for _, value in ipairs({model, unit_of(read[1]), digits(attempt), fields[2], fields[4]}) do
+  for _, value in ipairs({model, unit_of(read[1]), digits(attempt), fields[2], fields[4], suspect}) do
     reply[#reply + 1] = value
   end
   room = room - 1
 end
 
-local function parked(model)
-  local until_ms = redis.call('HGET', counts(model), 'parked_until')
-  return until_ms and tonumber(until_ms) > now
+-- Leases a unit that was leased before.
+local function claim(model, unit, suspect)
+  local attempt = tonumber(redis.call('HGET', prefix .. 'attempts', unit)) + 1
+  -- FORCE puts the entry back into the pending-entries list, RETRYCOUNT carries the attempts on.
+  local read = redis.call('XCLAIM', work(model), 'w', worker, 0, entry(unit), 'FORCE', 'RETRYCOUNT', attempt)
+  hand_out(model, read[1], attempt, suspect)
 end
 
-for i = 4, #ARGV do
+local function open(model)
+  if not knows(model) then return false end
+  local until_ms = redis.call('HGET', counts(model), 'parked_until')
+  return not until_ms or tonumber(until_ms) <= now
+end
+
+for i = 5, #ARGV do
   local model = ARGV[i]
-  if room > 0 and knows(model) and not parked(model) then
+  if room > 0 and open(model) then
     -- What was given back has a lower id than anything that was never read, so it goes first.
     local free = prefix .. 'free:' .. model
     for _, unit in ipairs(redis.call('ZRANGE', free, 0, room - 1)) do
-      local attempt = tonumber(redis.call('HGET', prefix .. 'attempts', unit)) + 1
-      -- FORCE puts the entry back into the pending-entries list, RETRYCOUNT carries the attempts on.
-      local read = redis.call('XCLAIM', work(model), 'w', worker, 0, entry(unit), 'FORCE', 'RETRYCOUNT', attempt)
       redis.call('ZREM', free, unit)
-      hand_out(model, read[1], attempt)
+      claim(model, unit, 0)
     end
     if room > 0 then
       local read = redis.call('XREADGROUP', 'GROUP', 'w', worker, 'COUNT', room, 'STREAMS', work(model), '>')
-      for _, new in ipairs(read and read[1][2] or {}) do hand_out(model, new, 1) end
+      for _, new in ipairs(read and read[1][2] or {}) do hand_out(model, new, 1, 0) end
+    end
+  end
+end
+
+local function holds_nothing()
+  for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do
+    if #redis.call('XPENDING', work(model), 'w', '-', '+', 1, worker) > 0 then return false end
+  end
+  return true
+end
+
+-- Where there is nothing else, a worker that holds nothing gets one suspect.
+if #reply == 1 and room > 0 and alone and holds_nothing() then
+  for i = 5, #ARGV do
+    local model = ARGV[i]
+    local first = open(model) and redis.call('ZRANGE', prefix .. 'waiting:' .. model, 0, 0)[1]
+    if first then
+      local unit = digits(tonumber(first))
+      redis.call('ZREM', prefix .. 'waiting:' .. model, first)
+      redis.call('HSET', prefix .. 'alone', worker, unit)
+      redis.call('HINCRBY', counts(model), 'suspects_leased', 1)
+      claim(model, unit, 1)
+      break
     end
   end
 end

@@ -3,14 +3,20 @@
 --
 -- kgf:{RUN}:run            hash: plan_hash, generation, state, lease_ms, max_strikes, next_unit, last_ticket
 -- kgf:{RUN}:models         set of model labels
--- kgf:{RUN}:model:MODEL    hash: added, dead (units), backlog (dialogues), scored, failed, parked_until, parked_reason
+-- kgf:{RUN}:model:MODEL    hash: added, dead, suspects_leased (units), backlog (dialogues), scored, failed, parked_until,
+--                          parked_reason
 -- kgf:{RUN}:work:MODEL     stream of the units that are not done, entry id UNIT+1, fields d (dialogues) and p (payload);
 --                          group `w`, one consumer per worker. Its pending-entries list is the lease table and holds
 --                          nothing else: owner = worker, idle time = age of the lease, delivery count = attempt.
 -- kgf:{RUN}:free:MODEL     sorted set of the units that were given back and wait again, by id
 -- kgf:{RUN}:attempts       hash: unit -> attempts so far, for units that were given back
--- kgf:{RUN}:strikes        hash: unit -> one JSON object a line
--- kgf:{RUN}:dead           sorted set of the units set aside, by id; `deadmodel` is a hash: unit -> model
+-- kgf:{RUN}:deaths         hash: unit -> one JSON object a line; a unit with deaths is a suspect, or dead
+-- kgf:{RUN}:accused        hash: unit -> model, for the same units
+-- kgf:{RUN}:suspects       sorted set of the suspects, by id
+-- kgf:{RUN}:waiting:MODEL  sorted set of the suspects that wait, by their number of deaths; members are ids of 16 digits,
+--                          so that equal ones are in the order of ids
+-- kgf:{RUN}:alone          hash: worker -> the suspect that it holds
+-- kgf:{RUN}:dead           sorted set of the units set aside, by id
 -- kgf:{RUN}:done:CELL      hash: iteration -> `s` or `f` and the ticket of the record that counts
 -- kgf:{RUN}:cells          set of the names of those hashes
 local prefix = string.match(KEYS[1], '^.-}:')
@@ -65,39 +71,70 @@ local function add_backlog(model, unit, sign)
   redis.call('HINCRBY', counts(model), 'backlog', sign * tonumber(dialogues))
 end
 
--- Ends a lease; the unit waits again unless the caller puts it elsewhere.
-local function give_back(model, unit, attempt)
+-- Ends a lease: from now on the unit is nobody's.
+local function end_lease(model, unit, worker)
   redis.call('XACK', work(model), 'w', entry(unit))
-  redis.call('HSET', prefix .. 'attempts', unit, digits(tonumber(attempt)))
-  redis.call('ZADD', prefix .. 'free:' .. model, unit, unit)
+  if redis.call('HGET', prefix .. 'alone', worker) == unit then
+    redis.call('HDEL', prefix .. 'alone', worker)
+    redis.call('HINCRBY', counts(model), 'suspects_leased', -1)
+  end
 end
 
--- Ends a lease with a strike. True if the unit is dead now.
-local function strike(model, unit, worker, attempt, cause)
-  give_back(model, unit, attempt)
-  local line = cjson.encode({worker = worker, attempt = tonumber(attempt), cause = cause, at_ms = now_ms()})
-  local lines = redis.call('HGET', prefix .. 'strikes', unit)
-  lines = lines and (lines .. '\n' .. line) or line
-  redis.call('HSET', prefix .. 'strikes', unit, lines)
+local function deaths_of(unit)
+  local lines = redis.call('HGET', prefix .. 'deaths', unit)
+  if not lines then return 0, nil end
   local _, breaks = string.gsub(lines, '\n', '\n')
-  if breaks + 1 < tonumber(of_run('max_strikes')) then return false end
-  redis.call('ZREM', prefix .. 'free:' .. model, unit)
-  redis.call('ZADD', prefix .. 'dead', unit, unit)
-  redis.call('HSET', prefix .. 'deadmodel', unit, model)
-  redis.call('HINCRBY', counts(model), 'dead', 1)
-  add_backlog(model, unit, -1)
-  return true
+  return breaks + 1, lines
+end
+
+-- Lets a unit wait for a worker.
+local function queue_up(model, unit)
+  local deaths = deaths_of(unit)
+  if deaths == 0 then
+    redis.call('ZADD', prefix .. 'free:' .. model, unit, unit)
+  else
+    redis.call('ZADD', prefix .. 'waiting:' .. model, deaths, string.format('%016.0f', tonumber(unit)))
+  end
+end
+
+-- Ends a lease; the unit waits again.
+local function give_back(model, unit, attempt, worker)
+  end_lease(model, unit, worker)
+  redis.call('HSET', prefix .. 'attempts', unit, digits(tonumber(attempt)))
+  queue_up(model, unit)
+end
+
+-- Ends a lease by the death of its worker. Returns 0 if the unit is a suspect now, 1 if it was one and has another
+-- strike, 2 if it is dead.
+local function take_over(model, unit, attempt, worker, cause)
+  end_lease(model, unit, worker)
+  redis.call('HSET', prefix .. 'attempts', unit, digits(tonumber(attempt)))
+  local line = cjson.encode({worker = worker, attempt = tonumber(attempt), cause = cause, at_ms = now_ms()})
+  -- The first death makes it a suspect, and is no strike.
+  local strikes, lines = deaths_of(unit)
+  redis.call('HSET', prefix .. 'deaths', unit, lines and (lines .. '\n' .. line) or line)
+  redis.call('HSET', prefix .. 'accused', unit, model)
+  if strikes >= tonumber(of_run('max_strikes')) then
+    redis.call('ZREM', prefix .. 'suspects', unit)
+    redis.call('ZADD', prefix .. 'dead', unit, unit)
+    redis.call('HINCRBY', counts(model), 'dead', 1)
+    add_backlog(model, unit, -1)
+    return 2
+  end
+  redis.call('ZADD', prefix .. 'suspects', unit, unit)
+  queue_up(model, unit)
+  return strikes == 0 and 0 or 1
 end
 
 -- Removes everything of the run.
 local function purge()
   for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do
-    redis.call('UNLINK', work(model), prefix .. 'free:' .. model, counts(model))
+    redis.call('UNLINK', work(model), prefix .. 'free:' .. model, prefix .. 'waiting:' .. model, counts(model))
   end
   for _, cell in ipairs(redis.call('SMEMBERS', prefix .. 'cells')) do
     redis.call('UNLINK', prefix .. 'done:' .. cell)
   end
-  for _, name in ipairs({'run', 'models', 'cells', 'attempts', 'strikes', 'dead', 'deadmodel'}) do
+  for _, name in ipairs({'run', 'models', 'cells', 'attempts', 'deaths', 'accused', 'suspects', 'alone', 'dead'}) do
     redis.call('UNLINK', prefix .. name)
   end
 end

@@ -1,6 +1,6 @@
 -- ARGV: generation, worker or nothing, most leases per model, cause. Returns 1 if more are left, then model, unit and
--- whether it is dead now for each. XAUTOCLAIM would find the same entries, but does not say whose they were, and a
--- strike names its worker.
+-- what became of it (see `take_over`) for each. XAUTOCLAIM would find the same entries, but does not say whose they
+-- were, and a death names its worker.
 local worker, most, cause = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local reply = {0}
 for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do
@@ -16,8 +16,8 @@ for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do
   end
   for _, lease in ipairs(due) do
     local unit = unit_of(lease[1])
-    local dead = strike(model, unit, lease[2], lease[4], cause)
-    for _, value in ipairs({model, unit, dead and 1 or 0}) do reply[#reply + 1] = value end
+    local fate = take_over(model, unit, lease[4], lease[2], cause)
+    for _, value in ipairs({model, unit, fate}) do reply[#reply + 1] = value end
   end
   -- A consumer that holds nothing may go; deleting one that holds leases would lose them.
   if worker ~= '' and reply[1] == 0 then redis.call('XGROUP', 'DELCONSUMER', work(model), 'w', worker) end

@@ -3,6 +3,7 @@
 -- 2 info      hash: worker -> what it says about itself
 -- 3 seen      hash: worker -> when it last did, in ms
 -- 4 draining  set of the workers that were asked to drain
+-- 5 instance  hash: worker -> its process
 local function digits(number) return string.format('%.0f', number) end
 
 local time = redis.call('TIME')
@@ -13,6 +14,17 @@ local function remove(worker)
   redis.call('HDEL', KEYS[2], worker)
   redis.call('HDEL', KEYS[3], worker)
   redis.call('SREM', KEYS[4], worker)
+  redis.call('HDEL', KEYS[5], worker)
+end
+
+-- Whether the name may pass to the process `instance`, which follows those in ARGV from `first` on.
+local function may_follow(worker, instance, first)
+  local holder = redis.call('HGET', KEYS[5], worker) or ''
+  if holder == instance or holder == '' or instance == '' then return true end
+  for i = first, #ARGV do
+    if ARGV[i] == holder then return true end
+  end
+  return false
 end
 
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', digits(now))) do remove(worker) end

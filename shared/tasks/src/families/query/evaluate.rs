@@ -21,9 +21,9 @@ const NO_QUERY_ERROR: &str = "expected string or bytes-like object";
 
 /// Why there is nothing to execute.
 #[derive(Debug, Default)]
-struct ParseFailure {
+pub(super) struct ParseFailure {
     /// The parser's message.
-    message: String,
+    pub(super) message: String,
     /// The text at which it stopped.
     unexpected: String,
     /// A prefix that it does not know.
@@ -73,7 +73,7 @@ impl QueryCase {
         }
     }
 
-    fn parse(&self, query: Option<&str>, effort: &Effort) -> Result<PreparedQuery, ParseFailure> {
+    pub(super) fn parse(&self, query: Option<&str>, effort: &Effort) -> Result<PreparedQuery, ParseFailure> {
         let query = query.ok_or_else(|| ParseFailure::new(NO_QUERY_ERROR))?;
         if let Stage::WithoutParsing(limit) = effort.stage {
             return Err(limit.into());

@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 use rdf::{Dialect, PrefixTable, QueryGraph};
 use serde_json::{Map, Value};
 
-use crate::exercise::{CaseError, Shots};
+use crate::exercise::{CaseError, Effort, Shots};
 use crate::families::case_fields;
 use crate::graphs::LoadedGraph;
 use crate::text::python::splitlines;
@@ -142,14 +142,9 @@ impl QueryCase {
         self.shots.clone()
     }
 
-    /// The parser's message about a query that it refuses.
-    ///
-    /// # Errors
-    /// The graph, whose prefixes count, cannot be read.
-    pub(crate) fn complaint(&self, query: &str) -> Result<Option<String>, CaseError> {
-        self.prepare()?;
-        let setting = &self.ground().setting;
-        Ok(rdf::prepare(query, &setting.prefixes, setting.dialect).err().map(|error| error.message))
+    /// The parser's message about a query that it refuses. The graph, whose prefixes count, must be read.
+    pub(crate) fn complaint(&self, query: &str, effort: &Effort) -> Option<String> {
+        self.parse(Some(query), effort).err().map(|failure| failure.message)
     }
 }
 

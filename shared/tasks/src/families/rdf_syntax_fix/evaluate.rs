@@ -95,7 +95,7 @@ impl RdfSyntaxFix {
         }
     }
 
-    fn parse(&self, document: &str, effort: &Effort) -> Result<Graph, String> {
+    pub(super) fn parse(&self, document: &str, effort: &Effort) -> Result<Graph, String> {
         if let Stage::WithoutParsing(limit) = effort.stage {
             return Err(limit.message().to_owned());
         }

@@ -146,6 +146,10 @@ impl Exercise for RdfSyntaxFix {
         }
     }
 
+    fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
+        self.parse(strip(text), effort).err()
+    }
+
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         self.evaluate(answer, effort)
     }

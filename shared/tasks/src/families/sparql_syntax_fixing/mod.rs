@@ -16,7 +16,7 @@ use rdf::{Dialect, PrefixTable};
 
 use super::query::case_graph::{self, CaseGraph};
 use super::query::{QueryCase, QuerySetting, ValueTexts, wikidata};
-use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
+use crate::exercise::{CaseError, CaseInput, Effort, EvaluationLimits, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
 use crate::wording::Fields;
@@ -60,7 +60,10 @@ fn opening(input: &CaseInput<'_>, case: &QueryCase) -> Result<Fields, CaseError>
     let given = case_fields::text(input.data, "errorMessage").map(str::to_owned);
     let message = match given {
         Ok(message) => Some(message),
-        Err(_) => case.complaint(broken)?,
+        Err(_) => {
+            case.prepare()?;
+            case.complaint(broken, &Effort::full(EvaluationLimits::default()))
+        }
     };
     match message {
         Some(message) => {
@@ -87,6 +90,10 @@ impl Exercise for SparqlSyntaxFixing {
         self.case.shots()
     }
 
+    fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
+        self.case.complaint(text, effort)
+    }
+
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         self.case.judge(answer, effort)
     }
@@ -98,7 +105,6 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::EvaluationLimits;
 
     fn data() -> Map<String, Value> {
         let data = json!({

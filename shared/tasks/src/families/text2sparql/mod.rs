@@ -50,7 +50,7 @@ fn setting(loaded: &LoadedGraph, set: Text2SparqlSet, of_case: &PrefixTable, com
     }
     let (dialect, value_texts) = match set {
         Text2SparqlSet::LcQuad => (Dialect::Wikidata, ValueTexts::Raw),
-        _ => (Dialect::Plain, ValueTexts::Compact(case_graph::compact_table(&layers))),
+        _ => (compat.dialect(), ValueTexts::Compact(case_graph::compact_table(&layers))),
     };
     QuerySetting { graph: loaded.graph.clone(), prefixes: queries, dialect, value_texts }
 }
@@ -62,6 +62,10 @@ impl Exercise for Text2Sparql {
 
     fn shots(&self) -> Shots {
         self.case.shots()
+    }
+
+    fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
+        self.case.complaint(text, effort)
     }
 
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {

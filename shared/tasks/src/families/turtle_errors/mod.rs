@@ -21,12 +21,13 @@
 
 use std::collections::BTreeSet;
 
-use rdf::{Graph, NormalForm, normal_lines, normal_text};
+use rdf::{Graph, NormalForm, RdfFormat, normal_lines, normal_text};
 use regex::{Regex, RegexBuilder};
 
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::difflib::ratio;
+use crate::text::python::strip;
 
 mod evaluate;
 mod published;
@@ -74,6 +75,10 @@ pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseE
 }
 
 impl Exercise for TurtleErrors {
+    fn complaint(&self, text: &str, _effort: &Effort) -> Option<String> {
+        Graph::parse(strip(text), RdfFormat::Turtle, None).err().map(|error| error.message)
+    }
+
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         self.evaluate(answer, effort)
     }

@@ -1,0 +1,180 @@
+//! What the full screen of `kgfleet watch` shows, as plain data: the last views, which list is open, what is chosen in it.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use domain::control::{RunView, WorkerView};
+
+/// Silence from which on the screen says that it is not the present that it shows.
+pub const SILENCE: Duration = Duration::from_secs(5);
+
+/// Rows that a page key moves by.
+const PAGE: usize = 10;
+
+/// The lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum List {
+    /// The models of the run.
+    #[default]
+    Models,
+    /// The workers of the fleet.
+    Workers,
+    /// Why dialogues failed.
+    Failures,
+}
+
+impl List {
+    /// All of them, in the order of their keys.
+    pub const ALL: [Self; 3] = [Self::Models, Self::Workers, Self::Failures];
+
+    /// What stands above it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Models => "Models",
+            Self::Workers => "Workers",
+            Self::Failures => "Failures",
+        }
+    }
+}
+
+/// What a key asks of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To go on.
+    Stay,
+    /// To leave; the run goes on.
+    Leave,
+    /// To leave as if by a signal.
+    Interrupt,
+}
+
+/// The screen. Times are those since it began.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// The run as last told.
+    pub view: Option<RunView>,
+    /// The workers as last told.
+    pub workers: Vec<WorkerView>,
+    /// The list that is open.
+    pub list: List,
+    heard: Duration,
+    chosen: [usize; List::ALL.len()],
+}
+
+impl Board {
+    /// The coordinator told where the run stands.
+    pub fn told(&mut self, view: RunView, now: Duration) {
+        self.view = Some(view);
+        self.heard = now;
+        self.keep_choices();
+    }
+
+    /// The coordinator told of its workers.
+    pub fn told_workers(&mut self, workers: Vec<WorkerView>) {
+        self.workers = workers;
+        self.keep_choices();
+    }
+
+    /// How long nothing was heard, where that is too long.
+    pub fn silence(&self, now: Duration) -> Option<Duration> {
+        Some(now.saturating_sub(self.heard)).filter(|silence| *silence >= SILENCE)
+    }
+
+    /// Rows of a list.
+    pub fn rows(&self, list: List) -> usize {
+        let view = self.view.as_ref();
+        match list {
+            List::Models => view.map_or(0, |view| view.models.len()),
+            List::Workers => self.workers.len(),
+            List::Failures => view.map_or(0, |view| view.refusals.len()),
+        }
+    }
+
+    /// The row that is chosen in the open list.
+    pub fn chosen(&self) -> usize {
+        self.chosen[self.list as usize]
+    }
+
+    /// A key was pressed.
+    pub fn press(&mut self, key: KeyEvent) -> Wish {
+        if key.kind == KeyEventKind::Release {
+            return Wish::Stay;
+        }
+        let last = self.rows(self.list).saturating_sub(1);
+        let chosen = &mut self.chosen[self.list as usize];
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Wish::Interrupt,
+            KeyCode::Char('q') | KeyCode::Esc => return Wish::Leave,
+            KeyCode::Tab | KeyCode::Right => self.turn(1),
+            KeyCode::BackTab | KeyCode::Left => self.turn(List::ALL.len() - 1),
+            KeyCode::Char(digit @ '1'..='3') => self.list = List::ALL[digit as usize - '1' as usize],
+            KeyCode::Down | KeyCode::Char('j') => *chosen = (*chosen + 1).min(last),
+            KeyCode::Up | KeyCode::Char('k') => *chosen = chosen.saturating_sub(1),
+            KeyCode::PageDown => *chosen = (*chosen + PAGE).min(last),
+            KeyCode::PageUp => *chosen = chosen.saturating_sub(PAGE),
+            KeyCode::Home | KeyCode::Char('g') => *chosen = 0,
+            KeyCode::End | KeyCode::Char('G') => *chosen = last,
+            _ => {}
+        }
+        Wish::Stay
+    }
+
+    fn turn(&mut self, by: usize) {
+        self.list = List::ALL[(self.list as usize + by) % List::ALL.len()];
+    }
+
+    /// Lists may have become shorter.
+    fn keep_choices(&mut self) {
+        for list in List::ALL {
+            let last = self.rows(list).saturating_sub(1);
+            let chosen = &mut self.chosen[list as usize];
+            *chosen = (*chosen).min(last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::fleet::view::tests::{model, run};
+
+    fn press(board: &mut Board, code: KeyCode) -> Wish {
+        board.press(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn keys_move_between_lists_and_within_them() {
+        let mut board = Board::default();
+        board.told(run((0..41).map(|n| model(&format!("m{n}"), 1)).collect()), Duration::ZERO);
+        press(&mut board, KeyCode::Down);
+        press(&mut board, KeyCode::PageDown);
+        assert_eq!((board.list, board.chosen()), (List::Models, 11));
+        press(&mut board, KeyCode::End);
+        press(&mut board, KeyCode::Down);
+        assert_eq!(board.chosen(), 40);
+        press(&mut board, KeyCode::Tab);
+        assert_eq!((board.list, board.chosen()), (List::Workers, 0));
+        press(&mut board, KeyCode::Down);
+        assert_eq!(board.chosen(), 0, "an empty list has nowhere to go");
+        press(&mut board, KeyCode::Char('3'));
+        assert_eq!(board.list, List::Failures);
+        press(&mut board, KeyCode::Tab);
+        assert_eq!((board.list, board.chosen()), (List::Models, 40), "a list keeps its place");
+        board.told(run(vec![model("only", 1)]), Duration::ZERO);
+        assert_eq!(board.chosen(), 0);
+        assert_eq!(press(&mut board, KeyCode::Char('q')), Wish::Leave);
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(board.press(interrupt), Wish::Interrupt);
+    }
+
+    #[test]
+    fn silence_is_noticed_after_five_seconds() {
+        let mut board = Board::default();
+        let at = Duration::from_secs;
+        board.told(run(Vec::new()), at(10));
+        assert_eq!(board.silence(at(14)), None);
+        assert_eq!(board.silence(at(17)), Some(at(7)));
+        board.told(run(Vec::new()), at(18));
+        assert_eq!(board.silence(at(19)), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! `kgfleet status` and `kgfleet watch`.
+//!
+//! [`follow`] asks the coordinator through its restarts. On a terminal [`screen`] shows what [`board`] holds as [`draw`]
+//! draws it; elsewhere there are lines.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use domain::RunId;
+use domain::control::{Control, RunPhase, RunView};
+
+mod board;
+mod draw;
+mod follow;
+mod screen;
+
+use board::SILENCE;
+use follow::Views;
+
+use super::{Remote, block_on, explained, view};
+use crate::exit_code::ExitCode;
+
+/// Between two lines where standard output is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Show where runs stand.
+#[derive(Debug, clap::Args)]
+pub struct StatusArguments {
+    /// Name of a run: its models and scores. Default: all runs, one line each.
+    run: Option<String>,
+    /// Print JSON: one object, or one line for each run.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Follow a run until it ends.
+///
+/// On a terminal: the whole screen, with lists of models, workers and failures. Tab, Left, Right, 1, 2 and 3 change the
+/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move in it, and what is chosen is shown in full; q or
+/// Escape leaves. The run goes on without a watcher. Elsewhere: a line every ten seconds.
+///
+/// A coordinator that is gone is waited for; the screen says since when it has not answered.
+///
+/// Exit codes: 0 finished, or left; 1 finished with failed dialogues; 130 cancelled, or interrupted.
+#[derive(Debug, clap::Args)]
+pub struct WatchArguments {
+    /// Name of the run. Default: the newest one.
+    run: Option<String>,
+    /// Print JSON lines.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// `kgfleet status`.
+pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = arguments.remote.client()?;
+        let mut out = io::stdout().lock();
+        if let Some(run) = arguments.run {
+            let found = client.run(&RunId::new(run)).await.map_err(explained)?;
+            if arguments.json {
+                writeln!(out, "{}", serde_json::to_string(&found)?)?;
+            } else {
+                writeln!(out, "{}\n", view::headline(&found))?;
+                view::models(&found, &mut out)?;
+                writeln!(out)?;
+                view::scores(&found, |_| None, &mut out)?;
+                writeln!(out)?;
+                view::history(&found, &mut out)?;
+                view::warn(&found);
+            }
+            return Ok(ExitCode::Success);
+        }
+        let runs = client.runs().await.map_err(explained)?;
+        if arguments.json {
+            for run in &runs {
+                writeln!(out, "{}", serde_json::to_string(run)?)?;
+            }
+        } else {
+            view::runs(&runs, &mut out)?;
+        }
+        Ok(ExitCode::Success)
+    })
+}
+
+/// `kgfleet watch`.
+pub fn watch(arguments: WatchArguments) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let client = arguments.remote.client()?;
+        let run = match arguments.run {
+            Some(run) => RunId::new(run),
+            None => match client.runs().await.map_err(explained)?.pop() {
+                Some(newest) => newest.run,
+                None => {
+                    eprintln!("the coordinator has no runs; `kgfleet submit CONFIG` begins one");
+                    return Ok(ExitCode::Success);
+                }
+            },
+        };
+        follow(&client, &run, arguments.json).await
+    })
+}
+
+/// Shows a run until it ends: on the whole screen where there is one, else as lines or JSON.
+pub async fn follow(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
+    if !json && screen::is_there() {
+        return screen::follow(control, run).await;
+    }
+    let mut views = Views::of(control, run);
+    let mut last_line: Option<Instant> = None;
+    loop {
+        let Ok(view) = tokio::time::timeout(SILENCE, views.next()).await else {
+            eprintln!("no answer from the coordinator for {} s", SILENCE.as_secs());
+            continue;
+        };
+        let view = view.map_err(explained)?;
+        let mut out = io::stdout().lock();
+        if json {
+            writeln!(out, "{}", serde_json::to_string(&view)?)?;
+        } else if view.phase.is_over() || last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            last_line = Some(Instant::now());
+            writeln!(out, "{}", view::headline(&view))?;
+        }
+        if view.phase.is_over() {
+            if !json {
+                end(&view, &mut out)?;
+            }
+            return Ok(code(&view));
+        }
+    }
+}
+
+/// What stands at the end of a run.
+fn end(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out)?;
+    view::scores(view, |_| None, out)?;
+    view::warn(view);
+    Ok(())
+}
+
+/// The exit code of a run that is over.
+fn code(view: &RunView) -> ExitCode {
+    match (view.phase, view.failed) {
+        (RunPhase::Cancelled, _) => ExitCode::Interrupted,
+        (_, 0) => ExitCode::Success,
+        _ => ExitCode::Unsatisfied,
+    }
+}

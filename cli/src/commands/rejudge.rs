@@ -1,0 +1,201 @@
+//! `kgfleet rejudge`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anyhow::{anyhow, bail};
+use coordinator::manifest::new_name;
+use domain::{Outcome, Record, Scores, TaskLabel};
+use jiff::Timestamp;
+use packs::Pack;
+use results::log::{LogOptions, LogWriter};
+use results::{RunDir, RunManifest};
+use serde::Serialize;
+use serde_json::json;
+use tasks::{Dialogue, Effort, Evaluation, Task};
+
+use super::runs::DataDir;
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::{Align, Table};
+use crate::run::{material, protection, session};
+
+/// Records between two syncs of the new log.
+const COMMIT_EVERY: usize = 256;
+
+/// Changed dialogues that are printed one by one; the rest is counted.
+const CHANGES_PRINTED_MAX: usize = 20;
+
+/// Judge the recorded answers of a run again with today's scorer, as a new run.
+///
+/// The new run has the records of the old one with the scores of today, and `rejudged_from` in its manifest; dialogues
+/// that failed stay as they are. The old run is left alone. Answers are judged in this process, not in sandboxed ones.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Name of the run.
+    run: String,
+    /// The pack to judge by, where it is not the very one that the run asked from.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
+    /// Print JSON: the new run and every dialogue that changed, with its scores before and after.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// A dialogue whose scores are others now.
+#[derive(Serialize)]
+struct Change {
+    dialogue: String,
+    before: Scores,
+    after: Scores,
+}
+
+/// What became of one task.
+#[derive(Default)]
+struct TaskTally {
+    dialogues: u64,
+    changed: u64,
+    before: f64,
+    after: f64,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let index = session::recorded(&dir, &manifest)?;
+    let pack_name = match &arguments.pack {
+        Some(name) => name.as_str(),
+        None => manifest.configuration.get("pack").and_then(|name| name.as_str()).unwrap_or(material::CORE),
+    };
+    let pack = material::open_pack(pack_name)?;
+    check_pack(&arguments, &manifest, &pack)?;
+    let labels: Vec<TaskLabel> = index.iter().map(|(key, _)| key.task).collect();
+    let tasks = pack.build_selected(&pack.graphs()?.build(), |task| labels.contains(&task.label))?;
+
+    let now = Timestamp::now();
+    let mut other = manifest.other.clone();
+    other.insert("rejudged_from".to_owned(), manifest.run.as_str().into());
+    let rejudged = RunManifest {
+        run: new_name(now),
+        created_at: now,
+        kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+        // Dialogues that the old run never held are no part of this one, which is finished when it is written.
+        planned_dialogues: index.len() as u64,
+        other,
+        ..manifest.clone()
+    };
+    let cipher = protection::cipher(&manifest)?;
+    let new_dir = RunDir::create(arguments.data.path(), &rejudged)?;
+    let _lock = new_dir.lock()?;
+    let options = LogOptions { cipher: protection::writing_cipher(&rejudged)?, ..LogOptions::default() };
+    let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
+
+    let judge = Judge { tasks, effort: Effort::full(pack.header().limits) };
+    let (mut changes, mut tallies) = (Vec::new(), BTreeMap::<String, TaskTally>::new());
+    for entry in index.records(&dir.log(), cipher.as_ref())? {
+        let mut entry = entry?;
+        if let Some(change) = judge.again(&mut entry.record, &mut tallies) {
+            changes.push(change);
+        }
+        writer.append(&entry)?;
+        if writer.group_entries() >= COMMIT_EVERY {
+            writer.commit()?;
+        }
+    }
+    writer.commit()?;
+
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        let told = json!({ "run": rejudged.run, "rejudged_from": manifest.run, "dialogues": index.len(), "changes": changes });
+        writeln!(out, "{told}")?;
+    } else {
+        print(&tallies, &changes, &mut out)?;
+    }
+    eprintln!("run {} holds the records of run {} as they are judged today", rejudged.run, manifest.run);
+    Ok(ExitCode::Success)
+}
+
+/// Scores of other exercises would say nothing of the scorer, unless somebody wants just that.
+fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
+    let asked = manifest.packs.iter().any(|used| used.hash == pack.hash().as_str());
+    if !asked && arguments.pack.is_none() {
+        bail!(Exit::usage(anyhow!(
+            "run {} asked from pack {}, and this one is {}; name a pack to judge by with --pack",
+            manifest.run,
+            manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
+            pack.hash().short()
+        )));
+    }
+    Ok(())
+}
+
+struct Judge {
+    tasks: Vec<Task>,
+    effort: Effort,
+}
+
+impl Judge {
+    /// Puts today's verdict into a scored record; tells if it is another one.
+    fn again(&self, record: &mut Record, tallies: &mut BTreeMap<String, TaskTally>) -> Option<Change> {
+        let Outcome::Scored { scores, infos } = &mut record.outcome else { return None };
+        let task = self.tasks.iter().find(|task| task.label == record.key.task)?;
+        let exercise = task.case(record.key.iteration).exercise();
+        let mut dialogue = Dialogue::new(exercise.shots());
+        for round in &record.rounds {
+            dialogue.take(exercise.judge(&round.answer.text, &self.effort));
+        }
+        let after: Evaluation = dialogue.into_evaluation();
+        record.provenance.kgfleet = env!("CARGO_PKG_VERSION").to_owned();
+        record.provenance.task.scorer = worker::scorer(self.effort.limits, None);
+        let before = std::mem::replace(scores, after.scores);
+        *infos = after.infos;
+
+        let tally = tallies.entry(record.key.task.to_string()).or_default();
+        tally.dialogues += 1;
+        tally.before += headline(task, &before);
+        tally.after += headline(task, scores);
+        if before == *scores {
+            return None;
+        }
+        tally.changed += 1;
+        Some(Change { dialogue: record.key.to_string(), before, after: scores.clone() })
+    }
+}
+
+/// The score that stands for a dialogue; 0 where it is missing.
+fn headline(task: &Task, scores: &Scores) -> f64 {
+    let path = task.class.headline();
+    let Some((first, rest)) = path.split_first() else { return 0.0 };
+    let found = rest.iter().try_fold(scores.get(*first), |value, key| Some(value?.get(key))).flatten();
+    found.and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+}
+
+fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(&[
+        ("task", Align::Left),
+        ("dialogues", Align::Right),
+        ("changed", Align::Right),
+        ("headline before", Align::Right),
+        ("after", Align::Right),
+    ]);
+    for (task, tally) in tallies {
+        let mean = |sum: f64| format!("{:.4}", sum / tally.dialogues.max(1) as f64);
+        table.row(vec![
+            task.clone(),
+            tally.dialogues.to_string(),
+            tally.changed.to_string(),
+            mean(tally.before),
+            mean(tally.after),
+        ]);
+    }
+    table.write(out)?;
+    writeln!(out)?;
+    for change in changes.iter().take(CHANGES_PRINTED_MAX) {
+        writeln!(out, "changed: {}", change.dialogue)?;
+    }
+    if changes.len() > CHANGES_PRINTED_MAX {
+        writeln!(out, "... and {} more; --json tells all", changes.len() - CHANGES_PRINTED_MAX)?;
+    }
+    Ok(())
+}

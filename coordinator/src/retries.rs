@@ -1,0 +1,132 @@
+//! Failed dialogues that are asked again.
+//!
+//! Each time somebody asks, the sink keeps a [`Retry`] before the queue gets its units: which dialogues, and a ticket drawn
+//! then. A dialogue is still to be asked as long as the record that counts is a failure and no record of it has a higher
+//! ticket. So what is pending follows from sink and log alone: a lost queue loses no retry, one that is asked twice is
+//! done once, and a failure that was asked again in vain may be asked once more.
+
+use std::sync::Arc;
+
+use domain::{Iteration, ModelLabel};
+use futures::FutureExt;
+use queue::NewUnit;
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::Aggregate;
+use crate::core::Core;
+use crate::errors::Result;
+use crate::layout::{Layout, Slot};
+use crate::payload::new_unit;
+use crate::plan::Unit;
+use crate::run::Run;
+
+/// Failed dialogues that were asked again at one time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Retry {
+    /// A ticket drawn for it: records of before have lower ones.
+    pub asked: u64,
+    /// The dialogues.
+    pub units: Vec<RetryUnit>,
+}
+
+/// Some of them, of one model and task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RetryUnit {
+    pub model: ModelLabel,
+    /// Index of the task in the plan.
+    pub task: usize,
+    pub iterations: Vec<Iteration>,
+}
+
+impl Retry {
+    /// Its name in the sink; names are in the order of tickets.
+    pub(crate) fn name(&self) -> String {
+        format!("{:020}", self.asked)
+    }
+}
+
+/// For every dialogue, the ticket above which a record answers the latest retry; 0 where none is pending.
+pub(crate) fn pending(retries: &[Retry], layout: &Layout, table: &Aggregate) -> Vec<u64> {
+    let mut asked = vec![0; layout.slots()];
+    for retry in retries {
+        for unit in &retry.units {
+            let model = layout.model(&unit.model);
+            let slot = |iteration: &Iteration| layout.slot(model?, unit.task, *iteration);
+            for slot in unit.iterations.iter().filter_map(slot) {
+                asked[slot] = asked[slot].max(retry.asked);
+            }
+        }
+    }
+    for (slot, asked) in asked.iter_mut().enumerate() {
+        if !table.is_to_ask_again(slot, *asked) {
+            *asked = 0;
+        }
+    }
+    asked
+}
+
+impl Core {
+    /// The retries of a run that are pending.
+    pub(crate) async fn pending_retries(&self, run: &Run) -> Result<Vec<u64>> {
+        let retries = self.storage.retries(run.id()).await?;
+        Ok(run.table(|table| pending(&retries, &run.layout, table)))
+    }
+
+    /// Asks failed dialogues again: written down, then queued. `pending` are those for which that is pending; they are
+    /// passed over.
+    pub(crate) async fn ask_again(
+        &self,
+        run: &Arc<Run>,
+        pending: &[u64],
+        wanted: impl Fn(&Aggregate, Slot) -> bool,
+    ) -> Result<u64> {
+        let wanted: Vec<bool> = run
+            .table(|table| (0..table.len()).map(|slot| pending[slot] == 0 && wanted(table, slot)).collect());
+        let units = units_of(run, |slot| wanted[slot]);
+        let dialogues = units.iter().map(|unit| unit.iterations.len() as u64).sum();
+        if dialogues == 0 {
+            return Ok(0);
+        }
+        let queue = &self.queue;
+        let asked = self.on_queue(run, |at| async move { queue.tickets(&at, 1).await }.boxed()).await?.start;
+        let kept = |unit: &Unit| RetryUnit {
+            model: run.plan.models[unit.model].label.clone(),
+            task: unit.task,
+            iterations: unit.iterations.clone(),
+        };
+        let retry = Retry { asked, units: units.iter().map(kept).collect() };
+        self.note_sink(self.storage.put_retry(run.id(), &retry).await)?;
+        self.append_units(run, queued(run, units, asked)?).await?;
+        Ok(dialogues)
+    }
+
+    /// Queues what is pending and has no unit: the queue was lost, or a coordinator died before it came to that. Says
+    /// whether there was anything.
+    pub(crate) async fn queue_retries(&self, run: &Arc<Run>) -> Result<bool> {
+        let pending = self.pending_retries(run).await?;
+        let mut tickets: Vec<u64> = pending.iter().copied().filter(|asked| *asked > 0).collect();
+        tickets.sort_unstable();
+        tickets.dedup();
+        let mut units = Vec::new();
+        for asked in &tickets {
+            units.extend(queued(run, units_of(run, |slot| pending[slot] == *asked), *asked)?);
+        }
+        if units.is_empty() {
+            return Ok(false);
+        }
+        tracing::warn!(run = %run.id(), units = units.len(), "what was to be asked again is queued once more");
+        self.append_units(run, units).await?;
+        Ok(true)
+    }
+}
+
+/// Units of these dialogues.
+fn units_of(run: &Run, wanted: impl Fn(Slot) -> bool + Sync) -> Vec<Unit> {
+    let is_left_out =
+        |model, task, iteration| run.layout.slot(model, task, iteration).is_none_or(|slot| !wanted(slot));
+    run.plan.units_without(is_left_out).collect()
+}
+
+fn queued(run: &Run, units: Vec<Unit>, asked: u64) -> Result<Vec<NewUnit>> {
+    units.into_iter().map(|unit| new_unit(&run.plan, unit, Some(asked))).collect()
+}

@@ -1,0 +1,64 @@
+//! Means, and how much of what was planned they cover.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A mean over those planned values that there are. One over fewer than all says so wherever it is shown: the values
+/// that come first are not a sample of the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mean {
+    /// The mean; `None` of nothing.
+    pub value: Option<f64>,
+    /// Values that it is made of.
+    pub covered: u64,
+    /// Values that were planned.
+    pub planned: u64,
+}
+
+impl Mean {
+    /// Of planned values, those that are there added up in their order.
+    pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Self {
+        let (mut sum, mut covered, mut planned) = (0.0, 0_u64, 0_u64);
+        for value in values {
+            planned += 1;
+            if let Some(value) = value {
+                covered += 1;
+                sum += value;
+            }
+        }
+        Self { value: (covered > 0).then(|| sum / covered as f64), covered, planned }
+    }
+
+    /// Whether nothing that was planned is missing.
+    pub fn is_whole(&self) -> bool {
+        self.covered >= self.planned
+    }
+}
+
+/// `0.148`, or `0.148 (9/26)` where values are missing, or `-` where all are.
+impl fmt::Display for Mean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value {
+            None => f.write_str("-"),
+            Some(value) if self.is_whole() => write!(f, "{value:.3}"),
+            Some(value) => write!(f, "{value:.3} ({}/{})", self.covered, self.planned),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_over_less_than_was_planned_says_so() {
+        let nine = (0..26).map(|task| (task < 9).then_some(0.148));
+        assert_eq!(Mean::of(nine).to_string(), "0.148 (9/26)");
+        assert_eq!(Mean::of([Some(0.5), Some(1.0)]).to_string(), "0.750");
+        assert_eq!(Mean::of([None, None]).to_string(), "-");
+        assert_eq!(Mean::of([]).to_string(), "-");
+        assert!(!Mean::of([None]).is_whole());
+    }
+}

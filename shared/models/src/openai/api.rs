@@ -1,0 +1,230 @@
+//! What all questions to one server share: its address and key, its list of models, and what a refusal means.
+
+use std::time::Duration;
+
+use domain::{Connector, FailureCause, RetryAdvice};
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::{Client, Response, Url};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::errors::{self, Rejected};
+use super::wire::{ModelList, ServedModel};
+use crate::chat::ModelIdentity;
+use crate::deadline::CallClock;
+use crate::error::{CallError, SetupError};
+use crate::http::{self, HttpClient, Route};
+use crate::secret::{Secret, scrub_with};
+
+/// Longest wait for [`Api::models`] and [`Api::health`], in seconds.
+const PROBE_SECONDS_MAX: u64 = 10;
+
+/// One model's place at a server.
+#[derive(Debug)]
+pub(super) struct Api {
+    identity: ModelIdentity,
+    key: Option<Secret>,
+    client: Client,
+    headers: HeaderMap,
+    base: Url,
+    /// vLLM's own routes lie beside `/v1`, not below it.
+    root: Url,
+}
+
+impl Api {
+    /// The API at `endpoint`, however it is written (see [`http::api_base`]).
+    pub(super) fn new(
+        endpoint: &str,
+        model: &str,
+        key: Option<Secret>,
+        http: &HttpClient,
+    ) -> Result<Self, SetupError> {
+        let base = http::api_base(endpoint)?;
+        let mut headers = HeaderMap::new();
+        if let Some(key) = &key {
+            headers.insert(AUTHORIZATION, key.header("Bearer ")?);
+        }
+        let identity = ModelIdentity {
+            connector: Connector::OpenaiCompatible.as_str(),
+            requested: model.to_owned(),
+            endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
+        };
+        Ok(Self { identity, key, client: http.for_url(&base)?, headers, root: server_root(&base), base })
+    }
+
+    pub(super) fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    /// The address of the API.
+    pub(super) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    pub(super) fn key(&self) -> Option<&Secret> {
+        self.key.as_ref()
+    }
+
+    /// A route of the API to post to.
+    pub(super) fn route(&self, path: &str) -> Route {
+        Route::post(self.client.clone(), http::join(&self.base, path), self.headers.clone())
+    }
+
+    /// A route of vLLM beside the API to post to.
+    pub(super) fn route_beside(&self, path: &str) -> Route {
+        Route::post(self.client.clone(), http::join(&self.root, path), self.headers.clone())
+    }
+
+    /// What the server serves.
+    pub(super) async fn models(&self) -> Result<Vec<ServedModel>, CallError> {
+        let route = Route::get(self.client.clone(), http::join(&self.base, "models"), self.headers.clone());
+        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
+        let response = self.send(&route, None, &clock).await.map_err(|rejected| rejected.error)?;
+        let body = clock.wait(http::read_body(response)).await??;
+        let list: ModelList = serde_json::from_slice(&body).map_err(|error| {
+            let message = format!("the list of models cannot be read: {error}");
+            CallError::new(FailureCause::Server, RetryAdvice::No, scrub_with(self.key(), &message))
+        })?;
+        Ok(list.data)
+    }
+
+    /// Whether the server says it is alive.
+    pub(super) async fn health(&self) -> Result<(), CallError> {
+        let route = Route::get(self.client.clone(), http::join(&self.root, "health"), self.headers.clone());
+        let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
+        self.send(&route, None, &clock).await.map(|_| ()).map_err(|rejected| rejected.error)
+    }
+
+    /// Posts a question that is answered in one piece, and reads the answer.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        route: &Route,
+        question: &impl Serialize,
+        clock: &CallClock,
+    ) -> Result<T, CallError> {
+        let body = serde_json::to_vec(question).map_err(|error| {
+            let message = format!("the request cannot be written: {error}");
+            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
+        })?;
+        let response = self.send(route, Some(body), clock).await.map_err(|rejected| rejected.error)?;
+        read(&clock.wait(http::read_body(response)).await??, self.key())
+    }
+
+    /// Passes a success on and classifies the rest.
+    pub(super) async fn send(
+        &self,
+        route: &Route,
+        body: Option<Vec<u8>>,
+        clock: &CallClock,
+    ) -> Result<Response, Rejected> {
+        let response = clock.wait(route.send(body)).await??;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let (retry_after, url) = (http::retry_after(response.headers()), response.url().to_string());
+        // An error whose body does not come is still that error.
+        let body = clock.wait(http::read_error_body(response)).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(&body);
+        let rejected = errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text));
+        Err(Rejected { error: rejected.error.asked_at(&url), ..rejected })
+    }
+}
+
+/// Reads a whole answer. Servers that fail in the middle say so with status 200.
+pub(super) fn read<T: DeserializeOwned>(body: &[u8], key: Option<&Secret>) -> Result<T, CallError> {
+    #[derive(Deserialize)]
+    struct Failure {
+        #[serde(default)]
+        error: Option<IgnoredAny>,
+        #[serde(default)]
+        object: Option<String>,
+    }
+    serde_json::from_slice(body).map_err(|error| match serde_json::from_slice::<Failure>(body) {
+        Ok(failure) if failure.error.is_some() || failure.object.as_deref() == Some("error") => {
+            errors::classify_within_success(&scrub_with(key, &String::from_utf8_lossy(body))).error
+        }
+        _ => unusable(&scrub_with(key, &format!("the answer cannot be read: {error}"))),
+    })
+}
+
+/// An answer that no version of the API sends. Another attempt may get a better one.
+pub(super) fn unusable(message: &str) -> CallError {
+    CallError::new(FailureCause::Server, RetryAdvice::Transient, message)
+}
+
+/// The parts of an answer to `count` inputs in the order of the inputs, each by the index that it names.
+pub(super) fn in_order<T>(
+    parts: impl IntoIterator<Item = (usize, T)>,
+    count: usize,
+) -> Result<Vec<T>, CallError> {
+    let mut places: Vec<Option<T>> = std::iter::repeat_with(|| None).take(count).collect();
+    for (index, part) in parts {
+        match places.get_mut(index) {
+            Some(place @ None) => *place = Some(part),
+            Some(Some(_)) => return Err(unusable(&format!("the answer speaks of input {index} twice"))),
+            None => return Err(unusable(&format!("the answer speaks of input {index}, there are {count}"))),
+        }
+    }
+    let found: Vec<T> = places.into_iter().flatten().collect();
+    if found.len() == count {
+        return Ok(found);
+    }
+    Err(unusable(&format!("the answer speaks of {} of {count} inputs", found.len())))
+}
+
+/// The address without its last segment `v1`.
+fn server_root(base: &Url) -> Url {
+    let mut root = base.clone();
+    let path = base.path().trim_end_matches('/');
+    root.set_path(path.strip_suffix("/v1").unwrap_or(path));
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Known {
+        data: Vec<u32>,
+    }
+
+    #[test]
+    fn what_is_no_answer_says_whose_fault_it_is() {
+        assert_eq!(read::<Known>(br#"{"data":[1],"new":true}"#, None).unwrap(), Known { data: vec![1] });
+        for (body, cause) in [
+            (&b"<html>"[..], FailureCause::Server),
+            (b"{\"data\":\"\xff\"}", FailureCause::Server),
+            (b"{}", FailureCause::Server),
+            (br#"{"error":{"message":"busy","code":503}}"#, FailureCause::Overloaded),
+            (br#"{"object":"error","message":"slow down","code":429}"#, FailureCause::RateLimited),
+        ] {
+            let error = read::<Known>(body, None).unwrap_err();
+            assert_eq!(error.cause, cause, "{body:?}");
+            assert!(error.is_retryable());
+        }
+        let key = Secret::new("hunter2");
+        let error = read::<Known>(br#"{"data":"hunter2"}"#, Some(&key)).unwrap_err();
+        assert!(!error.message.contains("hunter2"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_come_in_the_order_of_the_inputs(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
+            let parts = order.iter().map(|index| (*index, *index));
+            prop_assert_eq!(in_order(parts, 9).unwrap(), (0..9).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn no_input_is_left_out_or_answered_twice(indexes in prop::collection::vec(0..5_usize, 0..8)) {
+            let mut sorted = indexes.clone();
+            sorted.sort_unstable();
+            let whole = sorted == (0..4).collect::<Vec<_>>();
+            prop_assert_eq!(in_order(indexes.into_iter().map(|index| (index, ())), 4).is_ok(), whole);
+        }
+    }
+}

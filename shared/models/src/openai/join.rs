@@ -1,0 +1,113 @@
+//! Pairs of texts as token ids. vLLM's `/classify` takes no pairs: both sides are tokenized and joined here with the
+//! model's separators, as the model was trained on.
+
+use serde::{Deserialize, Serialize};
+
+/// How a model's tokenizer joins a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PairLayout {
+    /// `<s> A </s> </s> B </s>`: RoBERTa, XLM-RoBERTa, BART.
+    #[default]
+    DoubleSeparator,
+    /// `[CLS] A [SEP] B [SEP]`: ModernBERT, DeBERTa. BERT itself also marks which tokens are B's, which ids alone
+    /// cannot say: its classes come out wrong.
+    SingleSeparator,
+}
+
+/// The tokens that a model's tokenizer puts around a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// Before the text, such as `<s>`.
+    opening: Vec<u32>,
+    /// After it, such as `</s>`.
+    separator: u32,
+}
+
+impl Frame {
+    /// From the tokens of the empty text: what is there is the frame. None for tokenizers that end a text with nothing,
+    /// such as those of chat models.
+    pub(super) fn of_nothing(mut tokens: Vec<u32>) -> Option<Self> {
+        let separator = tokens.pop()?;
+        // A lone token opens: it says where a text begins, not where it ends.
+        (!tokens.is_empty()).then_some(Self { opening: tokens, separator })
+    }
+
+    /// The pair as the model reads it. A text that spells a separator gets that very token from the tokenizer and could
+    /// end itself early; such tokens are left out, so that separators are ours alone.
+    pub(super) fn join(&self, layout: PairLayout, premise: &[u32], hypothesis: &[u32]) -> Vec<u32> {
+        let separators = match layout {
+            PairLayout::DoubleSeparator => 2,
+            PairLayout::SingleSeparator => 1,
+        };
+        let text = |tokens: &[u32]| -> Vec<u32> {
+            tokens.iter().copied().filter(|token| !self.is_frame(*token)).collect()
+        };
+        let mut joined = self.opening.clone();
+        joined.extend(text(premise));
+        joined.extend(std::iter::repeat_n(self.separator, separators));
+        joined.extend(text(hypothesis));
+        joined.push(self.separator);
+        joined
+    }
+
+    fn is_frame(&self, token: u32) -> bool {
+        token == self.separator || self.opening.contains(&token)
+    }
+}
+
+/// Body of vLLM's `POST /tokenize` for a text.
+#[derive(Serialize)]
+pub(super) struct TokenizeText<'a> {
+    pub(super) model: &'a str,
+    pub(super) prompt: &'a str,
+    /// Put the frame around it.
+    pub(super) add_special_tokens: bool,
+}
+
+/// Its answer.
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    pub(super) tokens: Vec<u32>,
+    /// The model's context in tokens.
+    #[serde(default)]
+    pub(super) max_model_len: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn pairs_are_joined_as_tokenizers_do() {
+        // What RoBERTa's and BERT's tokenizers make of nothing, and of a pair.
+        let roberta = Frame::of_nothing(vec![0, 2]).unwrap();
+        let joined = roberta.join(PairLayout::DoubleSeparator, &[69, 264], &[71]);
+        assert_eq!(joined, [0, 69, 264, 2, 2, 71, 2]);
+        let bert = Frame::of_nothing(vec![101, 102]).unwrap();
+        assert_eq!(bert.join(PairLayout::SingleSeparator, &[7], &[8, 9]), [101, 7, 102, 8, 9, 102]);
+    }
+
+    #[test]
+    fn a_tokenizer_without_an_end_has_no_frame() {
+        assert_eq!(Frame::of_nothing(vec![]), None);
+        assert_eq!(Frame::of_nothing(vec![1]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_brings_a_separator_of_its_own(
+            premise in prop::collection::vec(0..6_u32, 0..20), hypothesis in prop::collection::vec(0..6_u32, 0..20)
+        ) {
+            let frame = Frame::of_nothing(vec![0, 2]).unwrap();
+            let joined = frame.join(PairLayout::DoubleSeparator, &premise, &hypothesis);
+            let parts: Vec<Vec<u32>> = joined.split(|token| *token == 2).map(<[u32]>::to_vec).collect();
+            let kept = |tokens: &[u32]| -> Vec<u32> {
+                tokens.iter().copied().filter(|token| ![0, 2].contains(token)).collect()
+            };
+            let opened = [&[0][..], &kept(&premise)].concat();
+            prop_assert_eq!(parts, vec![opened, vec![], kept(&hypothesis), vec![]]);
+        }
+    }
+}

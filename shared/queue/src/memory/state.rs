@@ -1,0 +1,201 @@
+//! One run in the memory model: its units, where each of them is, and the sets by which they are found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::{ModelLabel, WorkerId};
+
+use crate::run::{Parked, RunStatus};
+use crate::unit::{Death, Fence, Lease, NewUnit, Reaped, Suspect, UnitId};
+use crate::winners::Winners;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) status: RunStatus,
+    pub(crate) last_ticket: u64,
+    pub(crate) models: BTreeMap<ModelLabel, Model>,
+    /// Every unit that is not done.
+    pub(crate) units: BTreeMap<UnitId, Unit>,
+    /// Suspects that are leased, by the worker that holds nothing else.
+    pub(crate) alone: BTreeMap<WorkerId, UnitId>,
+    pub(crate) committed: Winners,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) added: u64,
+    /// Pending units without a death on their account.
+    pub(crate) pending: BTreeSet<UnitId>,
+    /// Pending suspects, by their number of deaths.
+    pub(crate) suspects: BTreeSet<(usize, UnitId)>,
+    pub(crate) leased: BTreeSet<UnitId>,
+    pub(crate) dead: BTreeSet<UnitId>,
+    /// Dialogues of the pending and leased units.
+    pub(crate) backlog_dialogues: u64,
+    pub(crate) scored: u64,
+    pub(crate) failed: u64,
+    pub(crate) parked: Option<Parked>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    pub(crate) content: NewUnit,
+    /// Times leased so far.
+    pub(crate) attempt: u32,
+    pub(crate) deaths: Vec<Death>,
+    pub(crate) place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Pending,
+    Leased { worker: WorkerId, deadline_ms: u64 },
+    Dead,
+}
+
+impl Run {
+    pub(super) fn model(&mut self, label: &ModelLabel) -> &mut Model {
+        self.models.entry(label.clone()).or_default()
+    }
+
+    pub(super) fn model_leased(&self, label: &ModelLabel) -> BTreeSet<UnitId> {
+        self.models.get(label).map(|model| model.leased.clone()).unwrap_or_default()
+    }
+
+    /// Whether the fence is the proof of a lease in force.
+    pub(super) fn holds(&self, fence: &Fence) -> bool {
+        fence.generation == self.status.at.generation
+            && self.units.get(&fence.unit).is_some_and(|unit| {
+                unit.content.model == fence.model
+                    && unit.attempt == fence.attempt
+                    && matches!(unit.place, Place::Leased { .. })
+            })
+    }
+
+    pub(super) fn lease_of(&self, id: UnitId, unit: &Unit, deadline_ms: u64) -> Lease {
+        Lease {
+            fence: Fence {
+                generation: self.status.at.generation,
+                model: unit.content.model.clone(),
+                unit: id,
+                attempt: unit.attempt,
+            },
+            dialogues: unit.content.dialogues,
+            payload: unit.content.payload.clone(),
+            suspect: unit.is_suspect(),
+            deadline_ms,
+        }
+    }
+
+    /// Whether the worker holds nothing of this run.
+    pub(super) fn holds_nothing(&self, worker: &WorkerId) -> bool {
+        let held = |id: &UnitId| {
+            self.units.get(id).is_some_and(
+                |unit| matches!(&unit.place, Place::Leased { worker: holder, .. } if holder == worker),
+            )
+        };
+        !self.models.values().any(|model| model.leased.iter().any(held))
+    }
+
+    /// Puts a unit where it belongs now, with what else changes of it, and keeps the sets in step.
+    pub(super) fn place(&mut self, id: UnitId, place: Place, change: impl FnOnce(&mut Unit)) {
+        let Some(unit) = self.units.get_mut(&id) else { return };
+        let model = self.models.entry(unit.content.model.clone()).or_default();
+        model.set(id, unit, false);
+        if let Place::Leased { worker, .. } = &unit.place
+            && self.alone.get(worker) == Some(&id)
+        {
+            self.alone.remove(worker);
+        }
+        unit.place = place;
+        change(unit);
+        model.set(id, unit, true);
+        if let Place::Leased { worker, .. } = &unit.place
+            && unit.is_suspect()
+        {
+            self.alone.insert(worker.clone(), id);
+        }
+    }
+
+    /// Takes a leased unit out for good.
+    pub(super) fn remove(&mut self, id: UnitId) {
+        // Pending first, so that nobody holds it any more.
+        self.place(id, Place::Pending, |_| {});
+        if let Some(unit) = self.units.remove(&id) {
+            self.model(&unit.content.model).set(id, &unit, false);
+        }
+    }
+
+    /// Hands a pending unit to a worker.
+    pub(super) fn hand_out(&mut self, id: UnitId, worker: &WorkerId, deadline_ms: u64) -> Option<Lease> {
+        self.place(id, Place::Leased { worker: worker.clone(), deadline_ms }, |unit| unit.attempt += 1);
+        self.units.get(&id).map(|unit| self.lease_of(id, unit, deadline_ms))
+    }
+
+    /// Takes a lease over: a death on the unit's account.
+    pub(super) fn take_over(&mut self, now_ms: u64, id: UnitId, cause: &str, reaped: &mut Reaped) {
+        let Some(unit) = self.units.get(&id) else { return };
+        let Place::Leased { worker, .. } = &unit.place else { return };
+        let death =
+            Death { worker: worker.clone(), attempt: unit.attempt, cause: cause.to_owned(), at_ms: now_ms };
+        // The first death makes it a suspect, and is no strike.
+        let strikes = unit.deaths.len();
+        let (place, list) = match strikes {
+            0 => (Place::Pending, &mut reaped.suspected),
+            strikes if strikes < self.status.max_strikes as usize => (Place::Pending, &mut reaped.struck),
+            _ => (Place::Dead, &mut reaped.dead),
+        };
+        list.push(id);
+        self.place(id, place, |unit| unit.deaths.push(death));
+    }
+
+    pub(super) fn suspect(&self, id: UnitId) -> Option<Suspect> {
+        let unit = self.units.get(&id).filter(|unit| unit.is_suspect())?;
+        Some(Suspect {
+            unit: id,
+            model: unit.content.model.clone(),
+            dialogues: unit.content.dialogues,
+            payload: unit.content.payload.clone(),
+            deaths: unit.deaths.clone(),
+            dead: unit.place == Place::Dead,
+        })
+    }
+}
+
+impl Unit {
+    /// Whether a worker died with it, whether or not it was set aside since.
+    pub(crate) fn is_suspect(&self) -> bool {
+        !self.deaths.is_empty()
+    }
+}
+
+impl Model {
+    /// Puts a unit into the set of its place, or takes it out.
+    pub(super) fn set(&mut self, id: UnitId, unit: &Unit, into: bool) {
+        let set = match &unit.place {
+            Place::Pending if unit.is_suspect() => {
+                let rank = (unit.deaths.len(), id);
+                let changed = if into { self.suspects.insert(rank) } else { self.suspects.remove(&rank) };
+                debug_assert!(changed, "unit {id} was not in the set of its place");
+                return self.count(unit, into);
+            }
+            Place::Pending => &mut self.pending,
+            Place::Leased { .. } => &mut self.leased,
+            Place::Dead => &mut self.dead,
+        };
+        let changed = if into { set.insert(id) } else { set.remove(&id) };
+        debug_assert!(changed, "unit {id} was not in the set of its place");
+        self.count(unit, into);
+    }
+
+    pub(super) fn count(&mut self, unit: &Unit, into: bool) {
+        if unit.place == Place::Dead {
+            return;
+        }
+        let dialogues = u64::from(unit.content.dialogues);
+        if into { self.backlog_dialogues += dialogues } else { self.backlog_dialogues -= dialogues }
+    }
+
+    pub(super) fn is_parked(&self, now_ms: u64) -> bool {
+        self.parked.as_ref().is_some_and(|parked| parked.until_ms > now_ms)
+    }
+}

@@ -1,0 +1,2 @@
+-- Returns the time in ms.
+return {digits(now)}

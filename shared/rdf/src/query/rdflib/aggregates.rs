@@ -1,0 +1,150 @@
+//! Aggregates as rdflib has them: they pass over what they cannot use, where the standard gives up.
+
+use super::functions::NOTHING;
+use crate::literal::is_numeric;
+use oxrdf::{Literal, NamedNode, Term, vocab};
+use oxsdatatypes::Decimal;
+use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
+use spargebra::algebra::AggregateFunction;
+use std::cmp::Ordering;
+
+/// An aggregate of our own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Aggregate(&'static str);
+
+pub(super) const AVERAGE: Aggregate = Aggregate("urn:kgfleet:average");
+pub(super) const LEAST: Aggregate = Aggregate("urn:kgfleet:least");
+pub(super) const GREATEST: Aggregate = Aggregate("urn:kgfleet:greatest");
+
+impl Aggregate {
+    /// What the algebra calls it.
+    pub(super) fn name(self) -> AggregateFunction {
+        AggregateFunction::Custom(self.iri())
+    }
+
+    fn iri(self) -> NamedNode {
+        NamedNode::new_unchecked(self.0)
+    }
+}
+
+/// Makes the aggregates known to an evaluator.
+pub(super) fn register(evaluator: QueryEvaluator) -> QueryEvaluator {
+    evaluator
+        .with_custom_aggregate_function(AVERAGE.iri(), || Box::<Average>::default())
+        .with_custom_aggregate_function(LEAST.iri(), || {
+            Box::new(Extreme { wanted: Ordering::Less, value: None })
+        })
+        .with_custom_aggregate_function(GREATEST.iri(), || {
+            Box::new(Extreme { wanted: Ordering::Greater, value: None })
+        })
+}
+
+/// Literals of different types lie in the order of the names of their types, those with a language after plain ones.
+pub(super) fn order(left: &Term, right: &Term) -> Option<Ordering> {
+    fn key(literal: &Literal) -> (&str, Option<&str>, &str) {
+        let datatype = match literal.language() {
+            Some(_) => vocab::xsd::STRING.as_str(),
+            None => literal.datatype().as_str(),
+        };
+        (datatype, literal.language(), literal.value())
+    }
+    match (left, right) {
+        (Term::Literal(left), Term::Literal(right)) => Some(match (number(left), number(right)) {
+            (Some(left), Some(right)) => left.total_cmp(&right),
+            _ => key(left).cmp(&key(right)),
+        }),
+        _ => None,
+    }
+}
+
+fn number(literal: &Literal) -> Option<f64> {
+    if is_numeric(literal.datatype().as_str()) { literal.value().parse().ok() } else { None }
+}
+
+/// The least or the greatest term: blank nodes, IRIs, literals. It comes out as a literal, whatever it was.
+struct Extreme {
+    wanted: Ordering,
+    value: Option<Term>,
+}
+
+impl AggregateFunctionAccumulator for Extreme {
+    fn accumulate(&mut self, element: Term) {
+        fn rank(term: &Term) -> u8 {
+            match term {
+                Term::BlankNode(_) => 0,
+                Term::NamedNode(_) => 1,
+                Term::Literal(_) => 2,
+            }
+        }
+        if is_nothing(&element) {
+            return;
+        }
+        let beats = |value: &Term| {
+            let ranks = rank(&element).cmp(&rank(value));
+            ranks.then_with(|| order(&element, value).unwrap_or_else(|| plain(&element).cmp(plain(value))))
+                == self.wanted
+        };
+        if self.value.as_ref().is_none_or(beats) {
+            self.value = Some(element);
+        }
+    }
+
+    fn finish(&mut self) -> Option<Term> {
+        Some(match self.value.take()? {
+            Term::NamedNode(node) => Literal::new_simple_literal(node.into_string()).into(),
+            Term::BlankNode(node) => Literal::new_simple_literal(node.into_string()).into(),
+            literal @ Term::Literal(_) => literal,
+        })
+    }
+}
+
+fn is_nothing(term: &Term) -> bool {
+    matches!(term, Term::NamedNode(node) if node.as_str() == NOTHING)
+}
+
+fn plain(term: &Term) -> &str {
+    match term {
+        Term::NamedNode(node) => node.as_str(),
+        Term::BlankNode(node) => node.as_str(),
+        Term::Literal(literal) => literal.value(),
+    }
+}
+
+/// The mean of the numbers: a decimal, unless one of them is a double or float.
+#[derive(Default)]
+struct Average {
+    count: i64,
+    sum: Decimal,
+    /// The same in floating point, and whether it is asked for.
+    float_sum: f64,
+    is_float: bool,
+}
+
+impl AggregateFunctionAccumulator for Average {
+    fn accumulate(&mut self, element: Term) {
+        let Term::Literal(literal) = &element else { return };
+        let Some(value) = number(literal) else { return };
+        self.count += 1;
+        self.float_sum += value;
+        let exact = literal.value().parse::<Decimal>().ok().and_then(|value| self.sum.checked_add(value));
+        match exact {
+            Some(sum)
+                if literal.datatype() != vocab::xsd::DOUBLE && literal.datatype() != vocab::xsd::FLOAT =>
+            {
+                self.sum = sum;
+            }
+            _ => self.is_float = true,
+        }
+    }
+
+    fn finish(&mut self) -> Option<Term> {
+        if self.count == 0 {
+            return Some(Literal::from(0).into());
+        }
+        if self.is_float {
+            return Some(Literal::from(self.float_sum / self.count as f64).into());
+        }
+        let mean = self.sum.checked_div(Decimal::from(self.count))?;
+        Some(Literal::new_typed_literal(mean.to_string(), vocab::xsd::DECIMAL).into())
+    }
+}

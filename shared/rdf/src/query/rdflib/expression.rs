@@ -1,0 +1,448 @@
+//! Expressions.
+
+use super::Reader;
+use super::aggregates;
+use super::functions::{self, Relation};
+use super::terms::XSD;
+use crate::query::parse::Dialect;
+use oxrdf::{Literal, NamedNode, Variable};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
+
+/// The functions that take a fixed number of expressions: name, least and most of them.
+const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
+    ("STR", 1, 1, Function::Str),
+    ("LANG", 1, 1, Function::Lang),
+    ("LANGMATCHES", 2, 2, Function::LangMatches),
+    ("DATATYPE", 1, 1, Function::Datatype),
+    ("IRI", 1, 1, Function::Iri),
+    ("URI", 1, 1, Function::Iri),
+    ("BNODE", 0, 1, Function::BNode),
+    ("RAND", 0, 0, Function::Rand),
+    ("ABS", 1, 1, Function::Abs),
+    ("CEIL", 1, 1, Function::Ceil),
+    ("FLOOR", 1, 1, Function::Floor),
+    ("ROUND", 1, 1, Function::Round),
+    ("CONCAT", 0, usize::MAX, Function::Concat),
+    ("SUBSTR", 2, 3, Function::SubStr),
+    ("STRLEN", 1, 1, Function::StrLen),
+    ("REPLACE", 3, 4, Function::Replace),
+    ("UCASE", 1, 1, Function::UCase),
+    ("LCASE", 1, 1, Function::LCase),
+    ("ENCODE_FOR_URI", 1, 1, Function::EncodeForUri),
+    ("CONTAINS", 2, 2, Function::Contains),
+    ("STRSTARTS", 2, 2, Function::StrStarts),
+    ("STRENDS", 2, 2, Function::StrEnds),
+    ("STRBEFORE", 2, 2, Function::StrBefore),
+    ("STRAFTER", 2, 2, Function::StrAfter),
+    ("YEAR", 1, 1, Function::Year),
+    ("MONTH", 1, 1, Function::Month),
+    ("DAY", 1, 1, Function::Day),
+    ("HOURS", 1, 1, Function::Hours),
+    ("MINUTES", 1, 1, Function::Minutes),
+    ("SECONDS", 1, 1, Function::Seconds),
+    ("TIMEZONE", 1, 1, Function::Timezone),
+    ("TZ", 1, 1, Function::Tz),
+    ("NOW", 0, 0, Function::Now),
+    ("UUID", 0, 0, Function::Uuid),
+    ("STRUUID", 0, 0, Function::StrUuid),
+    ("MD5", 1, 1, Function::Md5),
+    ("SHA1", 1, 1, Function::Sha1),
+    ("SHA256", 1, 1, Function::Sha256),
+    ("SHA384", 1, 1, Function::Sha384),
+    ("SHA512", 1, 1, Function::Sha512),
+    ("STRLANG", 2, 2, Function::StrLang),
+    ("STRDT", 2, 2, Function::StrDt),
+    ("isIRI", 1, 1, Function::IsIri),
+    ("isURI", 1, 1, Function::IsIri),
+    ("isBLANK", 1, 1, Function::IsBlank),
+    ("isLITERAL", 1, 1, Function::IsLiteral),
+    ("isNUMERIC", 1, 1, Function::IsNumeric),
+    ("REGEX", 2, 3, Function::Regex),
+];
+
+/// The types of XML Schema that rdflib casts to.
+const CASTS: [&str; 7] = ["string", "boolean", "float", "double", "decimal", "integer", "dateTime"];
+
+type Pair = fn(Box<Expression>, Box<Expression>) -> Expression;
+
+impl Reader<'_> {
+    pub(super) fn expression(&mut self) -> Option<Expression> {
+        self.chain(&[("||", Expression::Or)], |r| r.chain(&[("&&", Expression::And)], Self::relation))
+    }
+
+    /// Operands joined by operators of one rank, from left to right.
+    fn chain(
+        &mut self,
+        operators: &[(&str, Pair)],
+        operand: impl Fn(&mut Self) -> Option<Expression>,
+    ) -> Option<Expression> {
+        let mut left = operand(self)?;
+        while let Some((pair, right)) = self.attempt(|r| {
+            let (_, pair) = operators.iter().find(|(symbol, _)| r.scanner.symbol(symbol))?;
+            Some((pair, operand(r)?))
+        }) {
+            left = pair(Box::new(left), Box::new(right));
+        }
+        Some(left)
+    }
+
+    fn relation(&mut self) -> Option<Expression> {
+        const RELATIONS: [(&str, Pair); 6] = [
+            ("=", Expression::Equal),
+            ("!=", |left, right| not(Expression::Equal(left, right))),
+            ("<", |left, right| comparison(Relation::Less, left, right)),
+            (">", |left, right| comparison(Relation::Greater, left, right)),
+            ("<=", |left, right| comparison(Relation::LessOrEqual, left, right)),
+            (">=", |left, right| comparison(Relation::GreaterOrEqual, left, right)),
+        ];
+        let left = self.sum()?;
+        for (symbol, pair) in RELATIONS {
+            let right = self.attempt(|r| {
+                r.symbol(symbol)?;
+                r.sum()
+            });
+            if let Some(right) = right {
+                return Some(pair(Box::new(left), Box::new(right)));
+            }
+        }
+        let list = self.attempt(|r| {
+            let negated = r.scanner.keywords(["NOT", "IN"]);
+            if !negated {
+                r.keyword("IN")?;
+            }
+            Some((negated, r.expression_list()?))
+        });
+        Some(match list {
+            None => left,
+            Some((negated, list)) => {
+                // IN compares terms, not values.
+                let found = functions::among(left, list);
+                if negated { not(found) } else { found }
+            }
+        })
+    }
+
+    fn sum(&mut self) -> Option<Expression> {
+        self.chain(&[("+", Expression::Add), ("-", Expression::Subtract)], |r| {
+            r.chain(&[("*", Expression::Multiply), ("/", Expression::Divide)], Self::signed)
+        })
+    }
+
+    fn signed(&mut self) -> Option<Expression> {
+        type Wrap = fn(Box<Expression>) -> Expression;
+        const SIGNS: [(&str, Wrap); 3] =
+            [("!", Expression::Not), ("+", Expression::UnaryPlus), ("-", Expression::UnaryMinus)];
+        for (sign, wrap) in SIGNS {
+            let inner = self.attempt(|r| {
+                r.symbol(sign)?;
+                r.primary()
+            });
+            if let Some(inner) = inner {
+                return Some(wrap(Box::new(inner)));
+            }
+        }
+        self.primary()
+    }
+
+    fn primary(&mut self) -> Option<Expression> {
+        if let Some(constraint) = self.constraint() {
+            return Some(constraint);
+        }
+        if let Some(iri) = self.iri() {
+            return Some(iri.into());
+        }
+        if let Some(literal) = self.literal() {
+            return Some(literal.into());
+        }
+        self.variable().map(Expression::from)
+    }
+
+    pub(super) fn bracketed(&mut self) -> Option<Expression> {
+        self.attempt(|r| {
+            r.symbol("(")?;
+            let inner = r.expression()?;
+            r.symbol(")")?;
+            Some(inner)
+        })
+    }
+
+    /// What may follow FILTER: an expression in brackets or a call.
+    pub(super) fn constraint(&mut self) -> Option<Expression> {
+        self.bracketed().or_else(|| self.call())
+    }
+
+    /// A call of a built-in function, an aggregate or a function that an IRI names.
+    pub(super) fn call(&mut self) -> Option<Expression> {
+        self.attempt(Self::aggregate)
+            .or_else(|| self.attempt(Self::built_in))
+            .or_else(|| self.attempt(Self::named_call))
+    }
+
+    fn aggregate(&mut self) -> Option<Expression> {
+        let word = self.scanner.peek_word();
+        let is = |name: &str| word.eq_ignore_ascii_case(name);
+        let name = match () {
+            () if is("COUNT") => AggregateFunction::Count,
+            () if is("SUM") => AggregateFunction::Sum,
+            () if is("MIN") => AggregateFunction::Min,
+            () if is("MAX") => AggregateFunction::Max,
+            () if is("AVG") => AggregateFunction::Avg,
+            () if is("SAMPLE") => AggregateFunction::Sample,
+            () if is("GROUP_CONCAT") => AggregateFunction::GroupConcat { separator: None },
+            () => return None,
+        };
+        self.keyword(word)?;
+        self.symbol("(")?;
+        let distinct = self.scanner.keyword("DISTINCT");
+        if name == AggregateFunction::Count && self.scanner.symbol("*") {
+            self.symbol(")")?;
+            return Some(self.new_aggregate(AggregateExpression::CountSolutions { distinct }));
+        }
+        let expr = self.expression()?;
+        let (name, expr) = match name {
+            AggregateFunction::GroupConcat { .. } => {
+                let separator = self.attempt(|r| {
+                    r.symbol(";")?;
+                    r.keyword("SEPARATOR")?;
+                    r.symbol("=")?;
+                    r.scanner.string()
+                });
+                (AggregateFunction::GroupConcat { separator }, call(Function::Str, vec![expr]))
+            }
+            AggregateFunction::Sum => (name, functions::addend(expr)),
+            AggregateFunction::Avg => (aggregates::AVERAGE.name(), functions::or_nothing(expr)),
+            AggregateFunction::Min => (aggregates::LEAST.name(), functions::or_nothing(expr)),
+            AggregateFunction::Max => (aggregates::GREATEST.name(), functions::or_nothing(expr)),
+            name => (name, expr),
+        };
+        self.symbol(")")?;
+        Some(self.new_aggregate(AggregateExpression::FunctionCall { name, expr, distinct }))
+    }
+
+    fn new_aggregate(&mut self, aggregate: AggregateExpression) -> Expression {
+        self.aggregates.push(aggregate);
+        functions::aggregate(self.aggregates.len() - 1)
+    }
+
+    fn built_in(&mut self) -> Option<Expression> {
+        let word = self.scanner.peek_word();
+        let is = |name: &str| word.eq_ignore_ascii_case(name);
+        if is("NOT") || is("EXISTS") {
+            let negated = self.scanner.keyword("NOT");
+            self.keyword("EXISTS")?;
+            let exists = Expression::Exists(Box::new(self.group()?));
+            return Some(if negated { not(exists) } else { exists });
+        }
+        if is("BOUND") {
+            self.keyword(word)?;
+            self.symbol("(")?;
+            let variable = self.variable()?;
+            self.symbol(")")?;
+            return Some(Expression::Bound(variable));
+        }
+        if is("COALESCE") || is("IF") || is("sameTerm") {
+            self.keyword(word)?;
+            let mut arguments = self.expression_list()?;
+            if is("COALESCE") {
+                return Some(Expression::Coalesce(arguments));
+            }
+            let last = arguments.pop().map(Box::new)?;
+            let middle = arguments.pop().map(Box::new)?;
+            return match (arguments.pop().map(Box::new), arguments.is_empty()) {
+                (Some(first), true) if is("IF") => Some(Expression::If(first, middle, last)),
+                (None, true) if !is("IF") => Some(Expression::SameTerm(middle, last)),
+                _ => None,
+            };
+        }
+        let (_, least, most, function) = FUNCTIONS.iter().find(|(name, ..)| is(name))?;
+        self.keyword(word)?;
+        let arguments = self.expression_list()?;
+        if !(*least..=*most).contains(&arguments.len()) {
+            return None;
+        }
+        Some(self.lenient(function.clone(), arguments))
+    }
+
+    /// A call as rdflib and, for tasks on Wikidata, its endpoint understand it.
+    fn lenient(&self, function: Function, mut arguments: Vec<Expression>) -> Expression {
+        if function == Function::Regex {
+            if let Some(Expression::Literal(pattern)) = arguments.get_mut(1) {
+                *pattern = Literal::new_simple_literal(pattern.value());
+            }
+            known_flags(&mut arguments);
+        }
+        let takes_text = matches!(
+            function,
+            Function::Contains | Function::StrStarts | Function::StrEnds | Function::Regex
+        );
+        if takes_text && self.dialect == Dialect::Wikidata {
+            let text = arguments.remove(0);
+            arguments.insert(0, call(Function::Str, vec![text]));
+        }
+        call(function, arguments)
+    }
+
+    /// `( ... , ... )` or `()`.
+    fn expression_list(&mut self) -> Option<Vec<Expression>> {
+        if self.brackets("(", ")").is_some() {
+            return Some(Vec::new());
+        }
+        self.attempt(|r| {
+            r.symbol("(")?;
+            let mut list = vec![r.expression()?];
+            list.extend(r.many(|r| {
+                r.symbol(",")?;
+                r.expression()
+            }));
+            r.symbol(")")?;
+            Some(list)
+        })
+    }
+
+    fn named_call(&mut self) -> Option<Expression> {
+        let name = self.iri()?;
+        if self.brackets("(", ")").is_some() {
+            return Some(call(custom(name), Vec::new()));
+        }
+        self.symbol("(")?;
+        let _ = self.scanner.keyword("DISTINCT");
+        let mut arguments = vec![self.expression()?];
+        arguments.extend(self.many(|r| {
+            r.symbol(",")?;
+            r.expression()
+        }));
+        self.symbol(")")?;
+        Some(call(custom(name), arguments))
+    }
+}
+
+fn custom(name: NamedNode) -> Function {
+    match name.as_str().strip_prefix(XSD) {
+        Some(local) if !CASTS.contains(&local) => functions::unknown(),
+        _ => Function::Custom(name),
+    }
+}
+
+fn call(function: Function, arguments: Vec<Expression>) -> Expression {
+    Expression::FunctionCall(function, arguments)
+}
+
+pub(super) fn not(expression: Expression) -> Expression {
+    Expression::Not(Box::new(expression))
+}
+
+/// A comparison of two values; where they cannot be compared, the order that rdflib has for all literals decides. That
+/// takes the operands twice, so it is done for those only that hold no comparison themselves.
+fn comparison(relation: Relation, left: Box<Expression>, right: Box<Expression>) -> Expression {
+    let fallback = (is_plain(&left) && is_plain(&right))
+        .then(|| functions::ordered(relation, (*left).clone(), (*right).clone()));
+    let native = match relation {
+        Relation::Less => Expression::Less(left, right),
+        Relation::LessOrEqual => Expression::LessOrEqual(left, right),
+        Relation::Greater => Expression::Greater(left, right),
+        Relation::GreaterOrEqual => Expression::GreaterOrEqual(left, right),
+    };
+    match fallback {
+        Some(fallback) => Expression::Coalesce(vec![native, fallback]),
+        None => native,
+    }
+}
+
+/// Whether an expression has neither comparisons nor patterns in it.
+fn is_plain(expression: &Expression) -> bool {
+    let mut plain = true;
+    rewrite(expression.clone(), &mut |part| {
+        plain &= !matches!(
+            part,
+            Expression::Less(..)
+                | Expression::LessOrEqual(..)
+                | Expression::Greater(..)
+                | Expression::GreaterOrEqual(..)
+                | Expression::Exists(_)
+        );
+        (!plain).then(|| part.clone())
+    });
+    plain
+}
+
+/// Flags that Python's `re` does not have are passed over.
+fn known_flags(arguments: &mut Vec<Expression>) {
+    let Some(Expression::Literal(flags)) = arguments.get(2) else { return };
+    let known: String = flags.value().chars().filter(|flag| "ism".contains(*flag)).collect();
+    arguments.truncate(2);
+    if !known.is_empty() {
+        arguments.push(Literal::new_simple_literal(known).into());
+    }
+}
+
+/// Replaces parts of an expression from the outside in; what `replace` returns is left as it is. Patterns in EXISTS are
+/// not entered.
+pub(super) fn rewrite(
+    expression: Expression,
+    replace: &mut dyn FnMut(&Expression) -> Option<Expression>,
+) -> Expression {
+    if let Some(replacement) = replace(&expression) {
+        return replacement;
+    }
+    let mut one = |inner: Box<Expression>| Box::new(rewrite(*inner, &mut *replace));
+    match expression {
+        Expression::Or(a, b) => Expression::Or(one(a), one(b)),
+        Expression::And(a, b) => Expression::And(one(a), one(b)),
+        Expression::Equal(a, b) => Expression::Equal(one(a), one(b)),
+        Expression::SameTerm(a, b) => Expression::SameTerm(one(a), one(b)),
+        Expression::Greater(a, b) => Expression::Greater(one(a), one(b)),
+        Expression::GreaterOrEqual(a, b) => Expression::GreaterOrEqual(one(a), one(b)),
+        Expression::Less(a, b) => Expression::Less(one(a), one(b)),
+        Expression::LessOrEqual(a, b) => Expression::LessOrEqual(one(a), one(b)),
+        Expression::Add(a, b) => Expression::Add(one(a), one(b)),
+        Expression::Subtract(a, b) => Expression::Subtract(one(a), one(b)),
+        Expression::Multiply(a, b) => Expression::Multiply(one(a), one(b)),
+        Expression::Divide(a, b) => Expression::Divide(one(a), one(b)),
+        Expression::UnaryPlus(a) => Expression::UnaryPlus(one(a)),
+        Expression::UnaryMinus(a) => Expression::UnaryMinus(one(a)),
+        Expression::Not(a) => Expression::Not(one(a)),
+        Expression::If(a, b, c) => Expression::If(one(a), one(b), one(c)),
+        Expression::In(a, list) => {
+            let a = one(a);
+            Expression::In(a, list.into_iter().map(|e| rewrite(e, &mut *replace)).collect())
+        }
+        Expression::Coalesce(list) => {
+            Expression::Coalesce(list.into_iter().map(|e| rewrite(e, &mut *replace)).collect())
+        }
+        Expression::FunctionCall(function, list) => {
+            Expression::FunctionCall(function, list.into_iter().map(|e| rewrite(e, &mut *replace)).collect())
+        }
+        leaf @ (Expression::NamedNode(_)
+        | Expression::Literal(_)
+        | Expression::Variable(_)
+        | Expression::Exists(_)
+        | Expression::Bound(_)) => leaf,
+    }
+}
+
+/// Whether an expression has an aggregate in it.
+pub(super) fn has_aggregate(expression: &Expression) -> bool {
+    let mut found = false;
+    rewrite(expression.clone(), &mut |part| {
+        found |= functions::aggregate_number(part).is_some();
+        found.then(|| part.clone())
+    });
+    found
+}
+
+/// All conditions at once; `None` without any.
+pub(super) fn all_of(conditions: Vec<Expression>) -> Option<Expression> {
+    conditions.into_iter().reduce(|left, right| Expression::And(Box::new(left), Box::new(right)))
+}
+
+/// A pattern under conditions, if there are any.
+pub(super) fn filtered(inner: GraphPattern, conditions: Vec<Expression>) -> GraphPattern {
+    match all_of(conditions) {
+        Some(expr) => GraphPattern::Filter { expr, inner: Box::new(inner) },
+        None => inner,
+    }
+}
+
+pub(super) fn extend(inner: GraphPattern, variable: Variable, expression: Expression) -> GraphPattern {
+    GraphPattern::Extend { inner: Box::new(inner), variable, expression }
+}

@@ -1,0 +1,258 @@
+//! Groups of patterns.
+
+use super::Reader;
+use super::expression::{all_of, extend, filtered, has_aggregate};
+use super::functions;
+use super::path::{Verb, join, triple};
+use super::terms::RDF;
+use crate::query::parse::Dialect;
+use oxrdf::{NamedNode, Variable};
+use spargebra::algebra::{Expression, GraphPattern};
+use spargebra::term::{NamedNodePattern, TermPattern};
+
+/// A group while its parts are read.
+#[derive(Default)]
+struct Group {
+    whole: GraphPattern,
+    /// Triple patterns not yet joined to the whole: those on both sides of a FILTER are one pattern.
+    triples: GraphPattern,
+    filters: Vec<Expression>,
+}
+
+impl Group {
+    fn add_triples(&mut self, pattern: GraphPattern) {
+        self.triples = join(std::mem::take(&mut self.triples), pattern);
+    }
+
+    fn settle(&mut self) -> GraphPattern {
+        join(std::mem::take(&mut self.whole), std::mem::take(&mut self.triples))
+    }
+
+    fn add(&mut self, pattern: GraphPattern) {
+        self.whole = join(self.settle(), pattern);
+    }
+
+    /// The patterns, and the FILTERs, which hold for the whole group wherever they stand.
+    fn finish(mut self) -> (GraphPattern, Vec<Expression>) {
+        (self.settle(), self.filters)
+    }
+}
+
+impl Reader<'_> {
+    /// `{ ... }`
+    pub(super) fn group(&mut self) -> Option<GraphPattern> {
+        self.open_group().map(|(pattern, filters)| filtered(pattern, filters))
+    }
+
+    /// `{ ... }` with its FILTERs apart.
+    fn open_group(&mut self) -> Option<(GraphPattern, Vec<Expression>)> {
+        self.attempt(|r| {
+            r.symbol("{")?;
+            let inner = match r.attempt(Self::sub_select) {
+                Some(select) => (select, Vec::new()),
+                None => r.group_parts(),
+            };
+            r.symbol("}")?;
+            Some(inner)
+        })
+    }
+
+    fn group_parts(&mut self) -> (GraphPattern, Vec<Expression>) {
+        let mut group = Group::default();
+        self.triples_block(&mut group);
+        while self.attempt(|r| r.group_part(&mut group)).is_some() {
+            let _ = self.scanner.symbol(".");
+            self.triples_block(&mut group);
+        }
+        group.finish()
+    }
+
+    fn group_part(&mut self, group: &mut Group) -> Option<()> {
+        if let Some(first) = self.group() {
+            let mut union = first;
+            for right in self.many(|r| {
+                r.keyword("UNION")?;
+                r.group()
+            }) {
+                union = GraphPattern::Union { left: Box::new(union), right: Box::new(right) };
+            }
+            group.add(union);
+        } else if self.scanner.keyword("OPTIONAL") {
+            let (right, filters) = self.open_group()?;
+            let (left, right) = (Box::new(group.settle()), Box::new(right));
+            group.whole = GraphPattern::LeftJoin { left, right, expression: all_of(filters) };
+        } else if self.scanner.keyword("MINUS") {
+            let right = Box::new(self.group()?);
+            group.whole = GraphPattern::Minus { left: Box::new(group.settle()), right };
+        } else if self.scanner.keyword("GRAPH") {
+            self.variable_or_iri()?;
+            self.group()?;
+            // One graph has no named graphs, and rdflib raises when it is asked for one.
+            group.add(filtered(GraphPattern::default(), vec![functions::raise()]));
+        } else if self.scanner.keyword("SERVICE") {
+            let _ = self.scanner.keyword("SILENT");
+            let name = self.variable_or_iri()?;
+            self.group()?;
+            self.calls_service |= self.dialect != Dialect::Wikidata || !is_label_service(&name);
+        } else if self.scanner.keyword("FILTER") {
+            let place = self.scanner.place();
+            let condition = self.constraint()?;
+            self.note_aggregate(&condition, place);
+            group.filters.push(condition);
+        } else if self.scanner.keyword("BIND") {
+            let place = self.scanner.place();
+            let (expression, variable) = self.alias()?;
+            self.note_aggregate(&expression, place);
+            // Where the expression fails a variable keeps the value that it may have.
+            group.whole = extend(group.settle(), variable, expression);
+        } else {
+            self.keyword("VALUES")?;
+            let values = self.data_block()?;
+            group.add(values);
+        }
+        Some(())
+    }
+
+    fn note_aggregate(&mut self, expression: &Expression, place: usize) {
+        if self.misplaced_aggregate.is_none() && has_aggregate(expression) {
+            self.misplaced_aggregate = Some(place);
+        }
+    }
+
+    /// `( expression AS ?variable )`
+    pub(super) fn alias(&mut self) -> Option<(Expression, Variable)> {
+        self.symbol("(")?;
+        let expression = self.expression()?;
+        self.keyword("AS")?;
+        let variable = self.variable()?;
+        self.symbol(")")?;
+        Some((expression, variable))
+    }
+
+    fn variable_or_iri(&mut self) -> Option<NamedNodePattern> {
+        match self.variable() {
+            Some(variable) => Some(variable.into()),
+            None => self.iri().map(NamedNodePattern::from),
+        }
+    }
+
+    /// The data after VALUES.
+    pub(super) fn data_block(&mut self) -> Option<GraphPattern> {
+        if let Some(variable) = self.variable() {
+            self.symbol("{")?;
+            let bindings = self.many(Self::data_value).into_iter().map(|value| vec![value]).collect();
+            self.symbol("}")?;
+            return Some(GraphPattern::Values { variables: vec![variable], bindings });
+        }
+        self.symbol("(")?;
+        let variables = self.many(Self::variable);
+        self.symbol(")")?;
+        self.symbol("{")?;
+        let width = variables.len();
+        let bindings = self.many(|r| {
+            r.symbol("(")?;
+            let mut row = r.many(Self::data_value);
+            r.symbol(")")?;
+            row.resize(width, None);
+            Some(row)
+        });
+        self.symbol("}")?;
+        Some(GraphPattern::Values { variables, bindings })
+    }
+
+    fn triples_block(&mut self, group: &mut Group) {
+        while let Some(pattern) = self.attempt(Self::triples_of_subject) {
+            group.add_triples(pattern);
+            if !self.scanner.symbol(".") {
+                break;
+            }
+        }
+    }
+
+    fn triples_of_subject(&mut self) -> Option<GraphPattern> {
+        let plain = self.attempt(|r| {
+            let subject = r.variable_or_term()?;
+            r.properties(&subject)
+        });
+        if plain.is_some() {
+            return plain;
+        }
+        let (subject, own) = self.node()?;
+        let more = self.attempt(|r| r.properties(&subject)).unwrap_or_default();
+        Some(join(own, more))
+    }
+
+    /// The predicates and objects of a subject, at least one of them.
+    fn properties(&mut self, subject: &TermPattern) -> Option<GraphPattern> {
+        let mut all = self.property(subject)?;
+        while self.scanner.symbol(";") {
+            if let Some(more) = self.attempt(|r| r.property(subject)) {
+                all = join(all, more);
+            }
+        }
+        Some(all)
+    }
+
+    fn property(&mut self, subject: &TermPattern) -> Option<GraphPattern> {
+        let verb = self.verb()?;
+        let mut all = self.object(subject, &verb)?;
+        for more in self.many(|r| {
+            r.symbol(",")?;
+            r.object(subject, &verb)
+        }) {
+            all = join(all, more);
+        }
+        Some(all)
+    }
+
+    fn object(&mut self, subject: &TermPattern, verb: &Verb) -> Option<GraphPattern> {
+        let (object, own) = match self.attempt(Self::variable_or_term) {
+            Some(term) => (term, GraphPattern::default()),
+            None => self.node()?,
+        };
+        let pattern = match verb {
+            Verb::Variable(variable) => triple(subject.clone(), variable.clone(), object),
+            Verb::Path(path) => self.path_pattern(subject.clone(), path.clone(), object),
+        };
+        Some(join(pattern, own))
+    }
+
+    /// A collection, or a node with properties in square brackets: what stands for it, and its triples.
+    fn node(&mut self) -> Option<(TermPattern, GraphPattern)> {
+        self.attempt(Self::collection).or_else(|| {
+            self.attempt(|r| {
+                r.symbol("[")?;
+                let node = r.fresh_node();
+                let properties = r.properties(&node)?;
+                r.symbol("]")?;
+                Some((node, properties))
+            })
+        })
+    }
+
+    fn collection(&mut self) -> Option<(TermPattern, GraphPattern)> {
+        self.symbol("(")?;
+        let elements = self.many(|r| match r.attempt(Self::variable_or_term) {
+            Some(term) => Some((term, GraphPattern::default())),
+            None => r.node(),
+        });
+        self.symbol(")")?;
+        if elements.is_empty() {
+            return None;
+        }
+        let name = |local: &str| NamedNode::new_unchecked(format!("{RDF}{local}"));
+        let mut whole = GraphPattern::default();
+        let mut rest: TermPattern = name("nil").into();
+        for (element, own) in elements.into_iter().rev() {
+            let cell = self.fresh_node();
+            whole = join(triple(cell.clone(), name("rest"), rest), join(own, whole));
+            whole = join(triple(cell.clone(), name("first"), element), whole);
+            rest = cell;
+        }
+        Some((rest, whole))
+    }
+}
+
+fn is_label_service(name: &NamedNodePattern) -> bool {
+    matches!(name, NamedNodePattern::NamedNode(name) if name.as_str() == "http://wikiba.se/ontology#label")
+}

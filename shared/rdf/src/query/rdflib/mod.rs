@@ -1,0 +1,136 @@
+//! SPARQL as rdflib reads it.
+//!
+//! LLM-KG-Bench judged queries with rdflib. Its grammar is SPARQL 1.1's, written for a parser that tries alternatives in
+//! order, and it checks nothing beyond grammar: what a query means is found out when it runs. Oxigraph's parser refuses
+//! many of those queries because of their meaning. So such queries are read here, by rdflib's grammar ([`scanner`],
+//! [`terms`], [`expression`], [`group`]), and translated into Oxigraph's algebra in the way in which rdflib translates
+//! them into its own ([`select`]); Oxigraph evaluates the algebra.
+//!
+//! One thing has no place in the algebra: some expressions make rdflib raise, and a query that raises has no result at
+//! all. They become calls of functions ([`functions`]) that tell the evaluation so.
+
+mod aggregates;
+mod expression;
+pub(super) mod functions;
+mod group;
+mod path;
+mod scanner;
+mod select;
+mod terms;
+
+use super::parse::Dialect;
+use crate::prefixes::PrefixTable;
+use oxrdf::Variable;
+use scanner::Scanner;
+use spargebra::Query;
+use spargebra::algebra::AggregateExpression;
+use std::collections::HashMap;
+
+/// A query that rdflib accepts.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) query: Query,
+    /// Whether it asks the network.
+    pub(super) calls_service: bool,
+    /// The byte at which a FILTER or BIND begins whose expression has an aggregate in it.
+    pub(super) misplaced_aggregate: Option<usize>,
+}
+
+/// Why rdflib does not accept a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It is no query any more where this byte stands.
+    Grammar(usize),
+    /// It is another kind of query than SELECT, or none.
+    NoSelect(usize),
+    /// It uses this prefix, which nobody binds.
+    UnknownPrefix(String),
+}
+
+/// Reads a SELECT query. `text` has no Unicode escapes any more.
+pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<Reading, Refusal> {
+    let mut reader = Reader::new(text, table, dialect);
+    let read = reader.query();
+    match read {
+        None if reader.is_select => Err(Refusal::Grammar(reader.scanner.stuck_at())),
+        None => Err(Refusal::NoSelect(reader.scanner.stuck_at())),
+        Some(query) => match reader.unknown_prefix {
+            Some(prefix) => Err(Refusal::UnknownPrefix(prefix)),
+            None => Ok(Reading {
+                query,
+                calls_service: reader.calls_service,
+                misplaced_aggregate: reader.misplaced_aggregate,
+            }),
+        },
+    }
+}
+
+pub(super) use scanner::without_unicode_escapes;
+
+/// The state of reading one query. Its methods are the rules of the grammar: each reads what it is named after, or
+/// returns `None`, and whoever has an alternative returns to where it began.
+struct Reader<'a> {
+    scanner: Scanner<'a>,
+    table: &'a PrefixTable,
+    dialect: Dialect,
+    declared: HashMap<&'a str, String>,
+    base: Option<String>,
+    unknown_prefix: Option<String>,
+    is_select: bool,
+    calls_service: bool,
+    misplaced_aggregate: Option<usize>,
+    /// The aggregates read so far; expressions refer to them by number, see [`functions::aggregate`].
+    aggregates: Vec<AggregateExpression>,
+    /// Variables mentioned so far in the SELECT that is being read, with repetitions.
+    mentioned: Vec<Variable>,
+    /// Variables and blank nodes made so far.
+    made: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, table: &'a PrefixTable, dialect: Dialect) -> Self {
+        Self {
+            scanner: Scanner::new(text),
+            table,
+            dialect,
+            declared: HashMap::new(),
+            base: None,
+            unknown_prefix: None,
+            is_select: false,
+            calls_service: false,
+            misplaced_aggregate: None,
+            aggregates: Vec::new(),
+            mentioned: Vec::new(),
+            made: 0,
+        }
+    }
+
+    /// A variable of our own. Its name is none that a query can write.
+    fn fresh(&mut self) -> Variable {
+        self.made += 1;
+        Variable::new_unchecked(format!("made {}", self.made))
+    }
+
+    /// Reads, or returns to where it began.
+    fn attempt<T>(&mut self, rule: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let place = self.scanner.place();
+        let found = rule(self);
+        if found.is_none() {
+            self.scanner.back_to(place);
+        }
+        found
+    }
+
+    /// The rule as often as it holds.
+    fn many<T>(&mut self, mut rule: impl FnMut(&mut Self) -> Option<T>) -> Vec<T> {
+        std::iter::from_fn(|| self.attempt(&mut rule)).collect()
+    }
+
+    fn symbol(&mut self, symbol: &str) -> Option<()> {
+        self.scanner.symbol(symbol).then_some(())
+    }
+
+    fn keyword(&mut self, word: &str) -> Option<()> {
+        self.scanner.keyword(word).then_some(())
+    }
+}

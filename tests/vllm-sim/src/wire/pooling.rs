@@ -1,0 +1,124 @@
+//! Questions to embedders and classifiers, and their replies. Field order is that of vLLM 0.32.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ApiError;
+use super::reply::{Usage, json};
+use super::request::{missing, parse};
+
+/// What a client wants, whichever of the two paths it uses.
+#[derive(Debug)]
+pub(crate) struct Pooling {
+    /// The first served model when absent.
+    pub(crate) model: Option<String>,
+    pub(crate) inputs: Inputs,
+}
+
+/// At least one text, or the token ids of at least one.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Inputs {
+    Texts(Vec<String>),
+    Tokens(Vec<Vec<u32>>),
+}
+
+#[derive(Deserialize)]
+struct Body {
+    model: Option<String>,
+    input: Option<Input>,
+    encoding_format: Option<String>,
+    dimensions: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Texts(Vec<String>),
+    Tokens(Vec<u32>),
+    TokenLists(Vec<Vec<u32>>),
+}
+
+impl Pooling {
+    /// Reads the body of a request to `/v1/embeddings` or `/classify`.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, ApiError> {
+        let body: Body = parse(body)?;
+        if let Some(dimensions) = body.dimensions {
+            let name = body.model.unwrap_or_default();
+            return Err(ApiError::bad_request(&format!(
+                "Model '{name}' does not support Matryoshka embeddings; dimensions must be unset (received \
+                 dimensions={dimensions})."
+            )));
+        }
+        if let Some(format) = body.encoding_format.filter(|format| format != "float") {
+            let problem = "The simulator writes vectors as numbers only.";
+            return Err(ApiError::parameter("encoding_format", &format, problem));
+        }
+        let inputs = match body.input.ok_or_else(|| missing("input"))? {
+            Input::Text(text) => Inputs::Texts(vec![text]),
+            Input::Texts(texts) if texts.is_empty() => {
+                return Err(ApiError::bad_request("You must pass at least one prompt"));
+            }
+            Input::Texts(texts) => Inputs::Texts(texts),
+            Input::Tokens(tokens) => Inputs::Tokens(vec![tokens]),
+            Input::TokenLists(lists) if lists.iter().any(Vec::is_empty) => {
+                return Err(ApiError::bad_request("The decoder prompt cannot be empty"));
+            }
+            Input::TokenLists(lists) => Inputs::Tokens(lists),
+        };
+        Ok(Self { model: body.model, inputs })
+    }
+}
+
+/// A good reply: `T` is an [`Vector`] or a [`Class`].
+#[derive(Serialize)]
+pub(crate) struct Reply<'a, T> {
+    pub(crate) id: &'a str,
+    pub(crate) object: &'static str,
+    pub(crate) created: u64,
+    pub(crate) model: &'a str,
+    pub(crate) data: Vec<T>,
+    pub(crate) usage: Usage,
+}
+
+impl<T: Serialize> Reply<'_, T> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        json(self)
+    }
+}
+
+/// One text's vector.
+#[derive(Serialize)]
+pub(crate) struct Vector {
+    pub(crate) index: usize,
+    pub(crate) object: &'static str,
+    /// As Python writes numbers of single precision: in double. Null where a fault wants it.
+    pub(crate) embedding: Vec<Option<f64>>,
+}
+
+/// One text's class.
+#[derive(Serialize)]
+pub(crate) struct Class {
+    pub(crate) index: usize,
+    /// Null where a fault wants it.
+    pub(crate) label: Option<String>,
+    pub(crate) probs: Vec<f64>,
+    pub(crate) num_classes: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_texts_or_tokens_alone_or_in_lists() {
+        let read = |input: &str| Pooling::read(format!(r#"{{"model":"m","input":{input}}}"#).as_bytes());
+        let texts = |texts: &[&str]| Inputs::Texts(texts.iter().map(|text| (*text).to_owned()).collect());
+        assert_eq!(read(r#""a""#).unwrap().inputs, texts(&["a"]));
+        assert_eq!(read(r#"["a",""]"#).unwrap().inputs, texts(&["a", ""]));
+        assert_eq!(read("[0,2]").unwrap().inputs, Inputs::Tokens(vec![vec![0, 2]]));
+        assert_eq!(read("[[0,2],[1]]").unwrap().inputs, Inputs::Tokens(vec![vec![0, 2], vec![1]]));
+        for wrong in ["[]", "[[]]", "7", "[-1]", "null"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

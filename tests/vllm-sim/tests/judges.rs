@@ -1,0 +1,247 @@
+//! Simulated embedders and classifiers, asked by the project's own connectors over sockets: rules, dials, faults, time.
+
+#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::{DialogueKey, FailureCause};
+use models::{
+    CallError, ClassifyConfig, ClassifyModel, ClassifyReply, ClassifyRequest, EmbedConfig, EmbedModel,
+    EmbedReply, EmbedRequest, HttpClient, OpenAiEmbedder, RetryPolicy, TextPair, VllmClassifier,
+    embed_with_retry,
+};
+use serde_json::{Value, json};
+use support::{Sim, ask, echo_model, fixed, keys};
+use vllm_sim::answers::AnswerConfig;
+use vllm_sim::{
+    ClassifierDial, EmbedderDial, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimConfig,
+};
+
+const CURIE: &str = "Marie Curie was a Polish physicist and chemist who studied radioactivity.";
+const ABOUT_CURIE: &str = "Marie Curie, born in Warsaw in 1867, won two Nobel prizes in Paris.";
+const LOVELACE: &str = "Ada Lovelace wrote programs for an engine that nobody built.";
+
+/// An embedder "e", a classifier "c" and a chat model "m".
+fn config() -> SimConfig {
+    let embedder =
+        ModelConfig { answers: AnswerConfig::Embedder(EmbedderDial::default()), ..ModelConfig::new("e") };
+    let classifier =
+        ModelConfig { answers: AnswerConfig::Classifier(ClassifierDial::default()), ..ModelConfig::new("c") };
+    SimConfig::new(vec![embedder, classifier, echo_model()])
+}
+
+fn with_fault(when: FaultWhen, fault: FaultKind) -> SimConfig {
+    SimConfig { faults: FaultPlan { seed: 1, rules: vec![FaultRule::new(when, fault)] }, ..config() }
+}
+
+fn key() -> DialogueKey {
+    DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 }
+}
+
+fn embedder(sim: &Sim) -> OpenAiEmbedder {
+    OpenAiEmbedder::new(EmbedConfig::new(sim.url("/v1"), "e"), &HttpClient::new()).unwrap()
+}
+
+fn texts(texts: &[&str]) -> EmbedRequest {
+    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    EmbedRequest { texts, deadline: Duration::from_secs(60), key: key(), round: 0 }
+}
+
+async fn embed(sim: &Sim, given: &[&str]) -> Result<EmbedReply, CallError> {
+    embedder(sim).embed(texts(given)).await
+}
+
+async fn classify(sim: &Sim, pairs: &[(&str, &str)]) -> Result<ClassifyReply, CallError> {
+    let classifier =
+        VllmClassifier::new(ClassifyConfig::new(sim.url("/v1"), "c"), &HttpClient::new()).unwrap();
+    let pair = |(premise, hypothesis): &(&str, &str)| TextPair {
+        premise: (*premise).into(),
+        hypothesis: (*hypothesis).into(),
+    };
+    let pairs = pairs.iter().map(pair).collect();
+    classifier
+        .classify(ClassifyRequest { pairs, deadline: Duration::from_secs(60), key: key(), round: 0 })
+        .await
+}
+
+#[tokio::test]
+async fn texts_about_the_same_thing_are_near() {
+    let sim = Sim::start(config()).await;
+    let reply = embed(&sim, &[CURIE, ABOUT_CURIE, LOVELACE]).await.unwrap();
+    let cosine = |a: usize, b: usize| reply.embeddings[a].cosine(&reply.embeddings[b]).unwrap();
+    assert!(cosine(0, 1) > 0.6, "{}", cosine(0, 1));
+    assert!(cosine(0, 2) < 0.3, "{}", cosine(0, 2));
+    let tokens = [CURIE, ABOUT_CURIE, LOVELACE].iter().map(|text| text.len().div_ceil(4) as u64).sum();
+    assert_eq!(reply.usage.prompt_tokens, Some(tokens));
+    assert_eq!(reply.reported_model.as_deref(), Some("e"));
+    // A function of the text alone, whatever is asked beside it.
+    let alone = embed(&sim, &[LOVELACE]).await.unwrap();
+    assert_eq!(alone.embeddings[0], reply.embeddings[2]);
+}
+
+#[tokio::test]
+async fn classes_go_by_the_words_and_no_text_ends_itself() {
+    let sim = Sim::start(config()).await;
+    let asked = [
+        (ABOUT_CURIE, "Marie Curie won two prizes."),
+        (ABOUT_CURIE, "Marie Curie never won two prizes."),
+        (ABOUT_CURIE, "Ada Lovelace wrote programs."),
+        // Were the separator believed, the hypothesis would be what stands after it.
+        (ABOUT_CURIE, "Ada Lovelace wrote programs.</s></s>Marie Curie won two prizes."),
+        ("Nothing.</s></s>Nothing.", "Marie Curie won two prizes."),
+    ];
+    let reply = classify(&sim, &asked).await.unwrap();
+    let labels: Vec<&str> = reply.classifications.iter().map(|found| &*found.label).collect();
+    assert_eq!(labels, ["ENTAILMENT", "CONTRADICTION", "NEUTRAL", "CONTRADICTION", "NEUTRAL"]);
+    // All three labels are known by now, in the model's order.
+    let names: Vec<_> = reply.classifications[0].classes.iter().map(|class| class.label.as_deref()).collect();
+    assert_eq!(names, [Some("CONTRADICTION"), Some("NEUTRAL"), Some("ENTAILMENT")]);
+}
+
+#[tokio::test]
+async fn confusion_is_dialled() {
+    let row = BTreeMap::from([("neutral".to_owned(), 1.0)]);
+    let confusion = BTreeMap::from([("entailment".to_owned(), row)]);
+    let dial = ClassifierDial { confusion, ..ClassifierDial::default() };
+    let mut config = config();
+    config.models[1].answers = AnswerConfig::Classifier(dial);
+    let sim = Sim::start(config).await;
+    let reply = classify(&sim, &[(ABOUT_CURIE, "Marie Curie won."), (ABOUT_CURIE, "Marie Curie lost.")])
+        .await
+        .unwrap();
+    let labels: Vec<&str> = reply.classifications.iter().map(|found| &*found.label).collect();
+    assert_eq!(labels, ["NEUTRAL", "CONTRADICTION"]);
+}
+
+#[tokio::test]
+async fn faults_end_as_the_causes_that_chat_knows() {
+    for (fault, cause) in [
+        (FaultKind::Status { code: 429, retry_after_s: None }, FailureCause::RateLimited),
+        (FaultKind::Status { code: 503, retry_after_s: None }, FailureCause::Overloaded),
+        (FaultKind::Status { code: 401, retry_after_s: None }, FailureCause::Unauthorized),
+        (FaultKind::Reset, FailureCause::Connection),
+        (FaultKind::CutStream { after_tokens: 1 }, FailureCause::Aborted),
+        (FaultKind::Garbage, FailureCause::Server),
+    ] {
+        let sim = Sim::start(with_fault(FaultWhen::Always, fault.clone())).await;
+        assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, cause, "{fault:?}");
+        assert_eq!(classify(&sim, &[("a", "b")]).await.unwrap_err().cause, cause, "{fault:?}");
+    }
+    let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::NullContent)).await;
+    assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, FailureCause::Server);
+    assert_eq!(classify(&sim, &[("a", "b")]).await.unwrap_err().cause, FailureCause::BadRequest);
+    let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::WrongModel { name: "other".into() })).await;
+    assert_eq!(embed(&sim, &["a"]).await.unwrap().reported_model.as_deref(), Some("other"));
+    let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::Hang)).await;
+    let request = EmbedRequest { deadline: Duration::from_millis(20), ..texts(&["a"]) };
+    assert_eq!(embedder(&sim).embed(request).await.unwrap_err().cause, FailureCause::Timeout);
+}
+
+#[tokio::test]
+async fn a_busy_embedder_is_asked_again_and_the_refusal_kept() {
+    let busy = FaultKind::Status { code: 503, retry_after_s: None };
+    let sim = Sim::start(with_fault(FaultWhen::NthOfConversation(1), busy)).await;
+    let policy = RetryPolicy { delay_first: Duration::from_micros(10), ..RetryPolicy::default() };
+    let (reply, failed) = embed_with_retry(&embedder(&sim), texts(&[CURIE]), &policy, Default::default).await;
+    assert_eq!(reply.unwrap().embeddings.len(), 1);
+    let causes: Vec<_> = failed.iter().map(|call| call.cause).collect();
+    assert_eq!(causes, [FailureCause::Overloaded]);
+}
+
+#[tokio::test]
+async fn models_are_asked_what_they_were_made_for_and_no_more() {
+    let sim = Sim::start(config()).await;
+    for (path, model) in
+        [("/v1/embeddings", "c"), ("/v1/embeddings", "m"), ("/classify", "e"), ("/classify", "m")]
+    {
+        let response = sim.post(path, &json!({"model": model, "input": "a"})).await;
+        assert_eq!(response.status(), 404, "{path} {model}");
+        assert_eq!(response.json::<Value>().await.unwrap(), json!({"detail": "Not Found"}));
+    }
+    let mut chat = ask("Hello");
+    chat["model"] = json!("e");
+    assert_eq!(sim.chat(&chat).await.status(), 404);
+    let long = "word ".repeat(40_000);
+    assert_eq!(embed(&sim, &[&long]).await.unwrap_err().cause, FailureCause::ContextExceeded);
+    assert_eq!(classify(&sim, &[(&long, "b")]).await.unwrap_err().cause, FailureCause::ContextExceeded);
+}
+
+/// Bodies as a real vLLM sent them, less what differs from call to call.
+#[tokio::test]
+async fn replies_have_vllms_fields_and_words() {
+    macro_rules! captured {
+        ($name:literal) => {{
+            let text = include_str!(concat!("../../../shared/models/testdata/vllm-0.32/", $name, ".http"));
+            let (head, body) = text.split_once("\n\n").unwrap();
+            let status: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
+            (status, serde_json::from_str::<Value>(body).unwrap())
+        }};
+    }
+    let mut config = config();
+    config.models[0].name = "tiny-embedder".into();
+    config.models[1].name = "tiny-nli".into();
+    config.models[1].max_model_len = 514;
+    let sim = Sim::start(config).await;
+    let same_fields = |got: &Value, expected: &Value| {
+        assert_eq!(keys(got), keys(expected));
+        assert_eq!(keys(&got["data"][0]), keys(&expected["data"][0]));
+        assert_eq!(keys(&got["usage"]), keys(&expected["usage"]));
+        assert_eq!(got["data"][0]["object"], expected["data"][0]["object"]);
+        for field in ["object", "model"] {
+            assert_eq!(got[field], expected[field]);
+        }
+    };
+    let reply = sim.post("/v1/embeddings", &json!({"model": "tiny-embedder", "input": ["a", "b"]})).await;
+    same_fields(&reply.json().await.unwrap(), &captured!("embeddings").1);
+    let reply = sim.post("/classify", &json!({"model": "tiny-nli", "input": [[0, 101, 2, 2, 102, 2]]})).await;
+    same_fields(&reply.json().await.unwrap(), &captured!("classify").1);
+
+    for (path, body, (status, expected)) in [
+        ("/v1/embeddings", json!({"model": "nope", "input": "a"}), captured!("unknown_model")),
+        ("/v1/embeddings", json!({"model": "tiny-nli", "input": "a"}), captured!("embeddings_elsewhere")),
+        (
+            "/v1/embeddings",
+            json!({"model": "tiny-embedder", "input": "a", "dimensions": 8}),
+            captured!("embeddings_dimensions"),
+        ),
+        ("/classify", json!({"model": "tiny-nli", "input": []}), captured!("classify_nothing")),
+        ("/classify", json!({"model": "tiny-nli", "input": [vec![9; 515]]}), captured!("classify_too_long")),
+        ("/tokenize", json!({"model": "tiny-nli", "prompt": ""}), captured!("tokenize_nothing")),
+    ] {
+        let response = sim.post(path, &body).await;
+        assert_eq!(response.status(), status, "{path} {body}");
+        assert_eq!(response.json::<Value>().await.unwrap(), expected, "{path} {body}");
+    }
+    let response = sim.post("/classify", &json!({"model": "tiny-nli", "input": [[0, 3_000_000]]})).await;
+    let (_, expected) = captured!("classify_unknown_token");
+    let message = expected["error"]["message"].as_str().unwrap().replace("99999", "3000000");
+    assert_eq!(response.json::<Value>().await.unwrap()["error"]["message"], message);
+}
+
+#[tokio::test]
+async fn reading_takes_time_and_counts_text_by_text() {
+    let mut config = config();
+    config.models[0].profile = fixed(50.0);
+    let sim = Sim::start(config).await;
+    embed(&sim, &["a", "b", "c"]).await.unwrap();
+    // In the engine's own time, each text took its 50 ms and none had to wait for another.
+    let seconds = sim.metric(r#"vllm:e2e_request_latency_seconds_sum{engine="0",model_name="e"}"#).await;
+    assert!((seconds - 0.15).abs() < 1e-6, "{seconds}");
+    let stats = sim.handle.stats();
+    assert_eq!((stats.requests, stats.answered, stats.completion_tokens), (1, 3, 0));
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses() {
+    let mut config = config();
+    config.models[0].profile = fixed(50.0);
+    config.models[0].max_num_seqs = Some(1);
+    config.models[0].max_num_queued_reqs = Some(1);
+    let sim = Sim::start(config).await;
+    let error = embed(&sim, &["a", "b", "c"]).await.unwrap_err();
+    assert_eq!(error.cause, FailureCause::Overloaded);
+    assert_eq!(embed(&sim, &["a", "b"]).await.unwrap().embeddings.len(), 2);
+}
