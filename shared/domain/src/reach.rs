@@ -77,6 +77,9 @@ impl Place {
     pub fn parse(text: &str) -> Result<Self, String> {
         let place = Self(text.trim().trim_end_matches('/').to_owned());
         let wrong = |why: &str| format!("`{text}` is no address: {why}");
+        if place.0.ends_with(':') {
+            return Err(wrong("it names no host"));
+        }
         let url =
             place.url().ok_or_else(|| wrong("expected http://HOST:PORT/PATH, https://… or HOST[:PORT]"))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
