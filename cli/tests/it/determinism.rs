@@ -40,17 +40,38 @@ fn timeless(mut record: Record) -> Record {
     record
 }
 
+#[track_caller]
+fn assert_same(one: &BTreeMap<DialogueKey, Record>, other: &BTreeMap<DialogueKey, Record>, how: &str) {
+    for (key, record) in one {
+        assert_eq!(Some(record), other.get(key), "{key} differs {how}");
+    }
+    assert_eq!(one.len(), other.len(), "{how}");
+}
+
+/// The name of a scorer, and its limits without those of the sandbox.
+fn without_sandbox(scorer: &str) -> (&str, serde_json::Value) {
+    let (name, limits) = scorer.split_once(' ').unwrap();
+    let mut limits: serde_json::Value = serde_json::from_str(limits).unwrap();
+    limits.as_object_mut().unwrap().remove("sandbox").expect("a scorer names its sandbox, or null");
+    (name, limits)
+}
+
 #[test]
 fn records_are_equal_at_any_concurrency_and_in_or_out_of_the_sandbox() {
     let one = records("7", &["--concurrency", "1"]);
     assert_eq!(one.len(), DIALOGUES);
-    for how in [&["--concurrency", "256"][..], &["--concurrency", "16", "--no-sandbox"][..]] {
-        let other = records("7", how);
-        for (key, record) in &one {
-            assert_eq!(Some(record), other.get(key), "{key} differs with {how:?}");
-        }
-        assert_eq!(one.len(), other.len(), "{how:?}");
+    assert_same(&one, &records("7", &["--concurrency", "256"]), "at any concurrency");
+
+    // The scorer's version names the limits of the sandbox, where there is one. All else is equal.
+    let mut unconfined = records("7", &["--concurrency", "16", "--no-sandbox"]);
+    for (key, record) in &mut unconfined {
+        let scorer = &one[key].provenance.task.scorer;
+        assert_eq!(without_sandbox(scorer), without_sandbox(&record.provenance.task.scorer), "{key}");
+        assert_ne!(*scorer, record.provenance.task.scorer, "{key}");
+        record.provenance.task.scorer.clone_from(scorer);
     }
+    assert_same(&one, &unconfined, "in or out of the sandbox");
+
     // The comparison can fail: another seed gives other records.
     let other = records("8", &["--no-sandbox"]);
     assert!(one.iter().all(|(key, record)| record.provenance.seed != other[key].provenance.seed));
