@@ -73,11 +73,10 @@ fn signals_to_the_whole_group_change_no_score() {
     let (mut records, mut stops) = (0, 0);
     loop {
         let mut process = start(&data);
-        let Some(now) = until_more(&data, &mut process, records + RECORDS_BETWEEN) else {
+        if until_more(&data, &mut process, records + RECORDS_BETWEEN).is_none() {
             process.finish().expect(0);
             break;
-        };
-        records = now;
+        }
         process.signal_group([Signal::INT, Signal::TERM][stops % 2]);
         stops += 1;
         let finished = process.finish();
