@@ -11,7 +11,7 @@ use domain::control::{
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{FailureCause, InstanceId, RunId, ServiceError, WorkerId};
+use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::stream;
 use queue::QueueStore;
 use results::Sink;
@@ -153,14 +153,16 @@ impl Control for Coordinator {
 
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
         self.serve(async move {
-            let mut run = match self.core.known(run).await {
+            let known = match self.core.known(run).await {
                 Ok(run) => run,
                 Err(error) => return self.core.view_of_broken(run, error).await,
             };
-            if run.phase().is_over() {
-                // Nobody looks after it any more, and late records may have come to others.
-                run = self.core.followed(run.id()).await?;
-            }
+            // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
+            // read now, a run that goes on is shown as it was last seen, with its trouble.
+            let run = match self.core.followed(run).await {
+                Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
+                followed => followed?,
+            };
             Ok(self.core.view(&run, Detail::Full).await)
         })
     }

@@ -205,6 +205,10 @@ impl Core {
     async fn tend(self: &Arc<Self>, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
         // The queue was asked before the state is read: a command that comes between the two is not undone.
         let Some(state) = self.storage.state(run.id()).await? else { return self.expect(run).await };
+        if state.phase.is_over() {
+            // Who ended it knows records that were not read here yet; first of all, so that nobody sees it change.
+            self.follow(run).await?;
+        }
         run.set_phase(state.phase);
         self.hold(run).await?;
         let lost = |at: &queue::RunRef| status.is_none_or(|status| status.at != *at);
@@ -218,8 +222,7 @@ impl Core {
         }
         if run.phase().is_over() {
             self.backlog.touch();
-            // Who ended it knows records that were not read here yet.
-            return self.follow(run).await;
+            return Ok(());
         }
         if !run.is_filled() {
             self.fill(run).await?;

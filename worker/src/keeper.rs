@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::ledger::SharedLedger;
-use crate::metrics;
+use crate::{metrics, name};
 use service_kit::Backoff;
 
 /// Makes a connection to the coordinator, on the runtime that it is called on.
@@ -92,9 +92,16 @@ async fn renew(
             tokio::time::sleep_until(due.min(Instant::now() + LOOK_EVERY)).await;
             continue;
         }
-        let report = ledger.lock().renewal();
+        let (report, registration) = {
+            let ledger = ledger.lock();
+            (ledger.renewal(), ledger.registration.clone())
+        };
         let began = Instant::now();
-        let answer = tokio::time::timeout(interval.max(ANSWER_MIN), exchange.exchange(report.clone())).await;
+        let answer = tokio::time::timeout(
+            interval.max(ANSWER_MIN),
+            name::report(&*exchange, registration, report.clone()),
+        )
+        .await;
         let timed_out = answer.is_err();
         let answer = answer.unwrap_or_else(|_| {
             let message = format!("no answer within {:?}", interval.max(ANSWER_MIN));

@@ -3,16 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::exchange::{Offer, Parking, Report, Serves, WorkerStatus};
-use domain::{InstanceId, WorkerId};
+use domain::exchange::{Offer, Parking, Registration, Report, Serves, WorkerStatus};
 
 use crate::slots::Slots;
 
 /// The state that reports are made of.
 #[derive(Debug)]
 pub struct Ledger {
-    worker: WorkerId,
-    instance: InstanceId,
+    /// Who reports.
+    pub registration: Registration,
     /// Leases and their dialogues.
     pub slots: Slots,
     /// What the worker serves; room is told by the work loop alone.
@@ -26,10 +25,9 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledger of a worker that holds nothing.
-    pub fn new(worker: WorkerId, instance: InstanceId, status: WorkerStatus) -> Self {
+    pub fn new(registration: Registration, status: WorkerStatus) -> Self {
         Self {
-            worker,
-            instance,
+            registration,
             slots: Slots::default(),
             serves: Vec::new(),
             status,
@@ -41,8 +39,8 @@ impl Ledger {
     /// The whole state as it is now.
     pub fn report(&self, offers: Vec<Offer>, wait: Duration) -> Report {
         Report {
-            worker: self.worker.clone(),
-            instance: self.instance.clone(),
+            worker: self.registration.worker.clone(),
+            instance: self.registration.instance.clone(),
             offers,
             held: self.slots.held().cloned().collect(),
             finished: self.slots.finished().cloned().collect(),

@@ -21,6 +21,7 @@ pub mod ledger;
 pub mod limiter;
 pub mod material;
 pub mod metrics;
+mod name;
 pub mod outbox;
 pub mod rate;
 pub mod readiness;

@@ -103,12 +103,12 @@ impl Worker {
             host: config.host.clone(),
         };
         let registered = tokio::select! {
-            registered = register(&*exchange, registration) => registered?,
+            registered = register(&*exchange, registration.clone()) => registered?,
             () = asked_to_end(&mut stop) => return Ok(WorkerReport::default()),
         };
         tracing::info!(worker = %config.worker, coordinator = registered.kgfleet, "registered");
         let status = config.first_status();
-        let ledger = SharedLedger::new(Ledger::new(config.worker.clone(), instance.id.clone(), status));
+        let ledger = SharedLedger::new(Ledger::new(registration, status));
         let (outbox, arrivals) = Outbox::start(Arc::clone(&exchange), spool);
         let (keeper, renewals) =
             Keeper::start(ledger.clone(), connect, registered.report_every).map_err(WorkerError::Keeper)?;

@@ -45,6 +45,11 @@ async fn two_coordinators_share_a_run_and_show_the_same() {
     }
     assert_eq!(asked.len(), 120);
     assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), 120);
+    for coordinator in [&one, &two] {
+        // Half of the records came to the other one.
+        let seen = coordinator.run(&run).await.unwrap();
+        assert_eq!((seen.phase, seen.scored), (RunPhase::Active, 120));
+    }
     one.tend().await.unwrap();
     two.tend().await.unwrap();
     let (first, second) = (one.run(&run).await.unwrap(), two.run(&run).await.unwrap());

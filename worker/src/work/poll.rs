@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::ending::Phase;
-use crate::metrics;
 use crate::servers::{ServerKey, UNIT_DIALOGUES};
 use crate::slots::{Granted, Tag};
+use crate::{metrics, name};
 use service_kit::Backoff;
 
 /// How long an answer may wait for work.
@@ -108,15 +108,16 @@ impl Work {
             (ledger.serves, ledger.status) = (serves, status);
             return None;
         };
-        let report = {
+        let (report, registration) = {
             let mut ledger = self.ledger.lock();
             ledger.serves = offers.iter().map(|offer| offer.serves.clone()).collect();
             ledger.status = status;
-            Arc::new(ledger.report(offers, wait))
+            (Arc::new(ledger.report(offers, wait)), ledger.registration.clone())
         };
         let (exchange, sent) = (Arc::clone(&self.exchange), Report::clone(&report));
         let call = async move {
-            tokio::time::timeout(wait + WAIT_EXTRA, exchange.exchange(sent)).await.unwrap_or_else(|_| {
+            let answer = name::report(&*exchange, registration, sent);
+            tokio::time::timeout(wait + WAIT_EXTRA, answer).await.unwrap_or_else(|_| {
                 Err(ServiceError::new(
                     ErrorCode::Unavailable,
                     "the coordinator did not answer a report in time",

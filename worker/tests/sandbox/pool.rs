@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::json;
 use tasks::{EvaluationLimits, Limit, Task, Verdict};
 use worker::evaluate::sandbox::{Sandbox, SandboxConfig, SandboxLimits};
@@ -96,6 +97,15 @@ impl Pool {
     /// Sends a signal to every child; how many there were.
     pub fn signal(&self, signal: Signal) -> usize {
         self.children().into_iter().filter(|child| kill_process(*child, signal).is_ok()).count()
+    }
+
+    /// Sends its one child a signal that ends it, and waits until it has: one thread of a child may judge on while another
+    /// takes the signal.
+    pub fn end(&self, signal: Signal) {
+        let &[child] = self.children().as_slice() else { panic!("one child") };
+        let ended = pidfd_open(child, PidfdFlags::empty()).unwrap();
+        kill_process(child, signal).unwrap();
+        poll(&mut [PollFd::new(&ended, PollFlags::IN)], None).unwrap();
     }
 
     /// Judges an answer to the first case of a task.

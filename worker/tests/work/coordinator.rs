@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Orders, Parking, RateBudget, Receipt, Registered, Registration, Reply, Report,
-    RunMaterial, Serves, TaskUse, WorkExchange,
+    Delivery, Grant, LeaseId, NameTaken, Orders, Parking, RateBudget, Receipt, Registered, Registration,
+    Reply, Report, RunMaterial, Serves, TaskUse, WorkExchange,
 };
 use domain::{DialogueKey, ErrorCode, InstanceId, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
 use packs::Pack;
@@ -48,6 +48,8 @@ pub struct State {
     /// Records received, in order.
     pub stored: Vec<Delivery>,
     pub refuse: bool,
+    /// Another process has the name of every worker, except of those that follow it.
+    pub taken: Option<NameTaken>,
     pub finished: Vec<LeaseId>,
     pub released: Vec<LeaseId>,
     pub parked: Vec<Parking>,
@@ -164,6 +166,10 @@ impl Coordinator {
     fn answer(&self, report: &Report) -> Orders {
         let mut orders = Orders { noted: true, ..Orders::default() };
         self.change(|state| {
+            if let Some(by) = state.taken.clone() {
+                orders = Orders { superseded: Some(by), lost: report.held.clone(), ..Orders::default() };
+                return;
+            }
             state.last_report = Some(report.clone());
             for lease in &report.held {
                 let held = &state.units[lease.unit as usize];
@@ -254,12 +260,16 @@ impl WorkExchange for Coordinator {
     fn register(&self, registration: Registration) -> Reply<'_, Registered> {
         Box::pin(async move {
             self.reach()?;
-            self.change(|state| state.registered.push(registration.worker));
-            Ok(Registered {
-                kgfleet: "test".to_owned(),
-                report_every: Duration::from_millis(200),
-                taken: None,
-            })
+            let taken = self.change(|state| {
+                state.taken =
+                    state.taken.take().filter(|by| !registration.predecessors.contains(&by.instance));
+                if state.taken.is_none() {
+                    state.registered.push(registration.worker);
+                }
+                state.taken.clone()
+            });
+            let report_every = Duration::from_millis(200);
+            Ok(Registered { kgfleet: "test".to_owned(), report_every, taken })
         })
     }
 
@@ -274,7 +284,11 @@ impl WorkExchange for Coordinator {
                 // Answering is a change of its own.
                 changed.borrow_and_update();
                 let told = report.finished.len() + report.released.len() + report.parked.len() > 0;
-                let ready = told || orders.drain || !orders.grants.is_empty() || !orders.lost.is_empty();
+                let ready = told
+                    || orders.drain
+                    || orders.superseded.is_some()
+                    || !orders.grants.is_empty()
+                    || !orders.lost.is_empty();
                 if ready || tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
                     return Ok(orders);
                 }

@@ -1,6 +1,10 @@
 //! Coordinators that are away, and workers that are killed meanwhile.
 
-use worker::Stop;
+use std::time::Duration;
+
+use domain::InstanceId;
+use domain::exchange::NameTaken;
+use worker::{Stop, WorkerError};
 
 use crate::coordinator::{Coordinator, State};
 use crate::harness::{AtWork, config, model, spooled};
@@ -108,4 +112,36 @@ async fn texts_of_protected_runs_do_not_touch_the_disk() {
     coordinator.until("the end", State::complete).await;
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
+}
+
+fn taken_by(instance: &str) -> NameTaken {
+    let (silent_for, free_in) = (Duration::ZERO, Duration::from_secs(30));
+    NameTaken { instance: InstanceId::new(instance), host: "here".to_owned(), silent_for, free_in }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_that_knows_only_the_process_before_this_one_is_told_who_follows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::new(vec![model("m")]);
+    let gate = Gate::answering().open();
+    let worker = AtWork::start(spooled(config(gate.clone(), 4), dir.path(), 1 << 20), &coordinator);
+    coordinator.until("it is registered", |state| state.registered.len() == 1).await;
+    worker.stop(Stop::Abort);
+    worker.ended().await.unwrap();
+    let instances = std::fs::read_to_string(dir.path().join("worker/instances")).unwrap();
+
+    let worker = AtWork::start(spooled(config(gate.clone(), 4), dir.path(), 1 << 20), &coordinator);
+    coordinator.until("the next is registered", |state| state.registered.len() == 2).await;
+    // As another coordinator would answer, on another queue.
+    coordinator.change(|state| state.taken = Some(taken_by(instances.trim())));
+    coordinator.until("it has its name again", |state| state.taken.is_none()).await;
+    assert_eq!(coordinator.state().registered.len(), 3);
+    coordinator.unit("m", 0..6);
+    coordinator.until("the end", State::complete).await;
+
+    // A process that it does not follow keeps the name.
+    coordinator.change(|state| state.taken = Some(taken_by("stranger")));
+    let error = worker.ended().await.unwrap_err();
+    assert!(matches!(error, WorkerError::NameTaken { by, .. } if by.instance.as_str() == "stranger"));
+    assert_eq!(coordinator.state().registered.len(), 3);
 }
