@@ -202,10 +202,10 @@ const CASES: &[Wrong] = &[
         ["localhost:7700", "neither", "http://HOST:PORT"],
     ),
     wrong(
-        "status --coordinator https://localhost:7700",
+        "status --coordinator https://localhost:7700 --ca missing.pem",
         "",
         USAGE,
-        ["needs the certificate", "https://localhost:7700", "--ca"],
+        ["cannot read", "missing.pem", "No such file"],
     ),
     wrong("worker", "", USAGE, ["needs something to ask", "worker", "--endpoint URL"]),
 ];
