@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 use serde_json::json;
 use tasks::{EvaluationLimits, Limit, Task, Verdict};
 use worker::evaluate::sandbox::{Sandbox, SandboxConfig, SandboxLimits};
@@ -106,6 +106,13 @@ impl Pool {
         let ended = pidfd_open(child, PidfdFlags::empty()).unwrap();
         kill_process(child, signal).unwrap();
         poll(&mut [PollFd::new(&ended, PollFlags::IN)], None).unwrap();
+    }
+
+    /// Stops its one child, and waits until all of it has.
+    pub fn stop(&self) {
+        let &[child] = self.children().as_slice() else { panic!("one child") };
+        kill_process(child, Signal::STOP).unwrap();
+        waitid(WaitId::Pid(child), WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT).unwrap();
     }
 
     /// Judges an answer to the first case of a task.

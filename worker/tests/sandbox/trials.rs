@@ -224,7 +224,7 @@ fn stopped() {
     let pool = Pool::start(&[QUERY], 1, limits);
     block_on(async {
         pool.judge_reference(QUERY).await;
-        assert_eq!(pool.signal(Signal::STOP), 1);
+        pool.stop();
         pool.judge_reference(QUERY).await;
     });
     assert_eq!(pool.died(), 1);
@@ -235,7 +235,7 @@ fn unread() {
     let pool = Pool::start(&[LIST], 1, limits);
     block_on(async {
         pool.judge_reference(LIST).await;
-        assert_eq!(pool.signal(Signal::STOP), 1);
+        pool.stop();
         // More than a pipe takes.
         pool.judge(LIST, "x".repeat(4 << 20)).await.unwrap();
     });
