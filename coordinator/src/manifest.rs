@@ -50,9 +50,27 @@ pub fn new_manifest(
     })
 }
 
-/// A fresh name for a run. Names begin with their time, so that lists are in order of time; the rest tells runs of one second apart.
+/// A fresh name for a run: its second in UTC, then three hexadecimal digits for the 4096th part of that second and five
+/// random ones. So names sort by time, also those of runs that began within one second.
 pub fn new_name(now: Timestamp) -> RunId {
+    let part = i64::from(now.subsec_nanosecond()).max(0) * 4096 / 1_000_000_000;
     let random = domain::RecordId::random();
-    let tail = random.as_str().rsplit('-').next().and_then(|part| part.get(..6)).unwrap_or("000000");
-    RunId::new(format!("{}-{tail}", now.strftime("%Y%m%d-%H%M%S")))
+    let tail = random.as_str().rsplit('-').next().and_then(|digits| digits.get(..5)).unwrap_or("00000");
+    RunId::new(format!("{}-{part:03x}{tail}", now.strftime("%Y%m%d-%H%M%S")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_runs_that_begin_within_one_second_sort_by_time() {
+        let second = Timestamp::from_second(1_795_000_000).unwrap();
+        let names: Vec<_> = (0..20)
+            .map(|step| second + jiff::SignedDuration::from_millis(step * 50))
+            .map(|now| new_name(now).to_string())
+            .collect();
+        assert!(names.is_sorted(), "{names:?}");
+        assert!(names.iter().all(|name| name.len() == "20261122-120000-fff12345".len()), "{names:?}");
+    }
 }

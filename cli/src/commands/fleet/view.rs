@@ -270,7 +270,7 @@ pub(crate) mod tests {
             })
         });
         RunView {
-            run: "20261122-120000-abcdef".into(),
+            run: "20261122-120000-abcdef01".into(),
             name: "name".to_owned(),
             phase: RunPhase::Active,
             created_at: "2026-11-22T12:00:00Z".parse().unwrap(),

@@ -245,7 +245,7 @@ mod tests {
             for chosen in [0, 40] {
                 let lines = screen(&board, 1, width, height);
                 assert!(
-                    "run 20261122-120000-abcdef active: name".starts_with(lines[0].as_str()),
+                    "run 20261122-120000-abcdef01 active: name".starts_with(lines[0].as_str()),
                     "{lines:?}"
                 );
                 assert!(lines.iter().all(|line| line.chars().count() <= width as usize));
