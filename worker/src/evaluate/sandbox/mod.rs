@@ -30,6 +30,8 @@ mod process;
 mod protocol;
 mod slot;
 
+#[cfg(feature = "test-support")]
+pub use protocol::read_as_anything;
 use slot::{Job, Slot};
 
 /// Judgements that may wait for a child, per child.

@@ -78,6 +78,19 @@ pub(super) fn read<T: DeserializeOwned>(
     Ok(Some(serde_json::from_slice(buffer)?))
 }
 
+/// Reads bytes as what a child gets and as what it says; returns how many messages there were.
+#[cfg(feature = "test-support")]
+pub fn read_as_anything(bytes: &[u8]) -> usize {
+    fn messages<T: DeserializeOwned>(mut bytes: &[u8]) -> usize {
+        let mut buffer = Vec::new();
+        std::iter::from_fn(|| read::<T>(&mut bytes, &mut buffer).ok().flatten()).count()
+    }
+    messages::<Setup>(bytes)
+        + messages::<Ready>(bytes)
+        + messages::<Request<'static>>(bytes)
+        + messages::<Judged>(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
