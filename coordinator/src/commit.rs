@@ -13,6 +13,7 @@ use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
 use domain::{ErrorCode, FailureCause, Record, RecordId, ServiceError};
 use futures::FutureExt;
+use history::Event;
 use queue::Commit;
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -315,6 +316,11 @@ impl Core {
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
         self.on_queue(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());
+        if self.events.is_on() {
+            for item in batch {
+                self.events.write(run.id(), Event::Acknowledged { record: item.id.clone() }).await;
+            }
+        }
         Ok(())
     }
 }

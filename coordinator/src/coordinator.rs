@@ -13,6 +13,7 @@ use domain::exchange::{
 };
 use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::stream;
+use history::{EventLog, Observed};
 use queue::QueueStore;
 use results::Sink;
 
@@ -32,8 +33,22 @@ pub struct Coordinator {
 impl Coordinator {
     /// Begins to look after runs. Needs a runtime of tokio; ends when it is dropped.
     pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Sink) -> Arc<Self> {
+        Self::start_noting(config, queue, sink, EventLog::none())
+    }
+
+    /// The same, and notes what becomes of leases and records.
+    pub fn start_noting(
+        config: CoordinatorConfig,
+        queue: Arc<dyn QueueStore>,
+        sink: Sink,
+        events: EventLog,
+    ) -> Arc<Self> {
         let storage = Storage::new(sink, config.scope);
-        let core = Arc::new(Core::new(config, queue, storage));
+        let queue = match events.is_on() {
+            true => Arc::new(Observed::new(queue, events.clone())),
+            false => queue,
+        };
+        let core = Arc::new(Core::new(config, queue, events, storage));
         let tending = Arc::new(Tending::new(&core));
         if core.config.tends {
             let rounds = Arc::clone(&tending).rounds(Arc::downgrade(&core), core.config.tend_every);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::{ErrorCode, RunId, ServiceError};
 use futures::future::BoxFuture;
+use history::EventLog;
 use queue::{QueueStore, RunRef};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -25,6 +26,8 @@ use crate::storage::Storage;
 pub(crate) struct Core {
     pub config: CoordinatorConfig,
     pub queue: Arc<dyn QueueStore>,
+    /// Where it notes what becomes of leases and records.
+    pub events: EventLog,
     pub storage: Storage,
     pub runs: Runs,
     pub packs: PackStore,
@@ -53,10 +56,16 @@ pub(crate) struct Health {
 }
 
 impl Core {
-    pub(crate) fn new(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, storage: Storage) -> Self {
+    pub(crate) fn new(
+        config: CoordinatorConfig,
+        queue: Arc<dyn QueueStore>,
+        events: EventLog,
+        storage: Storage,
+    ) -> Self {
         Self {
             config,
             queue,
+            events,
             storage,
             runs: Runs::default(),
             packs: PackStore::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::control::{RunPhase, Submission};
 use domain::{Connector, ModelSpec};
 use futures::FutureExt;
+use history::Event;
 use results::RunManifest;
 
 use crate::config::MAX_DIALOGUES;
@@ -95,6 +96,7 @@ impl Core {
                 self.runs.discard(run);
                 return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
             }
+            self.events.write(run.id(), Event::Reopened {}).await;
         }
         self.note_sink(self.storage.set_state(run.id(), &state).await)?;
         run.set_phase(state.phase);

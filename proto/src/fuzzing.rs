@@ -1,8 +1,8 @@
 //! Hostile bytes read as every message: what the fuzz target of the wire and the property tests call.
 
+use domain::RunId;
 use domain::control::{DeadLetterView, ExportItem, RunCommand, RunView, WorkerView};
 use domain::exchange::{Delivery, Orders, RateBudget, Registered, Registration, Report, RunMaterial};
-use domain::RunId;
 use prost::Message;
 
 use crate::wire;

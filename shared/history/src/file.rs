@@ -41,7 +41,9 @@ impl EventLog {
         let path = folder.join(format!("{}-{}.jsonl", now_ms(), std::process::id()));
         let file = File::create_new(&path)?;
         let (notes, waiting) = mpsc::channel(WAITING);
-        std::thread::Builder::new().name("events".to_owned()).spawn(move || write_all(&path, file, waiting))?;
+        std::thread::Builder::new()
+            .name("events".to_owned())
+            .spawn(move || write_all(&path, file, waiting))?;
         Ok(Self(Some(notes)))
     }
 

@@ -116,8 +116,7 @@ impl QueueStore for Observed {
             let held: Vec<Fence> =
                 kept.chain(renewal.unreported.iter().map(|lease| lease.fence.clone())).collect();
             if !held.is_empty() {
-                let renewed =
-                    Event::Renewed { worker: worker.clone(), held, until_ms: renewal.deadline_ms };
+                let renewed = Event::Renewed { worker: worker.clone(), held, until_ms: renewal.deadline_ms };
                 self.events.write(&at.run, renewed).await;
             }
             Ok(renewal)

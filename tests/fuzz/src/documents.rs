@@ -32,7 +32,8 @@ pub fn result_files(bytes: &[u8]) {
             if let Ok(read) = record {
                 let record = read.record;
                 let texts = record.prompts().chain(record.answers()).map(str::len).sum::<usize>();
-                let told = (record.model(), record.task_label(), record.task_version(), record.duration(), texts);
+                let told =
+                    (record.model(), record.task_label(), record.task_version(), record.duration(), texts);
                 assert!(!format!("{told:?}").is_empty());
             }
             ControlFlow::Continue(())
@@ -73,7 +74,8 @@ pub fn fences(bytes: &[u8]) {
     let mut from = 0;
     for block in fenced_blocks(&answer) {
         assert_eq!(block.whole, format!("```{}\n{}```", block.label, block.body));
-        from += answer[from..].find(block.whole).expect("a block is a part of the answer") + block.whole.len();
+        from +=
+            answer[from..].find(block.whole).expect("a block is a part of the answer") + block.whole.len();
     }
 }
 

@@ -1,10 +1,12 @@
 //! Every input of the corpus, and damaged copies of each, go through their target.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use fuzz_targets::{TARGETS, Target};
 
-/// Damaged copies of an input.
+/// Damaged copies of an input in a short run. `KGFLEET_FUZZ_SECONDS` goes on for so long with each target, and
+/// `KGFLEET_FUZZ_SEED` sets what is damaged: for machines without a nightly compiler.
 const COPIES: u64 = 16;
 
 /// Longest input: what is longer costs more than it finds.
@@ -45,16 +47,39 @@ fn replay(name: &str, target: Target) -> usize {
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();
-    for (number, file) in files.iter().enumerate() {
-        let input = std::fs::read(file).unwrap();
+    let inputs: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    for (input, file) in inputs.iter().zip(&files) {
         assert!(input.len() as u64 <= INPUT_BYTES_MAX, "{} has {} bytes", file.display(), input.len());
-        target(&input);
-        let mut random = number as u64;
-        for _ in 0..COPIES {
-            target(&damaged(&input, &mut random));
-        }
+        target(input);
     }
+    let length = Duration::from_secs(setting("KGFLEET_FUZZ_SECONDS", 0));
+    let (mut random, begin, mut tried) = (setting("KGFLEET_FUZZ_SEED", 1), Instant::now(), 0_u64);
+    while tried < COPIES * inputs.len() as u64 || begin.elapsed() < length {
+        let mut copy = damaged(&inputs[draw(&mut random) as usize % inputs.len()], &mut random);
+        if draw(&mut random) % 4 == 0 {
+            // The end of another one behind it.
+            let other = &inputs[draw(&mut random) as usize % inputs.len()];
+            copy.extend_from_slice(&other[draw(&mut random) as usize % (other.len() + 1)..]);
+        }
+        let kept = copy.clone();
+        if std::panic::catch_unwind(|| target(&copy)).is_err() {
+            let found = std::env::temp_dir().join(format!("{name}-{:016x}", draw(&mut random)));
+            std::fs::write(&found, kept).unwrap();
+            panic!("{name} breaks on {}: put it into the corpus", found.display());
+        }
+        tried += 1;
+    }
+    println!(
+        "{name}: {} inputs, {tried} damaged copies in {:.0} s",
+        inputs.len(),
+        begin.elapsed().as_secs_f64()
+    );
     files.len()
+}
+
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
 #[test]

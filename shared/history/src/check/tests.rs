@@ -137,7 +137,10 @@ fn winners_of(log: &[Kept]) -> Winners {
     let mut standings: BTreeMap<DialogueKey, Standing> = BTreeMap::new();
     for kept in log {
         let standing = Standing::new(kept.scored, kept.ticket);
-        standings.entry(kept.key.clone()).and_modify(|winner| *winner = standing.min(*winner)).or_insert(standing);
+        standings
+            .entry(kept.key.clone())
+            .and_modify(|winner| *winner = standing.min(*winner))
+            .or_insert(standing);
     }
     let mut winners = Winners::default();
     for (key, standing) in standings {
@@ -148,11 +151,7 @@ fn winners_of(log: &[Kept]) -> Winners {
 
 /// A deed that makes a history with something to spoil in it.
 fn prologue() -> Vec<Deed> {
-    vec![
-        Deed::Work(0),
-        Deed::Deliver(0, true),
-        Deed::End(0, false),
-    ]
+    vec![Deed::Work(0), Deed::Deliver(0, true), Deed::End(0, false)]
 }
 
 /// Something wrong that is put into a right history; `None` where it holds nothing of the kind.

@@ -72,9 +72,11 @@ pub(super) fn read<T: DeserializeOwned>(
     if length > MESSAGE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("message of {length} bytes")));
     }
+    // Memory grows with what comes, not with what the length promises.
     buffer.clear();
-    buffer.resize(length, 0);
-    reader.read_exact(buffer)?;
+    if reader.take(length as u64).read_to_end(buffer)? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(Some(serde_json::from_slice(buffer)?))
 }
 
@@ -107,5 +109,11 @@ mod tests {
         assert!(read::<Ready>(&mut reader, &mut buffer).unwrap().is_none());
         assert!(read::<Ready>(&mut [5, 0, 0, 0, 1].as_slice(), &mut buffer).is_err(), "cut message");
         assert!(read::<Ready>(&mut [255; 8].as_slice(), &mut buffer).is_err(), "absurd length");
+        let mut buffer = Vec::new();
+        assert!(
+            read::<Ready>(&mut [0, 0, 0, 15, b'{', b'}'].as_slice(), &mut buffer).is_err(),
+            "long and cut"
+        );
+        assert!(buffer.capacity() < 1 << 20, "{} bytes for six", buffer.capacity());
     }
 }
