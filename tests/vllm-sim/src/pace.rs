@@ -135,7 +135,6 @@ impl State {
                         let _ = waiter.try_send(Progress::Finished(finished));
                     }
                 }
-                Event::Steps { steps, tokens } => metrics.steps(steps, tokens),
             }
         }
     }
