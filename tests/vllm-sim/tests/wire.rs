@@ -344,8 +344,7 @@ async fn metrics_have_vllms_names_and_are_valid_prometheus_text() {
     let families = families(&text);
 
     let gauges = "num_requests_running num_requests_waiting kv_cache_usage_perc";
-    let counters =
-        "prefix_cache_queries prefix_cache_hits prompt_tokens generation_tokens request_success";
+    let counters = "prefix_cache_queries prefix_cache_hits prompt_tokens generation_tokens request_success";
     let mut expected = BTreeSet::new();
     expected.extend(gauges.split(' ').map(|name| (format!("vllm:{name}"), "gauge")));
     expected.extend(counters.split(' ').map(|name| (format!("vllm:{name}_total"), "counter")));
