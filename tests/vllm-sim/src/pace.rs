@@ -88,7 +88,7 @@ impl Pacer {
     /// The engine's gauges as of now.
     pub(crate) fn load(&self) -> Load {
         let mut state = self.shared.state();
-        state.advance(self.shared.epoch.elapsed(), &self.shared.metrics);
+        state.advance(self.shared.epoch.elapsed());
         state.engine.load()
     }
 }
