@@ -75,7 +75,8 @@ impl Planned {
             packs: vec![PackUse { name: header.name.clone(), hash: self.pack.hash().as_str().to_owned() }],
             planned_dialogues: 0,
             protected: header.protected,
-            log_key: protection::new_log_key(header.protected).map_err(|error| conflict(error.to_string()))?,
+            log_key: protection::new_log_key(header.protected)
+                .map_err(|error| conflict(error.to_string()))?,
             other: serde_json::Map::new(),
         };
         self.written_into(manifest)

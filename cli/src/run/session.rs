@@ -120,8 +120,7 @@ impl Session {
     /// Asks a coordinator of this process what it would do. Nothing of a new run is written yet.
     pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
         let sink = Sink::folder(data_dir.clone());
-        let coordinator =
-            Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
+        let coordinator = Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
         let proposal = match &wanted {
             Wanted::Configured(benchmark) => coordinator.propose(submission(benchmark)?).await,
             Wanted::Named(run) => {
