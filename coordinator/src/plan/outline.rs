@@ -29,7 +29,16 @@ fn weight(task: &TaskData) -> u64 {
     });
     let rounds = match TaskClass::resolve(&task.class, &task.version) {
         Ok(TaskClass::RdfSyntaxFix | TaskClass::Text2Sparql(_) | TaskClass::SparqlSyntaxFixing) => 2,
-        _ => 1,
+        Ok(
+            TaskClass::RdfConnectionExplain
+            | TaskClass::RdfFriendCount
+            | TaskClass::FactExtract
+            | TaskClass::TurtleSampleGeneration
+            | TaskClass::TurtleErrors
+            | TaskClass::Sparql2Answer
+            | TaskClass::Text2Answer,
+        )
+        | Err(_) => 1,
     };
     (case * rounds) as u64
 }

@@ -74,11 +74,27 @@ pub(super) fn recorded(record: &ResultRecord, class: TaskClass) -> Vec<RecordedF
     found
 }
 
+/// Whether a class with follow-ups asks for a query; otherwise it asks for a document.
+pub(super) fn asks_for_query(class: TaskClass) -> bool {
+    match class {
+        TaskClass::Text2Sparql(_) | TaskClass::SparqlSyntaxFixing => true,
+        TaskClass::RdfSyntaxFix => false,
+        // These send no follow-ups.
+        TaskClass::RdfConnectionExplain
+        | TaskClass::RdfFriendCount
+        | TaskClass::FactExtract
+        | TaskClass::TurtleSampleGeneration
+        | TaskClass::TurtleErrors
+        | TaskClass::Sparql2Answer
+        | TaskClass::Text2Answer => false,
+    }
+}
+
 /// The values that evaluation gives to follow-ups of this kind, from the infos of the round before.
 fn fields(class: TaskClass, kind: PromptKind, infos: Option<&Value>) -> Fields {
     let info = |name: &str| infos.and_then(|infos| infos.get(name)?.as_str()).map(str::to_owned);
     let mut fields = Fields::new();
-    let is_query = class != TaskClass::RdfSyntaxFix;
+    let is_query = asks_for_query(class);
     if kind == PromptKind::Syntax
         && let Some(message) = info(if is_query { "parseError" } else { "syntaxError" })
     {

@@ -4,6 +4,8 @@
 use domain::PromptKind;
 use tasks::{TaskClass, Template};
 
+use super::follow_ups::asks_for_query;
+
 const ONE_QUERY: &str = "Please answer with exactly one Markdown fenced code block that holds the whole SPARQL query, \
                          and nothing else.";
 const ONE_DOCUMENT: &str = "Please answer with exactly one Markdown fenced code block that holds the whole RDF \
@@ -11,26 +13,26 @@ const ONE_DOCUMENT: &str = "Please answer with exactly one Markdown fenced code 
 
 /// The template of a kind that [`asked_by`](super::follow_ups::asked_by) lists for the class.
 pub(super) fn template(class: TaskClass, kind: PromptKind) -> Template {
-    Template::new(match (class == TaskClass::RdfSyntaxFix, kind) {
-        (false, PromptKind::EmptyResult) => {
+    Template::new(match (asks_for_query(class), kind) {
+        (true, PromptKind::EmptyResult) => {
             format!("Your query has an empty result when it is run. Please look at it again. {ONE_QUERY}")
         }
-        (false, _) => format!(
+        (true, _) => format!(
             "Your query has a syntax error: {{{{message}}}}\n\nThe query was:\n```sparql\n{{{{query}}}}\n```\n\n\
              {ONE_QUERY}"
         ),
-        (true, PromptKind::Syntax) => {
+        (false, PromptKind::Syntax) => {
             format!("The document still has a syntax error: {{{{message}}}}\n\n{ONE_DOCUMENT}")
         }
-        (true, PromptKind::Content) => {
+        (false, PromptKind::Content) => {
             format!("The document can be read, but this is not the expected data. {ONE_DOCUMENT}")
         }
-        (true, PromptKind::Formatting) => {
+        (false, PromptKind::Formatting) => {
             format!(
                 "The data is right, but the formatting was altered. Please keep it as it was. {ONE_DOCUMENT}"
             )
         }
-        (true, _) => format!("Your answer is not exactly one code block. {ONE_DOCUMENT}"),
+        (false, _) => format!("Your answer is not exactly one code block. {ONE_DOCUMENT}"),
     })
 }
 

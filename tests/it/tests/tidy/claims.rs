@@ -63,7 +63,8 @@ fn documents_name_files_and_tests_that_exist() {
             if is_path {
                 found_files += 1;
                 // Either from the root, or from the folder of the member that the text is about.
-                let within = |(path, _): &(PathBuf, String)| path.to_str().unwrap().contains(&format!("/{name}"));
+                let within =
+                    |(path, _): &(PathBuf, String)| path.to_str().unwrap().contains(&format!("/{name}"));
                 let exists = root().join(name).exists() || files.iter().any(within);
                 assert!(exists, "{}: `{name}` does not exist", page.display());
             } else if name.ends_with(".rs") && !name.contains([' ', '<']) {
@@ -91,11 +92,13 @@ fn documents_name_commands_and_options_that_exist() {
                 // A comment, a pipe or the next command ends it.
                 let call = call.split(['#', '|', ';', ')']).next().unwrap_or_default();
                 let mut words = call.split_whitespace();
-                let Some(verb) = words.next().filter(|word| word.chars().all(|c| c.is_ascii_lowercase())) else {
+                let Some(verb) = words.next().filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+                else {
                     continue;
                 };
                 let known = options.get(verb);
-                let known = known.unwrap_or_else(|| panic!("{}: no command `kgfleet {verb}`", page.display()));
+                let known =
+                    known.unwrap_or_else(|| panic!("{}: no command `kgfleet {verb}`", page.display()));
                 for option in words.filter_map(option) {
                     assert!(known.contains(option), "{}: `kgfleet {verb}` has no {option}", page.display());
                 }
@@ -168,7 +171,8 @@ fn every_command_has_documented_exit_codes() {
 fn the_architecture_lists_the_dependencies_of_every_member() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let block = text.split("## Dependency order").nth(1).unwrap().split("```").nth(1).unwrap();
-    let list = |line: &str| line.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let list =
+        |line: &str| line.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
     let rows: BTreeMap<String, BTreeSet<String>> = block
         .lines()
         .filter_map(|line| line.trim().split_once(' '))
@@ -179,10 +183,10 @@ fn the_architecture_lists_the_dependencies_of_every_member() {
     let names: BTreeSet<&str> = members.iter().map(|member| member.name.as_str()).collect();
     for member in &members {
         let own = rows.get(&member.name);
-        let own = own.unwrap_or_else(|| panic!("ARCHITECTURE.md does not list the dependencies of {}", member.name));
+        let own = own
+            .unwrap_or_else(|| panic!("ARCHITECTURE.md does not list the dependencies of {}", member.name));
         let used = member.dependencies_of_code.iter();
-        let used: BTreeSet<String> =
-            used.filter(|name| names.contains(name.as_str())).cloned().collect();
+        let used: BTreeSet<String> = used.filter(|name| names.contains(name.as_str())).cloned().collect();
         let listed = own.iter().filter(|name| *name != "-").cloned().collect();
         assert_eq!(used, listed, "what {} uses, and what ARCHITECTURE.md lists", member.name);
     }
