@@ -2,37 +2,35 @@
 //! something that no published model was asked, so the report lists them.
 
 use domain::PromptKind;
-use tasks::{TaskClass, Template};
-
-use super::follow_ups::asks_for_query;
+use tasks::{AnswerForm, TaskClass, Template};
 
 const ONE_QUERY: &str = "Please answer with exactly one Markdown fenced code block that holds the whole SPARQL query, \
                          and nothing else.";
 const ONE_DOCUMENT: &str = "Please answer with exactly one Markdown fenced code block that holds the whole RDF \
                             document, and nothing else.";
 
-/// The template of a kind that [`asked_by`](super::follow_ups::asked_by) lists for the class.
+/// The template of a kind that the class can send.
 pub(super) fn template(class: TaskClass, kind: PromptKind) -> Template {
-    Template::new(match (asks_for_query(class), kind) {
-        (true, PromptKind::EmptyResult) => {
+    Template::new(match (class.answers == AnswerForm::Document, kind) {
+        (false, PromptKind::EmptyResult) => {
             format!("Your query has an empty result when it is run. Please look at it again. {ONE_QUERY}")
         }
-        (true, _) => format!(
+        (false, _) => format!(
             "Your query has a syntax error: {{{{message}}}}\n\nThe query was:\n```sparql\n{{{{query}}}}\n```\n\n\
              {ONE_QUERY}"
         ),
-        (false, PromptKind::Syntax) => {
+        (true, PromptKind::Syntax) => {
             format!("The document still has a syntax error: {{{{message}}}}\n\n{ONE_DOCUMENT}")
         }
-        (false, PromptKind::Content) => {
+        (true, PromptKind::Content) => {
             format!("The document can be read, but this is not the expected data. {ONE_DOCUMENT}")
         }
-        (false, PromptKind::Formatting) => {
+        (true, PromptKind::Formatting) => {
             format!(
                 "The data is right, but the formatting was altered. Please keep it as it was. {ONE_DOCUMENT}"
             )
         }
-        (false, _) => format!("Your answer is not exactly one code block. {ONE_DOCUMENT}"),
+        (true, _) => format!("Your answer is not exactly one code block. {ONE_DOCUMENT}"),
     })
 }
 
@@ -40,13 +38,13 @@ pub(super) fn template(class: TaskClass, kind: PromptKind) -> Template {
 mod tests {
     use tasks::wording::recognise_follow_up;
 
-    use super::super::follow_ups::asked_by;
     use super::*;
 
     #[test]
     fn every_kind_has_wording_that_is_recognised_as_that_kind() {
-        for class in [TaskClass::SparqlSyntaxFixing, TaskClass::RdfSyntaxFix] {
-            for kind in asked_by(class) {
+        for (name, version) in [("SparqlSyntaxFixingList", "5.0"), ("RdfSyntaxFixList", "0.3")] {
+            let class = TaskClass::resolve(name, version).unwrap();
+            for kind in class.follow_ups {
                 let template = template(class, *kind);
                 let filled = template.fill(|name| ["message", "query"].contains(&name).then_some("x"));
                 assert_eq!(recognise_follow_up(&filled.unwrap()), Some(*kind), "{class:?}");
