@@ -128,7 +128,7 @@ fn report(safeguards: Safeguards, forgets_to_sync: bool) -> Report {
         Ok(Volatile { disk: files.clone(), path: path.to_owned(), written: Vec::new() })
     };
     let (writer, _) = LogWriter::open_with(logs.path(), options, Box::new(open)).unwrap();
-    let (log, thread) = CommitQueue::start(writer, CommitPolicy::default()).unwrap();
+    let (log, thread) = CommitQueue::start(writer, CommitPolicy::DISK).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = MemoryStore::without(clock.clone(), safeguards);

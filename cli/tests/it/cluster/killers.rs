@@ -23,7 +23,9 @@ fn a_unit_that_kills_its_workers_is_set_aside_and_the_others_finish() {
     for death in 0..DEATHS {
         let before = server.faults();
         let worker = cluster.worker("victim", &coordinator, &server);
-        wait_until(&format!("the deadly question is asked after {death} deaths"), || server.faults() > before);
+        wait_until(&format!("the deadly question is asked after {death} deaths"), || {
+            server.faults() > before
+        });
         worker.signal(Signal::KILL);
         worker.finish();
     }

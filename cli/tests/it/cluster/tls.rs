@@ -14,7 +14,14 @@ fn certificate(folder: &Path, name: &str) -> bool {
     let file = |kind: &str| folder.join(format!("{name}.{kind}"));
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
-        .args(["-days", "2", "-subj", &format!("/CN={name}"), "-addext", "basicConstraints=critical,CA:FALSE"])
+        .args([
+            "-days",
+            "2",
+            "-subj",
+            &format!("/CN={name}"),
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ])
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout"])
         .arg(file("key"))
         .arg("-out")
@@ -60,7 +67,12 @@ fn redis_is_trusted_by_system_roots_and_asks_for_a_certificate() {
     // From now on Redis wants to know who is there.
     redis.say::<()>("CONFIG SET tls-auth-clients yes");
     refused("redis.pem", &[]);
-    let shown = |name: &str| [format!("--queue-cert={}", text(&format!("{name}.pem"))), format!("--queue-key={}", text(&format!("{name}.key")))];
+    let shown = |name: &str| {
+        [
+            format!("--queue-cert={}", text(&format!("{name}.pem"))),
+            format!("--queue-key={}", text(&format!("{name}.key"))),
+        ]
+    };
     let fleet = shown("fleet");
     serves(&[&fleet[0], &fleet[1]]);
     let stranger = shown("stranger");

@@ -31,6 +31,10 @@ pub const LEASE_S: &str = "2";
 /// Longer than a lease.
 const STOPPED_FOR: Duration = Duration::from_millis(3_000);
 
+/// How often coordinators are cut from their workers, and for how long they are connected in between.
+const CUTS: u32 = 3;
+const BETWEEN_CUTS: Duration = Duration::from_millis(1_000);
+
 /// How long other faults last.
 const FOR: Duration = Duration::from_millis(1_500);
 
@@ -43,11 +47,12 @@ const ROOM_KIB: u32 = 256 << 10;
 /// The library that sets the clock of a process, made from `tests/clock.c`.
 const CLOCK: &str = "clock.so";
 
-/// What ends a fault.
+/// What ends a fault, or goes on with it.
 enum Heal {
     Continue(Role, usize),
     ContinueRedis,
     MendRedis,
+    CutCoordinators,
     MendCoordinators,
     FreeDisk,
     FreeSpool,
@@ -249,8 +254,12 @@ impl Fleet {
             Fault::StopEvaluator => self.signal_evaluator(worker, pick, Signal::STOP)?,
             Fault::TermEvaluator => self.signal_evaluator(worker, pick, Signal::TERM)?,
             Fault::CutCoordinators => {
-                self.lines.iter().for_each(Proxy::cut);
-                ends = self.later(now, STOPPED_FOR, Heal::MendCoordinators);
+                // Again and again, each time for longer than a lease.
+                for cut in 0..CUTS {
+                    let begins = now + cut * (STOPPED_FOR + BETWEEN_CUTS);
+                    self.later(begins, Duration::ZERO, Heal::CutCoordinators);
+                    ends = self.later(begins, STOPPED_FOR, Heal::MendCoordinators);
+                }
             }
             Fault::ClockOfCoordinator => set_clock(&self.at("coordinator.clock"), pick),
             Fault::ServerThrottles => ends = self.spoil(server, throttling(), now),
@@ -413,7 +422,9 @@ impl Fleet {
 
     /// Ends all faults.
     pub fn heal_all(&mut self) {
-        for (_, heal) in std::mem::take(&mut self.heals) {
+        let mut heals = std::mem::take(&mut self.heals);
+        heals.sort_by_key(|(at, _)| *at);
+        for (_, heal) in heals {
             self.heal(heal);
         }
         for clock in ["redis.clock", "coordinator.clock"] {
@@ -426,6 +437,7 @@ impl Fleet {
             Heal::Continue(role, number) => self.parts(role)[number].signal(Signal::CONT),
             Heal::ContinueRedis => self.signal_redis(Signal::CONT),
             Heal::MendRedis => self.redis_line.mend(),
+            Heal::CutCoordinators => self.lines.iter().for_each(Proxy::cut),
             Heal::MendCoordinators => self.lines.iter().for_each(Proxy::mend),
             Heal::FreeDisk => std::fs::remove_file(self.data().join("filler")).unwrap(),
             Heal::FreeSpool => std::fs::remove_file(self.at("spools").join("filler")).unwrap(),
