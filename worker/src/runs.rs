@@ -29,7 +29,6 @@ pub enum Evaluation {
     InProcess,
 }
 
-/// One run.
 pub struct RunContext {
     /// What the coordinator says of it.
     pub material: RunMaterial,
@@ -60,7 +59,6 @@ pub enum RunError {
     /// The coordinator does not say what is needed.
     #[error("run {run}: {source}")]
     Exchange {
-        /// The run.
         run: RunId,
         /// What it said.
         source: ServiceError,
@@ -68,7 +66,6 @@ pub enum RunError {
     /// Its tasks cannot be used.
     #[error("run {run}: {source}")]
     Material {
-        /// The run.
         run: RunId,
         /// Why.
         source: MaterialError,
@@ -76,7 +73,6 @@ pub enum RunError {
     /// No evaluator can be started.
     #[error("run {run}: cannot start the evaluation of answers: {source}")]
     Evaluator {
-        /// The run.
         run: RunId,
         /// Why.
         source: std::io::Error,
@@ -84,7 +80,6 @@ pub enum RunError {
     /// It needs a pack that has to be kept somewhere.
     #[error("run {run} needs pack {hash}, and this worker was given no folder to keep packs in")]
     NoFolder {
-        /// The run.
         run: RunId,
         /// Hash of the pack.
         hash: String,

@@ -182,7 +182,7 @@ const CASES: &[Wrong] = &[
         "retry some-run --cause nonsense",
         "",
         USAGE,
-        ["`nonsense` is no failure cause", "--cause", "known are: connection"],
+        ["unknown failure cause `nonsense`", "--cause", "expected one of connection"],
     ),
     wrong("export some-run --format papyrus", "", USAGE, ["papyrus", "--format", "possible values"]),
     // Runs and recordings that are not there.

@@ -1,7 +1,7 @@
-//! Repeats calls that failed for a reason of transport, and only those.
+//! Retries calls that failed in transport, and only those.
 //!
-//! A model's answer is never asked for again, however bad: that would be best-of-n. Every failed attempt is
-//! handed back for the record.
+//! A call that returned an answer is never repeated, however bad the answer: that would be best-of-n. Every failed
+//! attempt is returned for the record.
 
 use std::time::Duration;
 
@@ -16,23 +16,22 @@ use crate::classify::{ClassifyModel, ClassifyReply, ClassifyRequest};
 use crate::embed::{EmbedModel, EmbedReply, EmbedRequest};
 use crate::error::CallError;
 
-/// How often, and after which delays, a call is repeated.
+/// How often a call is retried, and with which delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Most attempts that may fail for a passing fault (broken connection, stall, 5xx), the first included.
+    /// Maximum attempts after a temporary fault (broken connection, stall, 5xx), including the first.
     pub attempts_max: u32,
-    /// Most attempts that a server may turn away because it is full or limits the rate (503, 429), the first
-    /// included. More than of the other kind: being full is no fault and passes when others finish.
+    /// Maximum attempts while the server is full or limits the rate (503, 429), including the first. More than for
+    /// faults, because this passes when other calls finish.
     pub busy_attempts_max: u32,
-    /// Most attempts that may find nobody, the first included. As many as of a full server: one that restarts has a
-    /// model to load, which takes minutes, and a run must not burn its dialogues in the meantime.
+    /// Maximum attempts while the server is unreachable, including the first. As many as for a full server: a
+    /// restarting server loads its model for minutes, and the dialogues of a run must not fail meanwhile.
     pub absent_attempts_max: u32,
     /// Delay after the first failure; doubles with each further one.
     pub delay_first: Duration,
-    /// The longest delay of the doubling.
+    /// Maximum delay of the doubling.
     pub delay_max: Duration,
-    /// The longest delay that a server's `Retry-After` may ask for; one that asks for more is asked again
-    /// after this much.
+    /// Maximum delay accepted from a server's `Retry-After`; a longer one is shortened to this.
     pub retry_after_max: Duration,
     /// No attempt begins later than this after the first one.
     pub total_max: Duration,
@@ -53,13 +52,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt, no more.
+    /// A single attempt.
     pub fn none() -> Self {
         Self { attempts_max: 1, busy_attempts_max: 1, absent_attempts_max: 1, ..Self::default() }
     }
 }
 
-/// The bookkeeping of one call's attempts. Takes times as arguments and waits for nothing.
+/// Counts the attempts of one call and computes the delays between them. A plain state machine.
 #[derive(Clone, Debug)]
 pub struct Backoff<'a> {
     policy: &'a RetryPolicy,
@@ -70,13 +69,13 @@ pub struct Backoff<'a> {
 }
 
 impl<'a> Backoff<'a> {
-    /// No attempt yet. Equal seeds give equal delays.
+    /// Equal seeds give equal delays.
     pub fn new(policy: &'a RetryPolicy, jitter_seed: u64) -> Self {
         Self { policy, jitter_seed, faults: 0, refusals: 0, absences: 0 }
     }
 
-    /// An attempt failed, `elapsed` after the first one began: how long to wait before the next one, or none
-    /// if this was the last.
+    /// Records a failed attempt, `elapsed` after the first one began. Returns the delay before the next attempt, or
+    /// `None` if there is none.
     pub fn after(&mut self, retry: RetryAdvice, elapsed: Duration) -> Option<Duration> {
         let (count, count_max, asked) = match retry {
             RetryAdvice::No => return None,
@@ -89,7 +88,7 @@ impl<'a> Backoff<'a> {
             return None;
         }
         let delay = match asked {
-            // The jitter comes on top: clients that were turned away together must not return together.
+            // The jitter is added, because clients that were refused together must not return together.
             Some(asked) => asked.min(self.policy.retry_after_max) + self.jittered(self.policy.delay_first),
             None => self.jittered(self.doubled()),
         };
@@ -103,7 +102,6 @@ impl<'a> Backoff<'a> {
         self.policy.delay_first.saturating_mul(1 << exponent).min(self.policy.delay_max)
     }
 
-    /// Attempts that failed so far.
     fn failures(&self) -> u32 {
         self.faults + self.refusals + self.absences
     }
@@ -121,12 +119,12 @@ impl<'a> Backoff<'a> {
     }
 }
 
-/// What repeated attempts came to: a reply or the last error, and every failed attempt, oldest first, so that on an
+/// The outcome of all attempts: a reply or the last error, and every failed attempt, oldest first, so that on an
 /// error the last one is the error itself.
 pub type Attempts<T> = (Result<T, CallError>, Vec<FailedCall>);
 
-/// Asks until there is an answer, the error allows no repetition, or the policy is exhausted. `now` gives the
-/// wall-clock times of the failed attempts.
+/// Retries until there is an answer, the error allows no retry, or the policy is exhausted. `now` gives the
+/// wall-clock times of failed attempts.
 ///
 /// Dropping the future ends the attempts.
 pub async fn complete_with_retry(
@@ -161,7 +159,7 @@ pub async fn classify_with_retry(
     repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
 }
 
-/// The loop behind all of them.
+/// The retry loop.
 async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
     attempt: impl Fn() -> F,
     policy: &RetryPolicy,
@@ -170,7 +168,7 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
 ) -> Attempts<T> {
     let started = Instant::now();
     let mut failed = Vec::new();
-    // Made on the first failure only: the hash is dearer than everything else here.
+    // Computed on the first failure only, because the hash is the most expensive step here.
     let mut backoff = None;
     loop {
         let error = match attempt().await {

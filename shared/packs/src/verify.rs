@@ -49,7 +49,6 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The task.
     pub task: TaskLabel,
     /// The case; `None` for the whole task.
     pub case: Option<String>,

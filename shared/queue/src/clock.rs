@@ -6,7 +6,6 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch, never falling.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
     fn now_ms(&self) -> u64;
 }
 

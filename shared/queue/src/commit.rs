@@ -9,7 +9,6 @@ use domain::{DialogueKey, Standing};
 /// A record that is durable in the log and shall count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The dialogue.
     pub key: DialogueKey,
     /// What the record says and where it stands in the order of records.
     pub record: Committed,

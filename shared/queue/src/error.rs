@@ -45,7 +45,6 @@ pub enum Error {
     IllegalState {
         /// The run asked for.
         run: RunId,
-        /// Its state.
         from: RunState,
         /// The state asked for.
         to: RunState,

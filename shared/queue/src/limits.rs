@@ -17,7 +17,6 @@ pub const MAX_NAME_BYTES: usize = 256;
 pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
 /// Highest unit id, ticket and generation: the largest number that is exact in Lua, whose numbers are doubles.
 pub const MAX_NUMBER: u64 = (1 << 53) - 1;
-/// Dialogues of one unit.
 pub const MAX_DIALOGUES_PER_UNIT: u32 = 1_000;
 /// Units of one `add_units` call: about 1 MB of Redis traffic at usual payloads.
 pub const MAX_UNITS_PER_ADD: usize = 1_000;
@@ -31,7 +30,6 @@ pub const MAX_FENCES_PER_CALL: usize = 4_096;
 pub const MAX_COMMITS_PER_CALL: usize = 1_000;
 /// Leases taken over per model in one `reap` call, so that no call holds the server for long.
 pub const MAX_REAPED_PER_MODEL: usize = 256;
-/// Dead letters of one page.
 pub const MAX_DEAD_LETTERS_PER_PAGE: u32 = 256;
 /// Strikes that a run may allow a unit.
 pub const MAX_STRIKES: u32 = 100;

@@ -13,7 +13,6 @@ use crate::unit::UnitId;
 /// [`Error::StaleGeneration`] once the queue was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunRef {
-    /// The run.
     pub run: RunId,
     /// Which building of its queue: it rises whenever the queue is rebuilt.
     pub generation: u64,
@@ -22,7 +21,6 @@ pub struct RunRef {
 /// What `create_run` needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSpec {
-    /// The run.
     pub run: RunId,
     /// Hash of its plan: two coordinators that create the same run must agree on it.
     pub plan_hash: String,
@@ -108,9 +106,7 @@ impl fmt::Display for RunState {
 pub struct RunStatus {
     /// The run and its present generation.
     pub at: RunRef,
-    /// Hash of its plan.
     pub plan_hash: String,
-    /// Its state.
     pub state: RunState,
     /// The id that the next added unit gets, which is the number of units ever added.
     pub next_unit: UnitId,
@@ -124,7 +120,6 @@ pub struct RunStatus {
 /// `added = pending + leased + dead + done` at all times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelCounts {
-    /// The model.
     pub model: ModelLabel,
     /// Units ever added.
     pub added: u64,

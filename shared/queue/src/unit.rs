@@ -45,7 +45,6 @@ pub struct Fence {
     pub generation: u64,
     /// The unit's model.
     pub model: ModelLabel,
-    /// The unit.
     pub unit: UnitId,
     /// How many times the unit has been leased, this one included: from 1, rising.
     pub attempt: u32,
@@ -162,9 +161,7 @@ pub struct Death {
 /// A unit with deaths on its account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// The unit.
     pub unit: UnitId,
-    /// Its model.
     pub model: ModelLabel,
     /// Number of dialogues in it.
     pub dialogues: u32,

@@ -5,7 +5,6 @@ use domain::{InstanceId, WorkerId};
 /// A registered worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerEntry {
-    /// The worker.
     pub worker: WorkerId,
     /// Its process.
     pub instance: InstanceId,

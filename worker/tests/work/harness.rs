@@ -45,7 +45,6 @@ pub struct AtWork {
 }
 
 impl AtWork {
-    /// Starts one.
     pub fn start(config: WorkerConfig, coordinator: &Coordinator) -> Self {
         let (stop, stopped) = watch::channel(Stop::No);
         let coordinator = coordinator.clone();

@@ -17,7 +17,6 @@ const GROUP_RECORDS: usize = 1024;
 pub struct Fetched {
     /// Its folder.
     pub dir: RunDir,
-    /// Its manifest.
     pub manifest: RunManifest,
     /// Removed when dropped.
     _folder: tempfile::TempDir,

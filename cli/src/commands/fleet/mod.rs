@@ -85,7 +85,6 @@ impl Remote {
         Client::connect_lazy(&self.config()?).map_err(explained)
     }
 
-    /// The address.
     pub fn address(&self) -> &str {
         &self.coordinator
     }

@@ -106,7 +106,6 @@ pub fn eta(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), duration)
 }
 
-/// The models of a run.
 pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&[
         ("model", Align::Left),
@@ -256,7 +255,6 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run with these models.
     pub fn run(models: Vec<ModelView>) -> RunView {
         let sum = |of: fn(&ModelView) -> u64| models.iter().map(of).sum();
         let cells = (0..26_u64).flat_map(|task| {

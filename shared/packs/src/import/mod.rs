@@ -168,7 +168,6 @@ fn library(graphs: &[GraphDocument]) -> GraphLibrary {
     builder.build()
 }
 
-/// The files of the pack.
 fn lay_out(source: &Source<'_>, collector: &Collector, files: &[FileLine]) -> Result<Parts, PackError> {
     let mut parts = Parts::new(source.name);
     let tasks: Vec<&TaskData> = collector.tasks().iter().map(|task| &task.data).collect();

@@ -3,7 +3,6 @@
 //! Every test gets a fresh [`Bench`]. Leases last an hour of the store's time, which the test moves in steps of
 //! forty minutes, so that the milliseconds which a real server's clock adds never decide an outcome.
 
-#![expect(missing_docs, reason = "the names of the tests say it all")]
 #![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
 
 mod leases;

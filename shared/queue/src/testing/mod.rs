@@ -29,9 +29,7 @@ impl Time for ManualClock {
 
 /// A fresh store on the bench.
 pub struct Bench {
-    /// The store.
     pub store: Arc<dyn QueueStore>,
-    /// Its time.
     pub time: Arc<dyn Time>,
     /// What must live as long as the store: a server, a folder.
     pub guard: Box<dyn Any + Send>,

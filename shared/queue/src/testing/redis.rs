@@ -66,7 +66,6 @@ impl RedisServer {
         self.process.id()
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -11,7 +11,6 @@ pub const SILENCE: Duration = Duration::from_secs(5);
 /// Rows that a page key moves by.
 const PAGE: usize = 10;
 
-/// The lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum List {
     /// The models of the run.
@@ -80,7 +79,6 @@ impl Board {
         Some(now.saturating_sub(self.heard)).filter(|silence| *silence >= SILENCE)
     }
 
-    /// Rows of a list.
     pub fn rows(&self, list: List) -> usize {
         let view = self.view.as_ref();
         match list {

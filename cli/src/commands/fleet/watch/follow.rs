@@ -23,7 +23,6 @@ pub struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// Of this run.
     pub fn of(control: &'a dyn Control, run: &'a RunId) -> Self {
         Self { control, run, feed: None, failures: 0, not_before: None }
     }

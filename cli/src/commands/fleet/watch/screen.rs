@@ -47,7 +47,6 @@ impl Drop for Screen {
     }
 }
 
-/// How it ended.
 enum Ended {
     Over,
     Left,
