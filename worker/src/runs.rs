@@ -17,7 +17,7 @@ use service_kit::Backoff;
 
 /// Who judges answers.
 #[derive(Clone, Debug)]
-pub enum Evaluation {
+pub enum EvaluationMode {
     /// Child processes with limits.
     Sandbox {
         /// The program; normally this very binary.
@@ -92,7 +92,7 @@ type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
 /// Makes runs ready to be worked on. Runs that ask the same share an evaluator: its processes hold large graphs.
 pub struct Runs {
     exchange: Arc<dyn WorkExchange>,
-    evaluation: Evaluation,
+    evaluation: EvaluationMode,
     evaluators: NonZeroUsize,
     packs: Option<PackFolder>,
     started: Mutex<Evaluators>,
@@ -102,7 +102,7 @@ impl Runs {
     /// None yet. `evaluators` is the number of processes or threads that judge, for each set of tasks.
     pub fn new(
         exchange: Arc<dyn WorkExchange>,
-        evaluation: Evaluation,
+        evaluation: EvaluationMode,
         evaluators: NonZeroUsize,
         packs: Option<PackFolder>,
     ) -> Self {
@@ -181,10 +181,10 @@ impl Runs {
             return Ok(evaluator);
         }
         let evaluator: Arc<dyn Evaluator> = match &self.evaluation {
-            Evaluation::InProcess => {
+            EvaluationMode::InProcess => {
                 Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
             }
-            Evaluation::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
+            EvaluationMode::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
                 program: program.clone(),
                 arguments: arguments.clone(),
                 tasks: serde_json::to_value(&request)?,
@@ -200,8 +200,8 @@ impl Runs {
     /// What records say of the pack and of who judges.
     fn provenance(&self, pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
         let sandbox = match &self.evaluation {
-            Evaluation::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
-            Evaluation::InProcess => None,
+            EvaluationMode::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
+            EvaluationMode::InProcess => None,
         };
         PackProvenance {
             name: pack.header().name.clone(),

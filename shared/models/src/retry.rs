@@ -60,7 +60,7 @@ impl RetryPolicy {
 
 /// Counts the attempts of one call and computes the delays between them. A plain state machine.
 #[derive(Clone, Debug)]
-pub struct Backoff<'a> {
+pub struct RetryState<'a> {
     policy: &'a RetryPolicy,
     jitter_seed: u64,
     faults: u32,
@@ -68,7 +68,7 @@ pub struct Backoff<'a> {
     absences: u32,
 }
 
-impl<'a> Backoff<'a> {
+impl<'a> RetryState<'a> {
     /// Equal seeds give equal delays.
     pub fn new(policy: &'a RetryPolicy, jitter_seed: u64) -> Self {
         Self { policy, jitter_seed, faults: 0, refusals: 0, absences: 0 }
@@ -176,7 +176,7 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
             Err(error) => error,
         };
         failed.push(error.to_failed_call(now()));
-        let backoff = backoff.get_or_insert_with(|| Backoff::new(policy, jitter_seed()));
+        let backoff = backoff.get_or_insert_with(|| RetryState::new(policy, jitter_seed()));
         match backoff.after(error.retry, started.elapsed()) {
             Some(delay) => tokio::time::sleep(delay).await,
             None => return (Err(error), failed),
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_server_that_takes_a_quarter_of_an_hour_to_return_is_waited_for() {
         let policy = RetryPolicy::default();
-        let mut backoff = Backoff::new(&policy, 1);
+        let mut backoff = RetryState::new(&policy, 1);
         // It dies with the call, which costs a fault of the few; then nobody listens.
         let mut elapsed = backoff.after(RetryAdvice::Transient, Duration::ZERO).unwrap();
         while elapsed < Duration::from_secs(15 * 60) {
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_server_decides_the_delay_within_bounds() {
         let policy = RetryPolicy::default();
-        let mut backoff = Backoff::new(&policy, 1);
+        let mut backoff = RetryState::new(&policy, 1);
         let mut wait = |seconds| {
             let after = Some(Duration::from_secs(seconds));
             backoff.after(RetryAdvice::RateLimited { after }, Duration::ZERO).unwrap()
@@ -273,7 +273,7 @@ mod tests {
     fn a_full_or_absent_server_is_asked_more_often_than_a_faulty_one() {
         let policy = RetryPolicy { total_max: Duration::MAX, ..RetryPolicy::default() };
         let attempts = |retry| {
-            let mut backoff = Backoff::new(&policy, 1);
+            let mut backoff = RetryState::new(&policy, 1);
             1 + (0..1000).take_while(|_| backoff.after(retry, Duration::ZERO).is_some()).count()
         };
         assert_eq!(attempts(RetryAdvice::Transient), 4);
@@ -288,7 +288,7 @@ mod tests {
             seed: u64, failures in proptest::collection::vec((0_u8..4, 0_u64..5_000), 1..80)
         ) {
             let policy = RetryPolicy::default();
-            let (mut one, mut two) = (Backoff::new(&policy, seed), Backoff::new(&policy, seed));
+            let (mut one, mut two) = (RetryState::new(&policy, seed), RetryState::new(&policy, seed));
             for (kind, elapsed) in failures {
                 let retry = match kind {
                     0 => RetryAdvice::Transient,

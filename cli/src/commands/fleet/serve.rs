@@ -20,7 +20,7 @@ use service_kit::shutdown::{self, Stop, reached};
 use tokio::net::TcpListener;
 use worker::evaluate::sandbox::confine;
 use worker::{
-    Connectors, EVALUATOR_COMMAND, Endpoints, Evaluation, Keyring, SpoolConfig, Worker, WorkerConfig,
+    Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, SpoolConfig, Worker, WorkerConfig,
     WorkerError,
 };
 
@@ -125,7 +125,7 @@ pub struct WorkerArguments {
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     concurrency: String,
-    /// Evaluation processes. Default: one per processor.
+    /// EvaluationMode processes. Default: one per processor.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
     /// Folder for undelivered records and fetched packs.
@@ -288,7 +288,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             Exit::usage(anyhow!("--concurrency {number}: expected `auto` or a number from 1"))
         })?),
     };
-    let evaluation = Evaluation::Sandbox {
+    let evaluation = EvaluationMode::Sandbox {
         program: std::env::current_exe().context("cannot find this program's own file")?,
         arguments: vec![EVALUATOR_COMMAND.to_owned()],
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use packs::import::{FollowUpLine, ImportError, Origin, Report, Source};
+use packs::import::{FollowUpLine, ImportError, ImportReport, Origin, Source};
 use packs::{PackHash, seal_file};
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ fn progress() -> ProgressBar {
     progress
 }
 
-fn json(report: &Report, hash: &PackHash) -> anyhow::Result<Value> {
+fn json(report: &ImportReport, hash: &PackHash) -> anyhow::Result<Value> {
     let mut object = json!({ "hash": hash });
     if let (Some(object), Value::Object(report)) = (object.as_object_mut(), serde_json::to_value(report)?) {
         object.extend(report);
@@ -111,7 +111,7 @@ fn json(report: &Report, hash: &PackHash) -> anyhow::Result<Value> {
     Ok(object)
 }
 
-fn print(report: &Report, hash: &PackHash, out: &mut dyn Write) -> io::Result<()> {
+fn print(report: &ImportReport, hash: &PackHash, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&[
         ("task", Align::Left),
         ("version", Align::Left),

@@ -13,7 +13,7 @@ const FINDINGS_MAX: usize = 1_000;
 /// What was imported, and what did not fit.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct ImportReport {
     /// Name of the pack.
     pub name: String,
     /// The files it comes from.
