@@ -50,7 +50,7 @@ pub struct Options {
     pub concurrency: Option<u32>,
     /// Judge in this process instead of sandboxed ones.
     pub no_sandbox: bool,
-    /// EvaluationMode processes or threads.
+    /// Evaluation processes or threads.
     pub evaluators: NonZeroUsize,
     /// Failed dialogues with one of these causes are asked again, all of them where none is named; `None`: nothing is.
     pub retry: Option<Vec<FailureCause>>,

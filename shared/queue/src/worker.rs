@@ -62,7 +62,7 @@ pub struct NameTaken {
     pub free_in_ms: u64,
 }
 
-/// HeartbeatOrders to a worker at its heartbeat.
+/// Orders to a worker at its heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeartbeatOrders {
     /// Whether it should finish or release its units and end.

@@ -125,7 +125,7 @@ pub struct WorkerArguments {
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     concurrency: String,
-    /// EvaluationMode processes. Default: one per processor.
+    /// Evaluation processes. Default: one per processor.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
     /// Folder for undelivered records and fetched packs.
