@@ -207,7 +207,7 @@ const CASES: &[Wrong] = &[
         USAGE,
         ["cannot read", "missing.pem", "No such file"],
     ),
-    wrong("worker", "", USAGE, ["needs something to ask", "worker", "--endpoint URL"]),
+    wrong("worker", "", USAGE, ["needs models to ask", "worker", "--endpoint URL"]),
 ];
 
 /// Answers every connection in plain HTTP, whatever it says.
