@@ -1,4 +1,4 @@
-//! Verbs over stored runs: `runs`, `export`, `show`, `rm`.
+//! Commands on stored runs: `runs`, `export`, `show`, `rm`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use crate::run::export::{self, Format, Source, Written};
 use crate::run::protection::{self, Disclosure, Form};
 use crate::run::session;
 
-/// Where runs are kept.
 #[derive(Debug, clap::Args)]
 pub struct DataDir {
     /// Folder of runs.
@@ -114,13 +113,14 @@ pub struct ExportArguments {
     /// File format.
     #[arg(long, value_enum)]
     format: Format,
-    /// The file. Default: in the run's folder, under `exports`; for a run of a coordinator in this folder.
+    /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password (AES-256).
+    /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password
+    /// (AES-256).
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// Write texts of protected exercises in the clear.
+    /// Write texts of protected exercises in plaintext.
     #[arg(long)]
     plaintext: bool,
     /// Print what was written as JSON.
@@ -151,7 +151,7 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Tells what a file holds.
+/// Describes a written file.
 fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
     if json {
         let Written { dialogues, left_out } = written;
@@ -161,9 +161,9 @@ fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Read one dialogue of a run.
+/// Show one dialogue of a run.
 ///
-/// Texts of protected exercises are shown as their lengths, unless --plaintext is given.
+/// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
 pub struct ShowArguments {
     /// Name of the run.
@@ -173,7 +173,7 @@ pub struct ShowArguments {
     /// Print the whole record as JSON.
     #[arg(long)]
     json: bool,
-    /// Show texts of protected exercises in the clear.
+    /// Show texts of protected exercises.
     #[arg(long)]
     plaintext: bool,
     #[command(flatten)]
@@ -231,19 +231,19 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// A key from MODEL/TASK/ITERATION. Model labels may hold slashes, task labels do not.
+/// Parses MODEL/TASK/ITERATION. Model labels may contain slashes, task labels do not.
 fn key(text: &str) -> anyhow::Result<DialogueKey> {
     let parsed = text.rsplit_once('/').and_then(|(rest, iteration)| {
         let (model, task) = rest.rsplit_once('/')?;
         Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })
     });
-    parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is no dialogue; expected MODEL/TASK/ITERATION")))
+    parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is not a dialogue; expected MODEL/TASK/ITERATION")))
 }
 
-/// Remove a run and everything in it: a run of this machine or, with --coordinator, of its fleet.
+/// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.
 ///
-/// A run of this machine that a process or a coordinator writes is not removed. One of a fleet must be over; workers drop
-/// records of it that they still hold.
+/// A run of this machine is not removed while a process or a coordinator writes it. A run of a fleet must be over;
+/// workers drop records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
     /// Name of the run.

@@ -10,7 +10,7 @@ use domain::{DialogueKey, RecordId, Standing, WorkerId};
 use queue::{Fence, UnitId};
 use serde::Serialize;
 
-use crate::event::{Ending, Event, Noted, Verdict, Winners};
+use crate::event::{Effect, Ending, Event, Noted, Winners};
 
 /// Most findings that are told one by one; more are only counted.
 pub const MAX_TOLD: usize = 100;
@@ -310,13 +310,13 @@ fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut Repor
                     report.find(FindingKind::Lost, format!("record {record} was acknowledged"));
                 }
             }
-            Event::Committed { generation, key, scored, ticket, verdict } => {
+            Event::Committed { generation, key, scored, ticket, effect } => {
                 if !entries.contains(&(key, *ticket, *scored)) {
                     let what = format!("the queue was told of ticket {ticket} of {key}");
                     report.find(FindingKind::Lost, what);
                 }
-                match verdict {
-                    Verdict::First => {
+                match effect {
+                    Effect::First => {
                         let before = firsts.insert((*generation, key), (*at_ms, *ticket));
                         if let Some((first_ms, first)) = before {
                             notes.found(report, FindingKind::Doubled, first_ms, *at_ms, || {
@@ -326,14 +326,14 @@ fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut Repor
                             });
                         }
                     }
-                    Verdict::Supersedes { scored: old_scored, ticket: old } => {
+                    Effect::Supersedes { scored: old_scored, ticket: old } => {
                         let new = Standing::new(*scored, *ticket);
                         if !new.beats(Standing::new(*old_scored, *old)) {
                             let what = format!("ticket {ticket} of {key} replaced ticket {old}");
                             report.find(FindingKind::WinnerChanged, what);
                         }
                     }
-                    Verdict::Repeated | Verdict::Loses => {}
+                    Effect::Repeated | Effect::Loses => {}
                 }
             }
             _ => {}

@@ -105,7 +105,7 @@ pub enum Event {
         /// Its ticket.
         ticket: u64,
         /// What the queue made of it.
-        verdict: Verdict,
+        effect: Effect,
     },
     /// A worker is about to be told that its record is durable.
     Acknowledged {
@@ -123,10 +123,10 @@ pub enum Event {
     Cut {},
 }
 
-/// [`queue::Verdict`] in a form that is written.
+/// [`queue::CommitEffect`] in a form that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum Effect {
     /// The dialogue had no record.
     First,
     /// It wins over the record with this standing.
@@ -142,13 +142,15 @@ pub enum Verdict {
     Loses,
 }
 
-impl From<queue::Verdict> for Verdict {
-    fn from(verdict: queue::Verdict) -> Self {
-        match verdict {
-            queue::Verdict::First => Self::First,
-            queue::Verdict::Supersedes(old) => Self::Supersedes { scored: old.scored, ticket: old.ticket },
-            queue::Verdict::Repeated => Self::Repeated,
-            queue::Verdict::Loses(_) => Self::Loses,
+impl From<queue::CommitEffect> for Effect {
+    fn from(effect: queue::CommitEffect) -> Self {
+        match effect {
+            queue::CommitEffect::First => Self::First,
+            queue::CommitEffect::Supersedes(old) => {
+                Self::Supersedes { scored: old.scored, ticket: old.ticket }
+            }
+            queue::CommitEffect::Repeated => Self::Repeated,
+            queue::CommitEffect::Loses(_) => Self::Loses,
         }
     }
 }

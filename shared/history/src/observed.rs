@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use queue::{
-    Added, Claim, Commit, Committed, Fence, Heartbeat, Lease, LeaseRequest, ModelCounts, NewUnit, QueueStore,
-    Rate, RateReply, Reap, Reaped, Renewal, Reply, RunRef, RunSpec, RunState, RunStatus, Suspect, Transition,
-    UnitId, Verdict, WorkerEntry,
+    Added, Claim, Commit, CommitEffect, Committed, Fence, Heartbeat, Lease, LeaseRequest, ModelCounts,
+    NewUnit, QueueStore, Rate, RateReply, Reap, Reaped, Renewal, Reply, RunRef, RunSpec, RunState, RunStatus,
+    Suspect, Transition, UnitId, WorkerEntry,
 };
 
 use crate::event::{Ending, Event};
@@ -154,16 +154,16 @@ impl QueueStore for Observed {
         self.queue.tickets(at, count)
     }
 
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<Verdict>> {
+    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>> {
         Box::pin(async move {
-            let verdicts = self.queue.commit(at, commits).await?;
-            for (commit, verdict) in commits.iter().zip(&verdicts) {
+            let effects = self.queue.commit(at, commits).await?;
+            for (commit, effect) in commits.iter().zip(&effects) {
                 let Committed { scored, ticket } = commit.record;
-                let (generation, key, verdict) = (at.generation, commit.key.clone(), (*verdict).into());
-                let committed = Event::Committed { generation, key, scored, ticket, verdict };
+                let (generation, key, effect) = (at.generation, commit.key.clone(), (*effect).into());
+                let committed = Event::Committed { generation, key, scored, ticket, effect };
                 self.events.write(&at.run, committed).await;
             }
-            Ok(verdicts)
+            Ok(effects)
         })
     }
 

@@ -168,7 +168,7 @@ fn spoil(kind: FindingKind, which: Index, events: &mut Vec<Noted>, log: &mut Vec
             log.retain(|kept| kept.record != *record);
         }
         FindingKind::Doubled => {
-            let at = pick(|event| matches!(event, Event::Committed { verdict: Verdict::First, .. }))?;
+            let at = pick(|event| matches!(event, Event::Committed { effect: Effect::First, .. }))?;
             let again = events[at].clone();
             events.push(again);
         }
