@@ -17,7 +17,7 @@ impl Core {
         if !self.is_shared() {
             return Ok(());
         }
-        let here = self.storage.identity().await?;
+        let here = self.storage.sink.identity().await?;
         let owner = self.note_queue(self.queue.owner().await)?;
         // A queue that lost everything is given what it had.
         let owner = if adopt { None } else { owner.or_else(|| self.bond()) };
@@ -29,10 +29,10 @@ impl Core {
                 Err(conflict(format!(
                     "the queue belongs to the records of store {owner}, and {} {here}: mount the volume, or mend \
                      --data-dir or --sink; to give the queue to this place on purpose, start once with --adopt-store",
-                    self.storage.place()
+                    self.storage.sink
                 )))
             }
-            (_, None) => Ok(self.storage.identify().await?),
+            (_, None) => Ok(self.storage.sink.identify().await?),
         };
         let bond = match bond {
             Ok(here) => {

@@ -168,7 +168,8 @@ impl Core {
             Ok(run) if run.is_attended() || run.phase().is_over() => run,
             Ok(run) => return Err(conflict(format!("run {} is not run by this fleet", run.id()))),
             Err(error)
-                if error.code == ErrorCode::NotFound && self.storage.is_removed(&delivery.run).await? =>
+                if error.code == ErrorCode::NotFound
+                    && self.storage.sink.is_removed(&delivery.run).await? =>
             {
                 let reason = format!("run {} was removed", delivery.run);
                 let _ = receipt.send(Ok(Receipt::Refused { reason }));

@@ -90,12 +90,12 @@ impl Core {
     /// cannot be loaded. Other coordinators notice within a round.
     pub(crate) async fn remove_run(&self, id: &RunId, force: bool) -> Result<()> {
         match self.known(id).await {
-            Err(error) if error.code == ErrorCode::NotFound && self.storage.is_removed(id).await? => {}
+            Err(error) if error.code == ErrorCode::NotFound && self.storage.sink.is_removed(id).await? => {}
             Err(error) if error.code == ErrorCode::NotFound => return Err(error),
             Err(error) if !force => {
                 return Err(conflict(format!("{}; `--force` removes the run all the same", error.message)));
             }
-            Err(_) => self.storage.remove(id).await?,
+            Err(_) => self.storage.sink.remove_run(id).await?,
             Ok(run) => {
                 self.hold(&run).await?;
                 let state = self.storage.state(id).await?.unwrap_or_default();
@@ -108,7 +108,7 @@ impl Core {
                     }
                     self.change_state(&run, RunStateFile { phase: RunPhase::Cancelled, ..state }).await?;
                 }
-                self.storage.remove(id).await?;
+                self.storage.sink.remove_run(id).await?;
             }
         }
         self.runs.forget(id);

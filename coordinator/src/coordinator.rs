@@ -32,7 +32,7 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// Begins to look after runs. Needs a runtime of tokio; ends when it is dropped.
-    pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Sink) -> Arc<Self> {
+    pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
         let storage = Storage::new(sink, config.scope);
         let core = Arc::new(Core::new(config, queue, storage));
         let tending = Arc::new(Tending::new(&core));

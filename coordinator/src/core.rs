@@ -158,7 +158,8 @@ impl Core {
     }
 
     /// Takes note of how the sink is.
-    pub(crate) fn note_sink<T>(&self, result: Result<T>) -> Result<T> {
+    pub(crate) fn note_sink<T, E: Into<ServiceError>>(&self, result: std::result::Result<T, E>) -> Result<T> {
+        let result = result.map_err(Into::into);
         set(&self.health.sink, result.as_ref().err().map(|error| error.message.clone()));
         result
     }

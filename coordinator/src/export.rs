@@ -37,8 +37,8 @@ impl Core {
 
     async fn begin_export(&self, id: &RunId) -> Result<mpsc::Receiver<Result<ExportItem>>> {
         let run = self.known(id).await?;
-        self.storage.refresh(id).await?;
-        let folder = self.storage.log_folder(id)?;
+        self.storage.sink.refresh(id).await?;
+        let folder = self.storage.sink.run_dir(id)?.log();
         let (items, receiver) = mpsc::channel(READ_AHEAD);
         // Ends when the receiver is dropped: a caller that leaves stops the reading.
         tokio::task::spawn_blocking(move || {

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use packs::{Identity, Pack, seal};
 use results::RunManifest;
+use results::sink::SinkError;
 
 use crate::configuration::Benchmark;
 use crate::core::Core;
@@ -74,7 +76,7 @@ impl Core {
             return Ok(pack);
         }
         let name = manifest.configuration.get("pack").and_then(|pack| pack.as_str()).unwrap_or_default();
-        let sealed = match self.storage.pack(&hash).await? {
+        let sealed = match self.kept_pack(&hash).await? {
             Some(sealed) => sealed,
             // Runs of earlier versions know their pack as a file only; the plan's hash tells if it is another one.
             None if !self.is_shared() && name != CORE_PACK => read_file(name).await?,
@@ -83,7 +85,7 @@ impl Core {
         };
         let pack = open(name.to_owned(), Arc::clone(&sealed)).await?;
         // Kept beside the run from now on: workers ask for it by its hash, and the file may be gone next time.
-        self.storage.put_pack(pack.hash().as_str(), sealed).await?;
+        self.storage.sink.put_pack(pack.hash().as_str(), Bytes::from_owner(sealed)).await?;
         self.packs.keep(&pack);
         Ok(pack)
     }
@@ -91,11 +93,21 @@ impl Core {
     /// Keeps the built-in pack beside the runs, by its hash: a later version of the program may bring another one, and
     /// goes on with what a run was planned from. Packs that came as a file are kept already.
     pub(crate) async fn keep_pack(&self, hash: &str) -> Result<()> {
-        if self.storage.pack(hash).await?.is_none() {
+        if self.kept_pack(hash).await?.is_none() {
             let sealed = self.sealed_pack(hash).await?;
-            self.storage.put_pack(hash, sealed).await?;
+            self.storage.sink.put_pack(hash, Bytes::from_owner(sealed)).await?;
         }
         Ok(())
+    }
+
+    /// A pack that the sink has.
+    async fn kept_pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
+        match self.storage.sink.pack(hash).await {
+            Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
+            // What is no hash names no pack.
+            Err(SinkError::PackHash(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A pack as a sealed file.
@@ -105,7 +117,7 @@ impl Core {
             let sealed = self.packs.builtin.get_or_try_init(|| seal_again(built_in)).await?;
             return Ok(Arc::clone(sealed));
         }
-        let sealed = self.storage.pack(hash).await?;
+        let sealed = self.kept_pack(hash).await?;
         sealed.ok_or_else(|| not_found(format!("there is no pack {hash}")))
     }
 }

@@ -167,7 +167,7 @@ impl Core {
         if !first && !self.is_shared() {
             return Ok(()); // Nobody else writes.
         }
-        self.storage.refresh(run.id()).await?;
+        self.storage.sink.refresh(run.id()).await?;
         let mut tail = match place.take() {
             Some(tail) => tail,
             None => self.storage.tail(run)?,

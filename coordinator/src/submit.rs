@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use domain::control::{RunPhase, Submission};
 use domain::{Connector, ModelSpec, RunId};
 use futures::FutureExt;
@@ -132,9 +133,9 @@ impl Core {
             Start::New => {
                 if let Some(sealed) = sealed {
                     let hash = proposal.planned.pack.hash().as_str();
-                    self.storage.put_pack(hash, Arc::clone(sealed)).await?;
+                    self.storage.sink.put_pack(hash, Bytes::from_owner(Arc::clone(sealed))).await?;
                 }
-                self.storage.create(manifest).await?;
+                self.storage.sink.create_run(manifest).await?;
                 tracing::info!(run = %manifest.run, planned = manifest.planned_dialogues, "submitted");
             }
             Start::Extended => {
@@ -208,7 +209,7 @@ impl Core {
             let call = |at| async move { queue.tickets(&at, 1).await }.boxed();
             let ticket = self.on_queue(run, call).await?.start;
             if let Some((number, event)) = run.reopen(ticket)
-                && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+                && !self.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
             {
                 self.runs.discard(run);
                 return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));

@@ -126,7 +126,7 @@ impl Tending {
             *round - 1
         };
         // The first look is at the start; what is far away is not looked at every second.
-        if core.storage.is_near() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
+        if core.storage.sink.has_locks() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
             core.check_bond(false).await?;
         }
         let asked = async { Ok((core.queue.runs().await?, core.queue.now_ms().await?)) };
@@ -254,7 +254,7 @@ impl Core {
     /// # Errors
     /// It is not there.
     pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
-        let removed = self.storage.is_removed(run.id()).await?;
+        let removed = self.storage.sink.is_removed(run.id()).await?;
         if !removed && self.storage.manifest(run.id()).await?.is_some() {
             return Ok(()); // Of a version that kept no state, or of this moment.
         }
@@ -263,7 +263,7 @@ impl Core {
         if removed {
             self.note_queue(self.queue.forget_run(run.id()).await)?;
         }
-        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.place())))
+        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.sink)))
     }
 
     async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
@@ -273,7 +273,7 @@ impl Core {
         }
         // From here on the records count that count now; first of all, so that nobody sees a finished run change.
         if let Some((number, event)) = run.close()
-            && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+            && !self.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
         {
             // Another coordinator was first, perhaps with other records. Its seal is read with the log.
             self.runs.discard(run);

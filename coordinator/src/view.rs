@@ -53,7 +53,11 @@ impl Core {
             failed,
             failures,
             rate,
-            history: if full { self.storage.history(run.id()).await.unwrap_or_default() } else { Vec::new() },
+            history: if full {
+                self.storage.sink.history(run.id()).await.unwrap_or_default()
+            } else {
+                Vec::new()
+            },
             tokens_per_second,
             eta_s,
             trouble: if phase.is_over() { None } else { self.health.trouble().or_else(|| run.trouble()) },

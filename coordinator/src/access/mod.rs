@@ -67,7 +67,7 @@ impl OnBehalf {
         let who = self.caller.name().to_owned();
         tracing::info!(%run, who, what, "history");
         let entry = HistoryEntry { at: Timestamp::now(), who, what };
-        if let Err(error) = self.coordinator.core().storage.note(run, &entry).await {
+        if let Err(error) = self.coordinator.core().storage.sink.append_history(run, &entry).await {
             tracing::warn!(%run, %error, "the history of the run cannot be written");
         }
     }
@@ -75,7 +75,7 @@ impl OnBehalf {
     /// A run with its history as it is after something was noted.
     async fn noted(&self, mut view: RunView, what: &str) -> RunView {
         self.note(&view.run, what.to_owned()).await;
-        view.history = self.coordinator.core().storage.history(&view.run).await.unwrap_or_default();
+        view.history = self.coordinator.core().storage.sink.history(&view.run).await.unwrap_or_default();
         view
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::control::{Control, ModelView, Pace, RunCommand, RunPhase, RunView};
 use domain::exchange::{Receipt, WorkExchange};
 
-use results::Sink;
+use results::sink;
 
 use super::worker::*;
 use crate::Coordinator;
@@ -230,7 +230,7 @@ async fn coordinators_with_mirrors_of_an_object_store_see_each_others_records() 
     let objects = tempfile::tempdir().unwrap();
     let url = format!("file://{}", objects.path().display());
     let start = |mirror: &str| {
-        let sink = Sink::objects(&url, ground.data.path().join(mirror)).unwrap();
+        let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
         Coordinator::start(config(), Arc::clone(&ground.queue), sink)
     };
     let (one, two) = (start("one"), start("two"));

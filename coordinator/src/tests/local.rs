@@ -141,7 +141,7 @@ async fn a_sink_that_cannot_be_written_keeps_the_records_with_the_workers() {
     let grant = worker.held[0].clone();
     let record = scored(&grant.lease, &keys(&grant)[0]);
     // The folder of the log becomes a file: no segment can be opened in it.
-    let log = coordinator.core().storage.log_folder(&run).unwrap();
+    let log = coordinator.core().storage.sink.run_dir(&run).unwrap().log();
     std::fs::remove_dir_all(&log).unwrap();
     std::fs::write(&log, b"").unwrap();
     let error = coordinator.deliver(vec![record.clone()]).await.unwrap_err();

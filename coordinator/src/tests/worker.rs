@@ -57,7 +57,7 @@ impl Ground {
 }
 
 pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Coordinator> {
-    Coordinator::start(config, queue, results::Sink::folder(data))
+    Coordinator::start(config, queue, results::sink::folder(data))
 }
 
 pub fn config() -> CoordinatorConfig {
@@ -243,7 +243,7 @@ pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<Dialogu
 /// The view as it follows from the log alone, read whole.
 pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
     let run = coordinator.core().known(&view.run).await.unwrap();
-    let folder = coordinator.core().storage.log_folder(&view.run).unwrap();
+    let folder = coordinator.core().storage.sink.run_dir(&view.run).unwrap().log();
     let mut table = Aggregate::new(run.layout.slots());
     let index = results::log::WinnerIndex::build(&folder, None, 0, |damage| panic!("{damage}")).unwrap();
     for entry in index.records(&folder, None).unwrap() {
