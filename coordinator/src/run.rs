@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::benchmark::ModelSpec;
-use domain::control::RunPhase;
+use domain::control::{HistoryEntry, RunPhase};
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::{DialogueKey, Iteration, RunId};
 use queue::{Commit, Committed, RunRef, RunSpec};
@@ -55,8 +55,10 @@ pub(crate) struct Run {
     pub joining: tokio::sync::Mutex<()>,
     /// Held while units are added: to the whole plan, or for another attempt.
     pub filling: tokio::sync::Mutex<()>,
-    /// Held while the records of other writers are read.
-    pub tail: tokio::sync::Mutex<Option<LogTail>>,
+    /// Held while the records of other writers are read; with the time when they were.
+    pub tail: tokio::sync::Mutex<Option<(Duration, LogTail)>>,
+    /// Who did what to it, as last read, and when.
+    pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
     /// The way to the log, opened with the first record.
     pub log: tokio::sync::Mutex<Log>,
 }
@@ -155,6 +157,7 @@ impl Run {
             joining: tokio::sync::Mutex::default(),
             filling: tokio::sync::Mutex::default(),
             tail: tokio::sync::Mutex::default(),
+            history: tokio::sync::Mutex::default(),
             log: tokio::sync::Mutex::default(),
             manifest,
             plan,

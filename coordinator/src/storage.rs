@@ -71,6 +71,11 @@ impl Storage {
         Self { sink, scope }
     }
 
+    /// Whether other coordinators may write the same runs.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.scope == Scope::Fleet
+    }
+
     /// A name for the segments that this coordinator writes of one run. In a fleet it is another one each time, because
     /// nobody appends to the segments of a writer that may be dead.
     pub(crate) fn new_writer(&self) -> WriterId {
