@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn runs_are_found_by_name_by_its_beginning_and_as_the_latest() {
-        let runs = || ["20260101-000000-a", "20260102-000000-b", "20260102-000000-bc"].map(RunId::new).to_vec();
+        let runs =
+            || ["20260101-000000-a", "20260102-000000-b", "20260102-000000-bc"].map(RunId::new).to_vec();
         let found = |wanted: &str| choose(wanted, runs()).map(|run| run.to_string());
         assert_eq!(found("20260101").unwrap(), "20260101-000000-a");
         assert_eq!(found("20260102-000000-b").unwrap(), "20260102-000000-b", "a whole name is no beginning");

@@ -39,7 +39,9 @@ impl Coordinator {
                 self.activate(&run).await?;
                 for spec in &run.models {
                     let (queue, model) = (&self.queue, &spec.label);
-                    self.queues.call(&run, |at| async move { queue.unpark(&at, model).await }.boxed()).await?;
+                    self.queues
+                        .call(&run, |at| async move { queue.unpark(&at, model).await }.boxed())
+                        .await?;
                 }
                 self.backlog.touch();
                 tracing::info!(run = %id, "resumed");
@@ -84,7 +86,8 @@ impl Coordinator {
     async fn rework(&self, run: &Arc<Run>) -> Result<()> {
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
-        self.change_state(run, RunStateFile { phase, rework: true, fleet: self.storage.is_shared(), ..state }).await
+        self.change_state(run, RunStateFile { phase, rework: true, fleet: self.storage.is_shared(), ..state })
+            .await
     }
 
     /// Removes a run from records and queue. One that goes on is cancelled first, with `force`; so is one removed that

@@ -124,7 +124,8 @@ impl Coordinator {
     pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
         loop {
             let queue = &self.queue;
-            let reaped = self.queues.call(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
+            let reaped =
+                self.queues.call(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
             if !reaped.is_empty() {
                 tracing::warn!(
                     run = %run.id(),
@@ -157,7 +158,8 @@ impl Coordinator {
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
-        self.health.note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(MAX_WAIT)).await)
+        self.health
+            .note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(MAX_WAIT)).await)
     }
 
     async fn park_models(&self, report: &Report) -> Result<()> {

@@ -2,14 +2,12 @@
 //! by the configurations in use.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
 use service_kit::metrics::{MetricDefinition, MetricKind, Unit};
 
 use crate::aggregate::Entry;
-use crate::config::MAX_BYTES_IN_FLIGHT;
 use crate::coordinator::Coordinator;
 use crate::layout::Slot;
 use crate::progress;

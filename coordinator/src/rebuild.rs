@@ -124,12 +124,7 @@ impl Queues {
     }
 
     /// Gives the queue the state that the sink says.
-    pub(crate) async fn set_state(
-        &self,
-        at: &RunRef,
-        from: RunState,
-        file: &RunStateFile,
-    ) -> Result<()> {
+    pub(crate) async fn set_state(&self, at: &RunRef, from: RunState, file: &RunStateFile) -> Result<()> {
         let to = file.queue_state();
         if from == to {
             return Ok(());

@@ -88,7 +88,8 @@ impl Coordinator {
             return Ok(0);
         }
         let queue = &self.queue;
-        let asked = self.queues.call(run, |at| async move { queue.tickets(&at, 1).await }.boxed()).await?.start;
+        let asked =
+            self.queues.call(run, |at| async move { queue.tickets(&at, 1).await }.boxed()).await?.start;
         let kept = |unit: &Unit| RetryUnit {
             model: run.plan.models[unit.model].label.clone(),
             task: unit.task,

@@ -53,11 +53,7 @@ impl Coordinator {
             failed,
             failures,
             rate,
-            history: if full {
-                self.storage.sink.history(run.id()).await.unwrap_or_default()
-            } else {
-                Vec::new()
-            },
+            history: if full { self.history(run).await } else { Vec::new() },
             tokens_per_second,
             eta_s,
             trouble: if phase.is_over() { None } else { self.health.trouble().or_else(|| run.trouble()) },

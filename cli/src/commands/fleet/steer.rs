@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use domain::control::{Control, RunCommand};
 use domain::FailureCause;
+use domain::control::{Control, RunCommand};
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
