@@ -17,7 +17,7 @@ use queue::{Commit, QueueStore};
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::aggregate::Entry;
+use crate::aggregate::Row;
 use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
 use crate::errors::{Result, conflict, internal, invalid};
 use crate::health::{Clock, Health};
@@ -48,8 +48,8 @@ const RECENT_RECORDS: usize = 32_768;
 /// number out of nowhere would raise every later generation above it, until the queue cannot count them any more.
 const GENERATIONS_AHEAD: u64 = 1 << 40;
 
-/// A record on its way.
-pub(crate) struct Item {
+/// A delivery that may stand in the log, on its way there.
+pub(crate) struct Checked {
     slot: Slot,
     outcome: std::result::Result<f64, FailureCause>,
     remark: Remark,
@@ -62,7 +62,7 @@ pub(crate) struct Item {
 
 /// The way to one run's log.
 pub(crate) struct Committer {
-    items: mpsc::Sender<Item>,
+    checked: mpsc::Sender<Checked>,
     /// Set where the log has ended and must be opened anew.
     broken: Arc<AtomicBool>,
 }
@@ -111,10 +111,10 @@ pub(crate) struct Commits {
 
 impl Committer {
     fn start(commits: Weak<Commits>, run: Weak<Run>, log: CommitQueue) -> Self {
-        let (items, waiting) = mpsc::channel(WAITING);
+        let (checked, waiting) = mpsc::channel(WAITING);
         let broken = Arc::new(AtomicBool::new(false));
         tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
-        Self { items, broken }
+        Self { checked, broken }
     }
 }
 
@@ -124,7 +124,7 @@ async fn gather(
     commits: Weak<Commits>,
     run: Weak<Run>,
     log: CommitQueue,
-    mut waiting: mpsc::Receiver<Item>,
+    mut waiting: mpsc::Receiver<Checked>,
     broken: Arc<AtomicBool>,
 ) {
     let under_way = Arc::new(Semaphore::new(MAX_BATCHES_UNDER_WAY));
@@ -222,7 +222,7 @@ impl Commits {
             }
         };
         let (_, task, _) = run.layout.place(slot);
-        let item = Item {
+        let checked = Checked {
             slot,
             outcome: crate::headline::outcome(&head.outcome, run.tasks[task].class),
             remark: Remark::of(&head),
@@ -238,7 +238,7 @@ impl Commits {
             }
         })?;
         items
-            .send(item)
+            .send(checked)
             .await
             .map_err(|_| ServiceError::new(ErrorCode::Unavailable, "the record log was closed"))?;
         Ok(received)
@@ -260,11 +260,11 @@ impl Commits {
     }
 
     /// The way to a run's log, opened with the first record, and anew where it has ended.
-    pub(crate) async fn committer(self: &Arc<Self>, run: &Arc<Run>) -> Result<mpsc::Sender<Item>> {
+    pub(crate) async fn committer(self: &Arc<Self>, run: &Arc<Run>) -> Result<mpsc::Sender<Checked>> {
         let mut log = run.log.lock().await;
         let open = |committer: &&Committer| !committer.broken.load(Ordering::Acquire);
         if let Some(committer) = log.committer.as_ref().filter(open) {
-            return Ok(committer.items.clone());
+            return Ok(committer.checked.clone());
         }
         self.take_lock(run, &mut log)?;
         log.committer = None;
@@ -273,7 +273,7 @@ impl Commits {
         log.reopened = true;
         log.thread = Some(open.thread);
         let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
-        let items = committer.items.clone();
+        let items = committer.checked.clone();
         log.committer = Some(committer);
         Ok(items)
     }
@@ -299,7 +299,7 @@ impl Commits {
         &self,
         run: &Arc<Run>,
         log: &CommitQueue,
-        batch: &[Item],
+        batch: &[Checked],
         broken: &AtomicBool,
     ) -> Result<()> {
         let begun = tokio::time::Instant::now();
@@ -319,9 +319,9 @@ impl Commits {
                     *ticket = drawn.next();
                     let ticket = ticket.unwrap_or_default();
                     lines.push((ticket, Arc::clone(&item.json)));
-                    let entry = Some((item.slot, Entry { ticket, outcome: item.outcome, late: false }));
+                    let row = Some((item.slot, Row { ticket, outcome: item.outcome, late: false }));
                     let (remark, generation) = (item.remark.clone(), item.generation);
-                    found.push(Found { entry, remark, ticket, generation });
+                    found.push(Found { row, remark, ticket, generation });
                 }
             }
             let appended = log.commit_batch(lines).await.map_err(|error| {
@@ -332,8 +332,8 @@ impl Commits {
             });
             let place = self.health.note_sink(appended)?;
             // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
-            run.fold(place, found, Some(self.clock.now()), |slot, entry, remark| {
-                metrics::dialogue(run, slot, entry, remark.tokens);
+            run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
+                metrics::dialogue(run, slot, row, remark.tokens);
             });
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {
@@ -342,8 +342,8 @@ impl Commits {
         }
         // The queue is told what counts, which need not be what was delivered: late records change nothing.
         let commits = batch.iter().filter_map(|item| {
-            let entry = run.table(|table| table.get(item.slot))?;
-            Some(run.commit(item.slot, entry))
+            let row = run.table(|table| table.get(item.slot))?;
+            Some(run.commit(item.slot, row))
         });
         let commits: Vec<Commit> = commits.collect();
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);

@@ -35,8 +35,8 @@ enum Known {
     ToAskAgain,
 }
 
-/// A unit with what is known of its dialogues.
-struct Examined {
+/// A leased unit with what is known of its dialogues.
+struct Leased {
     lease: Lease,
     /// Index of the task in the plan; `None` where the plan has no such unit.
     task: Option<usize>,
@@ -173,7 +173,7 @@ impl Coordinator {
     }
 
     /// What is known of the dialogues of these units: by the log, as far as it was read, else by the queue.
-    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Examined>> {
+    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Leased>> {
         let read = |lease: Lease| Payload::read(&lease.payload).map(|payload| (lease, payload));
         let leases: Vec<(Lease, Payload)> = leases.into_iter().map(read).collect::<Result<_>>()?;
         if leases
@@ -214,7 +214,7 @@ impl Coordinator {
                 }
             }
             let task = (!planned.is_empty()).then_some(payload.task);
-            units.push(Examined { lease, task, dialogues });
+            units.push(Leased { lease, task, dialogues });
         }
         for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
@@ -233,7 +233,7 @@ impl Coordinator {
     }
 }
 
-impl Examined {
+impl Leased {
     /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by a retry,
     /// or by giving a unit that was set aside another chance, which only then is leased more often than it may be struck.
     fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram};
 use service_kit::metrics::{MetricDefinition, MetricKind, Unit};
 
-use crate::aggregate::Entry;
+use crate::aggregate::Row;
 use crate::coordinator::Coordinator;
 use crate::layout::Slot;
 use crate::progress;
@@ -100,7 +100,7 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
 ];
 
 /// A record counts now that did not before.
-pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Entry, tokens: u64) {
+pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Row, tokens: u64) {
     let (model, task, _) = run.layout.place(slot);
     let outcome = entry.outcome.err().map_or("scored", domain::FailureCause::as_str);
     let (model, task) = (run.models[model].label.to_string(), run.plan.tasks[task].label.to_string());

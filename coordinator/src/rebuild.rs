@@ -87,7 +87,7 @@ impl Queues {
         Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.sink)))
     }
 
-    /// Brings run and queue into step and returns the building of the queue. `stale` is the generation that the caller
+    /// Brings run and queue into step and returns the queue as it was built last. `stale` is the generation that the caller
     /// found to be gone; where another caller has seen to it meanwhile, nothing is left to do.
     pub(crate) async fn join(&self, run: &Arc<Run>, stale: Option<u64>) -> Result<RunRef> {
         let _one = run.joining.lock().await;

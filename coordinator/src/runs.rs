@@ -236,10 +236,10 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
         while let Some(line) = lines.next() {
             match line.parse::<RecordHead>() {
                 Ok(Parsed { ticket, record, .. }) => {
-                    let (entry, generation) = (run.entry(ticket, &record), record.attempt.generation);
+                    let (row, generation) = (run.row(ticket, &record), record.attempt.generation);
                     // A number out of nowhere says nothing about the queue; the record itself counts as for every reader.
                     let generation = if generation > GENERATION_MAX { 0 } else { generation };
-                    records.push(Found { entry, remark: Remark::of(&record), ticket, generation });
+                    records.push(Found { row, remark: Remark::of(&record), ticket, generation });
                 }
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");

@@ -293,7 +293,7 @@ impl Coordinator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::Entry;
+    use crate::aggregate::Row;
 
     #[test]
     fn nobody_loses_a_lease_right_after_a_start_or_an_outage() {
@@ -344,7 +344,7 @@ mod tests {
         };
         let open = Aggregate::new(1);
         let mut full = open.clone();
-        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0), late: false });
+        full.fold(0, Row { ticket: 1, outcome: Ok(1.0), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

@@ -64,6 +64,15 @@ impl Coordinator {
         }
     }
 
+    /// Notes what somebody did to a run.
+    pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
+        self.storage.sink.append_history(run, entry).await?;
+        if let Some(run) = self.runs.get(run) {
+            *run.history.lock().await = None;
+        }
+        Ok(())
+    }
+
     /// Who did what to a run. An object store is not asked again and again by everybody who watches.
     async fn history(&self, run: &Run) -> Vec<HistoryEntry> {
         let mut read = run.history.lock().await;

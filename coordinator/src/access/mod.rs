@@ -67,7 +67,7 @@ impl OnBehalf {
         let who = self.caller.name().to_owned();
         tracing::info!(%run, who, what, "history");
         let entry = HistoryEntry { at: Timestamp::now(), who, what };
-        if let Err(error) = self.coordinator.storage.sink.append_history(run, &entry).await {
+        if let Err(error) = self.coordinator.note_history(run, &entry).await {
             tracing::warn!(%run, %error, "the history of the run cannot be written");
         }
     }

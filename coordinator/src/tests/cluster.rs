@@ -265,7 +265,7 @@ async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
     let coordinator = Coordinator::start(config, Arc::clone(&ground.queue), sink);
     let run = coordinator.submit(submission(1)).await.unwrap().run;
     let entry = HistoryEntry { at: jiff::Timestamp::now(), who: "alice".into(), what: "submitted".into() };
-    coordinator.storage.sink.append_history(&run, &entry).await.unwrap();
+    coordinator.note_history(&run, &entry).await.unwrap();
     Worker::new("w").work_off(&coordinator, &mut Vec::new()).await;
     coordinator.tend().await.unwrap();
     let view = coordinator.run(&run).await.unwrap();

@@ -15,7 +15,7 @@ use futures::StreamExt;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
 
-use crate::aggregate::{Aggregate, Entry};
+use crate::aggregate::{Aggregate, Row};
 use crate::{Coordinator, CoordinatorConfig};
 
 /// The start of time in these tests, in milliseconds since 1970.
@@ -253,7 +253,7 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
             domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
             domain::Outcome::Failed { cause, .. } => Err(*cause),
         };
-        table.fold(slot, Entry { ticket: entry.ticket, outcome, late: false });
+        table.fold(slot, Row { ticket: entry.ticket, outcome, late: false });
     }
     RunView {
         scored: table.scored(),

@@ -100,7 +100,8 @@ impl std::fmt::Display for NameTaken {
     }
 }
 
-/// The proof of holding a unit; stale as soon as the unit changed hands.
+/// The proof of holding a lease; stale as soon as the unit changed hands. Workers hold leases of several runs, so it names
+/// the run; `queue::Fence` is the same within one run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseId {
     /// The run.
@@ -217,10 +218,10 @@ pub struct Orders {
     pub superseded: Option<NameTaken>,
 }
 
-/// A unit for a worker.
+/// A leased unit for a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The proof of holding it.
+    /// The lease.
     pub lease: LeaseId,
     /// The task, by its label in the run.
     pub task: TaskLabel,

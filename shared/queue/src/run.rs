@@ -15,7 +15,7 @@ use crate::unit::UnitId;
 pub struct RunRef {
     /// The run.
     pub run: RunId,
-    /// Which building of its queue: it rises whenever the queue is rebuilt.
+    /// Generation of its queue: it rises whenever the queue is rebuilt.
     pub generation: u64,
 }
 
@@ -48,7 +48,8 @@ impl RunSpec {
     }
 }
 
-/// The state of a run in the queue.
+/// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what people
+/// see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {

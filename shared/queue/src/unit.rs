@@ -38,7 +38,8 @@ pub struct Added {
     pub next: UnitId,
 }
 
-/// The proof of holding a lease. It is stale as soon as the unit changed hands, however it did.
+/// The proof of holding a lease: `domain::exchange::LeaseId` without the run, which calls of the queue name apart, with the
+/// generation that they are meant for. It is stale as soon as the unit changed hands, however it did.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fence {
     /// Generation of the run when the lease was given.
@@ -51,7 +52,8 @@ pub struct Fence {
     pub attempt: u32,
 }
 
-/// A unit in the hands of a worker.
+/// A unit in the hands of a worker, as the queue knows it: with a payload that it does not read. What a worker gets of it is a
+/// `domain::exchange::Grant`: the dialogues that are left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The proof of holding it.
