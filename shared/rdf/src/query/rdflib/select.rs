@@ -62,6 +62,8 @@ impl Reader<'_> {
             let prefix = self.scanner.prefix()?;
             let iri = self.scanner.iri_reference()?;
             let namespace = self.absolute(iri);
+            // A namespace has one prefix: the last.
+            self.declared.retain(|_, taken| *taken != namespace);
             self.declared.insert(prefix, namespace);
         }
         Some(())
@@ -72,7 +74,10 @@ impl Reader<'_> {
         let outer = std::mem::take(&mut self.mentioned);
         let select = self.select(false);
         self.mentioned = outer;
-        let (pattern, projected) = self.translate(select?);
+        let select = select?;
+        self.settled |=
+            select.modifier == Some("DISTINCT") || select.slice.is_some() || select.values.is_some();
+        let (pattern, projected) = self.translate(select);
         self.mentioned.extend(projected);
         Some(pattern)
     }
@@ -248,6 +253,13 @@ impl Reader<'_> {
             let expression = order
                 .into_iter()
                 .map(|(descending, expression)| {
+                    let expression = match expression {
+                        variable @ Expression::Variable(_) => variable,
+                        other => {
+                            self.made += 1;
+                            functions::sortable(self.made, other)
+                        }
+                    };
                     if descending {
                         OrderExpression::Desc(expression)
                     } else {
@@ -346,9 +358,10 @@ impl Grouping<'_, '_> {
     }
 }
 
-/// The conditions that change more than the order: those with aggregates make groups.
+/// The conditions that change more than the order: those with aggregates make groups, and other expressions may have no
+/// value.
 fn drop_order(order: Vec<(bool, Expression)>) -> Vec<(bool, Expression)> {
-    order.into_iter().filter(|(_, expression)| has_aggregate(expression)).collect()
+    order.into_iter().filter(|(_, expression)| !matches!(expression, Expression::Variable(_))).collect()
 }
 
 /// What stands in the place of an expression while it is rewritten.
