@@ -17,7 +17,7 @@ use results::llmkgbench::{TaskMeta, from_record, writer};
 use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 use results::{RunDir, RunManifest};
 use serde::de::DeserializeOwned;
-use tasks::{Task, TaskClass};
+use tasks::Task;
 
 use super::ordered::Ordered;
 use super::protection::{self, Disclosure, Form};
@@ -192,19 +192,8 @@ impl Metas {
             git_commit: format!("kgfleet {}", record.provenance.kgfleet),
             task_data: data.clone(),
             target_size: None,
-            estimated_size: estimated_size(task.class),
+            estimated_size: task.class.published.estimated_size,
         })
-    }
-}
-
-/// The size that the published classes state beforehand, in characters.
-fn estimated_size(class: TaskClass) -> Option<u64> {
-    match class {
-        TaskClass::RdfConnectionExplain
-        | TaskClass::RdfSyntaxFix
-        | TaskClass::Text2Sparql(_)
-        | TaskClass::SparqlSyntaxFixing => Some(2000),
-        _ => None,
     }
 }
 

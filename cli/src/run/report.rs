@@ -38,7 +38,7 @@ impl Report {
     /// The name of the headline score of a task.
     pub fn score_of(&self, task: &TaskLabel) -> Option<String> {
         let place = self.plan.tasks.iter().position(|planned| planned.label == *task)?;
-        Some(self.tasks.get(place)?.class.headline().join("."))
+        Some(self.tasks.get(place)?.class.headline.join("."))
     }
 
     /// How long this process took, and how fast it was where it did anything.

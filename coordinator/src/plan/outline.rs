@@ -27,9 +27,7 @@ fn weight(task: &TaskData) -> u64 {
     let case = task.cases.first().map_or(0, |case| {
         texts(&case.data) + texts(&case.prompt) + case.first_prompts.first().map_or(0, String::len)
     });
-    let rounds = match TaskClass::resolve(&task.class, &task.version) {
-        Ok(TaskClass::RdfSyntaxFix | TaskClass::Text2Sparql(_) | TaskClass::SparqlSyntaxFixing) => 2,
-        _ => 1,
-    };
+    let class = TaskClass::resolve(&task.class, &task.version);
+    let rounds = class.map_or(1, TaskClass::answers_expected);
     (case * rounds) as u64
 }

@@ -203,7 +203,7 @@ async fn vectors_of_another_length_than_before_are_refused() {
     assert!(error.message.contains("1 numbers, not 64"), "{error}");
 
     let server = Server::start(vec![captured!("embeddings")]).await;
-    let mut config = EmbedConfig::new(&server.url, "m");
+    let mut config = EmbedConfig::new(&server.url, "tiny-embedder");
     config.dimensions = Some(32);
     let embedder = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
     assert!(embedder.embed(texts(&["a", "b"])).await.unwrap_err().message.contains("64 numbers, not 32"));
@@ -245,4 +245,33 @@ async fn a_real_vllm_answers() {
         let error = classifier.classify(pairs(&[(&"word ".repeat(600), "x")])).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::ContextExceeded, "{error}");
     }
+}
+
+/// What a server lists that serves these models, each under its name and from a folder of that name.
+fn listed(models: &[&str]) -> Canned {
+    let data: Vec<_> = models.iter().map(|model| json!({"id": model, "root": format!("/{model}")})).collect();
+    Canned::json(200, &json!({"data": data}).to_string())
+}
+
+#[tokio::test]
+async fn the_answer_of_another_embedder_or_classifier_is_a_fault_of_the_server() {
+    let server = Server::start(vec![captured!("embeddings"), listed(&["tiny-embedder", "nomic"])]).await;
+    let embedder = OpenAiEmbedder::new(EmbedConfig::new(&server.url, "nomic"), &HttpClient::new()).unwrap();
+    let two = texts(&["Marie Curie was born in Warsaw.", "The quick brown fox"]);
+    let error = embedder.embed(two).await.unwrap_err();
+    assert_eq!((error.cause, error.retry), (FailureCause::WrongModel, RetryAdvice::Transient));
+    assert_eq!(error.message, "asked for model nomic, answered by tiny-embedder");
+
+    let script = vec![
+        captured!("tokenize_nothing"),
+        captured!("tokenize_separator"),
+        captured!("tokenize_separator"),
+        captured!("classify"),
+        listed(&["tiny-nli", "deberta"]),
+    ];
+    let server = Server::start(script).await;
+    let config = ClassifyConfig::new(&server.url, "deberta");
+    let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
+    let error = classifier.classify(pairs(&[("a", "b"), ("b", "a")])).await.unwrap_err();
+    assert_eq!(error.cause, FailureCause::WrongModel, "{error}");
 }

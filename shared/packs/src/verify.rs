@@ -5,7 +5,7 @@ use std::fmt;
 use domain::{PromptKind, TaskLabel};
 use serde::Serialize;
 use serde_json::Value;
-use tasks::{CaseData, Effort, GraphLibrary, Step, Task, TaskClass, TaskData};
+use tasks::{AnswerForm, CaseData, Effort, GraphLibrary, Marks, Repair, Step, Task, TaskData};
 
 use crate::manifest::PackHash;
 use crate::pack::Pack;
@@ -150,7 +150,7 @@ impl Check {
             Err(error) => format!("the first prompt cannot be worded: {error}"),
             Ok(_) => "the first prompt is empty".to_owned(),
         });
-        let (full, least) = marks(task.class);
+        let Marks { full, least } = task.class.marks;
         if let Some(outcome) = self.try_answer(&trial, case.reference_answer.as_deref(), "reference") {
             self.expect((outcome.headline - full).abs() <= TOLERANCE, || {
                 format!("the reference answer scores {} instead of {full}", outcome.headline)
@@ -197,12 +197,8 @@ impl Check {
 
     /// Asks the exercise itself, which knows the formats, prefixes and leniencies that answers are judged by.
     fn repair(&mut self, task: &Task, index: usize, case: &CaseData, effort: &Effort) {
-        let (kind, broken, repaired) = match task.class {
-            TaskClass::RdfSyntaxFix => ("document", "task", "optimal"),
-            TaskClass::TurtleErrors => ("document", "brokenTurtle", "optimalTurtle"),
-            TaskClass::SparqlSyntaxFixing => ("query", "testSparql", "refSparql"),
-            _ => return,
-        };
+        let Some(Repair { broken, repaired }) = task.class.repair else { return };
+        let kind = if task.class.answers == AnswerForm::Query { "query" } else { "document" };
         let built = task.case(u32::try_from(index).unwrap_or(u32::MAX));
         let exercise = built.exercise();
         if let Some(broken) = text(case, broken) {
@@ -221,15 +217,6 @@ impl Check {
 
 fn text<'c>(case: &'c CaseData, field: &str) -> Option<&'c str> {
     case.data.get(field).and_then(Value::as_str)
-}
-
-/// The headline score of a perfect and of an unreadable answer.
-fn marks(class: TaskClass) -> (f64, f64) {
-    match class {
-        // A relative error: 0 is best, -1 is "nothing found".
-        TaskClass::TurtleSampleGeneration => (0.0, -1.0),
-        _ => (1.0, 0.0),
-    }
 }
 
 /// A dialogue with a model that always gives the same answer.
@@ -258,7 +245,7 @@ impl Trial<'_> {
                 Step::Done(evaluation) => {
                     let exercise = self.task.case(self.iteration).exercise();
                     return Ok(TrialOutcome {
-                        headline: number(&evaluation.scores, self.task.class.headline())?,
+                        headline: number(&evaluation.scores, self.task.class.headline)?,
                         imperfect: imperfect(&evaluation.scores),
                         first_reply,
                         has_follow_ups: exercise.shots() != tasks::Shots::Single,

@@ -1,118 +1,145 @@
-//! The task classes of LLM-KG-Bench, by the names that result files and configurations use.
+//! What a task class is. Each class says it of itself, in the folder of its family; [`crate::families`] registers them.
 
 use std::fmt;
+use std::ops::Deref;
 
-/// A task class of the papers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TaskClass {
-    /// Find the shortest path between two persons of an organisational graph.
-    RdfConnectionExplain,
-    /// Find the person whom most persons know.
-    RdfFriendCount,
-    /// Repair an RDF document.
-    RdfSyntaxFix,
-    /// Turn a fact sheet into a graph.
-    FactExtract,
-    /// Generate a graph of persons of a given size.
-    TurtleSampleGeneration,
-    /// Repair a Turtle document in one answer.
-    TurtleErrors,
-    /// Answer a SPARQL query over a graph, line by line.
-    Sparql2Answer,
-    /// Answer a question over a graph, line by line.
-    Text2Answer,
-    /// Turn a question into a SPARQL query.
-    Text2Sparql(Text2SparqlSet),
-    /// Repair a SPARQL query.
-    SparqlSyntaxFixing,
+use domain::PromptKind;
+
+use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
+use crate::families;
+use crate::graphs::GraphLibrary;
+
+/// What is the same for all tasks of a class, and what other parts of the program need to know of it. Whoever adds a
+/// class is told by the compiler what is missing.
+pub struct ClassSpec {
+    /// Names in result files and configurations, in the order in which they are documented, each with the versions whose
+    /// scoring is known, the newest last. Names of the articles and names of older releases are aliases of one class.
+    pub names: &'static [(&'static str, &'static [&'static str])],
+    /// The score that stands for a dialogue in tables: a path into the scores. Empty for a class that gives no score.
+    pub headline: &'static [&'static str],
+    /// The headline of a perfect answer and of one that cannot be read at all.
+    pub marks: Marks,
+    /// What an answer is expected to be.
+    pub answers: AnswerForm,
+    /// The follow-ups that it can send. A class that sends some is expected to take two answers.
+    pub follow_ups: &'static [PromptKind],
+    /// Where a case has what is broken and its repair, for classes that ask for repairs.
+    pub repair: Option<Repair>,
+    /// Whether a dialogue that is asked again draws its answer with another seed. Not where answers are what is measured:
+    /// there, the same key always asks the same thing.
+    pub draws_anew: bool,
+    /// What only LLM-KG-Bench's classes have.
+    pub published: Published,
+    /// Reads a case: parses everything that it holds, so that a broken one is found before it is asked.
+    pub exercise: fn(&CaseInput<'_>, &GraphLibrary, Compat) -> Result<Box<dyn Exercise>, CaseError>,
 }
 
-/// The data sets of Text2Sparql. They differ in prefix table, graph and (in the published run) a defect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Text2SparqlSet {
-    /// The organisational graph with readable IRIs.
-    Organizational,
-    /// Its twin with numeric IRIs.
-    OrgaNumerical,
-    /// A supply-chain graph.
-    CoypuMini,
-    /// A large bestiary, shown in parts.
-    Beastiary,
-    /// Wikidata.
-    LcQuad,
-    /// Whatever the case describes by itself: prefixes and graph stand in its data.
-    Generic,
+/// The headline at both ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Marks {
+    /// Of a perfect answer.
+    pub full: f64,
+    /// Of one that cannot be read.
+    pub least: f64,
 }
 
-/// Class names, in the order in which they are documented: name, class, versions whose scoring is known.
-/// Names of the articles and names of older releases are aliases of one class.
-const NAMES: &[(&str, TaskClass, &[&str])] = &[
-    ("RdfConnectionExplainStatic", TaskClass::RdfConnectionExplain, &["3.2"]),
-    ("TurtleConnectionExplainStatic", TaskClass::RdfConnectionExplain, &["1.0", "2.0"]),
-    ("RdfFriendCount", TaskClass::RdfFriendCount, &["4.4"]),
-    ("TurtleFriendCount", TaskClass::RdfFriendCount, &["2.0", "3.1"]),
-    ("RdfSyntaxFixList", TaskClass::RdfSyntaxFix, &["0.3-testing", "0.3"]),
-    ("FactExtractStatic", TaskClass::FactExtract, &["1.0", "1.1"]),
-    ("TurtleSampleGeneration", TaskClass::TurtleSampleGeneration, &["1.0"]),
-    ("SyntheticDatasetGeneration", TaskClass::TurtleSampleGeneration, &["1.0"]),
-    ("TurtleErrorsStatic", TaskClass::TurtleErrors, &["2.0", "5.0"]),
-    ("Sparql2AnswerList", TaskClass::Sparql2Answer, &["2.0", "2.0.2"]),
-    ("Sparql2AnswerListOrganizational", TaskClass::Sparql2Answer, &["2.0", "2.0.2"]),
-    ("Text2AnswerList", TaskClass::Text2Answer, &["2.0", "2.0.2"]),
-    ("Text2AnswerListOrganizational", TaskClass::Text2Answer, &["2.0", "2.0.2"]),
-    ("Text2SparqlList", TaskClass::Text2Sparql(Text2SparqlSet::Generic), &["3.1.2"]),
-    (
-        "Text2SparqlExecEvalListOrganizational",
-        TaskClass::Text2Sparql(Text2SparqlSet::Organizational),
-        &["3.1.2"],
-    ),
-    ("Text2SparqlExecEvalListOrgaNumerical", TaskClass::Text2Sparql(Text2SparqlSet::OrgaNumerical), &["4.0"]),
-    ("Text2SparqlExecEvalListCoypuMini", TaskClass::Text2Sparql(Text2SparqlSet::CoypuMini), &["3.0"]),
-    ("Text2SparqlExecEvalListBeastiary", TaskClass::Text2Sparql(Text2SparqlSet::Beastiary), &["2.4.2"]),
-    ("Text2SparqlExecEvalListLcQuad", TaskClass::Text2Sparql(Text2SparqlSet::LcQuad), &["3.0"]),
-    ("SparqlSyntaxFixingList", TaskClass::SparqlSyntaxFixing, &["5.0", "5.1.2"]),
-    ("SparqlSyntaxFixingListLcQuad", TaskClass::SparqlSyntaxFixing, &["5.0", "5.1.2"]),
-];
+impl Marks {
+    /// From nothing to all.
+    pub const UNIT: Self = Self { full: 1.0, least: 0.0 };
+}
+
+/// What an answer is expected to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// A SPARQL query.
+    Query,
+    /// An RDF document.
+    Document,
+    /// Words, names, numbers.
+    Text,
+}
+
+/// The fields of a case that ask for a repair.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair {
+    /// What is broken.
+    pub broken: &'static str,
+    /// Its repair.
+    pub repaired: &'static str,
+}
+
+/// What published result files say of a class.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Published {
+    /// The size that they state beforehand, in characters.
+    pub estimated_size: Option<u64>,
+    /// Scores that need a reference which was never published: they cannot be compared.
+    pub incomparable: &'static [&'static str],
+}
+
+impl Published {
+    /// Of a class that is none of LLM-KG-Bench's, or of which its files say nothing more.
+    pub const NOTHING: Self = Self { estimated_size: None, incomparable: &[] };
+}
+
+/// A registered task class.
+#[derive(Clone, Copy)]
+pub struct TaskClass(&'static ClassSpec);
 
 impl TaskClass {
     /// The class behind a name, if this version's scoring rules are known.
     pub fn resolve(name: &str, version: &str) -> Result<Self, UnknownClass> {
-        let (_, class, versions) = NAMES
-            .iter()
-            .find(|(known, ..)| *known == name)
-            .ok_or_else(|| UnknownClass::Name(name.to_owned()))?;
-        if versions.contains(&version) {
-            Ok(*class)
-        } else {
-            Err(UnknownClass::Version {
-                name: name.to_owned(),
-                version: version.to_owned(),
-                known: versions.join(", "),
-            })
+        for spec in families::classes() {
+            let Some((_, versions)) = spec.names.iter().find(|(known, _)| *known == name) else { continue };
+            return if versions.contains(&version) {
+                Ok(Self(spec))
+            } else {
+                Err(UnknownClass::Version {
+                    name: name.to_owned(),
+                    version: version.to_owned(),
+                    known: versions.join(", "),
+                })
+            };
         }
-    }
-
-    /// The class names that configurations may use, with the newest version of each.
-    pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
-        NAMES.iter().filter_map(|(name, _, versions)| Some((*name, *versions.last()?)))
+        Err(UnknownClass::Name(name.to_owned()))
     }
 
     /// The newest version of a class name.
     pub fn version_of(name: &str) -> Option<&'static str> {
-        Self::names().find(|(known, _)| *known == name).map(|(_, version)| version)
+        let mut names = families::classes().flat_map(|spec| spec.names);
+        names.find(|(known, _)| *known == name).and_then(|(_, versions)| versions.last().copied())
     }
 
-    /// The score that stands for a dialogue in tables, as the published plots choose it: a path into the scores.
-    pub fn headline(self) -> &'static [&'static str] {
-        match self {
-            Self::RdfConnectionExplain => &["listTrimF1"],
-            Self::RdfFriendCount => &["f1"],
-            Self::RdfSyntaxFix | Self::Text2Sparql(_) | Self::SparqlSyntaxFixing => &["max", "combined"],
-            Self::FactExtract => &["norm_f-measure"],
-            Self::TurtleSampleGeneration => &["persons_relative_error"],
-            Self::TurtleErrors => &["normAnswerF1Score"],
-            Self::Sparql2Answer | Self::Text2Answer => &["combinedF1"],
-        }
+    /// The name that it is known by first.
+    pub fn name(self) -> &'static str {
+        self.0.names.first().map_or("", |(name, _)| name)
+    }
+
+    /// Answers that a dialogue is expected to take, for the order of work.
+    pub fn answers_expected(self) -> usize {
+        if self.0.follow_ups.is_empty() { 1 } else { 2 }
+    }
+}
+
+impl Deref for TaskClass {
+    type Target = ClassSpec;
+
+    fn deref(&self) -> &ClassSpec {
+        self.0
+    }
+}
+
+impl PartialEq for TaskClass {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for TaskClass {}
+
+impl fmt::Debug for TaskClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -158,5 +185,17 @@ mod tests {
         let error = TaskClass::resolve("RdfFriendCount", "9.9").unwrap_err().to_string();
         assert!(error.contains("9.9") && error.contains("4.4"), "{error}");
         assert_eq!(TaskClass::resolve("Nonsense", "1"), Err(UnknownClass::Name("Nonsense".into())));
+    }
+
+    #[test]
+    fn every_name_belongs_to_one_class_and_has_a_version() {
+        let mut names: Vec<&str> = Vec::new();
+        for spec in families::classes() {
+            assert!(!spec.names.is_empty());
+            for (name, versions) in spec.names {
+                assert!(!versions.is_empty() && !names.contains(name), "{name}");
+                names.push(name);
+            }
+        }
     }
 }

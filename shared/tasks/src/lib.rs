@@ -1,7 +1,7 @@
 //! The benchmark itself: what is asked, how an answer is judged, when a dialogue ends.
 //!
 //! Everything here is a pure function of its inputs: no clock, no files, no network. Reading order:
-//! [`class`] lists the task classes of the papers, [`exercise`] is the contract each of them fulfils,
+//! [`class`] is what is known of a task class, [`exercise`] is the contract each of them fulfils,
 //! [`families`] holds one folder per class, [`dialogue`] folds verdicts into the scores of a dialogue,
 //! [`wording`] turns prompts into text, [`task`] puts a task together from data.
 //!
@@ -18,7 +18,7 @@ pub mod task;
 pub mod text;
 pub mod wording;
 
-pub use class::{TaskClass, UnknownClass};
+pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, TaskClass, UnknownClass};
 pub use dialogue::{Dialogue, Evaluation, Next};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, Exercise, FollowUp, Limit, Shots, Stage, Verdict,

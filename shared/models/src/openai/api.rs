@@ -1,5 +1,6 @@
 //! What all questions to one server share: its address and key, its list of models, and what a refusal means.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::{Connector, FailureCause, RetryAdvice};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::errors::{self, Rejected};
+use super::names;
 use super::wire::{ModelList, ServedModel};
 use crate::chat::ModelIdentity;
 use crate::deadline::CallClock;
@@ -30,7 +32,14 @@ pub(super) struct Api {
     base: Url,
     /// vLLM's own routes lie beside `/v1`, not below it.
     root: Url,
+    /// The provider answers with names of its own, such as the version behind an alias or a deployment.
+    provider_names: bool,
+    /// Other names of the model, learnt from the server's list.
+    aliases: Mutex<Vec<String>>,
 }
+
+/// Most names of one model that are remembered.
+const ALIASES_MAX: usize = 16;
 
 impl Api {
     /// The API at `endpoint`, however it is written (see [`http::api_base`]).
@@ -50,16 +59,20 @@ impl Api {
             requested: model.to_owned(),
             endpoint: Some(base.as_str().trim_end_matches('/').to_owned()),
         };
-        Ok(Self { identity, key, client: http.for_url(&base)?, headers, root: server_root(&base), base })
+        Ok(Self {
+            identity,
+            key,
+            client: http.for_url(&base)?,
+            headers,
+            root: server_root(&base),
+            provider_names: names::are_the_providers(&base),
+            aliases: Mutex::default(),
+            base,
+        })
     }
 
     pub(super) fn identity(&self) -> &ModelIdentity {
         &self.identity
-    }
-
-    /// The address of the API.
-    pub(super) fn base(&self) -> &Url {
-        &self.base
     }
 
     pub(super) fn key(&self) -> Option<&Secret> {
@@ -87,6 +100,41 @@ impl Api {
             CallError::new(FailureCause::Server, RetryAdvice::No, scrub_with(self.key(), &message))
         })?;
         Ok(list.data)
+    }
+
+    /// Checks that an answer comes from the model asked for, by the name that the answer reports. Another model's answer
+    /// says nothing about the one asked for.
+    pub(super) async fn check_answerer(
+        &self,
+        reported: Option<&str>,
+        clock: &CallClock,
+    ) -> Result<(), CallError> {
+        let (Some(reported), asked) = (reported, self.identity.requested.as_str()) else { return Ok(()) };
+        let aliases = || self.aliases.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.provider_names
+            || names::is_name_of(reported, asked)
+            || aliases().iter().any(|alias| alias == reported)
+        {
+            return Ok(());
+        }
+        if self.serves_as(reported, clock).await {
+            let mut aliases = aliases();
+            if aliases.len() < ALIASES_MAX {
+                aliases.push(reported.to_owned());
+            }
+            return Ok(());
+        }
+        let message = format!("asked for model {asked}, answered by {reported}");
+        let message = scrub_with(self.key(), &message);
+        Err(CallError::new(FailureCause::WrongModel, RetryAdvice::Transient, message))
+    }
+
+    /// Whether the server lists this name and the model's own as names of the same weights: vLLM serves one model under
+    /// several names and answers with the first.
+    async fn serves_as(&self, name: &str, clock: &CallClock) -> bool {
+        let Ok(Ok(served)) = clock.wait(self.models()).await else { return false };
+        let root = |name: &str| served.iter().find(|model| model.id == name)?.root.as_deref();
+        root(name).is_some_and(|loaded| root(&self.identity.requested) == Some(loaded))
     }
 
     /// Whether the server says it is alive.

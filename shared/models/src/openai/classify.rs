@@ -109,6 +109,7 @@ impl VllmClassifier {
         let input = self.joined(&request.pairs, &clock).await?;
         let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
         let reply: Reply = self.api.ask(&self.classify, &question, &clock).await?;
+        self.api.check_answerer(reply.model.as_deref(), &clock).await?;
         // The lock is never held while waiting.
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         reply.read(input.len(), &mut labels)

@@ -87,6 +87,7 @@ impl OpenAiEmbedder {
         };
         let reply =
             self.api.ask::<Reply>(&self.embeddings, &question, &clock).await?.read(request.texts.len())?;
+        self.api.check_answerer(reply.reported_model.as_deref(), &clock).await?;
         let length = reply.embeddings.first().map_or(0, |first| first.numbers().len());
         match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
             Err(known) if known != length => {

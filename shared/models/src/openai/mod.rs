@@ -20,7 +20,6 @@ mod wire;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use domain::{FailureCause, Message, RetryAdvice, Sampling};
 use futures::FutureExt;
@@ -33,7 +32,7 @@ use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::deadline::{CallClock, StallLimits};
 use crate::error::{CallError, SetupError};
 use crate::http::{self, HttpClient, Route};
-use crate::secret::{Secret, scrub_with};
+use crate::secret::Secret;
 pub use classify::{ClassifyConfig, PairLayout, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
 pub use wire::ServedModel;
@@ -86,8 +85,6 @@ pub struct OpenAiCompatible {
     api: Api,
     chat: Route,
     tokenize: Route,
-    /// The provider answers with names of its own, such as the version behind an alias or a deployment.
-    provider_names: bool,
     learnt: Learnt,
 }
 
@@ -102,15 +99,10 @@ struct Learnt {
     completion_tokens: AtomicBool,
     /// There is no `/tokenize`.
     no_tokenize: AtomicBool,
-    /// Other names of the model asked for.
-    aliases: Mutex<Vec<String>>,
 }
 
 /// Most corrections of one request: one of each kind.
 const CORRECTIONS_MAX: u32 = 3;
-
-/// Most names of one model that are remembered.
-const ALIASES_MAX: usize = 16;
 
 impl OpenAiCompatible {
     /// A connector with connections of its own.
@@ -130,7 +122,6 @@ impl OpenAiCompatible {
         let learnt = Learnt::default();
         learnt.context_tokens.store(config.context_tokens.unwrap_or(0), Ordering::Relaxed);
         Ok(Self {
-            provider_names: names::are_the_providers(api.base()),
             chat: api.route("chat/completions"),
             tokenize: api.route_beside("tokenize"),
             api,
@@ -178,7 +169,7 @@ impl OpenAiCompatible {
         let mut max_tokens = self.fit(request, wanted, wanted, &clock).await?;
         for _ in 0..CORRECTIONS_MAX {
             let rejected = match self.attempt(request, max_tokens, clock).await {
-                Ok(reply) => return self.check_model(reply, &clock).await,
+                Ok(reply) => return self.of_asked_model(reply, &clock).await,
                 Err(rejected) => rejected,
             };
             match rejected.remedy {
@@ -208,40 +199,13 @@ impl OpenAiCompatible {
             tracing::debug!(model = %self.config.model, error = %rejected.error, "request put right");
         }
         let reply = self.attempt(request, max_tokens, clock).await.map_err(|rejected| rejected.error)?;
-        self.check_model(reply, &clock).await
+        self.of_asked_model(reply, &clock).await
     }
 
-    /// Passes on an answer of the model asked for. Another model's answer says nothing about it.
-    async fn check_model(&self, reply: ChatReply, clock: &CallClock) -> Result<ChatReply, CallError> {
-        let Some(reported) = reply.reported_model.as_deref() else { return Ok(reply) };
-        if self.provider_names || names::is_name_of(reported, &self.config.model) {
-            return Ok(reply);
-        }
-        let known = || self.learnt.aliases.lock().unwrap_or_else(PoisonError::into_inner);
-        if known().iter().any(|alias| alias == reported) {
-            return Ok(reply);
-        }
-        if self.serves_as(reported, clock).await {
-            let mut known = known();
-            if known.len() < ALIASES_MAX {
-                known.push(reported.to_owned());
-            }
-            return Ok(reply);
-        }
-        let message = format!("asked for model {}, answered by {reported}", self.config.model);
-        Err(CallError::new(
-            FailureCause::WrongModel,
-            RetryAdvice::Transient,
-            scrub_with(self.api.key(), &message),
-        ))
-    }
-
-    /// Whether the server says that this is another name of the model asked for: vLLM serves one under several names and
-    /// answers with the first.
-    async fn serves_as(&self, name: &str, clock: &CallClock) -> bool {
-        let Ok(Ok(served)) = clock.wait(self.probe()).await else { return false };
-        let root = |name: &str| served.iter().find(|model| model.id == name)?.root.as_deref();
-        root(name).is_some_and(|loaded| root(&self.config.model) == Some(loaded))
+    /// Passes on an answer of the model asked for.
+    async fn of_asked_model(&self, reply: ChatReply, clock: &CallClock) -> Result<ChatReply, CallError> {
+        self.api.check_answerer(reply.reported_model.as_deref(), clock).await?;
+        Ok(reply)
     }
 
     /// The token limit to send: `wanted`, or what the context leaves of it. Costs nothing unless the prompt

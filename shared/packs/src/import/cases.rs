@@ -125,7 +125,7 @@ impl Collector {
             }
         }
         for index in 0..self.tasks.len() {
-            for kind in follow_ups::asked_by(self.tasks[index].class) {
+            for kind in self.tasks[index].class.follow_ups {
                 if self.tasks[index].data.wording.get(*kind).is_none() {
                     let (template, origin) = match self.lender(index, *kind) {
                         Some(lender) => (

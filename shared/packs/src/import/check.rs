@@ -110,6 +110,6 @@ fn report(task: &CollectedTask, counts: &Counts) -> TaskReport {
         dialogues: counts.dialogues,
         asked_alike: counts.prompts_kept,
         first_prompts: task.data.cases.iter().map(|case| case.first_prompts.len()).sum(),
-        follow_ups: follow_ups::asked_by(task.class).iter().map(line).collect(),
+        follow_ups: task.class.follow_ups.iter().map(line).collect(),
     }
 }

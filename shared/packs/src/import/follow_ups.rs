@@ -5,7 +5,7 @@ use domain::PromptKind;
 use results::llmkgbench::{ResultRecord, Speaker};
 use serde_json::Value;
 use tasks::wording::recognise_follow_up;
-use tasks::{Fields, TaskClass, Template};
+use tasks::{AnswerForm, Fields, TaskClass, Template};
 
 /// What stands in the place of a query that an answer does not have.
 const NO_QUERY: &str = "None";
@@ -29,28 +29,9 @@ pub(super) struct Sample {
     pub(super) fields: Fields,
 }
 
-/// The follow-ups that a class can send.
-pub(super) fn asked_by(class: TaskClass) -> &'static [PromptKind] {
-    match class {
-        TaskClass::Text2Sparql(_) | TaskClass::SparqlSyntaxFixing => {
-            &[PromptKind::Syntax, PromptKind::EmptyResult]
-        }
-        TaskClass::RdfSyntaxFix => {
-            &[PromptKind::Structure, PromptKind::Syntax, PromptKind::Content, PromptKind::Formatting]
-        }
-        TaskClass::RdfConnectionExplain
-        | TaskClass::RdfFriendCount
-        | TaskClass::FactExtract
-        | TaskClass::TurtleSampleGeneration
-        | TaskClass::TurtleErrors
-        | TaskClass::Sparql2Answer
-        | TaskClass::Text2Answer => &[],
-    }
-}
-
 /// Whether two classes judge the same way and therefore say the same things: all that ask for a query do.
 pub(super) fn is_same_family(one: TaskClass, other: TaskClass) -> bool {
-    !asked_by(one).is_empty() && asked_by(one) == asked_by(other)
+    !one.follow_ups.is_empty() && one.follow_ups == other.follow_ups
 }
 
 /// The follow-ups of a record.
@@ -63,7 +44,7 @@ pub(super) fn recorded(record: &ResultRecord, class: TaskClass) -> Vec<RecordedF
             Speaker::Prompt if answers > 0 => {
                 let round = answers - 1;
                 let kind =
-                    recognise_follow_up(interaction.text).filter(|kind| asked_by(class).contains(kind));
+                    recognise_follow_up(interaction.text).filter(|kind| class.follow_ups.contains(kind));
                 let infos = record.infos().get(&round.to_string());
                 let fields = kind.map(|kind| fields(class, kind, infos)).unwrap_or_default();
                 found.push(RecordedFollowUp { round, kind, text: interaction.text, fields });
@@ -78,7 +59,7 @@ pub(super) fn recorded(record: &ResultRecord, class: TaskClass) -> Vec<RecordedF
 fn fields(class: TaskClass, kind: PromptKind, infos: Option<&Value>) -> Fields {
     let info = |name: &str| infos.and_then(|infos| infos.get(name)?.as_str()).map(str::to_owned);
     let mut fields = Fields::new();
-    let is_query = class != TaskClass::RdfSyntaxFix;
+    let is_query = class.answers == AnswerForm::Query;
     if kind == PromptKind::Syntax
         && let Some(message) = info(if is_query { "parseError" } else { "syntaxError" })
     {
@@ -214,7 +195,7 @@ mod tests {
             ]
         }));
         let record = record.unwrap();
-        let found = recorded(&record, TaskClass::RdfSyntaxFix);
+        let found = recorded(&record, TaskClass::resolve("RdfSyntaxFixList", "0.3").unwrap());
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].round, found[0].kind), (0, Some(PromptKind::Syntax)));
         assert_eq!(found[0].fields, Fields::from([("message".to_owned(), "line 2".to_owned())]));

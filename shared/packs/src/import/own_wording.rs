@@ -2,16 +2,16 @@
 //! something that no published model was asked, so the report lists them.
 
 use domain::PromptKind;
-use tasks::{TaskClass, Template};
+use tasks::{AnswerForm, TaskClass, Template};
 
 const ONE_QUERY: &str = "Please answer with exactly one Markdown fenced code block that holds the whole SPARQL query, \
                          and nothing else.";
 const ONE_DOCUMENT: &str = "Please answer with exactly one Markdown fenced code block that holds the whole RDF \
                             document, and nothing else.";
 
-/// The template of a kind that [`asked_by`](super::follow_ups::asked_by) lists for the class.
+/// The template of a kind that the class can send.
 pub(super) fn template(class: TaskClass, kind: PromptKind) -> Template {
-    Template::new(match (class == TaskClass::RdfSyntaxFix, kind) {
+    Template::new(match (class.answers == AnswerForm::Document, kind) {
         (false, PromptKind::EmptyResult) => {
             format!("Your query has an empty result when it is run. Please look at it again. {ONE_QUERY}")
         }
@@ -38,13 +38,13 @@ pub(super) fn template(class: TaskClass, kind: PromptKind) -> Template {
 mod tests {
     use tasks::wording::recognise_follow_up;
 
-    use super::super::follow_ups::asked_by;
     use super::*;
 
     #[test]
     fn every_kind_has_wording_that_is_recognised_as_that_kind() {
-        for class in [TaskClass::SparqlSyntaxFixing, TaskClass::RdfSyntaxFix] {
-            for kind in asked_by(class) {
+        for (name, version) in [("SparqlSyntaxFixingList", "5.0"), ("RdfSyntaxFixList", "0.3")] {
+            let class = TaskClass::resolve(name, version).unwrap();
+            for kind in class.follow_ups {
                 let template = template(class, *kind);
                 let filled = template.fill(|name| ["message", "query"].contains(&name).then_some("x"));
                 assert_eq!(recognise_follow_up(&filled.unwrap()), Some(*kind), "{class:?}");

@@ -1,7 +1,7 @@
-//! One folder per task family. Each reads its cases with a constructor `exercise(&CaseInput, …)` and judges
-//! answers by the rules of its paper.
+//! One folder per task family. Each says in a [`ClassSpec`] what its class is, reads its cases and judges
+//! answers by the rules of its paper. A family is registered in one line here.
 
-use crate::class::TaskClass;
+use crate::class::{ClassSpec, TaskClass};
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::graphs::GraphLibrary;
 
@@ -22,21 +22,29 @@ mod rdflib_layout;
 mod readable_turtle;
 mod seeded;
 
+/// Every class, one line for each family.
+const FAMILIES: &[&[ClassSpec]] = &[
+    &[connection_explain::CLASS],
+    &[friend_count::CLASS],
+    &[rdf_syntax_fix::CLASS],
+    &[fact_extract::CLASS],
+    &[turtle_sample::CLASS],
+    &[turtle_errors::CLASS],
+    &answer_list::CLASSES,
+    &text2sparql::CLASSES,
+    &[sparql_syntax_fixing::CLASS],
+];
+
+/// The classes there are.
+pub fn classes() -> impl Iterator<Item = &'static ClassSpec> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
 /// The exercise of a case: parses everything the case holds, so that a broken case is found before it is asked.
 pub fn exercise(
     input: &CaseInput<'_>,
     graphs: &GraphLibrary,
     compat: Compat,
 ) -> Result<Box<dyn Exercise>, CaseError> {
-    match TaskClass::resolve(input.class, input.version)? {
-        TaskClass::RdfConnectionExplain => connection_explain::exercise(input),
-        TaskClass::RdfFriendCount => friend_count::exercise(input),
-        TaskClass::RdfSyntaxFix => rdf_syntax_fix::exercise(input),
-        TaskClass::FactExtract => fact_extract::exercise(input),
-        TaskClass::TurtleSampleGeneration => turtle_sample::exercise(input),
-        TaskClass::TurtleErrors => turtle_errors::exercise(input),
-        TaskClass::Sparql2Answer | TaskClass::Text2Answer => answer_list::exercise(input),
-        TaskClass::Text2Sparql(set) => text2sparql::exercise(input, set, graphs, compat),
-        TaskClass::SparqlSyntaxFixing => sparql_syntax_fixing::exercise(input, graphs),
-    }
+    (TaskClass::resolve(input.class, input.version)?.exercise)(input, graphs, compat)
 }

@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 use domain::{Infos, Scores};
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::overlap::Overlap;
@@ -48,8 +49,31 @@ struct Notation {
     bases: [String; 2],
 }
 
+/// Answer a SPARQL query over a graph, line by line; the same for a question.
+pub(crate) const CLASSES: [ClassSpec; 2] = [
+    class(&[
+        ("Sparql2AnswerList", &["2.0", "2.0.2"]),
+        ("Sparql2AnswerListOrganizational", &["2.0", "2.0.2"]),
+    ]),
+    class(&[("Text2AnswerList", &["2.0", "2.0.2"]), ("Text2AnswerListOrganizational", &["2.0", "2.0.2"])]),
+];
+
+const fn class(names: &'static [(&'static str, &'static [&'static str])]) -> ClassSpec {
+    ClassSpec {
+        names,
+        headline: &["combinedF1"],
+        marks: Marks::UNIT,
+        answers: AnswerForm::Text,
+        follow_ups: &[],
+        repair: None,
+        draws_anew: false,
+        published: Published::NOTHING,
+        exercise: |input, _, _| exercise(input),
+    }
+}
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let notation = Notation::new(case_fields::text_or(input.data, "baseIri", PUBLISHED_BASE)?);
     let reference = case_fields::texts(input.data, "refResultSet")?;
     Ok(Box::new(AnswerList {

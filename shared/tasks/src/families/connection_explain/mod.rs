@@ -18,6 +18,7 @@
 
 use rdf::{PrefixTable, RdfFormat, Triple};
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::rdflib_layout::{Layout, XmlNames};
@@ -46,8 +47,21 @@ struct ConnectionExplain {
     shown: Option<Layout>,
 }
 
+/// Find the shortest path between two persons of an organisational graph.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[("RdfConnectionExplainStatic", &["3.2"]), ("TurtleConnectionExplainStatic", &["1.0", "2.0"])],
+    headline: &["listTrimF1"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Text,
+    follow_ups: &[],
+    repair: None,
+    draws_anew: false,
+    published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+    exercise: |input, _, _| exercise(input),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let base = case_fields::text_or(input.data, "baseIri", PUBLISHED_BASE)?;
     let reference = case_fields::texts_or(input.data, "referenceIris", &PUBLISHED_PATH)?;
     let distractors = case_fields::texts_or(input.data, "distractors", &PUBLISHED_DISTRACTORS)?;

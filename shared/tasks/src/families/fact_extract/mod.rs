@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use domain::{Infos, Scores};
 use rdf::{Graph, NormalForm, normal_lines, normal_text};
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::overlap::Overlap;
@@ -54,8 +55,21 @@ struct FactExtract {
     facts: Facts,
 }
 
+/// Turn a fact sheet into a graph.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[("FactExtractStatic", &["1.0", "1.1"])],
+    headline: &["norm_f-measure"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Document,
+    follow_ups: &[],
+    repair: None,
+    draws_anew: false,
+    published: Published { incomparable: &["diffRatioRaw"], ..Published::NOTHING },
+    exercise: |input, _, _| exercise(input),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let document = case_fields::text_or(input.data, "referenceTurtle", PUBLISHED_REFERENCE)?;
     let graph: Graph = case_fields::turtle(document, "referenceTurtle")?;
     if graph.is_empty() {

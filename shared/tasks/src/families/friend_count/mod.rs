@@ -25,6 +25,7 @@ use domain::{Infos, Scores};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::python::WORD;
@@ -50,8 +51,21 @@ struct FriendCount {
     mention: Regex,
 }
 
+/// Find the person whom most persons know.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[("RdfFriendCount", &["4.4"]), ("TurtleFriendCount", &["2.0", "3.1"])],
+    headline: &["f1"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Text,
+    follow_ups: &[],
+    repair: None,
+    draws_anew: false,
+    published: Published::NOTHING,
+    exercise: |input, _, _| exercise(input),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let number = |field| case_fields::count_or_parameter(input, field);
     let added = match number("specialAddKnowsCount")? {
         None if input.class == "TurtleFriendCount" => 3,

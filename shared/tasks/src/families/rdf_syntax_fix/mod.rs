@@ -21,9 +21,11 @@
 
 use std::collections::BTreeSet;
 
+use domain::PromptKind;
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines};
 use serde_json::Value;
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::text::python::{splitlines, strip};
@@ -69,8 +71,21 @@ struct Expected {
     content: BTreeSet<String>,
 }
 
+/// Repair an RDF document.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[("RdfSyntaxFixList", &["0.3-testing", "0.3"])],
+    headline: &["max", "combined"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Document,
+    follow_ups: &[PromptKind::Structure, PromptKind::Syntax, PromptKind::Content, PromptKind::Formatting],
+    repair: Some(Repair { broken: "task", repaired: "optimal" }),
+    draws_anew: false,
+    published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+    exercise: |input, _, _| exercise(input),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let data = input.data;
     let format_name = case_fields::text(data, "graphFormat")
         .or_else(|missing| case_fields::text(input.parameters, "graphFormat").map_err(|_| missing))?;
@@ -157,7 +172,6 @@ impl Exercise for RdfSyntaxFix {
 
 #[cfg(test)]
 mod tests {
-    use domain::PromptKind;
     use serde_json::{Map, json};
 
     use super::*;

@@ -12,10 +12,12 @@
 //! Placeholders of the first prompt: `{{testSparql}}`, the query to repair, and `{{errorMessage}}`, the case's
 //! text or else this parser's message about that query.
 
+use domain::PromptKind;
 use rdf::{Dialect, PrefixTable};
 
 use super::query::case_graph::{self, CaseGraph};
 use super::query::{QueryCase, QuerySetting, ValueTexts, wikidata};
+use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, EvaluationLimits, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
@@ -29,11 +31,24 @@ struct SparqlSyntaxFixing {
     opening: Fields,
 }
 
+/// Repair a SPARQL query.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[
+        ("SparqlSyntaxFixingList", &["5.0", "5.1.2"]),
+        ("SparqlSyntaxFixingListLcQuad", &["5.0", "5.1.2"]),
+    ],
+    headline: &["max", "combined"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Query,
+    follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
+    repair: Some(Repair { broken: "testSparql", repaired: "refSparql" }),
+    draws_anew: false,
+    published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+    exercise: |input, graphs, _| exercise(input, graphs),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(
-    input: &CaseInput<'_>,
-    library: &GraphLibrary,
-) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Box<dyn Exercise>, CaseError> {
     let graph = match case_graph::of_case(input.data, library)? {
         Some(graph) => graph,
         None => CaseGraph::Loaded(extract::from_reference(input.data)?),
@@ -101,7 +116,6 @@ impl Exercise for SparqlSyntaxFixing {
 
 #[cfg(test)]
 mod tests {
-    use domain::PromptKind;
     use serde_json::{Map, Value, json};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Where the data sets have their graphs.
 
-use crate::class::Text2SparqlSet;
+use super::Text2SparqlSet;
 use crate::exercise::{CaseError, CaseInput};
 use crate::families::query::case_graph::{self, CaseGraph};
 use crate::graphs::GraphLibrary;

@@ -11,10 +11,11 @@
 //!
 //! Placeholders of the first prompt: `{{question}}` and `{{kgInfo}}`, both texts of the case.
 
+use domain::PromptKind;
 use rdf::{Dialect, PrefixTable};
 
 use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph};
-use crate::class::Text2SparqlSet;
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
@@ -22,13 +23,77 @@ use crate::graphs::{GraphLibrary, LoadedGraph};
 mod graphs;
 mod prefixes;
 
+/// The data sets of Text2Sparql. They differ in prefix table, graph and (in the published run) a defect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text2SparqlSet {
+    /// The organisational graph with readable IRIs.
+    Organizational,
+    /// Its twin with numeric IRIs.
+    OrgaNumerical,
+    /// A supply-chain graph.
+    CoypuMini,
+    /// A large bestiary, shown in parts.
+    Beastiary,
+    /// Wikidata.
+    LcQuad,
+    /// Whatever the case describes by itself: prefixes and graph stand in its data.
+    Generic,
+}
+
+/// Turn a question into a SPARQL query: a class for each data set.
+pub(crate) const CLASSES: [ClassSpec; 6] = [
+    ClassSpec {
+        names: &[("Text2SparqlList", &["3.1.2"])],
+        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Generic, graphs, compat),
+        ..CLASS
+    },
+    ClassSpec {
+        names: &[("Text2SparqlExecEvalListOrganizational", &["3.1.2"])],
+        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Organizational, graphs, compat),
+        ..CLASS
+    },
+    ClassSpec {
+        names: &[("Text2SparqlExecEvalListOrgaNumerical", &["4.0"])],
+        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::OrgaNumerical, graphs, compat),
+        ..CLASS
+    },
+    ClassSpec {
+        names: &[("Text2SparqlExecEvalListCoypuMini", &["3.0"])],
+        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::CoypuMini, graphs, compat),
+        ..CLASS
+    },
+    ClassSpec {
+        names: &[("Text2SparqlExecEvalListBeastiary", &["2.4.2"])],
+        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Beastiary, graphs, compat),
+        ..CLASS
+    },
+    ClassSpec {
+        names: &[("Text2SparqlExecEvalListLcQuad", &["3.0"])],
+        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::LcQuad, graphs, compat),
+        ..CLASS
+    },
+];
+
+/// What the sets have in common.
+const CLASS: ClassSpec = ClassSpec {
+    names: &[],
+    headline: &["max", "combined"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Query,
+    follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
+    repair: None,
+    draws_anew: false,
+    published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+    exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Generic, graphs, compat),
+};
+
 /// One question.
 struct Text2Sparql {
     case: QueryCase,
 }
 
 /// Reads a case of a data set.
-pub(crate) fn exercise(
+fn exercise(
     input: &CaseInput<'_>,
     set: Text2SparqlSet,
     library: &GraphLibrary,
@@ -79,7 +144,6 @@ mod tests {
 
     use super::*;
     use crate::exercise::{EvaluationLimits, Limit, Stage};
-    use domain::PromptKind;
 
     const AVIARY: &str = "@prefix zoo: <http://example.org/zoo#> .\n\
         @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\

@@ -2,7 +2,7 @@
 
 use rdf::PrefixTable;
 
-use crate::class::Text2SparqlSet;
+use super::Text2SparqlSet;
 use crate::families::query::wikidata;
 
 /// The bestiary's document calls this namespace the default one; questions and references call it `ns1`, the name

@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines, normal_text};
 use regex::{Regex, RegexBuilder};
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::difflib::ratio;
@@ -43,8 +44,21 @@ struct TurtleErrors {
     optimal_text: String,
 }
 
+/// Repair a Turtle document in one answer.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[("TurtleErrorsStatic", &["2.0", "5.0"])],
+    headline: &["normAnswerF1Score"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Document,
+    follow_ups: &[],
+    repair: Some(Repair { broken: "brokenTurtle", repaired: "optimalTurtle" }),
+    draws_anew: false,
+    published: Published::NOTHING,
+    exercise: |input, _, _| exercise(input),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let (broken, optimal) = match (input.data.contains_key("brokenTurtle"), input.first_prompt) {
         (false, Some(prompt)) => published::documents(prompt)?,
         _ => (

@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 use domain::{Infos, Scores};
 use rdf::{Graph, NamedOrBlankNode, Term};
 
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::readable_turtle;
@@ -40,8 +41,21 @@ struct TurtleSample {
     full_infos: bool,
 }
 
+/// Generate a graph of persons of a given size. The headline is a relative error: -1 is "nothing found".
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[("TurtleSampleGeneration", &["1.0"]), ("SyntheticDatasetGeneration", &["1.0"])],
+    headline: &["persons_relative_error"],
+    marks: Marks { full: 0.0, least: -1.0 },
+    answers: AnswerForm::Document,
+    follow_ups: &[],
+    repair: None,
+    draws_anew: false,
+    published: Published::NOTHING,
+    exercise: |input, _, _| exercise(input),
+};
+
 /// Reads a case.
-pub(crate) fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let number = |field| case_fields::count_or_parameter(input, field);
     let recorded = match (number("n")?, input.first_prompt) {
         (None, Some(prompt)) => first_numbers(prompt),
