@@ -369,5 +369,9 @@ SELECT (IF(COUNT(?x) > 3, 'many', 'few') AS ?s) { ?x v:age ?a }
 SELECT (COUNT(?x) AS ?s) { ?x v:nope ?a }
 SELECT ?x (COUNT(?x) AS ?s) { ?x v:nope ?a } GROUP BY ?x
 SELECT (COUNT(?x) AS ?s) { ?x v:nope ?a } GROUP BY ?x
+SELECT ?o { ?s ?p ?o } ORDER BY ?o LIMIT 1000
+SELECT ?o { ?s ?p ?o } ORDER BY DESC(?o) OFFSET 0
+SELECT ?o { ?s ?p ?o } ORDER BY ?o LIMIT 40
+SELECT DISTINCT ?o { ?s ?p ?o } ORDER BY DESC(?o) LIMIT 25
 """.strip("\n").replace("\n ", "\0").split("\n")
 CASES = [case.replace("\0", "\n ") for case in CASES]

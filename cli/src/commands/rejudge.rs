@@ -28,11 +28,7 @@ const CHANGES_PRINTED_MAX: usize = 20;
 /// Judge the recorded answers of a run again with today's scorer, as a new run.
 ///
 /// The new run has the records of the old one with the scores of today, and `rejudged_from` in its manifest; dialogues
-/// that failed stay as they are. The old run is left alone; one that is still going on is refused. Answers are judged in
-/// this process, not in sandboxed ones.
-///
-/// Exit codes: 0 done; 2 the pack is another than the run's; 3 the run does not exist, goes on or cannot be read; 4 the
-/// run's log is damaged, the rest was judged.
+/// that failed stay as they are. The old run is left alone. Answers are judged in this process, not in sandboxed ones.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Name of the run.
@@ -67,13 +63,7 @@ struct TaskTally {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    // Of a run that is still written, not all records are there.
-    let _whole = dir.lock()?;
-    let mut damages = 0_u64;
-    let index = session::recorded_but(&dir, &manifest, |damage| {
-        damages += 1;
-        eprintln!("the record log is damaged: {damage}; what stood there is not judged");
-    })?;
+    let index = session::recorded(&dir, &manifest)?;
     let pack_name = match &arguments.pack {
         Some(name) => name.as_str(),
         None => manifest.configuration.get("pack").and_then(|name| name.as_str()).unwrap_or(material::CORE),
@@ -97,31 +87,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let cipher = protection::cipher(&manifest)?;
     let new_dir = RunDir::create(arguments.data.path(), &rejudged)?;
-    let lock = new_dir.lock()?;
+    let _lock = new_dir.lock()?;
     let options = LogOptions { cipher: protection::writing_cipher(&rejudged)?, ..LogOptions::default() };
+    let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
 
     let judge = Judge { tasks, effort: Effort::full(pack.header().limits) };
     let (mut changes, mut tallies) = (Vec::new(), BTreeMap::<String, TaskTally>::new());
-    let write = || -> anyhow::Result<()> {
-        let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
-        for entry in index.records(&dir.log(), cipher.as_ref())? {
-            let mut entry = entry?;
-            if let Some(change) = judge.again(&mut entry.record, &mut tallies) {
-                changes.push(change);
-            }
-            writer.append(&entry)?;
-            if writer.group_entries() >= COMMIT_EVERY {
-                writer.commit()?;
-            }
+    for entry in index.records(&dir.log(), cipher.as_ref())? {
+        let mut entry = entry?;
+        if let Some(change) = judge.again(&mut entry.record, &mut tallies) {
+            changes.push(change);
         }
-        writer.commit()?;
-        Ok(())
-    };
-    if let Err(error) = write() {
-        // Half a run would look like one that was interrupted, and be gone on with.
-        new_dir.remove(&lock)?;
-        return Err(error);
+        writer.append(&entry)?;
+        if writer.group_entries() >= COMMIT_EVERY {
+            writer.commit()?;
+        }
     }
+    writer.commit()?;
 
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -131,9 +113,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print(&tallies, &changes, &mut out)?;
     }
     eprintln!("run {} holds the records of run {} as they are judged today", rejudged.run, manifest.run);
-    if damages > 0 {
-        return Ok(ExitCode::BadInput);
-    }
     Ok(ExitCode::Success)
 }
 

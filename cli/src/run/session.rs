@@ -16,7 +16,7 @@ use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
-use results::log::{Damage, WinnerIndex};
+use results::log::WinnerIndex;
 use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
@@ -327,23 +327,12 @@ fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
 
 /// The winners of a run's log.
 pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
-    recorded_but(dir, run, |damage| {
-        eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
-    })
-}
-
-/// The same; `lost` is told of every damage that may have cost records.
-pub fn recorded_but(
-    dir: &RunDir,
-    run: &RunManifest,
-    mut lost: impl FnMut(&Damage),
-) -> anyhow::Result<WinnerIndex> {
     // A manifest may say anything; what it says more than this is believed when the records come.
     let keys = usize::try_from(run.planned_dialogues).unwrap_or(usize::MAX).min(RESERVED_MAX);
     let cipher = protection::cipher(run)?;
     let index = WinnerIndex::build(&dir.log(), cipher.as_ref(), keys, |damage| {
         if damage.is_loss() {
-            lost(&damage);
+            eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
         }
     })?;
     Ok(index)

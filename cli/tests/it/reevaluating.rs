@@ -222,27 +222,6 @@ fn a_pack_judges_its_own_records_with_its_named_graphs() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_not_judged_again_and_of_a_damaged_one_the_rest_is() {
-    let data = Data::new();
-    data.kgfleet(&["run", "--iterations", "2", "--no-sandbox", "--task", CHEAP_TASKS[0]]).expect(0);
-    let old = data.run();
-
-    let writing = old.dir.lock().unwrap();
-    data.kgfleet(&["rejudge", old.name()]).expect(INFRASTRUCTURE).says(&["writes this run"]);
-    drop(writing);
-    data.kgfleet(&["rejudge", old.name(), "--pack", "none.kgpack"]).expect(2).says(&["none.kgpack"]);
-    data.kgfleet(&["rejudge", "nobody"]).expect(INFRASTRUCTURE).says(&["there is no run nobody"]);
-
-    let segment = std::fs::read_dir(old.dir.log()).unwrap().next().unwrap().unwrap().path();
-    let mut bytes = std::fs::read(&segment).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0xff;
-    std::fs::write(&segment, bytes).unwrap();
-    let damaged = data.kgfleet(&["rejudge", old.name()]).expect(BAD_INPUT);
-    damaged.says(&["the record log is damaged", "what stood there is not judged"]);
-}
-
-#[test]
 fn a_run_judged_again_is_a_new_run_that_says_where_it_comes_from() {
     let data = Data::new();
     let tasks = CHEAP_TASKS.iter().flat_map(|task| ["--task", task]);

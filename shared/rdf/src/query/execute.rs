@@ -15,6 +15,7 @@ use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{QueryEvaluationError, QueryResults, QuerySolutionIter};
 use spargebra::Query;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// What one execution may use.
@@ -94,8 +95,12 @@ pub(super) fn select(
     graph: &QueryGraph,
     limits: &QueryLimits,
 ) -> Result<Solutions, ExecutionError> {
-    with_time(limits.deadline, || evaluate(query, separators, graph, limits.rows_max))
-        .unwrap_or(Err(ExecutionError::TimedOut))
+    let run = || with_time(limits.deadline, || evaluate(query, separators, graph, limits.rows_max));
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(in_time) => in_time.unwrap_or(Err(ExecutionError::TimedOut)),
+        // The engine sorts terms of all kinds by an order that is none, on which the standard library's sort may panic.
+        Err(_) => Err(ExecutionError::Evaluation("The evaluator gave up".to_owned())),
+    }
 }
 
 fn evaluate(

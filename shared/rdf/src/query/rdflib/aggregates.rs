@@ -95,6 +95,21 @@ pub(super) fn order(left: &Term, right: &Term) -> Option<Ordering> {
     }
 }
 
+/// A text by which terms of one kind come together, in the order of kinds: nothing, blank nodes, IRIs, literals by the
+/// names of their types. Numbers are one kind.
+pub(super) fn kind(term: &Term) -> String {
+    match term {
+        term if is_nothing(term) => "0".to_owned(),
+        Term::BlankNode(_) => "1".to_owned(),
+        Term::NamedNode(_) => "2".to_owned(),
+        Term::Literal(literal) => match (literal.language(), literal.datatype()) {
+            (Some(language), _) => format!("3{} {language}", vocab::xsd::STRING.as_str()),
+            (None, datatype) if is_numeric(datatype.as_str()) => format!("3{}", vocab::xsd::DECIMAL.as_str()),
+            (None, datatype) => format!("3{}", datatype.as_str()),
+        },
+    }
+}
+
 fn number(literal: &Literal) -> Option<f64> {
     if is_numeric(literal.datatype().as_str()) { literal.value().parse().ok() } else { None }
 }

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const RAISE: &str = "urn:kgfleet:raise";
 const ADDEND: &str = "urn:kgfleet:addend";
 const SORTABLE: &str = "urn:kgfleet:sortable";
+const KIND: &str = "urn:kgfleet:kind";
 const AMONG: &str = "urn:kgfleet:among";
 /// Stands where an expression has no value.
 pub(super) const NOTHING: &str = "urn:kgfleet:nothing";
@@ -61,6 +62,12 @@ pub(super) fn or_nothing(expression: Expression) -> Expression {
 pub(super) fn sortable(number: usize, expression: Expression) -> Expression {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     call(SORTABLE.to_owned(), vec![Literal::from(number).into(), or_nothing(expression)])
+}
+
+/// What kind of term the value of an expression is, as a text. Terms are sorted by it first: rdflib's order begins so,
+/// and the engine's own order of different kinds is none that a sort can use.
+pub(super) fn kind(expression: Expression) -> Expression {
+    call(KIND.to_owned(), vec![or_nothing(expression)])
 }
 
 /// Whether a value is one of the terms of a list. What has no value is no term, unless it is a variable.
@@ -187,6 +194,9 @@ impl Raised {
         }
         let (sorting, sorted) = (self.clone(), Mutex::new(HashMap::<Term, SortedRows>::new()));
         aggregates::register(evaluator, separators, self)
+            .with_custom_function(NamedNode::new_unchecked(KIND), |arguments| {
+                Some(Literal::new_simple_literal(aggregates::kind(arguments.first()?)).into())
+            })
             .with_custom_function(NamedNode::new_unchecked(SORTABLE), move |arguments| {
                 let [number, value] = arguments else { return None };
                 let mut sorted = sorted.lock().unwrap_or_else(PoisonError::into_inner);

@@ -47,9 +47,7 @@ impl Reader<'_> {
         if !self.scanner.is_done() {
             return None;
         }
-        // Without LIMIT and OFFSET the order of a whole result changes nothing.
-        let order = if select.slice.is_some() { select.order } else { drop_order(select.order) };
-        let (pattern, _) = self.translate(Select { order, ..select });
+        let (pattern, _) = self.translate(select);
         Some(Query::Select { dataset: None, pattern, base_iri: None })
     }
 
@@ -101,15 +99,22 @@ impl Reader<'_> {
         self.mentioned.clear();
         let pattern = self.group()?;
         let visible = std::mem::take(&mut self.mentioned);
+        let (keys, having, order, slice) = (
+            self.attempt(Self::group_by).unwrap_or_default(),
+            self.attempt(Self::having).unwrap_or_default(),
+            self.attempt(Self::order_by).unwrap_or_default(),
+            self.slice(),
+        );
         Some(Select {
             modifier,
             items,
             pattern,
             visible,
-            keys: self.attempt(Self::group_by).unwrap_or_default(),
-            having: self.attempt(Self::having).unwrap_or_default(),
-            order: self.attempt(Self::order_by).unwrap_or_default(),
-            slice: self.slice(),
+            keys,
+            having,
+            // Without LIMIT and OFFSET the order changes nothing.
+            order: if slice.is_some() { order } else { drop_order(order) },
+            slice,
             values: self.attempt(|r| {
                 r.keyword("VALUES")?;
                 r.data_block()
@@ -252,7 +257,8 @@ impl Reader<'_> {
         if !order.is_empty() {
             let expression = order
                 .into_iter()
-                .map(|(descending, expression)| {
+                .flat_map(|(descending, expression)| {
+                    let kind = functions::kind(expression.clone());
                     let expression = match expression {
                         variable @ Expression::Variable(_) => variable,
                         other => {
@@ -260,6 +266,9 @@ impl Reader<'_> {
                             functions::sortable(self.made, other)
                         }
                     };
+                    [(descending, kind), (descending, expression)]
+                })
+                .map(|(descending, expression)| {
                     if descending {
                         OrderExpression::Desc(expression)
                     } else {
