@@ -26,7 +26,7 @@ pub(super) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
         Ok(ungrouped) => ungrouped.for_each(left, &outer),
         Err(mut right) => {
             see(&mut right, &outer);
-            super::path::join(left, right)
+            super::path::join(left, *right)
         }
     }
 }
@@ -90,8 +90,10 @@ enum Step {
 }
 
 impl Ungrouped {
-    fn of(pattern: GraphPattern) -> Result<Self, GraphPattern> {
-        let GraphPattern::Project { inner, variables } = pattern else { return Err(pattern) };
+    fn of(pattern: GraphPattern) -> Result<Self, Box<GraphPattern>> {
+        let GraphPattern::Project { inner, variables } = pattern else {
+            return Err(Box::new(pattern));
+        };
         let (mut inner, projected) = (inner, variables);
         let mut steps = Vec::new();
         loop {
@@ -109,7 +111,7 @@ impl Ungrouped {
                 GraphPattern::Group { inner, variables, aggregates } if variables.is_empty() => {
                     return Ok(Self { inner: *inner, aggregates, steps, projected });
                 }
-                other => return Err(Self::put_back(other, steps, projected)),
+                other => return Err(Box::new(Self::put_back(other, steps, projected))),
             }
         }
     }

@@ -109,7 +109,7 @@ fn respelled(pattern: &str) -> Option<String> {
                 }
                 spelled.push('(');
             }
-            '(' if !in_class && spelled.len() > 0 && sets_flags(after) => return None,
+            '(' if !in_class && !spelled.is_empty() && sets_flags(after) => return None,
             c => spelled.push(c),
         }
         rest = &rest[taken..];
@@ -159,7 +159,7 @@ pub(super) fn substituted(pattern: &Regex, text: &str, replacement: &str, count:
             match piece {
                 Piece::Text(text) => result.push_str(text),
                 Piece::Group(number) => {
-                    result.push_str(found.get(*number).map_or("", |group| group.as_str()))
+                    result.push_str(found.get(*number).map_or("", |group| group.as_str()));
                 }
             }
         }
