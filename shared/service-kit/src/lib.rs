@@ -1,4 +1,4 @@
-//! What every process needs and nothing about benchmarks: logs, metrics, probes, an orderly end, and patience.
+//! What every process needs, independent of benchmarks: logs, metrics, probes, shutdown and back-off.
 
 pub mod backoff;
 pub mod http;

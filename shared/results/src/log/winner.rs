@@ -31,7 +31,6 @@ impl Rank {
         self.standing.is_scored()
     }
 
-    /// Its ticket.
     pub fn ticket(&self) -> u64 {
         self.standing.ticket()
     }
