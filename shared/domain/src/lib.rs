@@ -6,6 +6,7 @@
 //! and coordinators say to each other, [`control`] what people say to a coordinator; [`caller`] is who says it,
 //! [`reach`] what a worker may ask.
 
+pub mod backoff;
 pub mod benchmark;
 pub mod caller;
 pub mod chat;
@@ -24,7 +25,9 @@ pub mod record;
 pub mod retry;
 pub mod seed;
 pub mod standing;
+pub mod text;
 
+pub use backoff::Backoff;
 pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};

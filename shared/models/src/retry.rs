@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use domain::RetryAdvice;
 use domain::dialogue::FailedCall;
 use domain::seed::dialogue_seed;
+use domain::{Backoff, RetryAdvice};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -59,20 +59,31 @@ impl RetryPolicy {
     }
 }
 
-/// The bookkeeping of one call's attempts. Takes times as arguments and waits for nothing.
+/// What is left of one call's attempts. Takes times as arguments and waits for nothing.
 #[derive(Clone, Debug)]
-pub struct Backoff<'a> {
+pub struct AttemptBudget<'a> {
     policy: &'a RetryPolicy,
-    jitter_seed: u64,
+    /// The delays where the server names none.
+    doubling: Backoff,
+    /// What is added to a delay that the server asks for: clients that were turned away together must not return together.
+    jitter: Backoff,
     faults: u32,
     refusals: u32,
     absences: u32,
 }
 
-impl<'a> Backoff<'a> {
+impl<'a> AttemptBudget<'a> {
     /// No attempt yet. Equal seeds give equal delays.
     pub fn new(policy: &'a RetryPolicy, jitter_seed: u64) -> Self {
-        Self { policy, jitter_seed, faults: 0, refusals: 0, absences: 0 }
+        let first = policy.delay_first;
+        Self {
+            policy,
+            doubling: Backoff::seeded(first / 2, policy.delay_max, jitter_seed).at_least_half(),
+            jitter: Backoff::seeded(first / 2, first, jitter_seed),
+            faults: 0,
+            refusals: 0,
+            absences: 0,
+        }
     }
 
     /// An attempt failed, `elapsed` after the first one began: how long to wait before the next one, or none
@@ -88,36 +99,13 @@ impl<'a> Backoff<'a> {
         if *count >= count_max {
             return None;
         }
+        // Every failure doubles, also those after which the server decides.
+        let doubled = self.doubling.next_delay();
         let delay = match asked {
-            // The jitter comes on top: clients that were turned away together must not return together.
-            Some(asked) => asked.min(self.policy.retry_after_max) + self.jittered(self.policy.delay_first),
-            None => self.jittered(self.doubled()),
+            Some(asked) => asked.min(self.policy.retry_after_max) + self.jitter.next_delay(),
+            None => doubled,
         };
         (elapsed.saturating_add(delay) <= self.policy.total_max).then_some(delay)
-    }
-
-    /// The delay before jitter.
-    fn doubled(&self) -> Duration {
-        // 2^20 times any sensible first delay is beyond any sensible longest one.
-        let exponent = (self.failures() - 1).min(20);
-        self.policy.delay_first.saturating_mul(1 << exponent).min(self.policy.delay_max)
-    }
-
-    /// Attempts that failed so far.
-    fn failures(&self) -> u32 {
-        self.faults + self.refusals + self.absences
-    }
-
-    /// Between half of the delay and all of it.
-    fn jittered(&self, delay: Duration) -> Duration {
-        let attempt = u64::from(self.failures());
-        // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) spreads neighbouring attempts.
-        let mut bits = self.jitter_seed.wrapping_add(attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^= bits >> 31;
-        let fraction = (bits >> 11) as f64 / (1_u64 << 53) as f64;
-        delay.mul_f64(0.5 + fraction / 2.0)
     }
 }
 
@@ -171,15 +159,15 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
     let started = Instant::now();
     let mut failed = Vec::new();
     // Made on the first failure only: the hash is dearer than everything else here.
-    let mut backoff = None;
+    let mut budget = None;
     loop {
         let error = match attempt().await {
             Ok(reply) => return (Ok(reply), failed),
             Err(error) => error,
         };
         failed.push(error.to_failed_call(now()));
-        let backoff = backoff.get_or_insert_with(|| Backoff::new(policy, jitter_seed()));
-        match backoff.after(error.retry, started.elapsed()) {
+        let budget = budget.get_or_insert_with(|| AttemptBudget::new(policy, jitter_seed()));
+        match budget.after(error.retry, started.elapsed()) {
             Some(delay) => tokio::time::sleep(delay).await,
             None => return (Err(error), failed),
         }
@@ -248,22 +236,22 @@ mod tests {
     #[test]
     fn a_server_that_takes_a_quarter_of_an_hour_to_return_is_waited_for() {
         let policy = RetryPolicy::default();
-        let mut backoff = Backoff::new(&policy, 1);
+        let mut budget = AttemptBudget::new(&policy, 1);
         // It dies with the call, which costs a fault of the few; then nobody listens.
-        let mut elapsed = backoff.after(RetryAdvice::Transient, Duration::ZERO).unwrap();
+        let mut elapsed = budget.after(RetryAdvice::Transient, Duration::ZERO).unwrap();
         while elapsed < Duration::from_secs(15 * 60) {
-            elapsed += backoff.after(RetryAdvice::Unreachable, elapsed).unwrap();
+            elapsed += budget.after(RetryAdvice::Unreachable, elapsed).unwrap();
         }
-        assert!(backoff.after(RetryAdvice::Transient, elapsed).is_some());
+        assert!(budget.after(RetryAdvice::Transient, elapsed).is_some());
     }
 
     #[test]
     fn the_server_decides_the_delay_within_bounds() {
         let policy = RetryPolicy::default();
-        let mut backoff = Backoff::new(&policy, 1);
+        let mut budget = AttemptBudget::new(&policy, 1);
         let mut wait = |seconds| {
             let after = Some(Duration::from_secs(seconds));
-            backoff.after(RetryAdvice::RateLimited { after }, Duration::ZERO).unwrap()
+            budget.after(RetryAdvice::RateLimited { after }, Duration::ZERO).unwrap()
         };
         let asked = wait(7);
         assert!(asked >= Duration::from_secs(7) && asked <= Duration::from_millis(7_500), "{asked:?}");
@@ -275,8 +263,8 @@ mod tests {
     fn a_full_or_absent_server_is_asked_more_often_than_a_faulty_one() {
         let policy = RetryPolicy { total_max: Duration::MAX, ..RetryPolicy::default() };
         let attempts = |retry| {
-            let mut backoff = Backoff::new(&policy, 1);
-            1 + (0..1000).take_while(|_| backoff.after(retry, Duration::ZERO).is_some()).count()
+            let mut budget = AttemptBudget::new(&policy, 1);
+            1 + (0..1000).take_while(|_| budget.after(retry, Duration::ZERO).is_some()).count()
         };
         assert_eq!(attempts(RetryAdvice::Transient), 4);
         assert_eq!(attempts(RetryAdvice::RateLimited { after: None }), 60);
@@ -290,7 +278,7 @@ mod tests {
             seed: u64, failures in proptest::collection::vec((0_u8..4, 0_u64..5_000), 1..80)
         ) {
             let policy = RetryPolicy::default();
-            let (mut one, mut two) = (Backoff::new(&policy, seed), Backoff::new(&policy, seed));
+            let (mut one, mut two) = (AttemptBudget::new(&policy, seed), AttemptBudget::new(&policy, seed));
             for (kind, elapsed) in failures {
                 let retry = match kind {
                     0 => RetryAdvice::Transient,
