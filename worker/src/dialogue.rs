@@ -39,7 +39,6 @@ pub struct DialogueContext {
     pub retry: RetryPolicy,
     /// Time limits.
     pub deadlines: Deadlines,
-    /// Seed of the run.
     pub run_seed: u64,
     /// The clock of records.
     pub now: fn() -> Timestamp,
@@ -79,7 +78,6 @@ impl Default for Deadlines {
 /// A dialogue to hold.
 #[derive(Clone, Debug)]
 pub struct DialogueJob {
-    /// Which dialogue.
     pub key: DialogueKey,
     /// Index of its task in [`DialogueContext::tasks`].
     pub task: usize,

@@ -17,7 +17,7 @@ use domain::Backoff;
 
 /// Who judges answers.
 #[derive(Clone, Debug)]
-pub enum Evaluation {
+pub enum EvaluationMode {
     /// Child processes with limits.
     Sandbox {
         /// The program; normally this very binary.
@@ -29,7 +29,6 @@ pub enum Evaluation {
     InProcess,
 }
 
-/// One run.
 pub struct RunContext {
     /// What the coordinator says of it.
     pub material: RunMaterial,
@@ -60,7 +59,6 @@ pub enum RunError {
     /// The coordinator does not say what is needed.
     #[error("run {run}: {source}")]
     Exchange {
-        /// The run.
         run: RunId,
         /// What it said.
         source: ServiceError,
@@ -68,7 +66,6 @@ pub enum RunError {
     /// Its tasks cannot be used.
     #[error("run {run}: {source}")]
     Material {
-        /// The run.
         run: RunId,
         /// Why.
         source: MaterialError,
@@ -76,7 +73,6 @@ pub enum RunError {
     /// No evaluator can be started.
     #[error("run {run}: cannot start the evaluation of answers: {source}")]
     Evaluator {
-        /// The run.
         run: RunId,
         /// Why.
         source: std::io::Error,
@@ -84,7 +80,6 @@ pub enum RunError {
     /// It needs a pack that has to be kept somewhere.
     #[error("run {run} needs pack {hash}, and this worker was given no folder to keep packs in")]
     NoFolder {
-        /// The run.
         run: RunId,
         /// Hash of the pack.
         hash: String,
@@ -97,7 +92,7 @@ type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
 /// Makes runs ready to be worked on. Runs that ask the same share an evaluator: its processes hold large graphs.
 pub struct Runs {
     exchange: Arc<dyn WorkExchange>,
-    evaluation: Evaluation,
+    evaluation: EvaluationMode,
     evaluators: NonZeroUsize,
     packs: Option<PackFolder>,
     started: Mutex<Evaluators>,
@@ -107,7 +102,7 @@ impl Runs {
     /// None yet. `evaluators` is the number of processes or threads that judge, for each set of tasks.
     pub fn new(
         exchange: Arc<dyn WorkExchange>,
-        evaluation: Evaluation,
+        evaluation: EvaluationMode,
         evaluators: NonZeroUsize,
         packs: Option<PackFolder>,
     ) -> Self {
@@ -186,10 +181,10 @@ impl Runs {
             return Ok(evaluator);
         }
         let evaluator: Arc<dyn Evaluator> = match &self.evaluation {
-            Evaluation::InProcess => {
+            EvaluationMode::InProcess => {
                 Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
             }
-            Evaluation::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
+            EvaluationMode::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
                 program: program.clone(),
                 arguments: arguments.clone(),
                 tasks: serde_json::to_value(&request)?,
@@ -205,8 +200,8 @@ impl Runs {
     /// What records say of the pack and of who judges.
     fn provenance(&self, pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
         let sandbox = match &self.evaluation {
-            Evaluation::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
-            Evaluation::InProcess => None,
+            EvaluationMode::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
+            EvaluationMode::InProcess => None,
         };
         PackProvenance {
             name: pack.header().name.clone(),

@@ -72,7 +72,6 @@ pub enum WorkerError {
     Keeper(std::io::Error),
 }
 
-/// A worker.
 pub struct Worker;
 
 impl Worker {

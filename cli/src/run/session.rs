@@ -21,7 +21,7 @@ use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
 use vllm_sim::SimHandle;
-use worker::{Connect, EVALUATOR_COMMAND, Endpoints, Evaluation, TaskList, Worker, WorkerConfig};
+use worker::{Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig};
 
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
@@ -245,9 +245,9 @@ impl Session {
         options: &Options,
     ) -> anyhow::Result<WorkerConfig> {
         let evaluation = if options.no_sandbox {
-            Evaluation::InProcess
+            EvaluationMode::InProcess
         } else {
-            Evaluation::Sandbox {
+            EvaluationMode::Sandbox {
                 program: std::env::current_exe().context("cannot find this program's own file")?,
                 arguments: vec![EVALUATOR_COMMAND.to_owned()],
             }

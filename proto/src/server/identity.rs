@@ -61,7 +61,6 @@ pub enum IdentitiesError {
     /// An identity that cannot be meant.
     #[error("identity `{name}`: {problem}")]
     Entry {
-        /// Its name.
         name: String,
         /// What is wrong.
         problem: String,

@@ -1,15 +1,16 @@
-//! How long to wait before the next try.
+//! Delays between attempts.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
 use crate::seed::SplitMix64;
 
-/// Bounded exponential back-off with jitter, without a clock: whoever uses it sleeps.
+/// Bounded exponential back-off with jitter. It has no clock; the caller sleeps.
 ///
-/// The n-th delay (from 0) is drawn evenly from `shortest ..= min(shortest * 2^(n + 1), longest)`. Drawing from the
-/// whole range spreads clients that lost the same server at the same moment widest ("full jitter" in M. Brooker,
-/// *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015); the floor keeps them from asking at once.
+/// The n-th delay (from 0) is drawn uniformly from `shortest ..= min(shortest * 2^(n + 1), longest)`. Drawing from
+/// the whole range spreads clients that lost the same server at the same moment as far as possible ("full jitter" in
+/// M. Brooker, *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015); the lower bound keeps them from
+/// retrying at once.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     shortest: Duration,
@@ -28,13 +29,13 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Delays between these two. Where `longest` is the smaller one, every delay is `longest`.
+    /// Delays between these two. If `longest` is smaller, every delay is `longest`.
     pub fn new(shortest: Duration, longest: Duration) -> Self {
-        // The standard library's own source of differing seeds; nothing here needs more than that.
+        // The standard library's source of varying seeds; nothing better is needed here.
         Self::seeded(shortest, longest, std::hash::RandomState::new().build_hasher().finish())
     }
 
-    /// The same with chosen randomness, so that a test sees the same delays each time.
+    /// The same with a fixed seed, so that a test sees the same delays each time.
     pub fn seeded(shortest: Duration, longest: Duration, seed: u64) -> Self {
         let shortest = shortest.min(longest);
         Self { shortest, longest, ceiling: shortest, floor: 0.0, random: SplitMix64::new(seed) }
@@ -46,14 +47,14 @@ impl Backoff {
         Self { floor: 0.5, ..self }
     }
 
-    /// The delay before the next try.
+    /// The delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         self.ceiling = self.ceiling.saturating_mul(2).min(self.longest);
         let floor = self.ceiling.mul_f64(self.floor).max(self.shortest);
         floor + (self.ceiling - floor).mul_f64(self.random.unit())
     }
 
-    /// It worked: the next failure is a first one again.
+    /// Resets after a success.
     pub fn reset(&mut self) {
         self.ceiling = self.shortest;
     }

@@ -1,10 +1,10 @@
-//! The nouns of kgfleet and their rules. No IO, no async, no clock.
+//! The shared types of kgfleet and their rules. No IO and no async runtime; the clock is read only to make fresh ids.
 //!
-//! Reading order: [`ids`] names things, [`chat`] is what goes to a model and comes back, [`dialogue`] is
-//! one prompt-answer-evaluate loop, [`outcome`] is how it ended, [`record`] is what is kept of it,
-//! [`seed`] makes all of it repeatable, [`standing`] says which of several records counts. [`exchange`] is what workers
-//! and coordinators say to each other, [`control`] what people say to a coordinator; [`caller`] is who says it,
-//! [`reach`] what a worker may ask.
+//! Reading order: [`ids`] has the names, [`chat`] the input and output of a model, [`dialogue`] one
+//! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
+//! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
+//! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
+//! addresses and keys that a worker may use.
 
 pub mod backoff;
 pub mod benchmark;

@@ -27,7 +27,7 @@ fn hash(run_seed: u64, purpose: &str, names: &[&str], iteration: Iteration) -> u
     let digest = hasher.finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
-    // Servers read seeds as signed 64-bit or even as doubles: 53 bits survive both.
+    // Some servers parse seeds as signed 64-bit integers or even as doubles: 53 bits survive both.
     u64::from_le_bytes(first) >> 11
 }
 

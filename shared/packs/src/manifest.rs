@@ -48,7 +48,6 @@ pub struct Header {
     /// Defects of the published run to reproduce: off for own exercises.
     #[serde(default)]
     pub compat: Compat,
-    /// Limits of one evaluation.
     #[serde(default)]
     pub limits: EvaluationLimits,
     /// The tasks in their order, in groups.
@@ -95,7 +94,6 @@ pub enum GraphSource {
     Generated {
         /// Which code.
         generator: Generator,
-        /// Its seed.
         seed: u64,
         /// Number of triples it must give.
         triples: usize,

@@ -21,7 +21,6 @@ pub const MANIFEST_VERSION: u32 = 1;
 pub struct RunManifest {
     /// [`MANIFEST_VERSION`] of the writer.
     pub version: u32,
-    /// The run.
     pub run: RunId,
     /// When it began.
     pub created_at: Timestamp,
@@ -53,7 +52,6 @@ pub struct RunManifest {
 /// A pack that a run uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackUse {
-    /// Its name.
     pub name: String,
     /// Hash of its manifest, hexadecimal SHA-256.
     pub hash: String,

@@ -1,4 +1,4 @@
-//! What every process needs and nothing about benchmarks: logs, metrics, probes and an orderly end.
+//! What every process needs, independent of benchmarks: logs, metrics, probes and shutdown.
 
 pub mod http;
 pub mod metrics;

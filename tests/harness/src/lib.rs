@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use vllm_sim::{Ask, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator};
-use worker::{Endpoints, Evaluation, Worker, WorkerConfig, WorkerError, WorkerReport};
+use worker::{Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport};
 
 /// The name of the one model that is served.
 pub const MODEL: &str = "sim";
@@ -172,7 +172,7 @@ impl Cluster {
             endpoints: Endpoints::Listed(vec![self.simulator.base_url()]),
             concurrency: Some(4),
             spool: Some(worker::SpoolConfig { dir: self.folder.path().join("spool"), bytes_max: 1 << 20 }),
-            ..WorkerConfig::new(WorkerId::new(name), Evaluation::InProcess)
+            ..WorkerConfig::new(WorkerId::new(name), EvaluationMode::InProcess)
         };
         let client = ClientConfig::new(format!("http://{coordinator}"));
         let connect = move || Arc::new(Client::connect_lazy(&client).unwrap()) as Arc<dyn WorkExchange>;

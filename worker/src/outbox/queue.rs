@@ -17,7 +17,6 @@ use super::spool::Location;
 use crate::slots::Tag;
 use domain::Backoff;
 
-/// Records of one batch.
 pub const BATCH_RECORDS_MAX: usize = 256;
 
 /// Bytes of one batch; one record may be larger, and goes alone.
@@ -50,7 +49,6 @@ pub enum Body {
 /// A record that waits for its receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
-    /// The run.
     pub run: RunId,
     /// The dialogue, where this process held it.
     pub tag: Option<Tag>,

@@ -1,4 +1,4 @@
-//! `kgfleet dlq`: units that were set aside because their workers died of them.
+//! `kgfleet dlq`: dead letters, units that are not handed out any more because workers died while they ran alone.
 
 use std::io::{self, Write};
 
@@ -10,11 +10,11 @@ use super::{Remote, block_on, explained};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, printable};
 
-/// Look at units that were set aside, and give them another chance.
+/// List dead letters, and give them another chance.
 ///
-/// A worker that dies, or lets its leases expire, makes the units it held suspects; these run alone from then on. A unit
-/// with which a worker died three times more (`kgfleet coordinator --strikes`) while it ran alone is set aside. Its
-/// dialogues count as failed with the cause `poisoned` until it is requeued and scored.
+/// When a worker dies, or its leases expire, the units it held become suspects and run alone from then on. A suspect
+/// becomes a dead letter when workers died three more times while it ran alone (`kgfleet coordinator --strikes`). Its
+/// dialogues fail with the cause `poisoned` until it is requeued and they are scored.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List a run's units that were set aside, then its suspects.
+    /// List a run's dead letters, then its suspects.
     Ls {
         /// Name of the run.
         run: String,
@@ -33,7 +33,7 @@ enum Command {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Show one of them: its dialogues and the deaths on its account.
+    /// Show a dead letter or suspect: its dialogues and the deaths counted against it.
     Show {
         /// Name of the run.
         run: String,
@@ -45,14 +45,14 @@ enum Command {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Give units another chance, with a clean slate.
+    /// Requeue dead letters with a clean slate.
     Requeue {
         /// Name of the run.
         run: String,
-        /// Numbers of the units; --all for all of them.
+        /// Numbers of the units, or --all.
         #[arg(required_unless_present = "all")]
         units: Vec<u64>,
-        /// All units that were set aside.
+        /// All dead letters.
         #[arg(long, conflicts_with = "units")]
         all: bool,
         #[command(flatten)]
@@ -128,7 +128,7 @@ fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<Exi
 }
 
 fn state(letter: &DeadLetterView) -> &'static str {
-    if letter.suspect { "suspect, runs alone" } else { "set aside" }
+    if letter.suspect { "suspect, runs alone" } else { "dead letter" }
 }
 
 fn write_letter(letter: &DeadLetterView, out: &mut dyn Write) -> io::Result<()> {

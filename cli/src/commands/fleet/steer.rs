@@ -8,16 +8,16 @@ use domain::{FailureCause, RunId};
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
 
-/// Hand out no more work of a run; what workers hold goes on.
+/// Stop handing out work of a run; leased work continues.
 #[derive(Debug, clap::Args)]
 pub struct PauseArguments {
     #[command(flatten)]
     of: Steered,
 }
 
-/// Stop a run; workers drop what they hold.
+/// Stop a run; workers drop its dialogues.
 ///
-/// Records that exist stay, and `kgfleet resume RUN --coordinator URL` goes on.
+/// Existing records stay, and `kgfleet resume RUN --coordinator URL` continues the run.
 #[derive(Debug, clap::Args)]
 pub struct CancelArguments {
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause], json: bool) ->
         if json {
             writeln!(io::stdout(), "{}", serde_json::json!({ "run": run, "queued": queued }))?;
         }
-        eprintln!("{queued} failed dialogues of run {run} are queued again");
+        eprintln!("{queued} failed dialogues of run {run} queued again");
         Ok(ExitCode::Success)
     })
 }

@@ -33,7 +33,6 @@ impl Rank {
         self.standing.is_scored()
     }
 
-    /// Its ticket.
     pub fn ticket(&self) -> u64 {
         self.standing.ticket()
     }
