@@ -46,7 +46,7 @@ pub enum Body {
     OnDisk,
 }
 
-/// A record that waits for its receipt.
+/// A delivery that waits for its receipt. Not a [`Delivery`] itself: its text may lie on disk only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
     pub run: RunId,
