@@ -14,7 +14,7 @@ use super::envelope::{self, LogEntry};
 use super::error::LogError;
 use super::writer::{LogWriter, Position, SegmentFile};
 
-/// Batches waiting for the writer; callers beyond that wait for room. Bytes are bounded by those who hand batches in.
+/// Batches waiting for the writer; callers beyond that wait for room. Bytes are bounded by who hands them in.
 pub const QUEUE_BATCHES: usize = 1024;
 
 /// How entries are gathered into groups, each of which is synced once.
