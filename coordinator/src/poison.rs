@@ -1,4 +1,4 @@
-//! Units that were set aside, in the record log: their dialogues end as failures, so that the run can end.
+//! Dead letters in the record log: their dialogues end as failures, so that the run can end.
 
 use std::sync::Arc;
 
@@ -23,8 +23,7 @@ use crate::run::Run;
 pub(crate) const COORDINATOR: &str = "coordinator";
 
 impl Core {
-    /// Writes failed records for the dialogues of units set aside that have none. A later record with scores wins over
-    /// them, and so does an earlier failure.
+    /// Writes failed records for the dialogues of dead letters that have none. A later record with scores wins over
     pub(crate) async fn record_dead(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
         let mut deliveries = Vec::new();
         for letter in self.suspects(run, true).await? {
@@ -48,7 +47,7 @@ impl Core {
                 self.deliver_records(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
             {
                 if let Receipt::Refused { reason } = receipt {
-                    return Err(internal(format!("a record of a unit set aside was refused: {reason}")));
+                    return Err(internal(format!("a record of a dead letter was refused: {reason}")));
                 }
             }
         }
@@ -77,7 +76,7 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
         outcome: Outcome::Failed {
             cause: FailureCause::Poisoned,
             message: format!(
-                "unit {} was set aside after its workers died: {}",
+                "unit {} became a dead letter after its workers died: {}",
                 letter.unit,
                 deaths.join(", ")
             ),

@@ -8,16 +8,16 @@
 -- kgf:{RUN}:work:MODEL     stream of the units that are not done, entry id UNIT+1, fields d (dialogues) and p (payload);
 --                          group `w`, one consumer per worker. Its pending-entries list is the lease table and holds
 --                          nothing else: owner = worker, idle time = age of the lease, delivery count = attempt.
--- kgf:{RUN}:free:MODEL     sorted set of the units that were given back and wait again, by id
+-- kgf:{RUN}:free:MODEL     sorted set of the pending units that were given back, by id
 -- kgf:{RUN}:attempts       hash: unit -> attempts so far, for units that were given back
 -- kgf:{RUN}:deaths         hash: unit -> one JSON object a line; a unit with deaths is a suspect, or dead
 -- kgf:{RUN}:accused        hash: unit -> model, for the same units
 -- kgf:{RUN}:suspects       sorted set of the suspects, by id
--- kgf:{RUN}:waiting:MODEL  sorted set of the suspects that wait, by their number of deaths; members are ids of 16 digits,
+-- kgf:{RUN}:waiting:MODEL  sorted set of the pending suspects, by number of deaths; members are ids of 16 digits,
 --                          so that equal ones are in the order of ids
 -- kgf:{RUN}:alone          hash: worker -> the suspect that it holds
--- kgf:{RUN}:dead           sorted set of the units set aside, by id
--- kgf:{RUN}:done:CELL      hash: iteration -> `s` or `f` and the ticket of the record that counts
+-- kgf:{RUN}:dead           sorted set of the dead letters, by id
+-- kgf:{RUN}:done:CELL      hash: iteration -> `s` or `f` and the ticket of the winner
 -- kgf:{RUN}:cells          set of the names of those hashes
 local prefix = string.match(KEYS[1], '^.-}:')
 
