@@ -36,7 +36,7 @@ pub struct Keeper {
 }
 
 /// The result of a renewal: the report that was sent, and the answer.
-pub type Renewal = (Report, Orders);
+pub type RenewalReply = (Report, Orders);
 
 impl Keeper {
     /// Starts renewing, at least every `report_every`, and every third of the shortest lease.
@@ -47,7 +47,7 @@ impl Keeper {
         ledger: SharedLedger,
         connect: ExchangeFactory,
         report_every: Duration,
-    ) -> std::io::Result<(Self, mpsc::Receiver<Renewal>)> {
+    ) -> std::io::Result<(Self, mpsc::Receiver<RenewalReply>)> {
         let (replies, received) = mpsc::channel(REPLIES_WAITING_MAX);
         let (end, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -77,7 +77,7 @@ async fn renew(
     ledger: SharedLedger,
     connect: ExchangeFactory,
     report_every: Duration,
-    replies: mpsc::Sender<Renewal>,
+    replies: mpsc::Sender<RenewalReply>,
 ) {
     let mut exchange = connect();
     let mut backoff = Backoff::default();

@@ -38,7 +38,7 @@ const LEASE: Duration = Duration::from_secs(2);
 /// How long a part may take to stop. Reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where the queue lives.
+/// The queue.
 pub enum QueueHome {
     /// In this process; lost only with the harness.
     Memory(Arc<dyn QueueStore>),
@@ -48,7 +48,7 @@ pub enum QueueHome {
 
 /// A cluster. Everything in it stops when it is dropped.
 pub struct Cluster {
-    /// Where the queue lives.
+    /// The queue.
     pub queue: QueueHome,
     /// The record store.
     pub folder: TempDir,

@@ -21,7 +21,7 @@ mod records;
 use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
 use crate::discovery::Discovery;
-use crate::keeper::Renewal;
+use crate::keeper::RenewalReply;
 use crate::ledger::SharedLedger;
 use crate::metrics;
 use crate::outbox::{Arrival, Outbox};
@@ -44,7 +44,7 @@ const RUNS_KEPT_MAX: usize = 4;
 pub(crate) struct Ears {
     pub(crate) stop: StopReceiver,
     pub(crate) arrivals: mpsc::Receiver<Vec<Arrival>>,
-    pub(crate) renewals: mpsc::Receiver<Renewal>,
+    pub(crate) renewals: mpsc::Receiver<RenewalReply>,
     pub(crate) news: mpsc::Receiver<News>,
 }
 
@@ -54,7 +54,7 @@ enum Event {
     Dialogue(Result<(Id, Finished), JoinError>),
     Arrivals(Vec<Arrival>),
     Answer(Answered),
-    Renewal(Box<Renewal>),
+    Renewal(Box<RenewalReply>),
     News(News),
     Loaded(Result<Loaded, JoinError>),
     Prepared(Result<Prepared, JoinError>),

@@ -181,15 +181,15 @@ mod tests {
     fn answers_that_are_no_vectors_of_one_length_are_errors() {
         for (body, count, part) in [
             (items(&[&[1.0]]), 2, "1 of 2 inputs"),
-            (items(&[&[1.0], &[2.0]]), 1, "input 1, there are 1"),
+            (items(&[&[1.0], &[2.0]]), 1, "input 1, but there are 1"),
             (items(&[&[1.0], &[2.0, 3.0]]), 2, "1 and of 2 numbers"),
             (items(&[&[1.0], &[1e39]]), 2, "number out of range"),
             (items(&[&[0.0]]), 1, "text 0: a vector of zeros"),
             (items(&[&[]]), 1, "an empty vector"),
-            (json!({"data": [{"index": 0, "embedding": [null]}]}), 1, "cannot be read"),
-            (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), 1, "cannot be read"),
-            (json!({"data": [{"index": -1, "embedding": [1]}]}), 1, "cannot be read"),
-            (json!({"choices": []}), 1, "cannot be read"),
+            (json!({"data": [{"index": 0, "embedding": [null]}]}), 1, "cannot be parsed"),
+            (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), 1, "cannot be parsed"),
+            (json!({"data": [{"index": -1, "embedding": [1]}]}), 1, "cannot be parsed"),
+            (json!({"choices": []}), 1, "cannot be parsed"),
         ] {
             let error = parse(&body, count).unwrap_err();
             assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient), "{body}");
