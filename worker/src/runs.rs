@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use domain::exchange::{RunMaterial, WorkExchange};
 use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
 use packs::Pack;
-use tasks::{Effort, EvaluationLimits};
+use tasks::{Effort, EvaluationLimits, FixedLimits};
 
 use crate::dialogue::PackProvenance;
 use crate::evaluate::{Evaluator, InProcess, Sandbox, SandboxConfig, SandboxLimits, TaskList};
@@ -213,15 +213,24 @@ impl Runs {
 
 /// The scorer version: kgfleet's version, with every limit that an answer can hit.
 pub fn scorer(evaluation: EvaluationLimits, sandbox: Option<SandboxLimits>) -> String {
-    #[derive(serde::Serialize)]
-    struct Limits {
-        #[serde(flatten)]
-        evaluation: EvaluationLimits,
-        /// `None` if answers are judged on threads of the worker.
-        sandbox: Option<SandboxLimits>,
+    Limits { evaluation, fixed: FixedLimits::of_this_program(), sandbox }.scorer()
+}
+
+#[derive(serde::Serialize)]
+struct Limits {
+    #[serde(flatten)]
+    evaluation: EvaluationLimits,
+    #[serde(flatten)]
+    fixed: FixedLimits,
+    /// `None` if answers are judged on threads of the worker.
+    sandbox: Option<SandboxLimits>,
+}
+
+impl Limits {
+    fn scorer(&self) -> String {
+        let limits = serde_json::to_value(self).unwrap_or_default();
+        format!("{} {limits}", env!("CARGO_PKG_VERSION"))
     }
-    let limits = serde_json::to_value(Limits { evaluation, sandbox }).unwrap_or_default();
-    format!("{} {limits}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Retries a call while its error is transient.
@@ -242,6 +251,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -254,10 +265,51 @@ mod tests {
             "\"answer_bytes_max\":16777216",
             "\"nesting_max\":256",
             "\"rows_max\":1000000",
+            "\"query_bytes_max\":1048576",
+            "\"query_depth_max\":100",
+            "\"query_links_max\":256",
             "\"sandbox\":{\"cpu_seconds\":12,\"memory_bytes\":1073741824}",
         ] {
             assert!(sandbox.contains(named), "{named} in {sandbox}");
         }
         assert!(scorer(limits, None).contains("\"sandbox\":null"));
+    }
+
+    #[test]
+    fn a_changed_limit_changes_the_scorer() {
+        let (evaluation, fixed) = (EvaluationLimits::default(), FixedLimits::of_this_program());
+        let sandbox = SandboxLimits::of(&evaluation);
+        let unchanged = scorer(evaluation, Some(sandbox));
+
+        let mut seen = HashSet::from([unchanged]);
+        let mut changed = |evaluation, fixed, sandbox| {
+            let scorer = Limits { evaluation, fixed, sandbox: Some(sandbox) }.scorer();
+            assert!(seen.insert(scorer.clone()), "not told from another: {scorer}");
+        };
+        for evaluation in each_changed(&evaluation) {
+            changed(evaluation, fixed, sandbox);
+        }
+        for fixed in each_changed(&fixed) {
+            changed(evaluation, fixed, sandbox);
+        }
+        changed(evaluation, fixed, SandboxLimits { cpu_seconds: sandbox.cpu_seconds + 1, ..sandbox });
+        changed(evaluation, fixed, SandboxLimits { memory_bytes: sandbox.memory_bytes + 1, ..sandbox });
+    }
+
+    /// The limits with one of them changed, for each of them.
+    fn each_changed<T: serde::Serialize + serde::de::DeserializeOwned>(limits: &T) -> Vec<T> {
+        let serde_json::Value::Object(fields) = serde_json::to_value(limits).unwrap() else {
+            panic!("limits have names");
+        };
+        let with_one_more = |name: &String| {
+            let mut fields = fields.clone();
+            let value = &mut fields[name];
+            *value = match value.as_u64() {
+                Some(whole) => (whole + 1).into(),
+                None => (value.as_f64().unwrap() + 1.0).into(),
+            };
+            serde_json::from_value(fields.into()).unwrap()
+        };
+        fields.keys().map(with_one_more).collect()
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
 use domain::control::RunCommand;
-use domain::{FailureCause, ModelLabel, RunId, Sampling};
+use domain::{FailureCause, ModelLabel, Sampling};
 
 use crate::commands::fleet::{MaybeRemote, steer, view};
 use crate::exit_code::{Exit, ExitCode};
@@ -16,6 +16,7 @@ use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::report::Report;
 use crate::run::session::{Options, Session, Wanted};
+use crate::run_name;
 
 /// The bundled configuration of a run without arguments.
 const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");
@@ -191,7 +192,11 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let file = arguments.config.as_deref().map_or(COMMAND_LINE.into(), Path::to_string_lossy);
     benchmark.validate_local(&file).map_err(Exit::usage)?;
     let wanted = match arguments.resume {
-        Some(run) => Wanted::Changed { run: RunId::new(run), benchmark, extend: arguments.extend },
+        Some(run) => Wanted::Changed {
+            run: run_name::of_folder(&run, &arguments.common.data_dir)?,
+            benchmark,
+            extend: arguments.extend,
+        },
         None => Wanted::Configured(benchmark),
     };
     hold(wanted, arguments.common, None)
@@ -202,7 +207,8 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
-    hold(Wanted::Named(RunId::new(arguments.run)), arguments.common, None)
+    let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    hold(Wanted::Named(run), arguments.common, None)
 }
 
 /// `kgfleet retry`.
@@ -210,7 +216,8 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
-    hold(Wanted::Named(RunId::new(arguments.run)), arguments.common, Some(arguments.causes))
+    let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    hold(Wanted::Named(run), arguments.common, Some(arguments.causes))
 }
 
 fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {

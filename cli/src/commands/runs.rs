@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use domain::{DialogueKey, Outcome, RunId};
+use domain::{DialogueKey, Outcome};
 use results::export::jsonl::redact;
 use results::log::verify::MAX_LISTED_DAMAGES;
 use results::log::{LogCipher, LogError, VerifyReport, WinnerIndex, verify as verify_log};
@@ -17,6 +17,7 @@ use crate::output::{Align, Table, explain, printable};
 use crate::run::export::{self, Format, Source, Written};
 use crate::run::protection::{self, Disclosure, Form};
 use crate::run::session;
+use crate::run_name;
 
 #[derive(Debug, clap::Args)]
 pub struct DataDir {
@@ -33,7 +34,7 @@ impl DataDir {
 
     /// A run in it, by its name.
     pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
-        session::open(&RunId::new(run), &self.data_dir)
+        session::open(&run_name::of_folder(run, &self.data_dir)?, &self.data_dir)
     }
 }
 
@@ -138,7 +139,7 @@ pub struct ExportArguments {
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
     if let Some(remote) = arguments.remote.named() {
-        let fetched = fleet::export::fetch(&remote, &RunId::new(&*arguments.run))?;
+        let fetched = fleet::export::fetch(&remote, &arguments.run)?;
         let name = arguments.format.file_name(&fetched.manifest, &disclosure);
         let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
         let source = Source::open(fetched.dir, fetched.manifest)?;
@@ -349,10 +350,10 @@ pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return fleet::steer::remove(&remote, &arguments.run, arguments.force);
     }
-    let (dir, _) = arguments.data.open(&arguments.run)?;
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let lock = dir.lock()?;
     dir.remove(&lock)?;
-    eprintln!("removed run {}", arguments.run);
+    eprintln!("removed run {}", manifest.run);
     Ok(ExitCode::Success)
 }
 

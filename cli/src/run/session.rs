@@ -17,7 +17,6 @@ use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
 use results::log::WinnerIndex;
-use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
 use vllm_sim::SimHandle;
@@ -119,7 +118,7 @@ fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
 impl Session {
     /// Asks a coordinator of this process what it would do. Nothing of a new run is written yet.
     pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
-        let sink = Sink::folder(data_dir.clone());
+        let sink = results::sink::folder(data_dir.clone());
         let coordinator = Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
         let proposal = match &wanted {
             Wanted::Configured(benchmark) => coordinator.propose(submission(benchmark)?).await,

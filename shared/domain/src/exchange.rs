@@ -100,7 +100,8 @@ impl std::fmt::Display for NameTaken {
     }
 }
 
-/// Identifies one lease: the fence, plus the run. Stale as soon as the unit changes hands.
+/// Identifies one lease: the fence, plus the run, because workers hold leases of several runs. Stale as soon as the unit
+/// changes hands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseId {
     pub run: RunId,

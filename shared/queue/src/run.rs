@@ -46,7 +46,8 @@ impl RunSpec {
     }
 }
 
-/// The state of a run in the queue.
+/// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what people
+/// see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {

@@ -38,7 +38,8 @@ pub struct Added {
     pub next: UnitId,
 }
 
-/// Identifies one lease. It is stale as soon as the unit changes hands in any way.
+/// Identifies one lease: `domain::exchange::LeaseId` without the run, which calls of the queue name anyway. It is stale as
+/// soon as the unit changes hands in any way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fence {
     /// Generation of the run when the lease was given.
@@ -50,7 +51,8 @@ pub struct Fence {
     pub attempt: u32,
 }
 
-/// A unit leased to a worker.
+/// A unit leased to a worker, as the queue knows it. The worker gets a `domain::exchange::Grant` instead: the dialogues that
+/// are left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub fence: Fence,

@@ -20,7 +20,7 @@ use proto::server::{Security, Services};
 use proto::{Client, ClientConfig};
 use queue::QueueStore;
 use queue::testing::RedisServer;
-use results::sink::Sink;
+use results::sink;
 use service_kit::shutdown::{self, Stop, StopSender, reached};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -145,7 +145,7 @@ impl Cluster {
     /// A coordinator at the address of a stopped one.
     pub async fn coordinator_at(&self, address: SocketAddr) -> Served {
         let runtime = Own::new();
-        let (store, sink) = (self.store(), Sink::folder(self.folder.path().join("data")));
+        let (store, sink) = (self.store(), sink::folder(self.folder.path().join("data")));
         let started = runtime.spawn(async move {
             let listener = TcpListener::bind(address).await.unwrap();
             let config = CoordinatorConfig { lease_for: LEASE, ..CoordinatorConfig::fleet() };

@@ -44,7 +44,7 @@ pub enum Body {
     OnDisk,
 }
 
-/// A record without a receipt.
+/// A record without a receipt. Not a [`Delivery`] itself: its text may be on disk only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
     pub run: RunId,

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use anyhow::anyhow;
-use domain::RunId;
 use domain::control::{Control, DeadLetterView};
 
 use super::{Remote, block_on, explained};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, printable};
+use crate::run_name;
 
 /// List dead letters, and give them another chance.
 ///
@@ -67,16 +67,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
         Command::Requeue { run, units, remote, .. } => block_on(async {
             let client = remote.client()?;
-            let count = client.requeue(&RunId::new(&*run), &units).await.map_err(explained)?;
+            let run = run_name::of_coordinator(&run, &client).await?;
+            let count = client.requeue(&run, &units).await.map_err(explained)?;
             eprintln!("{count} units of run {run} are queued again");
             Ok(ExitCode::Success)
         }),
     }
 }
 
+fn letters(remote: &Remote, run: &str, unit: Option<u64>) -> anyhow::Result<Vec<DeadLetterView>> {
+    block_on(async {
+        let client = remote.client()?;
+        let run = run_name::of_coordinator(run, &client).await?;
+        client.dead_letters(&run, unit).await.map_err(explained)
+    })
+}
+
 fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
-    let letters =
-        block_on(async { remote.client()?.dead_letters(&RunId::new(run), None).await.map_err(explained) })?;
+    let letters = letters(remote, run, None)?;
     let mut out = io::stdout().lock();
     let mut table = Table::new(&[
         ("unit", Align::Right),
@@ -110,9 +118,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<ExitCode> {
-    let letters = block_on(async {
-        remote.client()?.dead_letters(&RunId::new(run), Some(unit)).await.map_err(explained)
-    })?;
+    let letters = letters(remote, run, Some(unit))?;
     let Some(letter) = letters.first() else {
         return Err(Exit::usage(anyhow!(
             "no worker died with unit {unit} of run {run}; `kgfleet dlq ls {run}` lists"

@@ -1,7 +1,6 @@
 //! Fetches a coordinator's run into a run folder on this machine, from which every export is written.
 
 use anyhow::{Context, bail};
-use domain::RunId;
 use domain::control::{Control, ExportItem};
 use futures::StreamExt;
 use results::log::{LogOptions, LogWriter};
@@ -9,6 +8,7 @@ use results::{RunDir, RunManifest};
 
 use super::{Remote, block_on, explained};
 use crate::run::protection;
+use crate::run_name;
 
 /// Records buffered before a write.
 const GROUP_RECORDS: usize = 1024;
@@ -23,9 +23,10 @@ pub struct Fetched {
 }
 
 /// Fetches the winners of a run. Records of protected exercises are encrypted on this disk as on the coordinator's.
-pub fn fetch(remote: &Remote, run: &RunId) -> anyhow::Result<Fetched> {
+pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
     block_on(async {
         let client = remote.client()?;
+        let run = &run_name::of_coordinator(run, &client).await?;
         let mut items = client.records(run);
         let manifest: RunManifest = match items.next().await.transpose().map_err(explained)? {
             Some(ExportItem::Manifest(json)) => {

@@ -228,8 +228,8 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             eprintln!("warning: {warning}");
         }
         let sink = match &arguments.sink {
-            Some(url) => results::sink::Sink::objects(url, arguments.data_dir.clone())?,
-            None => results::sink::Sink::folder(arguments.data_dir.clone()),
+            Some(url) => results::sink::objects(url, arguments.data_dir.clone())?,
+            None => results::sink::folder(arguments.data_dir.clone()),
         };
         let coordinator = Coordinator::start(config, queue, sink);
         coordinator.bind(arguments.adopt_store).await?;

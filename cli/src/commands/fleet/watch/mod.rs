@@ -19,6 +19,7 @@ use follow::Views;
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
+use crate::run_name;
 
 /// Time between two lines if standard output is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -61,7 +62,8 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
         let client = arguments.remote.client()?;
         let mut out = io::stdout().lock();
         if let Some(run) = arguments.run {
-            let found = client.run(&RunId::new(run)).await.map_err(explained)?;
+            let run = run_name::of_coordinator(&run, &client).await?;
+            let found = client.run(&run).await.map_err(explained)?;
             if arguments.json {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
@@ -92,7 +94,7 @@ pub fn watch(arguments: WatchArguments) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = arguments.remote.client()?;
         let run = match arguments.run {
-            Some(run) => RunId::new(run),
+            Some(run) => run_name::of_coordinator(&run, &client).await?,
             None => match client.runs().await.map_err(explained)?.pop() {
                 Some(newest) => newest.run,
                 None => {
