@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::servers::News;
 use crate::vllm::ServerLoad;
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// Interval between reads of a discovery file.
 const READ_EVERY: Duration = Duration::from_secs(2);

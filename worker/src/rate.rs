@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
 use crate::connect::key_name;
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// Maximum wait before a budget is queried again, because it may have grown.
 const WAIT_MAX: Duration = Duration::from_secs(60);

@@ -13,7 +13,7 @@ use tasks::{Effort, EvaluationLimits, FixedLimits};
 use crate::dialogue::PackProvenance;
 use crate::evaluate::{Evaluator, InProcess, Sandbox, SandboxConfig, SandboxLimits, TaskList};
 use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// How answers are judged.
 #[derive(Clone, Debug)]

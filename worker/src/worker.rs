@@ -20,7 +20,7 @@ use crate::runs::Runs;
 use crate::servers::WrongModel;
 use crate::slots::Tally;
 use crate::work::{Ears, Work};
-use service_kit::Backoff;
+use domain::Backoff;
 use service_kit::{Stop, StopReceiver};
 
 /// Maximum number of queued news for the work loop.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use domain::{DialogueKey, Outcome};
+use results::export::Written;
 use results::export::jsonl::redact;
 use results::log::verify::MAX_LISTED_DAMAGES;
 use results::log::{LogCipher, LogError, VerifyReport, WinnerIndex, verify as verify_log};
@@ -14,7 +15,7 @@ use serde_json::json;
 use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
-use crate::run::export::{self, Format, Source, Written};
+use crate::run::export::{self, Format, Source};
 use crate::run::protection::{self, Disclosure, Form};
 use crate::run::session;
 use crate::run_name;

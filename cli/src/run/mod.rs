@@ -9,7 +9,6 @@ pub mod connect;
 pub mod endpoints;
 pub mod export;
 pub mod material;
-mod ordered;
 pub mod preflight;
 mod progress;
 pub mod protection;

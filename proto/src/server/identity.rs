@@ -18,6 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::caller::{Caller, Role};
 use domain::glob::Glob;
+use domain::text::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -80,7 +81,7 @@ struct Entry {
 
 /// The hash of a token as in identity files, hexadecimal.
 pub fn hash_of_token(token: &str) -> String {
-    digest(token).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest(token))
 }
 
 fn digest(token: &str) -> [u8; 32] {

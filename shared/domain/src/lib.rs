@@ -6,6 +6,7 @@
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use.
 
+pub mod backoff;
 pub mod benchmark;
 pub mod caller;
 pub mod chat;
@@ -24,7 +25,9 @@ pub mod record;
 pub mod retry;
 pub mod seed;
 pub mod standing;
+pub mod text;
 
+pub use backoff::Backoff;
 pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};

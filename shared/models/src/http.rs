@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use domain::reach::never_asked;
+use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
@@ -84,7 +85,7 @@ impl HttpClient {
         if !tls {
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| SetupError::Client(error_chain(&error)))?;
+        let client = builder.build().map_err(|error| SetupError::Client(with_causes(&error)))?;
         Ok(slot.insert(client).clone())
     }
 }
@@ -286,7 +287,7 @@ fn transport_error(error: reqwest::Error) -> CallError {
     } else {
         (FailureCause::Connection, RetryAdvice::Transient)
     };
-    let chain = error_chain(&error);
+    let chain = with_causes(&error);
     CallError::new(cause, retry, wrong_scheme(&chain).unwrap_or(&chain))
 }
 
@@ -303,23 +304,8 @@ fn wrong_scheme(chain: &str) -> Option<&'static str> {
 
 /// The error for a body that broke off.
 pub(crate) fn broken_body(error: reqwest::Error) -> CallError {
-    let message = format!("the answer broke off: {}", error_chain(&error.without_url()));
+    let message = format!("the answer broke off: {}", with_causes(&error.without_url()));
     CallError::new(FailureCause::Aborted, RetryAdvice::Transient, message)
-}
-
-/// The error with its sources, because reqwest's own text says only that something failed.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let part = error.to_string();
-        if !text.contains(&part) {
-            text.push_str(": ");
-            text.push_str(&part);
-        }
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

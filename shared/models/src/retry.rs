@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use domain::RetryAdvice;
 use domain::dialogue::FailedCall;
 use domain::seed::dialogue_seed;
+use domain::{Backoff, RetryAdvice};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -62,7 +62,10 @@ impl RetryPolicy {
 #[derive(Clone, Debug)]
 pub struct RetryState<'a> {
     policy: &'a RetryPolicy,
-    jitter_seed: u64,
+    /// Delays where the server asks for none.
+    doubling: Backoff,
+    /// Added to a delay that the server asks for, because clients that were refused together must not return together.
+    jitter: Backoff,
     faults: u32,
     refusals: u32,
     absences: u32,
@@ -71,7 +74,15 @@ pub struct RetryState<'a> {
 impl<'a> RetryState<'a> {
     /// Equal seeds give equal delays.
     pub fn new(policy: &'a RetryPolicy, jitter_seed: u64) -> Self {
-        Self { policy, jitter_seed, faults: 0, refusals: 0, absences: 0 }
+        let first = policy.delay_first;
+        Self {
+            policy,
+            doubling: Backoff::seeded(first / 2, policy.delay_max, jitter_seed).at_least_half(),
+            jitter: Backoff::seeded(first / 2, first, jitter_seed),
+            faults: 0,
+            refusals: 0,
+            absences: 0,
+        }
     }
 
     /// Records a failed attempt, `elapsed` after the first one began. Returns the delay before the next attempt, or
@@ -87,35 +98,13 @@ impl<'a> RetryState<'a> {
         if *count >= count_max {
             return None;
         }
+        // Every failure doubles, also those after which the server decides.
+        let doubled = self.doubling.next_delay();
         let delay = match asked {
-            // The jitter is added, because clients that were refused together must not return together.
-            Some(asked) => asked.min(self.policy.retry_after_max) + self.jittered(self.policy.delay_first),
-            None => self.jittered(self.doubled()),
+            Some(asked) => asked.min(self.policy.retry_after_max) + self.jitter.next_delay(),
+            None => doubled,
         };
         (elapsed.saturating_add(delay) <= self.policy.total_max).then_some(delay)
-    }
-
-    /// The delay before jitter.
-    fn doubled(&self) -> Duration {
-        // 2^20 times any sensible first delay is beyond any sensible longest one.
-        let exponent = (self.failures() - 1).min(20);
-        self.policy.delay_first.saturating_mul(1 << exponent).min(self.policy.delay_max)
-    }
-
-    fn failures(&self) -> u32 {
-        self.faults + self.refusals + self.absences
-    }
-
-    /// Between half of the delay and all of it.
-    fn jittered(&self, delay: Duration) -> Duration {
-        let attempt = u64::from(self.failures());
-        // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) spreads neighbouring attempts.
-        let mut bits = self.jitter_seed.wrapping_add(attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^= bits >> 31;
-        let fraction = (bits >> 11) as f64 / (1_u64 << 53) as f64;
-        delay.mul_f64(0.5 + fraction / 2.0)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use domain::TaskLabel;
+use domain::text::hex;
 use rdf::RdfFormat;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -231,9 +232,5 @@ impl Manifest {
 
 /// SHA-256 in lower-case hexadecimal.
 pub(crate) fn sha256_hex(content: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(Sha256::digest(content))
 }

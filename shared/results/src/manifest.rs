@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use domain::RunId;
+use domain::text::hex;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -140,8 +141,7 @@ pub fn hash(value: &Value) -> String {
             leaf => leaf.clone(),
         }
     }
-    let digest = Sha256::digest(sorted(value).to_string());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(sorted(value).to_string()))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::spool::Location;
 use crate::slots::Tag;
-use service_kit::Backoff;
+use domain::Backoff;
 
 pub const BATCH_RECORDS_MAX: usize = 256;
 

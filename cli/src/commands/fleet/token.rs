@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use domain::caller::Role;
+use domain::text::hex;
 use proto::server::{Identities, hash_of_token};
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -91,7 +92,7 @@ fn random() -> anyhow::Result<String> {
     let got = getrandom(&mut bytes, GetRandomFlags::empty()).context("the system gives no random numbers")?;
     // The kernel returns this few bytes at once, or fails.
     anyhow::ensure!(got == TOKEN_BYTES, "the system gave too few random numbers");
-    Ok(bytes.iter().fold(PREFIX.to_owned(), |token, byte| format!("{token}{byte:02x}")))
+    Ok(format!("{PREFIX}{}", hex(bytes)))
 }
 
 fn entry(new: &New, token: &str) -> String {

@@ -20,7 +20,8 @@
 //! checksums can be checked without the key, everything else needs it.
 //!
 //! **Readers.** [`reader`] reads everything, [`tail`] everything since the last read, both as whole records;
-//! [`places`] reads entries in any order. [`head`] parses the part needed for counting.
+//! [`places`] reads entries in any order, [`ordered`] the winners in a chosen one. [`head`] parses the part needed for
+//! counting.
 //!
 //! **Winners.** A key may have several records; [`winner`] decides which one counts, for every reader. Records that
 //! arrive after a run has finished do not change that.
@@ -33,6 +34,7 @@ pub mod error;
 pub mod frame;
 pub mod head;
 pub mod lines;
+pub mod ordered;
 pub mod places;
 pub mod reader;
 pub mod seal;
@@ -53,6 +55,7 @@ pub use envelope::{LogEntry, Parsed};
 pub use error::LogError;
 pub use head::{OutcomeHead, RecordHead};
 pub use lines::{FrameLines, Line, Location};
+pub use ordered::Ordered;
 pub use places::PlaceReader;
 pub use reader::{LogItem, LogReader};
 pub use seal::{Ends, SealEvent, Seals};

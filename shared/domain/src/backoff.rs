@@ -3,6 +3,8 @@
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
+use crate::seed::SplitMix64;
+
 /// Bounded exponential back-off with jitter. It has no clock; the caller sleeps.
 ///
 /// The n-th delay (from 0) is drawn uniformly from `shortest ..= min(shortest * 2^(n + 1), longest)`. Drawing from
@@ -14,7 +16,9 @@ pub struct Backoff {
     shortest: Duration,
     longest: Duration,
     ceiling: Duration,
-    random: u64,
+    /// The share of the ceiling that every delay has at least.
+    floor: f64,
+    random: SplitMix64,
 }
 
 impl Default for Backoff {
@@ -34,28 +38,25 @@ impl Backoff {
     /// The same with a fixed seed, so that a test sees the same delays each time.
     pub fn seeded(shortest: Duration, longest: Duration, seed: u64) -> Self {
         let shortest = shortest.min(longest);
-        Self { shortest, longest, ceiling: shortest, random: seed }
+        Self { shortest, longest, ceiling: shortest, floor: 0.0, random: SplitMix64::new(seed) }
+    }
+
+    /// Delays of at least half their ceiling ("equal jitter"): for few clients with a bounded number of tries, which
+    /// should last.
+    pub fn at_least_half(self) -> Self {
+        Self { floor: 0.5, ..self }
     }
 
     /// The delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         self.ceiling = self.ceiling.saturating_mul(2).min(self.longest);
-        self.shortest + (self.ceiling - self.shortest).mul_f64(self.draw())
+        let floor = self.ceiling.mul_f64(self.floor).max(self.shortest);
+        floor + (self.ceiling - floor).mul_f64(self.random.unit())
     }
 
     /// Resets after a success.
     pub fn reset(&mut self) {
         self.ceiling = self.shortest;
-    }
-
-    /// A number from 0 to 1: SplitMix64 (Steele, Lea, Flood, *Fast Splittable Pseudorandom Number Generators*, 2014).
-    fn draw(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bits = (z ^ (z >> 31)) >> 11;
-        bits as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -88,6 +89,17 @@ mod tests {
         let delays: Vec<_> = (0..200).map(|_| backoff.next_delay()).skip(5).collect();
         assert!(delays.iter().any(|delay| *delay < Duration::from_secs(1)));
         assert!(delays.iter().any(|delay| *delay > Duration::from_secs(4)));
+    }
+
+    #[test]
+    fn half_of_the_ceiling_is_waited_at_least() {
+        let mut backoff = Backoff::seeded(SHORTEST, LONGEST, 7).at_least_half();
+        let mut ceiling = SHORTEST;
+        for _ in 0..40 {
+            ceiling = (2 * ceiling).min(LONGEST);
+            let delay = backoff.next_delay();
+            assert!((ceiling / 2..=ceiling).contains(&delay), "{delay:?} of {ceiling:?}");
+        }
     }
 
     #[test]
