@@ -7,8 +7,8 @@ use std::time::Duration;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use queue::{
     Added, Claim, Commit, CommitEffect, Committed, Fence, Heartbeat, Lease, LeaseRequest, ModelCounts,
-    NewUnit, QueueStore, Rate, RateReply, Reap, Reaped, Renewal, Reply, RunRef, RunSpec, RunState, RunStatus,
-    Suspect, Transition, UnitId, WorkerEntry,
+    NewUnit, QueueStore, RateLimit, RateReply, Reap, Reaped, Renewal, Reply, RunRef, RunSpec, RunState,
+    RunStatus, Suspect, Transition, UnitId, WorkerEntry,
 };
 
 use crate::event::{Ending, Event};
@@ -229,7 +229,7 @@ impl QueueStore for Observed {
         self.queue.deregister(worker, instance)
     }
 
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply> {
+    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply> {
         self.queue.take_rate(bucket, rate, permits)
     }
 
