@@ -10,7 +10,6 @@ pub struct Damage {
     pub path: PathBuf,
     /// Where the damage starts, in bytes.
     pub offset: u64,
-    /// What it is.
     pub kind: DamageKind,
 }
 
