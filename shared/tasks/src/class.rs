@@ -31,8 +31,11 @@ pub struct ClassSpec {
     /// What only LLM-KG-Bench's classes have.
     pub published: Published,
     /// Reads a case: parses everything that it holds, so that a broken one is found before it is asked.
-    pub exercise: fn(&CaseInput<'_>, &GraphLibrary, Compat) -> Result<Box<dyn Exercise>, CaseError>,
+    pub exercise: ReadCase,
 }
+
+/// Reads a case of a class.
+pub type ReadCase = fn(&CaseInput<'_>, &GraphLibrary, Compat) -> Result<Box<dyn Exercise>, CaseError>;
 
 /// The headline at both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
