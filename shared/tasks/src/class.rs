@@ -65,9 +65,7 @@ pub enum AnswerForm {
 /// The fields of a case that ask for a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct Repair {
-    /// What is broken.
     pub broken: &'static str,
-    /// Its repair.
     pub repaired: &'static str,
 }
 

@@ -8,45 +8,30 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
 use super::writer::{LogWriter, Position, SegmentFile};
 
-/// Maximum number of batches waiting for the writer; further callers wait.
+/// Maximum number of batches waiting for the writer; further callers wait. Callers bound the bytes.
 pub const QUEUE_BATCHES: usize = 1024;
-
-/// Maximum of JSON waiting for the writer or being written, in KiB; further callers wait. A larger batch waits until
-/// it is alone.
-pub const QUEUE_KIB: u32 = 32 << 10;
-
-/// Maximum time between two checks whether a group is full.
-const SLICE: Duration = Duration::from_millis(10);
 
 /// How entries are grouped; each group is synced once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitPolicy {
     /// Minimum time from the end of one sync to the next group. The first entry after a pause does not wait.
     pub pause: Duration,
-    /// A group with this many entries is written at once, so that its first caller does not wait for ever more of
-    /// them.
-    pub group_entries: usize,
-    /// A group with this many bytes of JSON is written at once.
-    pub group_bytes: usize,
 }
 
 impl CommitPolicy {
     /// For a disk. Without the pause, groups on a fast disk would have one or two entries, and the syncs, each with a
     /// system call and a frame of its own, would cost more than everything else.
-    pub const DISK: Self =
-        Self { pause: Duration::from_millis(5), group_entries: 1024, group_bytes: 4 << 20 };
+    pub const DISK: Self = Self { pause: Duration::from_millis(5) };
 
     /// For a store where every sync creates an object and takes a round trip. Objects cost money each, and readers
     /// time: a few per minute and writer are enough.
-    pub const OBJECTS: Self =
-        Self { pause: Duration::from_secs(2), group_entries: 16 << 10, group_bytes: 16 << 20 };
+    pub const OBJECTS: Self = Self { pause: Duration::from_secs(2) };
 }
 
 /// Why an entry is not durable. Every caller of a group gets the same error, hence the [`Arc`].
@@ -75,10 +60,7 @@ impl CommitError {
 /// The records of one caller as JSON, each with its ticket.
 struct Waiting {
     records: Vec<(u64, Arc<str>)>,
-    bytes: usize,
     ack: oneshot::Sender<Result<Position, CommitError>>,
-    /// Released when the caller is answered.
-    _room: OwnedSemaphorePermit,
 }
 
 /// A handle to the writer's thread; clones share it. The thread ends when the last handle is dropped and all
@@ -86,7 +68,6 @@ struct Waiting {
 #[derive(Clone, Debug)]
 pub struct CommitQueue {
     waiting: mpsc::Sender<Waiting>,
-    room: Arc<Semaphore>,
 }
 
 /// Waits for the writer's thread to end.
@@ -112,8 +93,7 @@ impl CommitQueue {
         let thread = std::thread::Builder::new()
             .name("record-log".into())
             .spawn(move || write(writer, receiver, policy))?;
-        let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
-        Ok((Self { waiting: sender, room }, CommitThread(thread)))
+        Ok((Self { waiting: sender }, CommitThread(thread)))
     }
 
     /// Returns when the entry is durable. If the future is dropped before, the entry may or may not become durable.
@@ -135,45 +115,10 @@ impl CommitQueue {
         for (_, record) in &records {
             envelope::check_raw(record).map_err(Arc::new)?;
         }
-        let bytes = records.iter().map(|(_, record)| record.len()).sum::<usize>();
-        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).saturating_add(1).min(QUEUE_KIB);
-        let room = Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| CommitError::Closed)?;
         let (ack, acknowledged) = oneshot::channel();
-        let waiting = Waiting { records, bytes, ack, _room: room };
+        let waiting = Waiting { records, ack };
         self.waiting.send(waiting).await.map_err(|_| CommitError::Closed)?;
         acknowledged.await.map_err(|_| CommitError::Closed)?
-    }
-}
-
-/// The records written with one sync.
-#[derive(Default)]
-struct Group {
-    callers: Vec<Waiting>,
-    entries: usize,
-    bytes: usize,
-}
-
-impl Group {
-    fn push(&mut self, caller: Waiting) {
-        self.entries += caller.records.len();
-        self.bytes += caller.bytes;
-        self.callers.push(caller);
-    }
-
-    fn is_full(&self, policy: &CommitPolicy) -> bool {
-        self.entries >= policy.group_entries || self.bytes >= policy.group_bytes
-    }
-
-    /// Takes waiting batches until the group is full. Returns whether more may come.
-    fn take_waiting(&mut self, waiting: &mut mpsc::Receiver<Waiting>, policy: &CommitPolicy) -> bool {
-        while !self.is_full(policy) {
-            match waiting.try_recv() {
-                Ok(caller) => self.push(caller),
-                Err(TryRecvError::Empty) => return true,
-                Err(TryRecvError::Disconnected) => return false,
-            }
-        }
-        false
     }
 }
 
@@ -184,27 +129,25 @@ fn write<F: SegmentFile>(
 ) {
     let mut synced: Option<Instant> = None;
     while let Some(first) = waiting.blocking_recv() {
-        let mut group = Group::default();
-        group.push(first);
-        let mut may_grow = group.take_waiting(&mut waiting, &policy);
-        while may_grow
-            && let Some(pause) = synced.and_then(|synced| policy.pause.checked_sub(synced.elapsed()))
-        {
-            std::thread::sleep(pause.min(SLICE));
-            may_grow = group.take_waiting(&mut waiting, &policy);
+        if let Some(pause) = synced.and_then(|synced| policy.pause.checked_sub(synced.elapsed())) {
+            std::thread::sleep(pause);
+        }
+        let mut group = vec![first];
+        while let Ok(caller) = waiting.try_recv() {
+            group.push(caller);
         }
         let result = write_group(&mut writer, &group).map_err(|error| CommitError::Log(Arc::new(error)));
-        for caller in group.callers {
-            // The caller may have gone away.
+        for caller in group {
+            // A caller that no longer listens has nothing to be told.
             let _ = caller.ack.send(result.clone());
         }
         synced = Some(Instant::now());
     }
 }
 
-/// Appends and commits. After an error the group is gone from the log, and the rest of it must not start another one.
-fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &Group) -> Result<Position, LogError> {
-    for (ticket, record) in group.callers.iter().flat_map(|caller| &caller.records) {
+/// Appends and commits. After an error the group is gone from the log: the rest of it must not start another one.
+fn write_group<F: SegmentFile>(writer: &mut LogWriter<F>, group: &[Waiting]) -> Result<Position, LogError> {
+    for (ticket, record) in group.iter().flat_map(|caller| &caller.records) {
         writer.append_checked(*ticket, record)?;
     }
     writer.commit().map(|_| writer.position())

@@ -32,7 +32,6 @@ pub struct FrameLines {
     text: Vec<u8>,
     /// Start of the next line.
     position: usize,
-    /// Its number.
     line: u32,
 }
 
