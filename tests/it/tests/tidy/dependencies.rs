@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 19] = [
     "test-support",
     "domain",
     "proto",
@@ -15,6 +15,7 @@ const ORDER: [&str; 17] = [
     "packs",
     "models",
     "queue",
+    "history",
     "report",
     "vllm-sim",
     "worker",
@@ -22,6 +23,7 @@ const ORDER: [&str; 17] = [
     "cli",
     "harness",
     "integration-tests",
+    "fuzz-targets",
 ];
 
 /// Crates that one member wraps for all others, so that they could be replaced there.
