@@ -93,6 +93,8 @@ pub(crate) struct Log {
 struct State {
     /// The queue as it was built last, once known.
     at: Option<RunRef>,
+    /// The highest generation that its queue had here, since the log knows only those of records.
+    generation: u64,
     phase: RunPhase,
     /// What keeps this coordinator from looking after it.
     trouble: Option<String>,
@@ -145,7 +147,7 @@ impl Run {
         let layout = Layout::of(&plan);
         Ok(Self {
             models: benchmark.models,
-            state: Mutex::new(State { at: None, phase: RunPhase::Active, trouble: None }),
+            state: Mutex::new(State { at: None, generation: 0, phase: RunPhase::Active, trouble: None }),
             table: Mutex::new(Table {
                 aggregate: Aggregate::new(layout.slots()),
                 rates: vec![Rate::default(); plan.models.len()],
@@ -185,6 +187,7 @@ impl Run {
         let mut state = self.state();
         if state.at.as_ref() != Some(&at) {
             self.filled.store(false, Ordering::Release);
+            state.generation = state.generation.max(at.generation);
             state.at = Some(at);
         }
     }
@@ -351,8 +354,11 @@ impl Run {
 
     /// What the queue needs to know to build the run.
     pub(crate) fn spec(&self, config: &CoordinatorConfig) -> RunSpec {
-        let (ticket_floor, generation_floor) =
+        let (ticket_floor, recorded) =
             self.table(|table| (table.highest_ticket(), table.highest_generation()));
+        // A queue may be lost before any record of its generation is stored, and its clock may be set back: the next one
+        // must still be told from it.
+        let generation_floor = recorded.max(self.state().generation);
         RunSpec {
             run: self.id().clone(),
             plan_hash: self.manifest.plan_hash.clone(),
