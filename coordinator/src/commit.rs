@@ -48,7 +48,7 @@ const GENERATIONS_AHEAD: u64 = 1 << 40;
 /// A record on its way.
 pub(crate) struct Item {
     slot: Slot,
-    outcome: std::result::Result<f64, FailureCause>,
+    outcome: std::result::Result<Option<f64>, FailureCause>,
     remark: Remark,
     generation: u64,
     id: RecordId,

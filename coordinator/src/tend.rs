@@ -362,7 +362,7 @@ mod tests {
         };
         let open = Aggregate::new(1);
         let mut full = open.clone();
-        full.fold(0, Entry { ticket: 1, outcome: Ok(1.0), late: false });
+        full.fold(0, Entry { ticket: 1, outcome: Ok(Some(1.0)), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

@@ -157,6 +157,7 @@ fn orders() {
         task: "count-friends".into(),
         iterations: vec![0, 1, 9],
         lease_for: Duration::from_secs(30),
+        retry: None,
     };
     frozen::<_, wire::Orders>(
         "orders",
@@ -231,6 +232,7 @@ fn materials() {
             tasks: vec![TaskUse { label: "count-friends".into(), pack_label: "friends".into() }],
             models: vec![model],
             protected: true,
+            about: None,
         },
     );
 }
@@ -283,6 +285,7 @@ fn runs() {
         failed: 1,
         planned: 0,
         mean: Some(0.1 + 0.2),
+        missing: 0,
     };
     let view = RunView {
         run: "2026-autumn".into(),

@@ -13,6 +13,7 @@ use crate::benchmark::{Connector, ModelSpec};
 use crate::error::ServiceError;
 use crate::ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::outcome::FailureCause;
+use crate::provenance::About;
 use crate::reach::Reach;
 use crate::record::Record;
 
@@ -228,6 +229,8 @@ pub struct Grant {
     pub iterations: Vec<Iteration>,
     /// How long it holds without renewal. The worker counts by its own monotonic clock, from before it asked.
     pub lease_for: Duration,
+    /// Which retry of its dialogues this is, by a number that no other retry has; `None` where it is none.
+    pub retry: Option<u64>,
 }
 
 /// A record on its way to the log.
@@ -249,10 +252,7 @@ impl Delivery {
     /// # Errors
     /// The record cannot be written as JSON.
     pub fn of(run: RunId, record: &Record) -> Result<Self, serde_json::Error> {
-        let failure = match &record.outcome {
-            crate::Outcome::Scored { .. } => None,
-            crate::Outcome::Failed { cause, .. } => Some(*cause),
-        };
+        let failure = record.outcome.failure();
         let json = serde_json::to_string(record)?.into();
         Ok(Self { run, key: record.key.clone(), failure, json })
     }
@@ -291,6 +291,8 @@ pub struct RunMaterial {
     pub models: Vec<ModelSpec>,
     /// Whether texts of the run may be written to a disk only encrypted.
     pub protected: bool,
+    /// Whom the run judges, where its models are judges.
+    pub about: Option<About>,
 }
 
 /// A task of a run.

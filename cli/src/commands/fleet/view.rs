@@ -267,6 +267,7 @@ pub(crate) mod tests {
                 failed: 0,
                 planned: 1,
                 mean: (task < model.scored).then_some(0.148),
+                missing: 0,
             })
         });
         RunView {
@@ -311,7 +312,7 @@ pub(crate) mod tests {
         assert_eq!(mean_of_model(&half), "0.148 (26/52 dialogues)");
         let cell = |scored, failed| {
             let mean = (scored > 0).then_some(0.5);
-            mean_of_cell(&CellView { task: "t".into(), model: "m".into(), scored, failed, planned: 20, mean })
+            mean_of_cell(&CellView { task: "t".into(), model: "m".into(), scored, failed, planned: 20, mean, missing: 0 })
         };
         assert_eq!(cell(20, 0), "0.500");
         assert_eq!(cell(7, 0), "0.500 (7/20)");
