@@ -76,7 +76,7 @@ impl Client {
             .max_encoding_message_size(limit);
         let control =
             ControlServiceClient::new(wire).max_decoding_message_size(limit).max_encoding_message_size(limit);
-        let records = Arc::new(RecordLane::new(line.clone(), work.clone(), config.compress_records));
+        let records = Arc::new(RecordLane::new(line.clone(), work.clone()));
         Ok(Self { line, work, control, records })
     }
 }

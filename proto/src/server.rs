@@ -24,7 +24,6 @@ use domain::control::Control;
 use domain::exchange::WorkExchange;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tonic::codec::CompressionEncoding;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::{Response, Status};
@@ -141,7 +140,6 @@ pub async fn serve(
     let services: Arc<dyn Serve> = Arc::new(services);
     let handlers = WorkHandlers { services: Arc::clone(&services), closing: closing.clone() };
     let work = WorkServiceServer::new(handlers)
-        .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(MESSAGE_BYTES)
         .max_encoding_message_size(MESSAGE_BYTES);
     let control = ControlServiceServer::new(ControlHandlers { services, closing })

@@ -233,27 +233,24 @@ fn records_are_answered_one_by_one_and_in_order() {
     test(|| async {
         let fake = Arc::new(Fake::default());
         let node = Node::start(&fake);
-        for compress_records in [false, true] {
-            let config = ClientConfig { compress_records, ..ClientConfig::new(node.address()) };
-            let client = Client::connect_lazy(&config).unwrap();
-            assert_eq!(client.deliver(Vec::new()).await.unwrap(), []);
-            fake.refuse_iteration(2);
-            let calls = (0..100).map(|call| {
-                let client = &client;
-                async move {
-                    let deliveries: Vec<_> = (0..5).map(|i| delivery(5 * call + i)).collect();
-                    client.deliver(deliveries).await.unwrap()
-                }
-            });
-            let receipts = join_all(calls).await.concat();
-            let refused = Receipt::Refused { reason: "not planned".into() };
-            let expected: Vec<_> =
-                (0..500).map(|i| if i == 2 { refused.clone() } else { Receipt::Stored }).collect();
-            assert_eq!(receipts, expected);
-            let mut stored = fake.take_stored();
-            stored.sort_by_key(|delivery| delivery.key.iteration);
-            assert_eq!(stored, (0..500).map(delivery).collect::<Vec<_>>());
-        }
+        let client = client(&node);
+        assert_eq!(client.deliver(Vec::new()).await.unwrap(), []);
+        fake.refuse_iteration(2);
+        let calls = (0..100).map(|call| {
+            let client = &client;
+            async move {
+                let deliveries: Vec<_> = (0..5).map(|i| delivery(5 * call + i)).collect();
+                client.deliver(deliveries).await.unwrap()
+            }
+        });
+        let receipts = join_all(calls).await.concat();
+        let refused = Receipt::Refused { reason: "not planned".into() };
+        let expected: Vec<_> =
+            (0..500).map(|i| if i == 2 { refused.clone() } else { Receipt::Stored }).collect();
+        assert_eq!(receipts, expected);
+        let mut stored = fake.take_stored();
+        stored.sort_by_key(|delivery| delivery.key.iteration);
+        assert_eq!(stored, (0..500).map(delivery).collect::<Vec<_>>());
     });
 }
 

@@ -161,13 +161,6 @@ pub enum ConnectError {
     },
 }
 
-impl ConnectError {
-    /// Whether it is the key that is not where it should be.
-    pub fn is_missing_key(&self) -> bool {
-        matches!(self, Self::Setup { source: SetupError::KeyMissing(_), .. })
-    }
-}
-
 /// Names for a message, not all of too many.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().take(MODELS_LISTED_MAX + 1).collect();

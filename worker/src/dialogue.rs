@@ -15,7 +15,7 @@ use domain::{
 };
 use jiff::Timestamp;
 use models::{ChatModel, ChatRequest, RetryPolicy, complete_with_retry};
-use tasks::{Dialogue, Evaluation, Next, Task, Verdict};
+use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
@@ -171,22 +171,19 @@ impl Held<'_> {
     async fn run(&mut self) -> Result<Evaluation, Failure> {
         let context = self.context;
         let key = &self.job.key;
-        let mut dialogue = Dialogue::new(self.task.case(key.iteration).exercise().shots());
-        if let Some(prompts) = context.script.as_ref().and_then(|script| script.get(key)) {
-            for prompt in prompts {
-                let verdict = self.round(prompt.clone()).await?;
-                dialogue.take(verdict);
-            }
-            return Ok(dialogue.into_evaluation());
-        }
+        let recorded = context.script.as_ref().and_then(|script| script.get(key));
         let question_seed = question_seed(context.run_seed, &key.task, key.iteration);
-        let mut prompt = self.task.first_prompt(key.iteration, question_seed).map_err(Failure::ours)?;
+        let mut dialogue = Dialogue::new(self.task.case(key.iteration).exercise().shots());
         loop {
-            let verdict = self.round(prompt).await?;
-            match dialogue.take(verdict) {
-                Next::Done => return Ok(dialogue.into_evaluation()),
-                Next::Ask(follow_up) => prompt = self.task.follow_up(&follow_up).map_err(Failure::ours)?,
-            }
+            let prompt = match recorded {
+                Some(prompts) => prompts.get(dialogue.answers()).cloned(),
+                None => {
+                    let next = self.task.next_prompt(key.iteration, question_seed, &dialogue);
+                    next.map_err(Failure::ours)?
+                }
+            };
+            let Some(prompt) = prompt else { return Ok(dialogue.into_evaluation()) };
+            dialogue.take(self.round(prompt).await?);
         }
     }
 

@@ -12,7 +12,7 @@ use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use serde::Serialize;
 use serde_json::json;
-use tasks::{Dialogue, Effort, Evaluation, Task};
+use tasks::{Effort, Task};
 
 use super::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
@@ -141,11 +141,8 @@ impl Judge {
         let Outcome::Scored { scores, infos } = &mut record.outcome else { return None };
         let task = self.tasks.iter().find(|task| task.label == record.key.task)?;
         let exercise = task.case(record.key.iteration).exercise();
-        let mut dialogue = Dialogue::new(exercise.shots());
-        for round in &record.rounds {
-            dialogue.take(exercise.judge(&round.answer.text, &self.effort));
-        }
-        let after: Evaluation = dialogue.into_evaluation();
+        let answers = record.rounds.iter().map(|round| round.answer.text.as_str());
+        let after = tasks::replay(&**exercise, answers, &self.effort).evaluation;
         record.provenance.kgfleet = env!("CARGO_PKG_VERSION").to_owned();
         record.provenance.task.scorer = worker::scorer(self.effort.limits, None);
         let before = std::mem::replace(scores, after.scores);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::compare::Leaf;
-use super::replay::{RecordedStep, StepPair};
+use super::replay::StepPair;
 use crate::output::redacted;
 
 /// Where a difference is.
@@ -59,12 +59,7 @@ impl<W: Write> Differences<W> {
 
     /// A step that was predicted otherwise.
     pub(super) fn step(&mut self, place: Place<'_>, round: usize, step: StepPair) -> io::Result<()> {
-        let recorded = match step.recorded {
-            RecordedStep::Stopped => "stop",
-            RecordedStep::Asked(kind) => kind.as_str(),
-            RecordedStep::AskedUnknown => "unknown",
-        };
-        let ours = step.predicted.map_or("stop", domain::PromptKind::as_str);
+        let (recorded, ours) = (step.recorded.as_str(), step.predicted.as_str());
         let key = round.to_string();
         self.write(&Line { place, section: "steps", key: &key, recorded: recorded.into(), ours: ours.into() })
     }

@@ -176,7 +176,7 @@ impl Session<'_> {
                     self.record_problem(&format!("{}: record {}: {error}", names[document], read.index));
                     keep(&read.record).context("cannot write a re-evaluated record")?;
                 }
-                Event::Judged { document, mut read, class, replayed } => {
+                Event::Judged { document, mut read, class, rejudged } => {
                     for repair in &read.repairs {
                         self.observer
                             .problem(&format!("{}: record {}: {repair}", names[document], read.index));
@@ -189,9 +189,9 @@ impl Session<'_> {
                     };
                     let recorded = Side { scores: read.record.scores(), infos: read.record.infos() };
                     let ours =
-                        Side { scores: &replayed.evaluation.scores, infos: &replayed.evaluation.infos };
+                        Side { scores: &rejudged.evaluation.scores, infos: &rejudged.evaluation.infos };
                     let leaves = compare(class, recorded, ours);
-                    self.tally.of(place.task).add(&replayed, &leaves);
+                    self.tally.of(place.task).add(&rejudged, &leaves);
                     if let Some(verdicts) = &mut self.verdicts {
                         let line = VerdictLine { place, recorded: recorded.scores, ours: ours.scores };
                         serde_json::to_writer(&mut *verdicts, &line)?;
@@ -201,7 +201,7 @@ impl Session<'_> {
                         for leaf in leaves.iter().filter(|leaf| leaf.verdict == LeafVerdict::Different) {
                             differences.leaf(place, protected[document], leaf)?;
                         }
-                        for (round, step) in replayed.steps.iter().enumerate() {
+                        for (round, step) in rejudged.steps.iter().enumerate() {
                             if !step.is_equal() {
                                 differences.step(place, round, *step)?;
                             }
@@ -209,7 +209,7 @@ impl Session<'_> {
                     }
                     self.observer.dialogue();
                     if keeps {
-                        let evaluation = replayed.evaluation;
+                        let evaluation = rejudged.evaluation;
                         let now = python_time::local_time(jiff::Timestamp::now(), &TimeZone::UTC);
                         read.record.reevaluate(evaluation.scores, evaluation.infos, now);
                         keep(&read.record).context("cannot write a re-evaluated record")?;

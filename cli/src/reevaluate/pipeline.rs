@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use results::llmkgbench::{Document, FileError, ReadRecord, RecordError, ResultRecord, Speaker};
+use results::llmkgbench::{Document, FileError, ReadRecord, RecordError};
 use tasks::{CaseError, Effort};
 
 use super::exercises::Exercises;
-use super::replay::{Replayed, Transcript, replay};
+use super::replay::{Rejudged, rejudge};
 
 /// Records between reading and reporting. It bounds the memory that waits behind one slow record.
 const IN_FLIGHT_MAX: u64 = 256;
@@ -26,7 +26,7 @@ pub(super) enum Event {
         document: usize,
         read: ReadRecord,
         class: tasks::TaskClass,
-        replayed: Replayed,
+        rejudged: Rejudged,
     },
     /// Readable, and its case cannot be used.
     Unusable { document: usize, read: ReadRecord, error: CaseError },
@@ -121,29 +121,11 @@ fn read_all(documents: &[Document], window: &Window, to_judges: &mpsc::SyncSende
 fn judge(document: usize, read: ReadRecord, exercises: &Exercises, effort: &Effort) -> Event {
     match exercises.of(&read.record) {
         Ok(known) => {
-            let replayed = replay(&*known.exercise, &transcript(&read.record), effort);
-            Event::Judged { document, read, class: known.class, replayed }
+            let rejudged = rejudge(&*known.exercise, &read.record, effort);
+            Event::Judged { document, read, class: known.class, rejudged }
         }
         Err(error) => Event::Unusable { document, read, error },
     }
-}
-
-fn transcript(record: &ResultRecord) -> Transcript<'_> {
-    let mut transcript = Transcript::default();
-    for interaction in record.interactions() {
-        match interaction.speaker {
-            Speaker::Response => {
-                transcript.answers.push(interaction.text);
-                transcript.followed_by.push(None);
-            }
-            Speaker::Prompt => {
-                if let Some(followed_by) = transcript.followed_by.last_mut() {
-                    *followed_by = Some(interaction.text);
-                }
-            }
-        }
-    }
-    transcript
 }
 
 /// Keeps the reader at most [`IN_FLIGHT_MAX`] records ahead of the sink.

@@ -1,68 +1,73 @@
-//! One recorded dialogue judged again: the step function fed with recorded answers.
+//! One recorded dialogue judged again: what it scores, and whether it went on as the rules say.
 
 use domain::PromptKind;
+use results::llmkgbench::{ResultRecord, Speaker};
 use tasks::wording::recognise_follow_up;
-use tasks::{Dialogue, Effort, Evaluation, Exercise, Next};
+use tasks::{Effort, Evaluation, Exercise};
 
-/// A recorded dialogue as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Transcript<'a> {
-    /// The answers, in order.
-    pub(super) answers: Vec<&'a str>,
-    /// The prompt that followed each answer, if one did.
-    pub(super) followed_by: Vec<Option<&'a str>>,
-}
-
-/// What happened after an answer, recorded and predicted. Nothing means that the dialogue stopped.
+/// What happened after an answer, recorded and predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StepPair {
-    pub(super) recorded: RecordedStep,
-    pub(super) predicted: Option<PromptKind>,
+    pub(super) recorded: Step,
+    pub(super) predicted: Step,
 }
 
-/// What a record says about the step after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordedStep {
+pub(super) enum Step {
     Stopped,
     Asked(PromptKind),
-    /// A prompt that is none of the known follow-ups.
+    /// A recorded prompt that is none of the known follow-ups.
     AskedUnknown,
 }
 
 impl StepPair {
     pub(super) fn is_equal(self) -> bool {
-        match (self.recorded, self.predicted) {
-            (RecordedStep::Stopped, None) => true,
-            (RecordedStep::Asked(recorded), Some(predicted)) => recorded == predicted,
-            _ => false,
+        self.recorded == self.predicted
+    }
+}
+
+impl Step {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Stopped => "stop",
+            Self::Asked(kind) => kind.as_str(),
+            Self::AskedUnknown => "unknown",
         }
     }
 }
 
 /// The outcome of judging a dialogue again.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Replayed {
+pub(super) struct Rejudged {
     pub(super) evaluation: Evaluation,
     pub(super) steps: Vec<StepPair>,
 }
 
 /// Judges every recorded answer, also those after a point where the rules would have stopped: the scores of later
 /// rounds are compared whatever happened before.
-pub(super) fn replay(exercise: &dyn Exercise, transcript: &Transcript<'_>, effort: &Effort) -> Replayed {
-    let mut dialogue = Dialogue::new(exercise.shots());
-    let mut steps = Vec::with_capacity(transcript.answers.len());
-    for (answer, followed_by) in transcript.answers.iter().zip(&transcript.followed_by) {
-        let predicted = match dialogue.take(exercise.judge(answer, effort)) {
-            Next::Ask(follow_up) => Some(follow_up.kind),
-            Next::Done => None,
-        };
-        let recorded = match followed_by {
-            None => RecordedStep::Stopped,
-            Some(prompt) => {
-                recognise_follow_up(prompt).map_or(RecordedStep::AskedUnknown, RecordedStep::Asked)
+pub(super) fn rejudge(exercise: &dyn Exercise, record: &ResultRecord, effort: &Effort) -> Rejudged {
+    let replayed = tasks::replay(exercise, record.answers(), effort);
+    let recorded = recorded_steps(record).into_iter();
+    let predicted = replayed
+        .follow_ups
+        .iter()
+        .map(|follow_up| follow_up.as_ref().map_or(Step::Stopped, |follow_up| Step::Asked(follow_up.kind)));
+    let steps = recorded.zip(predicted).map(|(recorded, predicted)| StepPair { recorded, predicted });
+    Rejudged { evaluation: replayed.evaluation, steps: steps.collect() }
+}
+
+/// What followed each answer of the record.
+fn recorded_steps(record: &ResultRecord) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for interaction in record.interactions() {
+        match interaction.speaker {
+            Speaker::Response => steps.push(Step::Stopped),
+            Speaker::Prompt => {
+                if let Some(step) = steps.last_mut() {
+                    *step = recognise_follow_up(interaction.text).map_or(Step::AskedUnknown, Step::Asked);
+                }
             }
-        };
-        steps.push(StepPair { recorded, predicted });
+        }
     }
-    Replayed { evaluation: dialogue.into_evaluation(), steps }
+    steps
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::compare::{Incomparable, Leaf, LeafVerdict, Section};
-use super::replay::Replayed;
+use super::replay::Rejudged;
 
 /// Agreement over a set of dialogues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,7 +32,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, replayed: &Replayed, leaves: &[Leaf<'_>]) {
+    pub(super) fn add(&mut self, rejudged: &Rejudged, leaves: &[Leaf<'_>]) {
         self.dialogues += 1;
         let mut scores_equal = true;
         for leaf in leaves {
@@ -53,8 +53,8 @@ impl Counts {
             }
         }
         self.dialogues_score_equal += u64::from(scores_equal);
-        self.steps += replayed.steps.len() as u64;
-        self.steps_equal += replayed.steps.iter().filter(|step| step.is_equal()).count() as u64;
+        self.steps += rejudged.steps.len() as u64;
+        self.steps_equal += rejudged.steps.iter().filter(|step| step.is_equal()).count() as u64;
     }
 
     fn leave_out(&mut self, reason: Incomparable) {

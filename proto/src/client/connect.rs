@@ -23,9 +23,6 @@ pub struct ClientConfig {
     pub token: Option<String>,
     /// Whether a token may go over a network in the clear: where something else encrypts it.
     pub insecure: bool,
-    /// Whether records are sent gzipped. Default: no. It pays on slow lines only: a record is compressed for the log
-    /// anyway, and a fast line is faster than gzip.
-    pub compress_records: bool,
 }
 
 impl ClientConfig {
@@ -38,7 +35,6 @@ impl ClientConfig {
             identity: None,
             token: None,
             insecure: false,
-            compress_records: false,
         }
     }
 }
@@ -53,7 +49,6 @@ impl std::fmt::Debug for ClientConfig {
             .field("identity", &self.identity.is_some())
             .field("token", &self.token.is_some())
             .field("insecure", &self.insecure)
-            .field("compress_records", &self.compress_records)
             .finish()
     }
 }

@@ -16,7 +16,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
-use tonic::codec::CompressionEncoding;
 
 use super::{Line, Wire};
 use crate::convert::{error_from_wire, every, receipts_from_wire, refuse_answer};
@@ -36,8 +35,7 @@ pub(super) struct RecordLane {
 }
 
 impl RecordLane {
-    pub(super) fn new(line: Line, work: WorkServiceClient<Wire>, compress: bool) -> Self {
-        let work = if compress { work.send_compressed(CompressionEncoding::Gzip) } else { work };
+    pub(super) fn new(line: Line, work: WorkServiceClient<Wire>) -> Self {
         let in_flight = Arc::new(Semaphore::new(BATCHES_IN_FLIGHT));
         Self { line, work, in_flight, current: tokio::sync::Mutex::new(None) }
     }

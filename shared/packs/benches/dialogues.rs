@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use packs::Pack;
-use tasks::{Effort, EvaluationLimits, Task};
+use tasks::{Dialogue, Effort, EvaluationLimits, Task};
 
 fn benches(criterion: &mut Criterion) {
     let tasks = Pack::builtin().and_then(|pack| pack.build()).expect("the built-in pack is usable");
@@ -27,9 +27,13 @@ fn benches(criterion: &mut Criterion) {
 fn dialogue(task: &Task, iteration: u32, effort: &Effort) {
     let case = &task.case(iteration).data;
     let answer = if iteration.is_multiple_of(2) { &case.reference_answer } else { &case.wrong_answer };
-    let prompt = task.first_prompt(iteration, u64::from(iteration));
-    let step = task.step(iteration, u64::from(iteration), &[answer.as_deref().unwrap_or("")], effort);
-    let _ = black_box((prompt, step));
+    let seed = u64::from(iteration);
+    let exercise = task.case(iteration).exercise();
+    let mut dialogue = Dialogue::new(exercise.shots());
+    let prompt = task.next_prompt(iteration, seed, &dialogue);
+    dialogue.take(exercise.judge(answer.as_deref().unwrap_or(""), effort));
+    let reply = task.next_prompt(iteration, seed, &dialogue);
+    let _ = black_box((prompt, reply, dialogue.into_evaluation()));
 }
 
 criterion_group! {

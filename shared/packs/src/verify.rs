@@ -5,7 +5,7 @@ use std::fmt;
 use domain::{PromptKind, TaskLabel};
 use serde::Serialize;
 use serde_json::Value;
-use tasks::{AnswerForm, CaseData, Effort, GraphLibrary, Marks, Repair, Step, Task, TaskData};
+use tasks::{AnswerForm, CaseData, Dialogue, Effort, GraphLibrary, Marks, Repair, Task, TaskData};
 
 use crate::manifest::PackHash;
 use crate::pack::Pack;
@@ -236,14 +236,16 @@ struct TrialOutcome {
 
 impl Trial<'_> {
     fn run(&self, answer: &str) -> Result<TrialOutcome, String> {
+        let exercise = self.task.case(self.iteration).exercise();
+        let mut dialogue = Dialogue::new(exercise.shots());
         let mut first_reply = None;
-        for rounds in 1..=ROUNDS_MAX {
-            let answers = vec![answer; rounds];
-            let step = self.task.step(self.iteration, 0, &answers, self.effort);
-            match step.map_err(|error| format!("the reply to it cannot be worded: {error}"))? {
-                Step::Ask(prompt) => first_reply = first_reply.or(Some(prompt.kind)),
-                Step::Done(evaluation) => {
-                    let exercise = self.task.case(self.iteration).exercise();
+        for _ in 0..ROUNDS_MAX {
+            dialogue.take(exercise.judge(answer, self.effort));
+            let reply = self.task.next_prompt(self.iteration, 0, &dialogue);
+            match reply.map_err(|error| format!("the reply to it cannot be worded: {error}"))? {
+                Some(prompt) => first_reply = first_reply.or(Some(prompt.kind)),
+                None => {
+                    let evaluation = dialogue.into_evaluation();
                     return Ok(TrialOutcome {
                         headline: number(&evaluation.scores, self.task.class.headline)?,
                         imperfect: imperfect(&evaluation.scores),

@@ -10,7 +10,7 @@ use packs::import::{GraphDocument, ImportError, Imported, Origin, Problem, Sourc
 use packs::{Identity, Pack, seal_file};
 use rdf::RdfFormat;
 use serde_json::{Map, Value, json};
-use tasks::{Compat, Effort, EvaluationLimits, FollowUp, Step, Task};
+use tasks::{Compat, Effort, EvaluationLimits, FollowUp, Task};
 
 const ZOO: &str = "@prefix zoo: <http://example.org/zoo#> .\nzoo:heron a zoo:Bird .\nzoo:owl a zoo:Bird .\n";
 
@@ -162,10 +162,11 @@ fn an_imported_pack_asks_what_was_asked() {
         follow_up(document, PromptKind::Syntax, &[("message", "bah")]),
         "A syntax error was found. Message: bah"
     );
-    let Step::Ask(prompt) = document.step(0, 0, &["no block"], &Effort::full(header.limits)).unwrap() else {
-        panic!("an answer without a block is asked about")
-    };
-    assert_eq!(prompt.kind, PromptKind::Structure, "a kind that was never recorded has wording");
+    let effort = Effort::full(header.limits);
+    let replayed = tasks::replay(&**document.case(0).exercise(), ["no block"], &effort);
+    let asked = replayed.follow_ups[0].as_ref().expect("an answer without a block is asked about");
+    assert_eq!(asked.kind, PromptKind::Structure);
+    assert!(document.follow_up(asked).is_ok(), "a kind that was never recorded has wording");
 }
 
 #[test]
@@ -284,11 +285,11 @@ fn graphs_that_cases_name_are_part_of_the_pack() {
     assert!(pack.header().provenance.contains("zoo.ttl (SHA-256 "));
     let tasks = pack.build().unwrap();
     let answer = "```\nPREFIX zoo: <http://example.org/zoo#> SELECT ?b WHERE { ?b a zoo:Bird }\n```";
-    let Step::Done(evaluation) = tasks[0].step(0, 0, &[answer], &Effort::full(pack.header().limits)).unwrap()
-    else {
-        panic!("the answer is right")
-    };
+    let effort = Effort::full(pack.header().limits);
+    let replayed = tasks::replay(&**tasks[0].case(0).exercise(), [answer], &effort);
+    let evaluation = replayed.evaluation;
     assert_eq!(evaluation.scores["max"]["combined"], 1.0, "{:?}", evaluation.infos);
+    assert_eq!(replayed.follow_ups, [None], "the answer is right");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
 use results::llmkgbench::{ResultRecord, discover};
 use tasks::wording::recognise_follow_up;
-use tasks::{CaseInput, Compat, Dialogue, Effort, Evaluation, Exercise, Next, Task, families};
+use tasks::{CaseInput, Compat, Effort, Replayed, Task, families};
 use test_support::Conformance;
 
 /// The records of a file with their iterations, counted per task.
@@ -35,31 +35,20 @@ fn dialogues(path: &Path, password: &str) -> Vec<(Iteration, ResultRecord)> {
     records
 }
 
-fn judge(exercise: &dyn Exercise, record: &ResultRecord, effort: &Effort) -> Evaluation {
-    let mut dialogue = Dialogue::new(exercise.shots());
-    for answer in record.answers() {
-        dialogue.take(exercise.judge(answer, effort));
-    }
-    dialogue.into_evaluation()
-}
-
 /// The prompts that the imported task sends, with the recorded answers, against those that were sent. Gives the number
 /// of follow-ups compared; those with a message in another parser's words are passed over.
 fn compare_prompts(
     task: &Task,
     iteration: Iteration,
     record: &ResultRecord,
-    effort: &Effort,
+    replayed: &Replayed,
     place: &str,
 ) -> usize {
     let prompts: Vec<&str> = record.prompts().collect();
     assert!(task.first_prompt(iteration, 0).unwrap().text == prompts[0], "{place}: another first prompt");
-    let exercise = task.case(iteration).exercise();
-    let mut dialogue = Dialogue::new(exercise.shots());
     let mut compared = 0;
-    for (round, answer) in record.answers().enumerate() {
-        let Next::Ask(follow_up) = dialogue.take(exercise.judge(answer, effort)) else { break };
-        let Some(sent) = prompts.get(round + 1) else { break };
+    for (round, follow_up) in replayed.follow_ups.iter().enumerate() {
+        let (Some(follow_up), Some(sent)) = (follow_up, prompts.get(round + 1)) else { break };
         let infos = &record.infos()[&round.to_string()];
         let recorded_message = infos.get("parseError").or_else(|| infos.get("syntaxError"));
         let same_message = follow_up
@@ -67,7 +56,7 @@ fn compare_prompts(
             .get("message")
             .is_none_or(|message| recorded_message.is_some_and(|recorded| recorded == message.as_str()));
         if recognise_follow_up(sent) == Some(follow_up.kind) && same_message {
-            let text = task.follow_up(&follow_up).unwrap().text;
+            let text = task.follow_up(follow_up).unwrap().text;
             assert!(text == *sent, "{place}: another {} follow-up after round {round}", follow_up.kind);
             compared += 1;
         }
@@ -124,11 +113,11 @@ fn published_models_replay_through_an_imported_pack() {
             first_prompt: record.prompts().next(),
         };
         let of_record = families::exercise(&input, &graphs, Compat::PUBLISHED).unwrap();
-        let theirs = judge(&*of_record, record, &effort);
-        let ours = judge(&**task.case(*iteration).exercise(), record, &effort);
+        let theirs = tasks::replay(&*of_record, record.answers(), &effort);
+        let ours = tasks::replay(&**task.case(*iteration).exercise(), record.answers(), &effort);
         let place = format!("{}: record {index}", first.name());
         assert!(ours == theirs, "{place}: another evaluation");
-        compared += compare_prompts(task, *iteration, record, &effort, &place);
+        compared += compare_prompts(task, *iteration, record, &ours, &place);
     }
     println!("520 dialogues judged alike, {compared} follow-ups compared to the letter");
     assert!(compared > 50, "the comparison of follow-ups has become empty: {compared}");

@@ -1,24 +1,28 @@
-//! The prompt-answer-evaluate loop, folded: verdicts go in, the next follow-up or the final scores come out.
+//! The prompt-answer-evaluate loop as a state machine: verdicts go in, what is asked next and the final scores come
+//! out. Dialogues that are held, replayed and verified all go through [`Dialogue`].
 
 use domain::{Infos, PromptKind, Scores};
 use serde_json::Value;
 
 use crate::aggregate::aggregate;
-use crate::exercise::{FollowUp, Shots, Verdict};
+use crate::exercise::{Effort, Exercise, FollowUp, Shots, Verdict};
 
-/// The verdicts of a dialogue so far.
+/// The verdicts of a dialogue so far, and what the task would say now.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
     shots: Shots,
     verdicts: Vec<Verdict>,
+    follow_up: Option<FollowUp>,
 }
 
-/// What happens after an answer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    /// Ask again.
-    Ask(FollowUp),
-    /// The dialogue is over, see [`Dialogue::into_evaluation`].
+/// What is asked next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Next<'d> {
+    /// The first prompt.
+    First,
+    /// A follow-up.
+    FollowUp(&'d FollowUp),
+    /// Nothing: the dialogue is over, see [`Dialogue::into_evaluation`].
     Done,
 }
 
@@ -34,17 +38,28 @@ pub struct Evaluation {
 impl Dialogue {
     /// A dialogue before its first answer.
     pub fn new(shots: Shots) -> Self {
-        Self { shots, verdicts: Vec::new() }
+        Self { shots, verdicts: Vec::new(), follow_up: None }
     }
 
-    /// Takes the verdict of the next answer.
-    pub fn take(&mut self, mut verdict: Verdict) -> Next {
+    /// What is asked after the answers so far.
+    pub fn next(&self) -> Next<'_> {
+        match &self.follow_up {
+            None if self.verdicts.is_empty() => Next::First,
+            None => Next::Done,
+            Some(follow_up) => Next::FollowUp(follow_up),
+        }
+    }
+
+    /// How many answers have been judged.
+    pub fn answers(&self) -> usize {
+        self.verdicts.len()
+    }
+
+    /// Takes the verdict on the next answer. Recorded dialogues may go on where the rules say that they are over.
+    pub fn take(&mut self, mut verdict: Verdict) {
         let follow_up = verdict.follow_up.take();
         self.verdicts.push(verdict);
-        match follow_up {
-            Some(follow_up) if self.may_ask(follow_up.kind) => Next::Ask(follow_up),
-            _ => Next::Done,
-        }
+        self.follow_up = follow_up.filter(|follow_up| self.may_ask(follow_up.kind));
     }
 
     fn may_ask(&self, kind: PromptKind) -> bool {
@@ -60,8 +75,8 @@ impl Dialogue {
         answers < limit
     }
 
-    /// The scores of the answers so far, as if the last one ended the dialogue. Re-evaluation needs this where
-    /// a recorded dialogue stopped elsewhere than the rules say.
+    /// The scores of the answers so far, as if the last one ended the dialogue: a recorded dialogue may have stopped
+    /// elsewhere than the rules say.
     pub fn into_evaluation(mut self) -> Evaluation {
         match self.shots {
             Shots::Single => {
@@ -73,6 +88,30 @@ impl Dialogue {
             }
         }
     }
+}
+
+/// A recorded dialogue, judged again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replayed {
+    /// The scores and infos of all answers.
+    pub evaluation: Evaluation,
+    /// What would be asked after each answer; nothing where the dialogue would be over.
+    pub follow_ups: Vec<Option<FollowUp>>,
+}
+
+/// Judges every recorded answer, also those after a point where the rules would have stopped.
+pub fn replay<'a>(
+    exercise: &dyn Exercise,
+    answers: impl IntoIterator<Item = &'a str>,
+    effort: &Effort,
+) -> Replayed {
+    let mut dialogue = Dialogue::new(exercise.shots());
+    let mut follow_ups = Vec::new();
+    for answer in answers {
+        dialogue.take(exercise.judge(answer, effort));
+        follow_ups.push(dialogue.follow_up.clone());
+    }
+    Replayed { evaluation: dialogue.into_evaluation(), follow_ups }
 }
 
 fn multi_shot(verdicts: Vec<Verdict>, aggregated: &[&str], answers_max: usize) -> Evaluation {
@@ -117,28 +156,28 @@ mod tests {
     #[test]
     fn a_dialogue_stops_when_nothing_is_asked_or_the_limit_of_its_kind_is_reached() {
         let mut dialogue = Dialogue::new(SHOTS);
-        assert!(matches!(dialogue.take(verdict(0.0, Some(PromptKind::Syntax))), Next::Ask(_)));
-        assert!(matches!(dialogue.take(verdict(0.2, Some(PromptKind::EmptyResult))), Next::Ask(_)));
-        let next = dialogue.take(verdict(1.0, Some(PromptKind::EmptyResult)));
-        assert_eq!(next, Next::Done, "three answers are the most");
+        assert_eq!(dialogue.next(), Next::First);
+        dialogue.take(verdict(0.0, Some(PromptKind::Syntax)));
+        assert!(matches!(dialogue.next(), Next::FollowUp(asked) if asked.kind == PromptKind::Syntax));
+        dialogue.take(verdict(0.2, Some(PromptKind::EmptyResult)));
+        assert!(matches!(dialogue.next(), Next::FollowUp(asked) if asked.kind == PromptKind::EmptyResult));
+        dialogue.take(verdict(1.0, Some(PromptKind::EmptyResult)));
+        assert_eq!(dialogue.next(), Next::Done, "three answers are the most");
         let evaluation = dialogue.into_evaluation();
         assert_eq!(evaluation.scores["max"], json!({"combined": 1.0}));
         assert_eq!(evaluation.infos["multiShotCount"], 3);
 
         let mut dialogue = Dialogue::new(SHOTS);
         dialogue.take(verdict(0.0, Some(PromptKind::Syntax)));
-        assert_eq!(
-            dialogue.take(verdict(0.0, Some(PromptKind::Syntax))),
-            Next::Done,
-            "syntax is asked once when its limit is 2"
-        );
+        dialogue.take(verdict(0.0, Some(PromptKind::Syntax)));
+        assert_eq!(dialogue.next(), Next::Done, "syntax is asked once when its limit is 2");
     }
 
     #[test]
     fn single_shot_scores_stand_by_themselves() {
         let mut dialogue = Dialogue::new(Shots::Single);
-        let next = dialogue.take(verdict(0.5, Some(PromptKind::Syntax)));
-        assert_eq!(next, Next::Done, "a single-shot task never asks again");
+        dialogue.take(verdict(0.5, Some(PromptKind::Syntax)));
+        assert_eq!(dialogue.next(), Next::Done, "a single-shot task never asks again");
         let evaluation = dialogue.into_evaluation();
         assert_eq!(Value::Object(evaluation.scores), json!({"combined": 0.5}));
     }

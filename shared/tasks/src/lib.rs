@@ -19,10 +19,10 @@ pub mod text;
 pub mod wording;
 
 pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, TaskClass, UnknownClass};
-pub use dialogue::{Dialogue, Evaluation, Next};
+pub use dialogue::{Dialogue, Evaluation, Next, Replayed, replay};
 pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, Exercise, FollowUp, Limit, Shots, Stage, Verdict,
 };
 pub use graphs::{GraphLibrary, LoadedGraph};
-pub use task::{Case, CaseData, Step, Task, TaskData};
+pub use task::{Case, CaseData, Task, TaskData};
 pub use wording::{Fields, Template, TemplateError, Wording};

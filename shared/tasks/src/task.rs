@@ -1,5 +1,5 @@
-//! A task put together from data: its cases, its wording, and the step function that a reader of the benchmark
-//! wants to see.
+//! A task put together from data: its cases, its wording, and the function that a reader of the benchmark wants
+//! to see, [`Task::next_prompt`].
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::class::TaskClass;
-use crate::dialogue::{Dialogue, Evaluation, Next};
-use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, FollowUp};
+use crate::dialogue::{Dialogue, Next};
+use crate::exercise::{CaseError, CaseInput, Compat, Exercise, FollowUp};
 use crate::families;
 use crate::graphs::GraphLibrary;
 use crate::wording::{TemplateError, Wording};
@@ -86,15 +86,6 @@ pub struct Task {
     pub parameters: Map<String, Value>,
     wording: Wording,
     cases: Vec<Case>,
-}
-
-/// What a dialogue does after the answers it has.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Ask this.
-    Ask(Prompt),
-    /// It is over.
-    Done(Evaluation),
 }
 
 impl Task {
@@ -198,29 +189,19 @@ impl Task {
         Ok(Prompt { kind: follow_up.kind, text })
     }
 
-    /// The benchmark in one function: from the answers so far to the next prompt or the final scores. Running
-    /// dialogues keep a [`Dialogue`] instead, so that no answer is judged twice; both give the same.
-    pub fn step(
+    /// The benchmark in one function: from the answers judged so far to the next prompt; nothing when the dialogue is
+    /// over.
+    pub fn next_prompt(
         &self,
         iteration: Iteration,
         question_seed: u64,
-        answers: &[&str],
-        effort: &Effort,
-    ) -> Result<Step, TemplateError> {
-        let exercise = &self.case(iteration).exercise;
-        let mut dialogue = Dialogue::new(exercise.shots());
-        let mut next = None;
-        for answer in answers {
-            match dialogue.take(exercise.judge(answer, effort)) {
-                Next::Ask(follow_up) => next = Some(follow_up),
-                Next::Done => return Ok(Step::Done(dialogue.into_evaluation())),
-            }
+        dialogue: &Dialogue,
+    ) -> Result<Option<Prompt>, TemplateError> {
+        match dialogue.next() {
+            Next::First => self.first_prompt(iteration, question_seed).map(Some),
+            Next::FollowUp(follow_up) => self.follow_up(follow_up).map(Some),
+            Next::Done => Ok(None),
         }
-        let prompt = match next {
-            None => self.first_prompt(iteration, question_seed)?,
-            Some(follow_up) => self.follow_up(&follow_up)?,
-        };
-        Ok(Step::Ask(prompt))
     }
 }
 

@@ -77,7 +77,7 @@ impl Pacer {
         let mut state = shared.state();
         let now = shared.epoch.elapsed();
         // Events that were due before must find the waiters as they were before.
-        state.advance(now, &shared.metrics);
+        state.advance(now);
         let id = state.engine.submit(now, job)?;
         state.waiters.insert(id, sender);
         drop(state);
@@ -88,7 +88,7 @@ impl Pacer {
     /// The engine's gauges as of now.
     pub(crate) fn load(&self) -> Load {
         let mut state = self.shared.state();
-        state.advance(self.shared.epoch.elapsed(), &self.shared.metrics);
+        state.advance(self.shared.epoch.elapsed());
         state.engine.load()
     }
 }
@@ -103,7 +103,7 @@ impl Shared {
         loop {
             let next = {
                 let mut state = self.state();
-                state.advance(self.epoch.elapsed(), &self.metrics);
+                state.advance(self.epoch.elapsed());
                 state.engine.next_event()
             };
             match next {
@@ -120,7 +120,7 @@ impl Shared {
 }
 
 impl State {
-    fn advance(&mut self, now: Duration, metrics: &ModelMetrics) {
+    fn advance(&mut self, now: Duration) {
         self.engine.advance(now);
         for event in self.engine.take_events() {
             // The channel holds all messages a request ever gets, so sending fails only when its client has gone.
@@ -135,7 +135,6 @@ impl State {
                         let _ = waiter.try_send(Progress::Finished(finished));
                     }
                 }
-                Event::Steps { steps, tokens } => metrics.steps(steps, tokens),
             }
         }
     }
@@ -168,7 +167,7 @@ impl Ticket {
             let progress = {
                 let mut state = self.shared.state();
                 let now = self.shared.epoch.elapsed();
-                state.advance(now, &self.shared.metrics);
+                state.advance(now);
                 state.engine.progress(self.id).map(|(tokens, next)| (tokens, next.max(now + STREAM_TICK)))
             };
             match progress {

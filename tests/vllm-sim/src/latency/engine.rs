@@ -60,13 +60,6 @@ pub enum Event {
     FirstToken(JobId),
     /// A request's last token is there.
     Finished(JobId, Finished),
-    /// The engine made `steps` steps of `tokens` tokens each.
-    Steps {
-        /// How many.
-        steps: u64,
-        /// Tokens computed in each.
-        tokens: u64,
-    },
 }
 
 /// When the phases of a request ended, in the engine's time, and what the cache spared it.
@@ -113,8 +106,6 @@ struct Running {
     holding: Holding,
     answer_blocks: Vec<u64>,
     output_tokens: u32,
-    /// Prompt tokens that the cache did not have.
-    computed_tokens: u32,
     phase: Phase,
     times: Finished,
 }
@@ -275,24 +266,7 @@ impl Engine {
         if self.decoding.is_empty() {
             return;
         }
-        let before = self.odometer / TOKEN;
         self.odometer += passed.as_nanos() * TOKEN / Reading::from(self.speed());
-        let steps = u64::try_from(self.odometer / TOKEN - before).unwrap_or(u64::MAX);
-        self.log_steps(steps, self.decoding.len() as u64);
-    }
-
-    fn log_steps(&mut self, steps: u64, tokens: u64) {
-        if steps == 0 {
-            return;
-        }
-        // Merging keeps the list as short as the number of other events.
-        if let Some(Event::Steps { steps: last, tokens: same }) = self.events.last_mut()
-            && *same == tokens
-        {
-            *last += steps;
-        } else {
-            self.events.push(Event::Steps { steps, tokens });
-        }
     }
 
     fn admit(&mut self) {
@@ -316,7 +290,7 @@ impl Engine {
             };
             let answer_blocks = std::mem::take(&mut first.job.answer_blocks);
             let phase = Phase::Prefill { until };
-            let running = Running { holding, answer_blocks, output_tokens, computed_tokens, phase, times };
+            let running = Running { holding, answer_blocks, output_tokens, phase, times };
             self.prefilling.insert((until, first.id));
             self.running.insert(first.id, running);
             self.waiting.pop_front();
@@ -327,7 +301,6 @@ impl Engine {
         let Some(running) = self.running.get_mut(&id) else { return };
         running.times.first_token = self.now;
         let more = running.output_tokens - 1;
-        let computed = running.computed_tokens;
         self.events.push(Event::FirstToken(id));
         if more == 0 || self.settings.law.decode_full_ns == 0 {
             self.finish(id);
@@ -336,8 +309,6 @@ impl Engine {
             running.phase = Phase::Decode { until };
             self.decoding.insert((until, id));
         }
-        // One prefill step per request: enough for a heartbeat, which is what this is for.
-        self.log_steps(1, u64::from(computed).max(1));
     }
 
     fn finish(&mut self, id: JobId) {

@@ -69,7 +69,7 @@ pub(super) async fn generate(server: &Server, generation: Generation) -> Result<
         Run::Instant => Finished::default(),
         Run::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
     };
-    model.served(&generation, prompt_tokens, &answer, times);
+    model.served(prompt_tokens, &answer, times);
     let body = whole(&head, &answer, usage(&model.config, prompt_tokens, &answer, times));
     Ok(json(match fault {
         Some(FaultKind::CutStream { .. }) => SimBody::truncated(body),

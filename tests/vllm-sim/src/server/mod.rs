@@ -145,6 +145,8 @@ pub struct SimStats {
     pub cached_tokens: u64,
     /// Tokens generated for answered requests.
     pub completion_tokens: u64,
+    /// How long answered requests took together, by the clock of the latency model.
+    pub engine_time: Duration,
 }
 
 impl SimHandle {
@@ -164,12 +166,13 @@ impl SimHandle {
         let mut stats = SimStats { requests, faults, in_flight, peak_in_flight, ..SimStats::default() };
         for model in &self.server.models {
             let metrics = &model.metrics;
-            stats.answered += metrics.answered();
+            stats.answered += metrics.answered.load(Relaxed);
             stats.rejected += metrics.rejected_by_queue.load(Relaxed);
             stats.aborted += metrics.request_success[EndReason::Abort as usize].load(Relaxed);
             stats.prompt_tokens += metrics.prompt_tokens.load(Relaxed);
             stats.cached_tokens += metrics.prompt_tokens_cached.load(Relaxed);
             stats.completion_tokens += metrics.generation_tokens.load(Relaxed);
+            stats.engine_time += Duration::from_nanos(metrics.engine_ns.load(Relaxed));
         }
         stats
     }

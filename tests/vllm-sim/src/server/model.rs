@@ -68,9 +68,6 @@ impl ServedModel {
         answer: &Answer,
     ) -> Result<Run, ApiError> {
         let Some(pacer) = &self.pacer else {
-            // One prefill step, then one step per further token.
-            self.metrics.steps(1, u64::from(prompt_tokens));
-            self.metrics.steps(u64::from(answer.tokens() - 1), 1);
             return Ok(Run::Instant);
         };
         let mut job = Job { prompt_tokens, output_tokens: answer.tokens(), ..Job::default() };
@@ -83,7 +80,6 @@ impl ServedModel {
     /// Begins to read a text that nothing is written after, or refuses when the queue is full.
     pub(super) fn read(&self, tokens: u32) -> Result<Run, ApiError> {
         let Some(pacer) = &self.pacer else {
-            self.metrics.steps(1, u64::from(tokens));
             return Ok(Run::Instant);
         };
         // The one token that every job makes stands for the text's last.
@@ -101,17 +97,10 @@ impl ServedModel {
     }
 
     /// Counts an answer as given.
-    pub(super) fn served(
-        &self,
-        generation: &Generation,
-        prompt_tokens: u32,
-        answer: &Answer,
-        times: Finished,
-    ) {
+    pub(super) fn served(&self, prompt_tokens: u32, answer: &Answer, times: Finished) {
         self.metrics.served(Served {
             prompt_tokens,
             output_tokens: answer.tokens(),
-            max_tokens: generation.max_tokens.and_then(|tokens| u32::try_from(tokens).ok()),
             reason: answer.reason,
             times,
         });
@@ -122,7 +111,6 @@ impl ServedModel {
         self.metrics.served(Served {
             prompt_tokens: tokens,
             output_tokens: 0,
-            max_tokens: None,
             reason: EndReason::Stop,
             times,
         });

@@ -118,7 +118,7 @@ impl Streamer {
                     None => return Some(Err(BrokenOff)),
                 },
             };
-            self.model.served(&self.generation, self.prompt_tokens, &self.answer, times);
+            self.model.served(self.prompt_tokens, &self.answer, times);
             if self.generation.include_usage {
                 let usage = usage(&self.model.config, self.prompt_tokens, &self.answer, times);
                 self.head.write_usage(&mut out, usage);
