@@ -46,6 +46,7 @@ pub fn new_manifest(
         planned_dialogues: plan.dialogues(),
         protected,
         log_key: protection::new_log_key(protected)?,
+        about: None,
         other: serde_json::Map::new(),
     })
 }

@@ -12,8 +12,8 @@ use domain::exchange::{
     Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
-use domain::{About, 
-    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
+use domain::{
+    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
     ServiceError, TaskLabel,
 };
 use jiff::Timestamp;

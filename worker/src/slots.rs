@@ -46,6 +46,8 @@ pub struct Next {
     pub tag: Tag,
     /// Its task.
     pub task: TaskLabel,
+    /// Which retry it is.
+    pub retry: Option<u64>,
 }
 
 /// What became of a grant.
@@ -82,6 +84,7 @@ pub struct Tally {
 #[derive(Debug)]
 struct Lease {
     task: TaskLabel,
+    retry: Option<u64>,
     lease_for: Duration,
     pending: VecDeque<Iteration>,
     running: BTreeSet<Iteration>,
@@ -128,6 +131,7 @@ impl Slots {
         self.counts.entry(lane.clone()).or_default().pending += pending.len() as u32;
         self.queues.entry(lane).or_default().push_back(Arc::clone(&id));
         let lease = Lease {
+            retry: grant.retry,
             task: grant.task,
             lease_for: grant.lease_for,
             pending,
@@ -152,7 +156,7 @@ impl Slots {
         let count = self.counts.entry(lane.clone()).or_default();
         count.pending -= 1;
         count.running += 1;
-        Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone() })
+        Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
     }
 
     /// A dialogue ended with a record. False where its lease is not held any more.

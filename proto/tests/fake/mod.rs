@@ -349,7 +349,13 @@ pub fn lease(unit: u64) -> LeaseId {
 }
 
 pub fn grant(unit: u64) -> Grant {
-    Grant { lease: lease(unit), task: "t".into(), iterations: vec![0, 4], lease_for: Duration::from_secs(30), retry: Some(7) }
+    Grant {
+        lease: lease(unit),
+        task: "t".into(),
+        iterations: vec![0, 4],
+        lease_for: Duration::from_secs(30),
+        retry: Some(7),
+    }
 }
 
 pub fn delivery(iteration: u32) -> Delivery {

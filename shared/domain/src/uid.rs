@@ -89,7 +89,11 @@ mod tests {
             CaseUid::of([("answer", "x")], "1", &judge("")),
             CaseUid::of([("answer", "x"), ("question", "y")], "2", &judge("")),
             CaseUid::of([("answer", "x"), ("question", "y")], "1", &judge(r#", "model": "k""#)),
-            CaseUid::of([("answer", "x"), ("question", "y")], "1", &judge(r#", "sampling": {"temperature": 0.0}"#)),
+            CaseUid::of(
+                [("answer", "x"), ("question", "y")],
+                "1",
+                &judge(r#", "sampling": {"temperature": 0.0}"#),
+            ),
         ] {
             assert_ne!(base, other);
         }

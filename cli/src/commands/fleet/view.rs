@@ -312,7 +312,15 @@ pub(crate) mod tests {
         assert_eq!(mean_of_model(&half), "0.148 (26/52 dialogues)");
         let cell = |scored, failed| {
             let mean = (scored > 0).then_some(0.5);
-            mean_of_cell(&CellView { task: "t".into(), model: "m".into(), scored, failed, planned: 20, mean, missing: 0 })
+            mean_of_cell(&CellView {
+                task: "t".into(),
+                model: "m".into(),
+                scored,
+                failed,
+                planned: 20,
+                mean,
+                missing: 0,
+            })
         };
         assert_eq!(cell(20, 0), "0.500");
         assert_eq!(cell(7, 0), "0.500 (7/20)");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use domain::{FailureCause, Outcome};
+use domain::FailureCause;
 use serde::Serialize;
 
 use super::cipher::LogCipher;
