@@ -25,37 +25,29 @@ fn links_lead_somewhere() {
         let folder = root.join(&path).parent().unwrap().to_owned();
         for target in targets(&text) {
             links += 1;
-            let file = target.split('#').next().unwrap_or_default();
-            let there = file.is_empty() || folder.join(Path::new(file)).exists();
-            assert!(there, "{}: the link to {target} leads nowhere", path.display());
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let page = if file.is_empty() { root.join(&path) } else { folder.join(Path::new(file)) };
+            assert!(page.exists(), "{}: the link to {target} leads nowhere", path.display());
+            if !anchor.is_empty() {
+                let linked = fs::read_to_string(&page).unwrap();
+                let there = linked.lines().any(|line| line.starts_with('#') && slug(line) == anchor);
+                assert!(there, "{}: the link to {target} leads to no heading", path.display());
+            }
         }
     }
     assert!(links > 20, "links are found");
 }
 
 #[test]
-fn the_architecture_names_files_and_tests_that_are_there() {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let files = text_files();
-    let is_file = |name: &str| files.iter().any(|(path, _)| path.ends_with(name));
-    let is_test = |name: &str| {
-        let declared = format!("fn {name}(");
-        let module = format!("mod {name};");
-        files.iter().any(|(_, text)| text.contains(&declared) || text.contains(&module))
-    };
-    let (mut found_files, mut found_tests) = (0, 0);
-    // Every other part of a text cut at backticks stood between two of them.
-    for name in text.split('`').skip(1).step_by(2) {
-        let words = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if name.ends_with(".rs") {
-            found_files += 1;
-            assert!(is_file(name), "ARCHITECTURE.md names the file `{name}`, which is not there");
-        } else if words && name.matches('_').count() >= 3 {
-            found_tests += 1;
-            assert!(is_test(name), "ARCHITECTURE.md names the test `{name}`, which is not there");
-        }
+fn every_document_is_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let pages = text_files().into_iter().filter_map(|(path, _)| {
+        let page = path.strip_prefix("docs").ok()?.to_str()?.to_owned();
+        (page.ends_with(".md") && page != "README.md" && page != "adr/0000-template.md").then_some(page)
+    });
+    for page in pages {
+        assert!(index.contains(&format!("]({page})")), "docs/README.md does not list {page}");
     }
-    assert!(found_files > 30 && found_tests > 10, "{found_files} files and {found_tests} tests are named");
 }
 
 /// The targets of a page's links within the repository.
@@ -64,4 +56,11 @@ fn targets(text: &str) -> impl Iterator<Item = &str> {
     all.filter(|target| {
         !target.contains("://") && !target.starts_with("mailto:") && !target.contains([' ', '\n'])
     })
+}
+
+/// The anchor that GitHub gives a heading.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }

@@ -1,9 +1,10 @@
 //! Rules that hold for the whole repository and that no compiler checks: which way dependencies point ([`dependencies`]),
-//! what files look like ([`files`]), whether the documentation is about this tree ([`documentation`]).
+//! what files look like ([`files`]), whether documents are linked ([`documentation`]) and name what exists ([`claims`]).
 //!
 //! Tests of the binary are in `cli/tests`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod claims;
 mod dependencies;
 mod documentation;
 mod files;

@@ -22,6 +22,8 @@ pub struct Member {
     pub folder: String,
     /// What it depends on, in whatever way: names of packages.
     pub dependencies: Vec<String>,
+    /// What its library and binary depend on: not its tests, benchmarks or build script.
+    pub dependencies_of_code: Vec<String>,
     /// The root files of its libraries, binaries, tests, benchmarks and examples.
     pub roots: Vec<PathBuf>,
 }
@@ -43,6 +45,11 @@ pub fn members() -> Vec<Member> {
             name: text(&package["name"]),
             folder: folder.to_str().unwrap().to_owned(),
             dependencies: list("dependencies").iter().map(|dependency| text(&dependency["name"])).collect(),
+            dependencies_of_code: list("dependencies")
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| text(&dependency["name"]))
+                .collect(),
             roots: list("targets").iter().map(|target| text(&target["src_path"]).into()).collect(),
         }
     };
