@@ -35,7 +35,7 @@ impl Core {
             (RunCommand::Resume, _) => {
                 let state = RunStateFile { phase: RunPhase::Active, ..state };
                 self.note_sink(self.storage.set_state(id, &state).await)?;
-                self.begin(&run).await?;
+                self.activate(&run).await?;
                 for spec in &run.models {
                     let (queue, model) = (&self.queue, &spec.label);
                     self.on_queue(&run, |at| async move { queue.unpark(&at, model).await }.boxed()).await?;

@@ -19,6 +19,7 @@ use results::Sink;
 use crate::config::CoordinatorConfig;
 use crate::core::Core;
 use crate::storage::Storage;
+use crate::submit::Proposal;
 use crate::tend::Tending;
 use crate::view::{Detail, WATCH_EVERY};
 
@@ -84,6 +85,44 @@ impl Coordinator {
         self.tending.round(&self.core).await
     }
 
+    /// What a submission would begin, or go on with: the unfinished run of the same configuration.
+    ///
+    /// # Errors
+    /// The submission cannot be planned; the sink cannot be read.
+    pub async fn propose(&self, submission: Submission) -> Result<Proposal, ServiceError> {
+        self.core.propose(submission).await
+    }
+
+    /// A run by its name, to go on with as it was configured.
+    ///
+    /// # Errors
+    /// It is not there, its pack is another one by now, or its records could only be written in the clear.
+    pub async fn propose_existing(&self, run: &RunId) -> Result<Proposal, ServiceError> {
+        self.core.propose_existing(run).await
+    }
+
+    /// A run by its name, to go on with under this configuration: the same one or, with `extend`, one that adds to it.
+    ///
+    /// # Errors
+    /// As for [`propose_existing`](Self::propose_existing); the configurations differ in what may not change.
+    pub async fn propose_change(
+        &self,
+        run: &RunId,
+        submission: Submission,
+        extend: bool,
+    ) -> Result<Proposal, ServiceError> {
+        self.core.propose_change(run, submission, extend).await
+    }
+
+    /// Begins a run that was proposed, or goes on with it.
+    ///
+    /// # Errors
+    /// Another process writes the run; queue or sink cannot be reached.
+    pub async fn begin(&self, proposal: &Proposal) -> Result<RunView, ServiceError> {
+        let run = self.core.begin(proposal).await?;
+        Ok(self.core.view(&run, Detail::Full).await)
+    }
+
     /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
     fn serve<'a, T: Send + 'a>(
         &'a self,
@@ -142,8 +181,8 @@ impl WorkExchange for Coordinator {
 impl Control for Coordinator {
     fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
         self.serve(async move {
-            let run = self.core.submit_run(submission).await?;
-            Ok(self.core.view(&run, Detail::Full).await)
+            let proposal = self.core.propose(submission).await?;
+            self.begin(&proposal).await
         })
     }
 

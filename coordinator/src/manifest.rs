@@ -1,4 +1,6 @@
-//! The manifest of a run that is about to begin.
+//! A configuration with what follows from it, and the manifest that keeps it.
+
+use std::sync::Arc;
 
 use domain::RunId;
 use jiff::Timestamp;
@@ -7,48 +9,91 @@ use results::RunManifest;
 use results::manifest::{MANIFEST_VERSION, PackUse, hash};
 
 use crate::configuration::Benchmark;
-use crate::plan::Plan;
-use crate::protection::{self, ProtectionError};
+use crate::errors::{Result, conflict, internal, invalid};
+use crate::plan::{Plan, outlines};
+use crate::protection;
 
-/// A manifest that cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum NewManifestError {
-    /// The configuration cannot be written as JSON.
-    #[error(transparent)]
-    Configuration(#[from] serde_json::Error),
-    /// The exercises are protected and no key can be made for their records.
-    #[error(transparent)]
-    Protection(#[from] ProtectionError),
+/// A configuration, the pack that it means, and the plan that follows from both.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The configuration.
+    pub benchmark: Benchmark,
+    /// The exercises.
+    pub pack: Arc<Pack>,
+    /// What is to be asked.
+    pub plan: Plan,
 }
 
-/// The manifest of a run of this configuration that begins now, under a fresh name.
-///
-/// # Errors
-/// See [`NewManifestError`].
-pub fn new_manifest(
-    benchmark: &Benchmark,
-    pack: &Pack,
-    plan: &Plan,
-) -> Result<RunManifest, NewManifestError> {
-    let configuration = serde_json::to_value(benchmark)?;
-    let now = Timestamp::now();
-    let protected = pack.header().protected;
-    Ok(RunManifest {
-        version: MANIFEST_VERSION,
-        run: new_name(now),
-        created_at: now,
-        kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-        configuration_hash: hash(&configuration),
-        configuration,
-        plan_hash: plan.hash(benchmark.seed, pack.hash().as_str()),
-        seed: benchmark.seed,
-        packs: vec![PackUse { name: pack.header().name.clone(), hash: pack.hash().as_str().to_owned() }],
-        planned_dialogues: plan.dialogues(),
-        protected,
-        log_key: protection::new_log_key(protected)?,
-        about: None,
-        other: serde_json::Map::new(),
-    })
+impl Planned {
+    /// Plans a configuration.
+    pub(crate) async fn new(benchmark: Benchmark, pack: Arc<Pack>) -> Result<Self> {
+        let plan = move || {
+            let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(|error| invalid(error.to_string()))?;
+            Ok(Self { benchmark, pack, plan })
+        };
+        tokio::task::spawn_blocking(plan).await.map_err(internal)?
+    }
+
+    /// Plans a run again from its manifest.
+    ///
+    /// # Errors
+    /// The pack is another one than the run was planned from, or this version plans it otherwise.
+    pub(crate) async fn again(manifest: &RunManifest, pack: Arc<Pack>) -> Result<Self> {
+        let run = &manifest.run;
+        let benchmark = serde_json::from_value(manifest.configuration.clone())
+            .map_err(|error| internal(format!("run {run}: its configuration: {error}")))?;
+        let planned = Self::new(benchmark, pack).await;
+        let planned = planned.map_err(|error| conflict(format!("run {run}: {}", error.message)))?;
+        if planned.hash() != manifest.plan_hash {
+            return Err(conflict(format!(
+                "run {run} was planned from pack {} and cannot go on with pack {}: the questions would differ",
+                manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
+                planned.pack.hash().short()
+            )));
+        }
+        Ok(planned)
+    }
+
+    /// Hash of everything that decides what is asked.
+    fn hash(&self) -> String {
+        self.plan.hash(self.benchmark.seed, self.pack.hash().as_str())
+    }
+
+    /// The manifest of a run that begins now, under a fresh name.
+    pub(crate) fn manifest(&self) -> Result<RunManifest> {
+        let now = Timestamp::now();
+        let header = self.pack.header();
+        let manifest = RunManifest {
+            version: MANIFEST_VERSION,
+            run: new_name(now),
+            created_at: now,
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            configuration: serde_json::Value::Null,
+            configuration_hash: String::new(),
+            plan_hash: String::new(),
+            seed: self.benchmark.seed,
+            packs: vec![PackUse { name: header.name.clone(), hash: self.pack.hash().as_str().to_owned() }],
+            planned_dialogues: 0,
+            protected: header.protected,
+            log_key: protection::new_log_key(header.protected)
+                .map_err(|error| conflict(error.to_string()))?,
+            about: None,
+            other: serde_json::Map::new(),
+        };
+        self.written_into(manifest)
+    }
+
+    /// A manifest with this configuration and plan instead of its own.
+    pub(crate) fn written_into(&self, manifest: RunManifest) -> Result<RunManifest> {
+        let configuration = serde_json::to_value(&self.benchmark).map_err(internal)?;
+        Ok(RunManifest {
+            configuration_hash: hash(&configuration),
+            configuration,
+            plan_hash: self.hash(),
+            planned_dialogues: self.plan.dialogues(),
+            ..manifest
+        })
+    }
 }
 
 /// A fresh name for a run: its second in UTC, then three hexadecimal digits for the 4096th part of that second and five

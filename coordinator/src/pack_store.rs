@@ -40,16 +40,16 @@ impl PackStore {
 }
 
 impl Core {
-    /// The pack that a submission means, with its bytes where it came with it.
+    /// The pack that a submission means; as a file, too, where it is not the built-in one.
     pub(crate) async fn submitted_pack(
         &self,
         benchmark: &Benchmark,
         sealed: Option<Arc<[u8]>>,
-    ) -> Result<Arc<Pack>> {
+    ) -> Result<(Arc<Pack>, Option<Arc<[u8]>>)> {
         let name = benchmark.pack.clone();
         let sealed = match sealed {
             Some(sealed) => sealed,
-            None if name == CORE_PACK => return builtin().await,
+            None if name == CORE_PACK => return Ok((builtin().await?, None)),
             None if self.is_shared() => {
                 return Err(invalid(format!(
                     "pack `{name}` is a file that the coordinator does not have; send it with the submission"
@@ -58,9 +58,8 @@ impl Core {
             None => read_file(&name).await?,
         };
         let pack = open(name, Arc::clone(&sealed)).await?;
-        self.storage.put_pack(pack.hash().as_str(), sealed).await?;
         self.packs.keep(&pack);
-        Ok(pack)
+        Ok((pack, Some(sealed)))
     }
 
     /// The pack of a run that exists.

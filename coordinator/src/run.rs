@@ -8,7 +8,6 @@ use domain::benchmark::ModelSpec;
 use domain::control::RunPhase;
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::{DialogueKey, Iteration, RunId};
-use packs::Pack;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
 use results::log::{
@@ -20,11 +19,11 @@ use tasks::TaskClass;
 use crate::aggregate::{Aggregate, Entry};
 use crate::commit::Committer;
 use crate::config::CoordinatorConfig;
-use crate::configuration::Benchmark;
 use crate::errors::{Result, conflict, internal};
 use crate::headline;
 use crate::layout::{Layout, Slot};
-use crate::plan::{Plan, outlines};
+use crate::manifest::Planned;
+use crate::plan::Plan;
 use crate::protection;
 use crate::rate::{Rate, Speed};
 use crate::remarks::{Remark, Remarks};
@@ -116,20 +115,9 @@ pub(crate) struct Found {
 }
 
 impl Run {
-    /// Puts a run together from its manifest and its pack. Reads the pack's tasks: not for async code.
-    pub(crate) fn of(manifest: RunManifest, pack: &Pack, writer: WriterId) -> Result<Self> {
-        let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
-            .map_err(|error| internal(format!("run {}: its configuration: {error}", manifest.run)))?;
-        let plan = Plan::new(&benchmark, &outlines(pack))
-            .map_err(|error| conflict(format!("run {}: {error}", manifest.run)))?;
-        if plan.hash(benchmark.seed, pack.hash().as_str()) != manifest.plan_hash {
-            return Err(conflict(format!(
-                "run {} was planned from pack {} and cannot go on with pack {}: the questions would differ",
-                manifest.run,
-                manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
-                pack.hash().short()
-            )));
-        }
+    /// Puts a run together from its manifest and its plan. Reads the pack's tasks: not for async code.
+    pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId) -> Result<Self> {
+        let Planned { benchmark, pack, plan } = planned;
         let kind = |index: usize| {
             let task = &pack.tasks()[index];
             let class = TaskClass::resolve(&task.class, &task.version)

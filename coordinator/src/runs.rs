@@ -11,6 +11,7 @@ use tokio::sync::OnceCell;
 use crate::aggregate::Aggregate;
 use crate::core::Core;
 use crate::errors::{Result, internal, not_found};
+use crate::manifest::Planned;
 use crate::run::Run;
 
 /// Runs that are over and stay loaded, because somebody may look at them again.
@@ -145,9 +146,9 @@ impl Core {
     async fn load(&self, id: &RunId) -> Result<Arc<Run>> {
         let manifest = self.storage.manifest(id).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {id}")))?;
-        let pack = self.pack_of(&manifest).await?;
+        let planned = Planned::again(&manifest, self.pack_of(&manifest).await?).await?;
         let writer = self.storage.new_writer();
-        let build = move || Run::of(manifest, &pack, writer).map(Arc::new);
+        let build = move || Run::of(manifest, planned, writer).map(Arc::new);
         let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
         self.follow(&run).await?;
         let state = self.storage.state(id).await?;

@@ -107,6 +107,20 @@ impl Storage {
         Ok(self.sink.create_run(manifest).await.map(|_| ())?)
     }
 
+    /// Gives a run of one process another manifest.
+    pub(crate) async fn replace_manifest(&self, manifest: &RunManifest) -> Result<()> {
+        let lock = self.lock(&manifest.run)?;
+        let (path, manifest) = (self.sink.run_dir(&manifest.run)?.manifest_path(), manifest.clone());
+        let write = move || {
+            let _lock = lock;
+            manifest.write(&path)
+        };
+        tokio::task::spawn_blocking(write)
+            .await
+            .map_err(internal)?
+            .map_err(|error| SinkError::Run(error.into()).into())
+    }
+
     pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
         Ok(self.sink.read_state(run).await?)
     }

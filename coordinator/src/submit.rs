@@ -1,27 +1,157 @@
-//! From a configuration to a run: checked, planned, written down, queued.
+//! How runs begin and go on, in a fleet as within one process: proposed first, when everything is checked and nothing is
+//! written, then begun.
 
 use std::sync::Arc;
 
 use domain::control::{RunPhase, Submission};
-use domain::{Connector, ModelSpec};
+use domain::{Connector, ModelSpec, RunId};
 use futures::FutureExt;
 use results::RunManifest;
 
+use crate::aggregate::Aggregate;
+use crate::changes;
 use crate::config::MAX_DIALOGUES;
 use crate::configuration::Benchmark;
 use crate::core::Core;
-use crate::errors::{Result, conflict, internal, invalid};
-use crate::manifest::{NewManifestError, new_manifest};
-use crate::plan::{Plan, outlines};
+use crate::errors::{Result, conflict, invalid, not_found};
+use crate::manifest::Planned;
+use crate::protection;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
 /// What error messages call a configuration that came without a file.
 const CONFIGURATION: &str = "configuration";
 
+/// The field of a manifest that names the run whose answers were scored again. No question of such a run is open.
+const REJUDGED: &str = "rejudged_from";
+
+/// A run that somebody wants, with what it asks. Nothing of it is written before it is [begun](crate::Coordinator::begin).
+#[derive(Debug)]
+pub struct Proposal {
+    manifest: RunManifest,
+    planned: Planned,
+    /// The pack as a file, where the run is the first to need it.
+    sealed: Option<Arc<[u8]>>,
+    start: Start,
+    warnings: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Start {
+    New,
+    Existing,
+    /// It exists, with another manifest.
+    Extended,
+}
+
+impl Proposal {
+    /// The manifest that the run has, or will have.
+    pub fn manifest(&self) -> &RunManifest {
+        &self.manifest
+    }
+
+    /// What it asks.
+    pub fn planned(&self) -> &Planned {
+        &self.planned
+    }
+
+    /// Whether no run of this name exists.
+    pub fn is_new(&self) -> bool {
+        self.start == Start::New
+    }
+
+    /// What somebody who extends a run should know before it begins.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
 impl Core {
-    /// Plans a run and queues it, or joins the unfinished one of the same configuration.
-    pub(crate) async fn submit_run(self: &Arc<Self>, submission: Submission) -> Result<Arc<Run>> {
+    /// The unfinished run of the same configuration, or a new one.
+    pub(crate) async fn propose(&self, submission: Submission) -> Result<Proposal> {
+        let (planned, sealed) = self.planned(submission).await?;
+        let manifest = planned.manifest()?;
+        let (manifest, start) = match self.unfinished(&manifest).await? {
+            Some(run) => (run.manifest.clone(), Start::Existing),
+            None => (manifest, Start::New),
+        };
+        Ok(Proposal { manifest, planned, sealed, start, warnings: Vec::new() })
+    }
+
+    /// A run by its name, as it was configured.
+    pub(crate) async fn propose_existing(&self, run: &RunId) -> Result<Proposal> {
+        let manifest = self.storage.manifest(run).await?;
+        let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {run}")))?;
+        // Before anything begins: without its key the texts of a protected run would be written in the clear.
+        protection::writing_cipher(&manifest).map_err(|error| conflict(error.to_string()))?;
+        let planned = Planned::again(&manifest, self.pack_of(&manifest).await?).await?;
+        Ok(Proposal { manifest, planned, sealed: None, start: Start::Existing, warnings: Vec::new() })
+    }
+
+    /// A run by its name with another configuration. Without `extend` only an equal one is taken; with it, models, tasks
+    /// and iterations may be added to a run of one process.
+    pub(crate) async fn propose_change(
+        &self,
+        run: &RunId,
+        submission: Submission,
+        extend: bool,
+    ) -> Result<Proposal> {
+        let old = self.propose_existing(run).await?;
+        let (new, _) = self.planned(submission).await?;
+        let changes = changes::between(&old.planned.benchmark, &new.benchmark);
+        if changes.is_empty() {
+            return Ok(old);
+        }
+        if !extend {
+            return Err(invalid(format!(
+                "the configuration differs from the one of run {run}:\n{}\npass --extend to add models, tasks or \
+                 iterations, or start a new run",
+                changes.join("\n")
+            )));
+        }
+        if self.is_shared() {
+            return Err(conflict(format!("run {run} belongs to a fleet, which cannot extend runs")));
+        }
+        if let Some(lost) = old.planned.plan.keys().find(|key| !new.plan.contains(key)) {
+            return Err(invalid(format!(
+                "--extend only adds: dialogue {lost} of run {run} is missing from the new configuration"
+            )));
+        }
+        if new.benchmark.seed != old.planned.benchmark.seed || new.pack.hash() != old.planned.pack.hash() {
+            return Err(invalid("--extend keeps seed and pack: the questions would differ"));
+        }
+        let warnings = changes::in_conditions(&old.planned.benchmark, &new.benchmark);
+        let manifest = new.written_into(old.manifest)?;
+        Ok(Proposal { manifest, planned: new, sealed: None, start: Start::Extended, warnings })
+    }
+
+    /// Begins a run, or goes on with it where anything is left to ask.
+    pub(crate) async fn begin(self: &Arc<Self>, proposal: &Proposal) -> Result<Arc<Run>> {
+        let Proposal { manifest, sealed, start, .. } = proposal;
+        match start {
+            Start::New => {
+                if let Some(sealed) = sealed {
+                    let hash = proposal.planned.pack.hash().as_str();
+                    self.storage.put_pack(hash, Arc::clone(sealed)).await?;
+                }
+                self.storage.create(manifest).await?;
+                tracing::info!(run = %manifest.run, planned = manifest.planned_dialogues, "submitted");
+            }
+            Start::Extended => {
+                self.storage.replace_manifest(manifest).await?;
+                self.runs.forget(&manifest.run);
+            }
+            Start::Existing => {}
+        }
+        let run = self.known(&manifest.run).await?;
+        if run.phase() != RunPhase::Finished || !run.table(Aggregate::is_complete) {
+            self.activate(&run).await?;
+        }
+        Ok(run)
+    }
+
+    /// Checks and plans a submission; with the pack as a file, where it is not the built-in one.
+    async fn planned(&self, submission: Submission) -> Result<(Planned, Option<Arc<[u8]>>)> {
         let benchmark: Benchmark = serde_json::from_value(submission.configuration)
             .map_err(|error| invalid(format!("{CONFIGURATION}: {error}")))?;
         benchmark.validate(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
@@ -37,31 +167,19 @@ impl Core {
         } else {
             benchmark.validate_local(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         }
-        let pack = self.submitted_pack(&benchmark, submission.pack).await?;
-        let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(|error| invalid(error.to_string()))?;
-        if plan.dialogues() > MAX_DIALOGUES {
-            let planned = plan.dialogues();
+        let (pack, sealed) = self.submitted_pack(&benchmark, submission.pack).await?;
+        let planned = Planned::new(benchmark, pack).await?;
+        let dialogues = planned.plan.dialogues();
+        if dialogues > MAX_DIALOGUES {
             return Err(invalid(format!(
-                "{planned} dialogues are planned; a run may have {MAX_DIALOGUES}: split the configuration"
+                "{dialogues} dialogues are planned; a run may have {MAX_DIALOGUES}: split the configuration"
             )));
         }
-        let manifest = new_manifest(&benchmark, &pack, &plan).map_err(|error| match error {
-            NewManifestError::Configuration(error) => internal(error),
-            NewManifestError::Protection(error) => conflict(error.to_string()),
-        })?;
-        if let Some(run) = self.unfinished(&manifest).await? {
-            self.begin(&run).await?;
-            return Ok(run);
-        }
-        self.storage.create(&manifest).await?;
-        let run = self.known(&manifest.run).await?;
-        self.begin(&run).await?;
-        tracing::info!(run = %run.id(), planned = manifest.planned_dialogues, "submitted");
-        Ok(run)
+        Ok((planned, sealed))
     }
 
     /// Makes a run one of this coordinator's and fills its queue.
-    pub(crate) async fn begin(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
+    pub(crate) async fn activate(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
         self.hold(run).await?;
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         // A paused run of a fleet stays paused until somebody resumes it; one of a single process was interrupted.
@@ -111,7 +229,9 @@ impl Core {
     /// The latest run of the same configuration and plan that is not over.
     async fn unfinished(&self, wanted: &RunManifest) -> Result<Option<Arc<Run>>> {
         let same = |old: &RunManifest| {
-            old.configuration_hash == wanted.configuration_hash && old.plan_hash == wanted.plan_hash
+            old.configuration_hash == wanted.configuration_hash
+                && old.plan_hash == wanted.plan_hash
+                && !old.other.contains_key(REJUDGED)
         };
         for (id, old) in self.storage.found().await?.into_iter().rev() {
             if !old.is_ok_and(|old| same(&old)) {

@@ -15,7 +15,7 @@ use crate::run::endpoints;
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::report::Report;
-use crate::run::session::{Options, Session};
+use crate::run::session::{Options, Session, Wanted};
 
 /// The bundled configuration of a run without arguments.
 const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");
@@ -190,12 +190,11 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let benchmark = benchmark(&arguments)?;
     let file = arguments.config.as_deref().map_or(COMMAND_LINE.into(), Path::to_string_lossy);
     benchmark.validate_local(&file).map_err(Exit::usage)?;
-    let data_dir = &arguments.common.data_dir;
-    let session = match &arguments.resume {
-        Some(run) => Session::resume_with(&RunId::new(run), benchmark, arguments.extend, data_dir)?,
-        None => Session::start_or_resume(benchmark, data_dir)?,
+    let wanted = match arguments.resume {
+        Some(run) => Wanted::Changed { run: RunId::new(run), benchmark, extend: arguments.extend },
+        None => Wanted::Configured(benchmark),
     };
-    hold(session, arguments.common, Vec::new())
+    hold(wanted, arguments.common, None)
 }
 
 /// `kgfleet resume`.
@@ -203,8 +202,7 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
-    let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
-    hold(session, arguments.common, Vec::new())
+    hold(Wanted::Named(RunId::new(arguments.run)), arguments.common, None)
 }
 
 /// `kgfleet retry`.
@@ -212,15 +210,11 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
-    let session = Session::resume(&RunId::new(arguments.run), &arguments.common.data_dir)?;
-    let all = || FailureCause::ALL.to_vec();
-    let causes = if arguments.causes.is_empty() { all() } else { arguments.causes };
-    hold(session, arguments.common, causes)
+    hold(Wanted::Named(RunId::new(arguments.run)), arguments.common, Some(arguments.causes))
 }
 
-fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::Result<ExitCode> {
+fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
     let options = Options {
-        data_dir: common.data_dir,
         concurrency: match common.concurrency {
             Concurrency::Auto => None,
             Concurrency::Fixed(number) => Some(number),
@@ -234,12 +228,15 @@ fn hold(session: Session, common: Common, retry: Vec<FailureCause>) -> anyhow::R
         password: common.password.clone(),
     };
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
-    // Now rather than after hours of work.
-    for format in common.exports.iter().flatten() {
-        export::check(*format, session.manifest(), &disclosure)?;
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let report = runtime.block_on(session.run(&options))?;
+    let report = runtime.block_on(async {
+        let session = Session::open(wanted, common.data_dir).await?;
+        // Now rather than after hours of work.
+        for format in common.exports.iter().flatten() {
+            export::check(*format, session.manifest(), &disclosure)?;
+        }
+        session.run(&options).await
+    })?;
     let mut out = io::stdout().lock();
     if common.json {
         writeln!(out, "{}", serde_json::to_string(&report.view)?)?;

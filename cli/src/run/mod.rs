@@ -5,7 +5,6 @@
 //! them.
 
 pub mod answer_key;
-mod changes;
 pub mod connect;
 pub mod endpoints;
 pub mod export;

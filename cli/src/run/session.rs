@@ -1,4 +1,4 @@
-//! A run from its configuration to its table: find or make the run's folder, connect, hold the dialogues, export.
+//! A run from its configuration to its end: a coordinator and a worker in one process.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use coordinator::configuration::{Benchmark, Connector};
-use coordinator::manifest::new_manifest;
+use coordinator::manifest::Planned;
 use coordinator::plan::{Plan, outlines};
-use coordinator::{Coordinator, CoordinatorConfig};
-use domain::control::{Control, RunCommand, RunPhase, RunView};
+use coordinator::{Coordinator, CoordinatorConfig, Proposal};
+use domain::control::{Control, RunPhase, RunView, Submission};
 use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
@@ -29,6 +29,7 @@ use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
 use super::report::Report;
 use super::{material, protection};
+use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
 use crate::output::say;
 
@@ -45,28 +46,41 @@ const GRACE: Duration = Duration::from_secs(2 * 3600);
 /// What a user decides beside the configuration.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where runs are kept.
-    pub data_dir: PathBuf,
     /// Dialogues in flight per model, instead of adapting.
     pub concurrency: Option<u32>,
     /// Judge in this process instead of sandboxed ones.
     pub no_sandbox: bool,
     /// Evaluation processes or threads.
     pub evaluators: NonZeroUsize,
-    /// Failed dialogues with one of these causes are asked again.
-    pub retry: Vec<FailureCause>,
+    /// Failed dialogues with one of these causes are asked again, all of them where none is named; `None`: nothing is.
+    pub retry: Option<Vec<FailureCause>>,
     /// Password of encrypted recordings, for replayed models.
     pub password: Option<String>,
 }
 
-/// A run that can be gone on with.
+/// Which run is meant.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// The unfinished run of this configuration, or a new one.
+    Configured(Benchmark),
+    /// The run of this name.
+    Named(RunId),
+    /// The run of this name with another configuration: an equal one or, with `extend`, one that adds to it.
+    Changed {
+        /// The run.
+        run: RunId,
+        /// The configuration.
+        benchmark: Benchmark,
+        /// Whether it may add models, tasks and iterations.
+        extend: bool,
+    },
+}
+
+/// A run that can be begun or gone on with, and the coordinator of this process.
 pub struct Session {
-    /// Its folder; a new run gets one when its servers have been found to be there.
-    dir: Option<RunDir>,
-    manifest: RunManifest,
-    benchmark: Benchmark,
-    pack: Arc<Pack>,
-    plan: Plan,
+    coordinator: Arc<Coordinator>,
+    proposal: Proposal,
+    data_dir: PathBuf,
 }
 
 /// Plans a configuration.
@@ -80,20 +94,6 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
 pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
     let benchmark: Benchmark = serde_json::from_value(run.configuration.clone())?;
     Ok(plan(&benchmark)?.1)
-}
-
-/// The pack that a run was planned from, as it is kept beside the runs where its name means another one by now: after an
-/// update of the program, or of the file.
-fn pack_of(manifest: &RunManifest, benchmark: &Benchmark, data_dir: &Path) -> anyhow::Result<Arc<Pack>> {
-    let pack = material::open_pack(&benchmark.pack)?;
-    let planned = manifest.packs.first().map(|pack| pack.hash.as_str()).unwrap_or_default();
-    let kept = data_dir.join("packs").join(format!("{planned}.kgpack"));
-    match kept.to_str() {
-        Some(kept) if pack.hash().as_str() != planned && Path::new(kept).is_file() => {
-            material::open_pack(kept)
-        }
-        _ => Ok(pack),
-    }
 }
 
 /// A run of this machine by its name.
@@ -111,144 +111,78 @@ pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest
     })
 }
 
+/// A configuration as any coordinator gets it; one of this process reads the pack itself.
+fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: None })
+}
+
 impl Session {
-    /// The unfinished run of the same configuration, or a new run.
-    pub fn start_or_resume(benchmark: Benchmark, data_dir: &Path) -> anyhow::Result<Self> {
-        let (pack, plan) = plan(&benchmark)?;
-        let manifest = new_manifest(&benchmark, &pack, &plan)?;
-        for found in RunDir::list(data_dir)?.into_iter().rev() {
-            let Ok(old) = found.manifest else { continue }; // Named by `kgfleet runs`; no reason not to run.
-            let same =
-                old.configuration_hash == manifest.configuration_hash && old.plan_hash == manifest.plan_hash;
-            if same && recorded(&found.dir, &old)?.len() < usize::try_from(old.planned_dialogues)? {
-                return Ok(Self { dir: Some(found.dir), manifest: old, benchmark, pack, plan });
+    /// Asks a coordinator of this process what it would do. Nothing of a new run is written yet.
+    pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
+        let sink = Sink::folder(data_dir.clone());
+        let coordinator = Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
+        let proposal = match &wanted {
+            Wanted::Configured(benchmark) => coordinator.propose(submission(benchmark)?).await,
+            Wanted::Named(run) => {
+                open(run, &data_dir)?;
+                coordinator.propose_existing(run).await
             }
-        }
-        Ok(Self { dir: None, manifest, benchmark, pack, plan })
-    }
-
-    /// A run by its name, as it was configured.
-    pub fn resume(run: &RunId, data_dir: &Path) -> anyhow::Result<Self> {
-        let (dir, manifest) = open(run, data_dir)?;
-        let place = dir.manifest_path().display().to_string();
-        let mut benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
-            .with_context(|| format!("the configuration in {place}"))?;
-        super::endpoints::normalise(&mut benchmark, &place)?;
-        let pack = pack_of(&manifest, &benchmark, data_dir)?;
-        let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
-        let ours = plan.hash(benchmark.seed, pack.hash().as_str());
-        if ours != manifest.plan_hash {
-            bail!(Exit::usage(anyhow!(
-                "run {run} was planned from pack {} and cannot go on with pack {}: the questions would differ",
-                manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
-                pack.hash().short()
-            )));
-        }
-        Ok(Self { dir: Some(dir), manifest, benchmark, pack, plan })
-    }
-
-    /// A run by its name with another configuration. Without `extend` only an equal one is taken; with it, models, tasks
-    /// and iterations may be added.
-    pub fn resume_with(
-        run: &RunId,
-        benchmark: Benchmark,
-        extend: bool,
-        data_dir: &Path,
-    ) -> anyhow::Result<Self> {
-        let mut session = Self::resume(run, data_dir)?;
-        let (pack, plan) = plan(&benchmark)?;
-        let changes = super::changes::between(&session.benchmark, &benchmark);
-        if changes.is_empty() {
-            return Ok(session);
-        }
-        if !extend {
-            bail!(Exit::usage(anyhow!(
-                "the configuration differs from the one of run {run}:\n{}\npass --extend to add models, tasks or \
-                 iterations, or start a new run",
-                changes.join("\n")
-            )));
-        }
-        for change in super::changes::in_conditions(&session.benchmark, &benchmark) {
-            eprintln!("warning: {change}");
-        }
-        if let Some(lost) = session.plan.keys().find(|key| !plan.contains(key)) {
-            bail!(Exit::usage(anyhow!(
-                "--extend only adds: dialogue {lost} of run {run} is missing from the new configuration"
-            )));
-        }
-        if benchmark.seed != session.benchmark.seed || pack.hash() != session.pack.hash() {
-            bail!(Exit::usage(anyhow!("--extend keeps seed and pack: the questions would differ")));
-        }
-        let fresh = new_manifest(&benchmark, &pack, &plan)?;
-        session.manifest = RunManifest {
-            configuration: fresh.configuration,
-            configuration_hash: fresh.configuration_hash,
-            plan_hash: fresh.plan_hash,
-            planned_dialogues: fresh.planned_dialogues,
-            ..session.manifest
+            Wanted::Changed { run, benchmark, extend } => {
+                open(run, &data_dir)?;
+                coordinator.propose_change(run, submission(benchmark)?, *extend).await
+            }
         };
-        if let Some(dir) = &session.dir {
-            let _lock = dir.lock()?;
-            session.manifest.write(&dir.manifest_path())?;
+        let proposal = proposal.map_err(explained)?;
+        for warning in proposal.warnings() {
+            eprintln!("warning: {warning}");
         }
-        Ok(Self { benchmark, pack, plan, ..session })
-    }
-
-    /// The run.
-    pub fn run_id(&self) -> &RunId {
-        &self.manifest.run
+        Ok(Self { coordinator, proposal, data_dir })
     }
 
     /// What the run's folder says of it, or will say.
     pub fn manifest(&self) -> &RunManifest {
-        &self.manifest
+        self.proposal.manifest()
+    }
+
+    fn planned(&self) -> &Planned {
+        self.proposal.planned()
     }
 
     /// Holds every pending dialogue.
     pub async fn run(self, options: &Options) -> anyhow::Result<Report> {
         install_crypto();
-        // Before anything is begun: without its key the texts of a protected run would be written in the clear.
-        protection::writing_cipher(&self.manifest).map_err(Exit::usage)?;
-        let tasks = material::build(&self.pack, &self.plan)?;
-        let run = self.run_id().clone();
+        let coordinator = &self.coordinator;
+        let tasks = material::build(&self.planned().pack, &self.planned().plan)?;
+        let run = self.manifest().run.clone();
         let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
-        let coordinator = Coordinator::start(
-            CoordinatorConfig::local(),
-            queue::open("memory", None)?,
-            Sink::folder(options.data_dir.clone()),
-        );
         // A new run gets its folder when its servers have been found to be there; one that exists says what it lacks.
-        let dir = match &self.dir {
-            Some(dir) => {
-                coordinator.command(&run, RunCommand::Resume).await?;
-                if !options.retry.is_empty() {
-                    coordinator.retry(&run, &options.retry).await?;
-                }
-                let begun = coordinator.run(&run).await?;
-                let pending = |label: &ModelLabel| {
-                    let model = begun.models.iter().find(|model| model.model == *label);
-                    model.is_some_and(|model| model.units_pending > 0)
-                };
-                self.preflight(&*connect, &tasks, options, pending).await?;
-                eprintln!("going on with run {run}");
-                dir.clone()
+        let begun = if self.proposal.is_new() {
+            self.preflight(&*connect, &tasks, |_| true).await?;
+            let begun = coordinator.begin(&self.proposal).await;
+            let begun =
+                begun.with_context(|| format!("cannot start a run in {}", self.data_dir.display()))?;
+            eprintln!("starting run {run}");
+            begun
+        } else {
+            coordinator.begin(&self.proposal).await?;
+            if let Some(causes) = &options.retry {
+                coordinator.retry(&run, causes).await?;
             }
-            None => {
-                self.preflight(&*connect, &tasks, options, |_| true).await?;
-                let dir = RunDir::create(&options.data_dir, &self.manifest)
-                    .with_context(|| format!("cannot start a run in {}", options.data_dir.display()))?;
-                coordinator.command(&run, RunCommand::Resume).await?;
-                eprintln!("starting run {run}");
-                dir
-            }
+            let begun = coordinator.run(&run).await?;
+            let pending = |label: &ModelLabel| {
+                let model = begun.models.iter().find(|model| model.model == *label);
+                model.is_some_and(|model| model.units_pending > 0)
+            };
+            self.preflight(&*connect, &tasks, pending).await?;
+            eprintln!("going on with run {run}");
+            begun
         };
-        let begun = coordinator.run(&run).await?;
         let mut progress = Progress::new(&begun);
         let mut parked = Vec::new();
         if begun.phase != RunPhase::Finished {
             let simulator = self.simulator(&tasks, &begun).await?;
             let worker = self.worker(simulator.as_ref(), connect, options)?;
-            let held = hold(&coordinator, &run, worker, &mut progress).await;
+            let held = hold(coordinator, &run, worker, &mut progress).await;
             if let Some(simulator) = simulator {
                 simulator.shutdown().await;
             }
@@ -257,16 +191,9 @@ impl Session {
         let view = coordinator.run(&run).await?;
         coordinator.close_logs().await;
         let (elapsed, added) = progress.finish(&view);
-        Ok(Report {
-            view,
-            parked,
-            seconds: elapsed.as_secs_f64(),
-            added,
-            dir,
-            manifest: self.manifest,
-            plan: self.plan,
-            tasks,
-        })
+        let (dir, manifest) = open(&run, &self.data_dir)?;
+        let plan = self.planned().plan.clone();
+        Ok(Report { view, parked, seconds: elapsed.as_secs_f64(), added, dir, manifest, plan, tasks })
     }
 
     /// Looks at what `kgfleet check` looks at, before thousands of dialogues find out one by one: stops at what would fail
@@ -275,18 +202,18 @@ impl Session {
         &self,
         connect: &dyn Connect,
         tasks: &TaskList,
-        options: &Options,
         wanted: impl Fn(&ModelLabel) -> bool,
     ) -> anyhow::Result<()> {
-        let longest = LongestPrompt::of(&self.plan, tasks, self.benchmark.seed);
-        for spec in self.benchmark.models.iter().filter(|spec| wanted(&spec.label)) {
+        let Planned { benchmark, plan, .. } = self.planned();
+        let longest = LongestPrompt::of(plan, tasks, benchmark.seed);
+        for spec in benchmark.models.iter().filter(|spec| wanted(&spec.label)) {
             let (level, message) = preflight::model(spec, connect, &longest).await?;
             if level != Level::Ok {
                 eprintln!("warning: model `{}`: {message}", spec.label);
             }
         }
         // A folder that cannot be written is told by who writes to it.
-        if let Ok((level, message)) = preflight::disk(&options.data_dir, self.plan.dialogues()).await
+        if let Ok((level, message)) = preflight::disk(&self.data_dir, plan.dialogues()).await
             && level != Level::Ok
         {
             eprintln!("warning: {message}");
@@ -296,17 +223,18 @@ impl Session {
 
     /// A simulator for the simulated models; nothing where none of them has work.
     async fn simulator(&self, tasks: &TaskList, begun: &RunView) -> anyhow::Result<Option<SimHandle>> {
-        let simulated = self.benchmark.models.iter().zip(&self.plan.models).zip(&begun.models);
+        let Planned { benchmark, plan, .. } = self.planned();
+        let simulated = benchmark.models.iter().zip(&plan.models).zip(&begun.models);
         let iterations = simulated
             .filter(|((spec, _), model)| spec.connector == Connector::Simulated && model.units_pending > 0)
             .map(|((_, planned), _)| planned.iterations)
             .max();
         let Some(iterations) = iterations else { return Ok(None) };
         let mut key = PackKey::default();
-        for (task, planned) in tasks.iter().zip(&self.plan.tasks) {
-            key.learn(task, &planned.label, self.benchmark.seed, iterations);
+        for (task, planned) in tasks.iter().zip(&plan.tasks) {
+            key.learn(task, &planned.label, benchmark.seed, iterations);
         }
-        connect::simulator(&self.benchmark, Arc::new(key)).await
+        connect::simulator(benchmark, Arc::new(key)).await
     }
 
     /// What the worker of this process is told.
@@ -330,7 +258,7 @@ impl Session {
             connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
             concurrency: options.concurrency,
             evaluators: options.evaluators,
-            pack_dir: Some(options.data_dir.join("packs")),
+            pack_dir: Some(self.data_dir.join("packs")),
             grace: GRACE,
             connect,
             ..WorkerConfig::new(WorkerId::new("local"), evaluation)

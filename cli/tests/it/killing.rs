@@ -101,7 +101,7 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
         server.gate().take_asked();
         loop {
             let arguments = match data.runs().first() {
-                // The same command goes on as well, unless nothing is left to ask: then it would start another run.
+                // The same command goes on as well, unless the run is finished: then it would start another one.
                 Some(run) if kills % 2 == 0 || durable.len() == planned => {
                     ["resume", run.name(), "--evaluators", "1"].map(str::to_owned).to_vec()
                 }

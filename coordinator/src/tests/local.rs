@@ -6,6 +6,7 @@ use domain::control::{Control, RunCommand, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
 use domain::{ErrorCode, RunId};
 use queue::MemoryStore;
+use results::{RunDir, RunManifest};
 use serde_json::json;
 
 use super::worker::*;
@@ -74,6 +75,41 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
     let view = coordinator.run(&run).await.unwrap();
     assert_eq!((view.phase, view.scored), (RunPhase::Finished, 40));
     assert_eq!(view, recomputed(&coordinator, &view).await);
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_before_it_was_finished_is_finished_by_the_same_submission() {
+    let mut ground = Ground::new();
+    let coordinator = ground.coordinator_with(local());
+    let run = coordinator.submit(at_home(2)).await.unwrap().run;
+    Worker::new("w").work_off(&coordinator, &mut Vec::new()).await;
+    drop(coordinator);
+
+    let coordinator = another_process(&mut ground);
+    let proposal = coordinator.propose(at_home(2)).await.unwrap();
+    assert!(!proposal.is_new());
+    assert_eq!(coordinator.begin(&proposal).await.unwrap().run, run);
+    coordinator.tend().await.unwrap();
+    assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
+    assert!(coordinator.propose(at_home(2)).await.unwrap().is_new());
+    assert_eq!(coordinator.runs().await.unwrap().len(), 1, "what is proposed is not written");
+}
+
+#[tokio::test]
+async fn what_was_cancelled_or_scored_again_is_no_unfinished_run() {
+    let mut ground = Ground::new();
+    let coordinator = ground.coordinator_with(local());
+    let run = coordinator.submit(at_home(2)).await.unwrap().run;
+    let unfinished = coordinator.propose(at_home(2)).await.unwrap();
+    assert!(!unfinished.is_new());
+    coordinator.command(&run, RunCommand::Cancel).await.unwrap();
+    assert!(coordinator.propose(at_home(2)).await.unwrap().is_new());
+    // As `kgfleet rejudge` writes it: the same configuration, and only what was recorded.
+    let mut again = RunManifest { run: "z".into(), ..unfinished.manifest().clone() };
+    again.other.insert("rejudged_from".to_owned(), run.as_str().into());
+    RunDir::create(ground.data.path(), &again).unwrap();
+    drop(coordinator);
+    assert!(another_process(&mut ground).propose(at_home(2)).await.unwrap().is_new());
 }
 
 #[tokio::test]

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn names_read_back_and_labels_that_look_alike_have_names_of_their_own() {
-        let labels = ["gpt-4o", "meta/Llama-3.1 8B", "meta-Llama-3-1-8B", "", "模型", "-x", &"long".repeat(40)];
+        let labels =
+            ["gpt-4o", "meta/Llama-3.1 8B", "meta-Llama-3-1-8B", "", "模型", "-x", &"long".repeat(40)];
         let mut seen = std::collections::BTreeSet::new();
         for label in labels {
             let name = RunName::new("p", ASK, &label.into(), 3);
@@ -97,7 +98,8 @@ mod tests {
             assert!(name.to_string().len() < 130 && !name.model.contains('.'), "{name}");
         }
         assert_eq!(RunName::new("p", ASK, &"gpt-4o".into(), 1).to_string(), "p.ask.gpt-4o.1");
-        for other in ["20261122-120000-fff12345", "p.ask.m", "p.ask.m.0", "p.ask.m.x", "p.ask.m.1.2", "..a.1"] {
+        for other in ["20261122-120000-fff12345", "p.ask.m", "p.ask.m.0", "p.ask.m.x", "p.ask.m.1.2", "..a.1"]
+        {
             assert_eq!(RunName::read(&RunId::new(other)), None, "{other}");
         }
         assert!(is_pipeline_name(&pipeline_slug("my pipeline: über alles")));

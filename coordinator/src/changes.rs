@@ -1,11 +1,13 @@
 //! What differs between two configurations, in lines that people read.
 
-use coordinator::configuration::{Benchmark, ModelSpec};
+use domain::ModelSpec;
 use domain::comparison::{self, Condition, Conditions};
 use serde_json::Value;
 
+use crate::configuration::Benchmark;
+
 /// One line per value that differs: `- old` and `+ new` with its path.
-pub fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
+pub(crate) fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
     let value = |benchmark: &Benchmark| serde_json::to_value(benchmark).unwrap_or_default();
     let mut lines = Vec::new();
     compare("", Some(&value(old)), Some(&value(new)), &mut lines);
@@ -14,7 +16,7 @@ pub fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
 
 /// Models that both configurations have and that were asked under other conditions before: their scores of before and of
 /// now stand in one column.
-pub fn in_conditions(old: &Benchmark, new: &Benchmark) -> Vec<String> {
+pub(crate) fn in_conditions(old: &Benchmark, new: &Benchmark) -> Vec<String> {
     let known = |label| old.models.iter().find(|model| model.label == label);
     let both = new.models.iter().filter_map(|model| Some((known(model.label.clone())?, model)));
     let changed = both.filter_map(|(before, now)| {
