@@ -12,11 +12,12 @@ use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
 use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
-use futures::stream;
+use futures::{StreamExt, stream};
 use queue::QueueStore;
 use results::Sink;
 
 use crate::config::CoordinatorConfig;
+use crate::configuration::Benchmark;
 use crate::core::Core;
 use crate::storage::Storage;
 use crate::submit::Proposal;
@@ -123,6 +124,23 @@ impl Coordinator {
         Ok(self.core.view(&run, Detail::Full).await)
     }
 
+    /// The configuration of a pipeline; `None` where there is none of this name.
+    ///
+    /// # Errors
+    /// The sink cannot be read.
+    pub async fn pipeline(&self, name: &RunId) -> Result<Option<Benchmark>, ServiceError> {
+        Ok(self.core.pipeline(name).await?.map(|pipeline| pipeline.benchmark))
+    }
+
+    /// Adds models to a pipeline.
+    ///
+    /// # Errors
+    /// There is none of this name; the configuration differs in something else, see the message.
+    pub async fn extend(&self, name: &RunId, submission: Submission) -> Result<RunView, ServiceError> {
+        self.core.extend_pipeline(name, submission).await?;
+        self.core.pipeline_view(name).await
+    }
+
     /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
     fn serve<'a, T: Send + 'a>(
         &'a self,
@@ -146,6 +164,11 @@ impl Coordinator {
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
+}
+
+/// Whether a configuration is one of a judged benchmark.
+fn is_pipeline(submission: &Submission) -> bool {
+    submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null())
 }
 
 impl WorkExchange for Coordinator {
@@ -181,17 +204,28 @@ impl WorkExchange for Coordinator {
 impl Control for Coordinator {
     fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
         self.serve(async move {
+            if is_pipeline(&submission) {
+                let name = self.core.submit_pipeline(submission).await?;
+                return self.core.pipeline_view(&name).await;
+            }
             let proposal = self.core.propose(submission).await?;
             self.begin(&proposal).await
         })
     }
 
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        self.serve(self.core.views())
+        self.serve(async move {
+            let mut views = self.core.views().await?;
+            views.extend(self.core.pipeline_views().await?);
+            Ok(views)
+        })
     }
 
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
         self.serve(async move {
+            if self.core.is_pipeline(run).await? {
+                return self.core.pipeline_view(run).await;
+            }
             let known = match self.core.known(run).await {
                 Ok(run) => run,
                 Err(error) => return self.core.view_of_broken(run, error).await,
@@ -222,21 +256,38 @@ impl Control for Coordinator {
 
     fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
         self.serve(async move {
+            if self.core.is_pipeline(run).await? {
+                self.core.command_pipeline(run, command).await?;
+                return self.core.pipeline_view(run).await;
+            }
             let run = self.core.command_run(run, command).await?;
             Ok(self.core.view(&run, Detail::Full).await)
         })
     }
 
     fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        self.serve(self.core.retry_run(run, causes))
+        self.serve(async move {
+            match self.core.is_pipeline(run).await? {
+                true => self.core.retry_pipeline(run, causes).await,
+                false => self.core.retry_run(run, causes).await,
+            }
+        })
     }
 
     fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
-        self.serve(self.core.remove_run(run, force))
+        self.serve(async move {
+            match self.core.is_pipeline(run).await? {
+                true => self.core.remove_pipeline(run, force).await,
+                false => self.core.remove_run(run, force).await,
+            }
+        })
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
-        self.core.export(run)
+        Box::pin(stream::once(self.core.is_no_pipeline(run)).flat_map(move |checked| match checked {
+            Ok(()) => self.core.export(run),
+            Err(error) => Box::pin(stream::once(std::future::ready(Err(error)))) as Feed<'a, ExportItem>,
+        }))
     }
 
     fn workers(&self) -> Reply<'_, Vec<WorkerView>> {

@@ -17,6 +17,7 @@ use crate::config::{CoordinatorConfig, MAX_BYTES_IN_FLIGHT, Scope};
 use crate::errors::{Result, is_out_of_step, of_queue};
 use crate::pack_store::PackStore;
 use crate::patience::Patience;
+use crate::pipeline::Pipelines;
 use crate::run::Run;
 use crate::runs::Runs;
 use crate::storage::Storage;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub storage: Storage,
     pub runs: Runs,
     pub packs: PackStore,
+    pub pipelines: Pipelines,
     pub backlog: Backlog,
     pub patience: Mutex<Patience>,
     pub health: Health,
@@ -60,6 +62,7 @@ impl Core {
             storage,
             runs: Runs::default(),
             packs: PackStore::default(),
+            pipelines: Pipelines::default(),
             backlog: Backlog::default(),
             patience: Mutex::default(),
             health: Health::default(),

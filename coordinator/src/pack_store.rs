@@ -62,6 +62,20 @@ impl Core {
         Ok((pack, Some(sealed)))
     }
 
+    /// A pack by its hash, as the sink keeps it; `name` stands in messages.
+    pub(crate) async fn pack_of_hash(&self, hash: &str, name: &str) -> Result<Arc<Pack>> {
+        let built_in = builtin().await?;
+        if built_in.hash().as_str() == hash {
+            return Ok(built_in);
+        }
+        if let Some(pack) = self.packs.get(hash) {
+            return Ok(pack);
+        }
+        let pack = open(name.to_owned(), self.sealed_pack(hash).await?).await?;
+        self.packs.keep(&pack);
+        Ok(pack)
+    }
+
     /// The pack of a run that exists.
     pub(crate) async fn pack_of(&self, manifest: &RunManifest) -> Result<Arc<Pack>> {
         let run = &manifest.run;

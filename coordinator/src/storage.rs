@@ -171,6 +171,45 @@ impl Storage {
         Ok(self.sink.put_pack(hash, Bytes::from_owner(sealed)).await?)
     }
 
+    /// Keeps a document of a pipeline, unless there is one of this name; says whether this call did.
+    pub(crate) async fn create_document(
+        &self,
+        pipeline: &RunId,
+        name: &str,
+        content: Vec<u8>,
+    ) -> Result<bool> {
+        Ok(self.sink.create_document(pipeline, name, content.into()).await?)
+    }
+
+    pub(crate) async fn put_document(&self, pipeline: &RunId, name: &str, content: Vec<u8>) -> Result<()> {
+        Ok(self.sink.put_document(pipeline, name, content.into()).await?)
+    }
+
+    /// A document of a pipeline; `None` where there is none, or no pipeline can have the name.
+    pub(crate) async fn document<D: serde::de::DeserializeOwned>(
+        &self,
+        pipeline: &RunId,
+        name: &str,
+    ) -> Result<Option<D>> {
+        let content = match self.sink.document(pipeline, name).await.map_err(ServiceError::from) {
+            Err(error) if error.code == ErrorCode::Invalid => None,
+            content => content?,
+        };
+        let read = |content: Bytes| {
+            serde_json::from_slice(&content)
+                .map_err(|error| internal(format!("pipeline {pipeline}: {name} cannot be read: {error}")))
+        };
+        content.map(read).transpose()
+    }
+
+    pub(crate) async fn pipelines(&self) -> Result<Vec<RunId>> {
+        Ok(self.sink.pipelines().await?)
+    }
+
+    pub(crate) async fn remove_documents(&self, pipeline: &RunId) -> Result<()> {
+        Ok(self.sink.remove_documents(pipeline).await?)
+    }
+
     /// Fetches what others have written into a run's log.
     pub(crate) async fn refresh(&self, run: &RunId) -> Result<()> {
         Ok(self.sink.refresh(run).await.map(|_| ())?)

@@ -156,6 +156,7 @@ impl Tending {
             }
             run.set_trouble(tended.err().map(|error| error.message));
         }
+        core.tend_pipelines(round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
         core.runs.evict();
         metrics::gauges(core).await;
         core.health.set_tended();

@@ -340,9 +340,12 @@ fn commands() {
     assert_eq!(<(RunId, RunCommand)>::try_from(command).unwrap(), (run, RunCommand::Cancel));
 
     // Causes that came later have a file of their own.
-    let later = [FailureCause::WrongModel];
+    let (wrong, unparseable) = ([FailureCause::WrongModel], [FailureCause::JudgeUnparseable]);
+    let later = [wrong, unparseable].concat();
     let first = FailureCause::ALL.into_iter().filter(|cause| !later.contains(cause)).collect::<Vec<_>>();
-    for (name, causes) in [("retry", &*first), ("retry_wrong_model", &later)] {
+    for (name, causes) in
+        [("retry", &*first), ("retry_wrong_model", &wrong), ("retry_unparseable", &unparseable)]
+    {
         let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(causes) };
         let request = thawed(name, request);
         assert_eq!(causes_from_wire(&request.causes).unwrap(), causes, "{name}");

@@ -154,7 +154,7 @@ mod tests {
         let mut scores = Scores::new();
         scores.insert("combined".into(), combined.into());
         let follow_up = kind.map(|kind| FollowUp { kind, fields: Fields::default() });
-        Verdict { scores, infos: Infos::new(), follow_up }
+        Verdict { scores, infos: Infos::new(), follow_up, unscored: None }
     }
 
     #[test]

@@ -190,10 +190,13 @@ pub fn scores(
 fn mean_of_cell(cell: &CellView) -> String {
     let mean = cell.covered_mean();
     match cell.failed {
+        // What has no headline is counted.
+        0 if mean.value.is_none() && cell.scored > 0 => format!("{}/{}", cell.scored, cell.planned),
         0 => mean.to_string(),
         // That some are missing is said by how many failed, where these are all.
         failed if cell.scored + failed >= cell.planned => match mean.value {
             Some(value) => format!("{value:.3} ({}/{}, {failed} failed)", mean.covered, mean.planned),
+            None if cell.scored > 0 => format!("{}/{} ({failed} without)", cell.scored, cell.planned),
             None => format!("- ({failed} failed)"),
         },
         failed => format!("{mean} ({failed} failed)"),

@@ -119,6 +119,61 @@ impl Folder {
         Ok(self.data.join("packs").join(pack_name(hash)?))
     }
 
+    /// The folder of a pipeline, by a name that is one of a run, too.
+    fn pipeline(&self, pipeline: &RunId) -> Result<PathBuf, SinkError> {
+        self.run_dir(pipeline)?;
+        Ok(self.data.join(super::PIPELINES).join(pipeline.as_str()))
+    }
+
+    fn document_path(&self, pipeline: &RunId, name: &str) -> Result<PathBuf, SinkError> {
+        self.run_dir(&RunId::new(name))?;
+        Ok(self.pipeline(pipeline)?.join(name))
+    }
+
+    pub(super) fn create_document(
+        &self,
+        pipeline: &RunId,
+        name: &str,
+        content: &[u8],
+    ) -> Result<bool, SinkError> {
+        let (folder, path) = (self.pipeline(pipeline)?, self.document_path(pipeline, name)?);
+        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
+        files::create_shared(&path, content).map_err(|error| SinkError::io(path, "write", error))
+    }
+
+    pub(super) fn put_document(&self, pipeline: &RunId, name: &str, content: &[u8]) -> Result<(), SinkError> {
+        let (folder, path) = (self.pipeline(pipeline)?, self.document_path(pipeline, name)?);
+        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
+        replace(&path, content)
+    }
+
+    pub(super) fn document(&self, pipeline: &RunId, name: &str) -> Result<Option<Vec<u8>>, SinkError> {
+        read(&self.document_path(pipeline, name)?)
+    }
+
+    pub(super) fn pipelines(&self) -> Result<Vec<RunId>, SinkError> {
+        let folder = self.data.join(super::PIPELINES);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.and_then(|entries| entries.collect::<io::Result<Vec<_>>>()),
+        };
+        let entries = entries.map_err(|error| SinkError::io(&folder, "list", error))?;
+        let mut names: Vec<RunId> =
+            entries.iter().map(|entry| RunId::new(entry.file_name().to_string_lossy())).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    pub(super) fn remove_documents(&self, pipeline: &RunId) -> Result<(), SinkError> {
+        let folder = self.pipeline(pipeline)?;
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(SinkError::io(folder, "remove", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
         let dir = self.existing(run)?;
         let lock = dir.lock_shared()?;

@@ -2,7 +2,7 @@
 //!
 //! **What is kept.** For each run its manifest, which is written once; its record log; its state, which is replaced as a
 //! whole; what was asked again, one file or object each time; and its history, to which is only added. Packs, by their
-//! hash. A random name that tells this sink from others, made once; and the names of runs that were removed. Nothing else:
+//! hash. Documents of pipelines: revisions of their manifests, which are written once, and their states. A random name that tells this sink from others, made once; and the names of runs that were removed. Nothing else:
 //! whatever a cluster needs besides can be
 //! made of these.
 //!
@@ -50,6 +50,9 @@ use crate::{RunDir, RunManifest};
 
 /// The file, or object, that tells one sink from another.
 const IDENTITY_FILE: &str = "store.json";
+
+/// The folder, or prefix, of pipelines.
+const PIPELINES: &str = "pipelines";
 
 /// What it holds.
 #[derive(Serialize, Deserialize)]
@@ -313,6 +316,70 @@ impl Sink {
                 Ok(blocking(move || folder.pack(&hash)).await?.map(Bytes::from))
             }
             Kind::Objects(objects) => objects.pack(hash).await,
+        }
+    }
+
+    /// Keeps a document of a pipeline under a name of its own (letters, digits, `-` and `.`), unless there is one of that name.
+    /// Says whether this call did: of several that make the same one does.
+    ///
+    /// # Errors
+    /// [`SinkError::Run`] where a name cannot stand in paths.
+    pub async fn create_document(
+        &self,
+        pipeline: &RunId,
+        name: &str,
+        content: Bytes,
+    ) -> Result<bool, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, pipeline, name) = (folder.clone(), pipeline.clone(), name.to_owned());
+                blocking(move || folder.create_document(&pipeline, &name, &content)).await
+            }
+            Kind::Objects(objects) => objects.create_document(pipeline, name, content).await,
+        }
+    }
+
+    /// Keeps or replaces a document of a pipeline.
+    pub async fn put_document(&self, pipeline: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, pipeline, name) = (folder.clone(), pipeline.clone(), name.to_owned());
+                blocking(move || folder.put_document(&pipeline, &name, &content)).await
+            }
+            Kind::Objects(objects) => objects.put_document(pipeline, name, content).await,
+        }
+    }
+
+    /// A document of a pipeline; `None` where there is none of this name.
+    pub async fn document(&self, pipeline: &RunId, name: &str) -> Result<Option<Bytes>, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, pipeline, name) = (folder.clone(), pipeline.clone(), name.to_owned());
+                Ok(blocking(move || folder.document(&pipeline, &name)).await?.map(Bytes::from))
+            }
+            Kind::Objects(objects) => objects.document(pipeline, name).await,
+        }
+    }
+
+    /// The names of all pipelines, sorted.
+    pub async fn pipelines(&self) -> Result<Vec<RunId>, SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let folder = folder.clone();
+                blocking(move || folder.pipelines()).await
+            }
+            Kind::Objects(objects) => objects.pipelines().await,
+        }
+    }
+
+    /// Removes the documents of a pipeline; its runs stay.
+    pub async fn remove_documents(&self, pipeline: &RunId) -> Result<(), SinkError> {
+        match &self.0 {
+            Kind::Folder(folder) => {
+                let (folder, pipeline) = (folder.clone(), pipeline.clone());
+                blocking(move || folder.remove_documents(&pipeline)).await
+            }
+            Kind::Objects(objects) => objects.remove_documents(pipeline).await,
         }
     }
 

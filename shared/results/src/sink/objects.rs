@@ -256,6 +256,55 @@ impl Objects {
         Ok(sealed)
     }
 
+    fn document_path(&self, pipeline: &RunId, name: &str) -> Result<Path, SinkError> {
+        self.mirror.run_dir(pipeline)?;
+        self.mirror.run_dir(&RunId::new(name))?;
+        Ok(self.prefix.clone().join(super::PIPELINES).join(pipeline.as_str()).join(name))
+    }
+
+    pub(super) async fn create_document(
+        &self,
+        pipeline: &RunId,
+        name: &str,
+        content: Bytes,
+    ) -> Result<bool, SinkError> {
+        match self.put(&self.document_path(pipeline, name)?, content, PutMode::Create).await {
+            Err(SinkError::Store { source: StoreError::AlreadyExists { .. }, .. }) => Ok(false),
+            put => put.map(|()| true),
+        }
+    }
+
+    pub(super) async fn put_document(
+        &self,
+        pipeline: &RunId,
+        name: &str,
+        content: Bytes,
+    ) -> Result<(), SinkError> {
+        self.put(&self.document_path(pipeline, name)?, content, PutMode::Overwrite).await
+    }
+
+    pub(super) async fn document(&self, pipeline: &RunId, name: &str) -> Result<Option<Bytes>, SinkError> {
+        self.get(&self.document_path(pipeline, name)?).await
+    }
+
+    pub(super) async fn pipelines(&self) -> Result<Vec<RunId>, SinkError> {
+        let path = self.prefix.clone().join(super::PIPELINES);
+        let listed = self.store.list_with_delimiter(Some(&path)).await;
+        let listed = listed.map_err(|source| self.store_error(&path, "list", source))?;
+        let mut names: Vec<RunId> =
+            listed.common_prefixes.iter().filter_map(|found| found.filename().map(RunId::new)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    pub(super) async fn remove_documents(&self, pipeline: &RunId) -> Result<(), SinkError> {
+        self.mirror.run_dir(pipeline)?;
+        let path = self.prefix.clone().join(super::PIPELINES).join(pipeline.as_str());
+        let objects = self.store.list(Some(&path)).map_ok(|object| object.location).boxed();
+        let removed = self.store.delete_stream(objects).try_for_each(|_| ready(Ok(()))).await;
+        removed.map_err(|source| self.store_error(&path, "remove", source))
+    }
+
     pub(super) async fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
         let (dir, path) = (self.mirror.run_dir(run)?, self.run_path(run));
         let manifest = self.manifest_path(run);
