@@ -30,7 +30,6 @@ impl From<ExitCode> for std::process::ExitCode {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", crate::output::explain(error))]
 pub struct Exit {
-    /// The code.
     pub code: ExitCode,
     /// What to tell.
     pub error: anyhow::Error,

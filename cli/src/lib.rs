@@ -9,6 +9,7 @@ pub mod exit_code;
 pub mod output;
 pub mod reevaluate;
 pub mod run;
+mod run_name;
 
 use commands::fleet;
 use exit_code::{ExitCode, code_of};

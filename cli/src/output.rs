@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use domain::text::with_causes;
 use serde_json::{Value, json};
 
 /// How a column is set.
@@ -118,19 +119,9 @@ pub fn redacted(value: &Value) -> Value {
     }
 }
 
-/// An error with its causes, outermost first. A cause that the text before it already tells is left out: some errors
-/// print their source, some leave it to the reader.
+/// An error with its causes, for people.
 pub fn explain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    printable(&text)
+    printable(&with_causes(error.as_ref()))
 }
 
 /// A line on standard error. Where nobody listens any more there is nobody to be told: a signal must work all the same.

@@ -14,7 +14,7 @@ use crate::plan::Plan;
 
 /// What the table keeps of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
+pub struct Row {
     /// Its place in the order of commits.
     pub ticket: u64,
     /// Its headline score, which scores may lack, or why there are no scores.
@@ -23,7 +23,7 @@ pub struct Entry {
     pub late: bool,
 }
 
-impl Entry {
+impl Row {
     /// What decides whether it counts.
     pub fn standing(&self) -> Standing {
         Standing::new(self.outcome.is_ok(), self.ticket).late(self.late)
@@ -74,7 +74,7 @@ impl Aggregate {
     }
 
     /// Takes a record into account and says whether it counts now and did not before.
-    pub fn fold(&mut self, slot: Slot, entry: Entry) -> bool {
+    pub fn fold(&mut self, slot: Slot, entry: Row) -> bool {
         self.highest_ticket = self.highest_ticket.max(entry.ticket);
         if let Some(counted) = self.get(slot) {
             if counted.outcome.is_err() && entry.outcome.is_err() && entry.ticket != counted.ticket {
@@ -108,13 +108,13 @@ impl Aggregate {
     }
 
     /// The record that counts for a dialogue.
-    pub fn get(&self, slot: Slot) -> Option<Entry> {
+    pub fn get(&self, slot: Slot) -> Option<Row> {
         let outcome = match self.codes[slot] & !LATE {
             NONE => return None,
             SCORED => Ok(self.headline(slot)),
             code => Err(FailureCause::ALL[code as usize]),
         };
-        Some(Entry { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
+        Some(Row { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
     }
 
     fn headline(&self, slot: Slot) -> Option<f64> {
@@ -216,10 +216,10 @@ mod tests {
 
     /// The rule in words, with nothing in common with the table but the plan: of the records in time the first scored one in
     /// the order of tickets, else the first failed one; else the same of the late ones.
-    fn recomputed(records: &[(Slot, Entry)], slot: Slot) -> Option<Entry> {
+    fn recomputed(records: &[(Slot, Row)], slot: Slot) -> Option<Row> {
         let of_slot = || records.iter().filter(|(at, _)| *at == slot).map(|(_, entry)| *entry);
         let first = |late: bool, scored: bool| {
-            let alike = |entry: &Entry| (entry.late, entry.outcome.is_ok()) == (late, scored);
+            let alike = |entry: &Row| (entry.late, entry.outcome.is_ok()) == (late, scored);
             of_slot().filter(alike).min_by_key(|entry| entry.ticket)
         };
         [(false, true), (false, false), (true, true), (true, false)]
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
-        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let failed = |ticket| Row { ticket, outcome: Err(FailureCause::Timeout), late: false };
         let mut table = Aggregate::new(2);
         table.fold(0, failed(5));
         assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
@@ -239,7 +239,7 @@ mod tests {
         }
         assert_eq!(table.get(0), Some(failed(3)));
         assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
-        table.fold(0, Entry { ticket: 11, outcome: Ok(Some(1.0)), late: false });
+        table.fold(0, Row { ticket: 11, outcome: Ok(Some(1.0)), late: false });
         assert!(!table.is_to_ask_again(0, 20));
     }
 
@@ -256,10 +256,10 @@ mod tests {
             order in prop::collection::vec(0..60_usize, 0..180),
         ) {
             // Tickets are unique, as the queue hands them out.
-            let records: Vec<(Slot, Entry)> = outcomes
+            let records: Vec<(Slot, Row)> = outcomes
                 .into_iter()
                 .enumerate()
-                .map(|(ticket, (slot, outcome, late))| (slot, Entry { ticket: ticket as u64 * 7 % 61, outcome, late }))
+                .map(|(ticket, (slot, outcome, late))| (slot, Row { ticket: ticket as u64 * 7 % 61, outcome, late }))
                 .collect();
             let plan = plan();
             let layout = Layout::of(&plan);
@@ -279,7 +279,7 @@ mod tests {
             }
             let mut causes = BTreeMap::new();
             for slot in 0..layout.slots() {
-                if let Some(Entry { outcome: Err(cause), .. }) = table.get(slot) {
+                if let Some(Row { outcome: Err(cause), .. }) = table.get(slot) {
                     *causes.entry(cause).or_insert(0_u64) += 1;
                 }
             }
@@ -317,8 +317,8 @@ mod tests {
     #[test]
     fn a_fold_says_whether_the_record_counts_now() {
         let mut table = Aggregate::new(1);
-        let failed = |ticket| Entry { ticket, outcome: Err(FailureCause::Timeout), late: false };
-        let scored = |ticket| Entry { ticket, outcome: Ok(Some(0.5)), late: false };
+        let failed = |ticket| Row { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let scored = |ticket| Row { ticket, outcome: Ok(Some(0.5)), late: false };
         assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
         assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
         assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));

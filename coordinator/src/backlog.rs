@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use domain::control::RunPhase;
 use queue::ModelCounts;
 
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::run::Run;
 
@@ -103,7 +103,7 @@ impl ModelBacklog {
     }
 }
 
-impl Core {
+impl Coordinator {
     /// What waits, as known to the last [`backlog_for`](crate::CoordinatorConfig::backlog_for).
     pub(crate) async fn backlog(&self) -> Result<Arc<Snapshot>> {
         let mut reading = self.backlog.reading.lock().await;
@@ -124,8 +124,8 @@ impl Core {
         let mut snapshot = Snapshot::default();
         for run in self.runs.live() {
             let queue = &self.queue;
-            let counts = self.on_queue(&run, |at| async move { queue.counts(&at).await }.boxed()).await;
-            let Some(counts) = self.apart(run.id(), counts)? else { continue };
+            let counts = self.queues.call(&run, |at| async move { queue.counts(&at).await }.boxed()).await;
+            let Some(counts) = self.health.apart(run.id(), counts)? else { continue };
             let active = run.phase() == RunPhase::Active;
             let of_model = |spec: &domain::ModelSpec| {
                 let counts = counts.iter().find(|counts| counts.model == spec.label).cloned();
@@ -134,7 +134,7 @@ impl Core {
             let models: Vec<ModelBacklog> = run.models.iter().map(of_model).collect();
             let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
             for (spec, model) in run.models.iter().zip(&models) {
-                patience.observe(run.id(), &spec.label, model.suspects_in_turn(), self.now());
+                patience.observe(run.id(), &spec.label, model.suspects_in_turn(), self.clock.now());
             }
             drop(patience);
             snapshot.runs.push(RunBacklog { run, models });

@@ -7,27 +7,30 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
 use domain::{ErrorCode, FailureCause, Record, RecordId, ServiceError};
 use futures::FutureExt;
-use queue::Commit;
+use queue::{Commit, QueueStore};
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::aggregate::Entry;
+use crate::aggregate::Row;
 use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
-use crate::core::Core;
 use crate::errors::{Result, conflict, internal, invalid};
+use crate::health::{Clock, Health};
 use crate::layout::Slot;
 use crate::metrics;
+use crate::rebuild::Queues;
 use crate::remarks::Remark;
 use crate::run::{Found, Log, Run};
+use crate::runs::Runs;
+use crate::storage::Storage;
 
 /// The unit in which room for records is counted.
-pub(crate) const BYTES_PER_PERMIT: usize = 1024;
+const BYTES_PER_PERMIT: usize = 1024;
 
 /// Records of one batch. Well below what the queue takes in one call.
 const MAX_BATCH: usize = 512;
@@ -45,8 +48,8 @@ const RECENT_RECORDS: usize = 32_768;
 /// number out of nowhere would raise every later generation above it, until the queue cannot count them any more.
 const GENERATIONS_AHEAD: u64 = 1 << 40;
 
-/// A record on its way.
-pub(crate) struct Item {
+/// A delivery that may stand in the log, on its way there.
+pub(crate) struct Checked {
     slot: Slot,
     outcome: std::result::Result<Option<f64>, FailureCause>,
     remark: Remark,
@@ -59,14 +62,14 @@ pub(crate) struct Item {
 
 /// The way to one run's log.
 pub(crate) struct Committer {
-    items: mpsc::Sender<Item>,
+    checked: mpsc::Sender<Checked>,
     /// Set where the log has ended and must be opened anew.
     broken: Arc<AtomicBool>,
 }
 
 /// Tickets of records that were appended lately, so that a repeated delivery is not appended again.
 #[derive(Debug, Default)]
-pub(crate) struct RecentRecords {
+struct RecentRecords {
     /// With a hash of the content: an id proves nothing about what it stands for.
     tickets: HashMap<RecordId, (u64, u64)>,
     hasher: RandomState,
@@ -93,22 +96,35 @@ impl RecentRecords {
     }
 }
 
+/// The way of records into the logs of runs.
+pub(crate) struct Commits {
+    queue: Arc<dyn QueueStore>,
+    queues: Arc<Queues>,
+    runs: Arc<Runs>,
+    storage: Arc<Storage>,
+    health: Arc<Health>,
+    clock: Clock,
+    /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
+    room: Arc<Semaphore>,
+    recent: Mutex<RecentRecords>,
+}
+
 impl Committer {
-    fn start(core: Weak<Core>, run: Weak<Run>, log: CommitQueue) -> Self {
-        let (items, waiting) = mpsc::channel(WAITING);
+    fn start(commits: Weak<Commits>, run: Weak<Run>, log: CommitQueue) -> Self {
+        let (checked, waiting) = mpsc::channel(WAITING);
         let broken = Arc::new(AtomicBool::new(false));
-        tokio::spawn(gather(core, run, log, waiting, Arc::clone(&broken)));
-        Self { items, broken }
+        tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
+        Self { checked, broken }
     }
 }
 
 /// Makes batches of what waits. While as many as may be are under way, more records gather, so that batches grow with the
 /// load. Ends with the run's committer.
 async fn gather(
-    core: Weak<Core>,
+    commits: Weak<Commits>,
     run: Weak<Run>,
     log: CommitQueue,
-    mut waiting: mpsc::Receiver<Item>,
+    mut waiting: mpsc::Receiver<Checked>,
     broken: Arc<AtomicBool>,
 ) {
     let under_way = Arc::new(Semaphore::new(MAX_BATCHES_UNDER_WAY));
@@ -118,10 +134,10 @@ async fn gather(
         if waiting.recv_many(&mut batch, MAX_BATCH).await == 0 {
             return;
         }
-        let (Some(core), Some(run)) = (core.upgrade(), run.upgrade()) else { return };
+        let (Some(commits), Some(run)) = (commits.upgrade(), run.upgrade()) else { return };
         let (log, broken) = (log.clone(), Arc::clone(&broken));
         tokio::spawn(async move {
-            let result = core.commit_batch(&run, &log, &batch, &broken).await;
+            let result = commits.commit_batch(&run, &log, &batch, &broken).await;
             for item in batch {
                 // A caller that has gone away has nothing to be told.
                 let _ = item.receipt.send(result.clone().map(|()| Receipt::Stored));
@@ -131,9 +147,26 @@ async fn gather(
     }
 }
 
-impl Core {
+impl Commits {
+    pub(crate) fn new(
+        queue: Arc<dyn QueueStore>,
+        queues: Arc<Queues>,
+        runs: Arc<Runs>,
+        storage: Arc<Storage>,
+        health: Arc<Health>,
+        clock: Clock,
+    ) -> Self {
+        let room = Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT));
+        Self { queue, queues, runs, storage, health, clock, room, recent: Mutex::default() }
+    }
+
+    /// Bytes of records on their way to the log.
+    pub(crate) fn bytes_in_flight(&self) -> usize {
+        MAX_BYTES_IN_FLIGHT.saturating_sub(self.room.available_permits() * BYTES_PER_PERMIT)
+    }
+
     /// Stores records and says what became of each, in order.
-    pub(crate) async fn deliver_records(
+    pub(crate) async fn deliver(
         self: &Arc<Self>,
         deliveries: Vec<Delivery>,
         caller: &Caller,
@@ -164,11 +197,12 @@ impl Core {
         caller: &Caller,
     ) -> Result<oneshot::Receiver<Result<Receipt>>> {
         let (receipt, received) = oneshot::channel();
-        let run = match self.known(&delivery.run).await {
+        let run = match self.runs.known(&delivery.run).await {
             Ok(run) if run.is_attended() || run.phase().is_over() => run,
             Ok(run) => return Err(conflict(format!("run {} is not run by this fleet", run.id()))),
             Err(error)
-                if error.code == ErrorCode::NotFound && self.storage.is_removed(&delivery.run).await? =>
+                if error.code == ErrorCode::NotFound
+                    && self.storage.sink.is_removed(&delivery.run).await? =>
             {
                 let reason = format!("run {} was removed", delivery.run);
                 let _ = receipt.send(Ok(Receipt::Refused { reason }));
@@ -178,7 +212,7 @@ impl Core {
         };
         let permits = delivery.json.len().min(MAX_BYTES_IN_FLIGHT).div_ceil(BYTES_PER_PERMIT).max(1);
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
-        let generation = self.at(&run).await?.generation;
+        let generation = self.queues.at(&run).await?.generation;
         let (slot, head) = match check(&run, generation, &delivery, caller) {
             Ok(checked) => checked,
             Err(reason) => {
@@ -188,7 +222,7 @@ impl Core {
             }
         };
         let (_, task, _) = run.layout.place(slot);
-        let item = Item {
+        let checked = Checked {
             slot,
             outcome: crate::headline::outcome(&head.outcome, run.tasks[task].class),
             remark: Remark::of(&head),
@@ -204,7 +238,7 @@ impl Core {
             }
         })?;
         items
-            .send(item)
+            .send(checked)
             .await
             .map_err(|_| ServiceError::new(ErrorCode::Unavailable, "the record log was closed"))?;
         Ok(received)
@@ -226,20 +260,20 @@ impl Core {
     }
 
     /// The way to a run's log, opened with the first record, and anew where it has ended.
-    pub(crate) async fn committer(self: &Arc<Self>, run: &Arc<Run>) -> Result<mpsc::Sender<Item>> {
+    pub(crate) async fn committer(self: &Arc<Self>, run: &Arc<Run>) -> Result<mpsc::Sender<Checked>> {
         let mut log = run.log.lock().await;
         let open = |committer: &&Committer| !committer.broken.load(Ordering::Acquire);
         if let Some(committer) = log.committer.as_ref().filter(open) {
-            return Ok(committer.items.clone());
+            return Ok(committer.checked.clone());
         }
         self.take_lock(run, &mut log)?;
         log.committer = None;
         let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
-        let open = self.note_sink(self.storage.open_log(run, writer).await)?;
+        let open = self.health.note_sink(self.storage.open_log(run, writer).await)?;
         log.reopened = true;
         log.thread = Some(open.thread);
         let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
-        let items = committer.items.clone();
+        let items = committer.checked.clone();
         log.committer = Some(committer);
         Ok(items)
     }
@@ -265,7 +299,7 @@ impl Core {
         &self,
         run: &Arc<Run>,
         log: &CommitQueue,
-        batch: &[Item],
+        batch: &[Checked],
         broken: &AtomicBool,
     ) -> Result<()> {
         let begun = tokio::time::Instant::now();
@@ -277,7 +311,7 @@ impl Core {
         if fresh > 0 {
             let queue = &self.queue;
             let call = |at| async move { queue.tickets(&at, fresh).await }.boxed();
-            let mut drawn = self.on_queue(run, call).await?;
+            let mut drawn = self.queues.call(run, call).await?;
             let mut lines = Vec::with_capacity(fresh as usize);
             let mut found = Vec::with_capacity(fresh as usize);
             for (ticket, item) in tickets.iter_mut().zip(batch) {
@@ -285,9 +319,9 @@ impl Core {
                     *ticket = drawn.next();
                     let ticket = ticket.unwrap_or_default();
                     lines.push((ticket, Arc::clone(&item.json)));
-                    let entry = Some((item.slot, Entry { ticket, outcome: item.outcome, late: false }));
+                    let row = Some((item.slot, Row { ticket, outcome: item.outcome, late: false }));
                     let (remark, generation) = (item.remark.clone(), item.generation);
-                    found.push(Found { entry, remark, ticket, generation });
+                    found.push(Found { row, remark, ticket, generation });
                 }
             }
             let appended = log.commit_batch(lines).await.map_err(|error| {
@@ -296,10 +330,10 @@ impl Core {
                 }
                 of_log(&error)
             });
-            let place = self.note_sink(appended)?;
+            let place = self.health.note_sink(appended)?;
             // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
-            run.fold(place, found, Some(self.now()), |slot, entry, remark| {
-                metrics::dialogue(run, slot, entry, remark.tokens);
+            run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
+                metrics::dialogue(run, slot, row, remark.tokens);
             });
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {
@@ -308,12 +342,12 @@ impl Core {
         }
         // The queue is told what counts, which need not be what was delivered: late records change nothing.
         let commits = batch.iter().filter_map(|item| {
-            let entry = run.table(|table| table.get(item.slot))?;
-            Some(run.commit(item.slot, entry))
+            let row = run.table(|table| table.get(item.slot))?;
+            Some(run.commit(item.slot, row))
         });
         let commits: Vec<Commit> = commits.collect();
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
-        self.on_queue(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
+        self.queues.call(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What people ask of a coordinator.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::control::{DeadLetterView, RunCommand, RunPhase, StrikeView};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
@@ -10,16 +11,16 @@ use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
 use queue::{Suspect, UnitId};
 
 use crate::aggregate::Aggregate;
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict, not_found};
 use crate::payload::Payload;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
-impl Core {
-    pub(crate) async fn command_run(self: &Arc<Self>, id: &RunId, command: RunCommand) -> Result<Arc<Run>> {
-        let run = self.followed(id).await?;
-        self.hold(&run).await?;
+impl Coordinator {
+    pub(crate) async fn command_run(&self, id: &RunId, command: RunCommand) -> Result<Arc<Run>> {
+        let run = self.runs.followed(id, Duration::ZERO).await?;
+        self.commits.hold(&run).await?;
         let state = self.storage.state(id).await?.unwrap_or_default();
         let phase = run.phase();
         let to = match (command, phase) {
@@ -34,11 +35,13 @@ impl Core {
             (RunCommand::Cancel, _) => RunPhase::Cancelled,
             (RunCommand::Resume, _) => {
                 let state = RunStateFile { phase: RunPhase::Active, ..state };
-                self.note_sink(self.storage.set_state(id, &state).await)?;
+                self.health.note_sink(self.storage.set_state(id, &state).await)?;
                 self.activate(&run).await?;
                 for spec in &run.models {
                     let (queue, model) = (&self.queue, &spec.label);
-                    self.on_queue(&run, |at| async move { queue.unpark(&at, model).await }.boxed()).await?;
+                    self.queues
+                        .call(&run, |at| async move { queue.unpark(&at, model).await }.boxed())
+                        .await?;
                 }
                 self.backlog.touch();
                 tracing::info!(run = %id, "resumed");
@@ -58,11 +61,11 @@ impl Core {
 
     /// Queues failed dialogues again, except those for which that is pending: units first, which nobody gets before the
     /// run is active.
-    pub(crate) async fn retry_run(self: &Arc<Self>, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
-        let run = self.followed(id).await?;
-        self.hold(&run).await?;
-        if !self.is_shared() {
-            self.committer(&run).await?;
+    pub(crate) async fn retry_run(&self, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
+        let run = self.runs.followed(id, Duration::ZERO).await?;
+        self.commits.hold(&run).await?;
+        if !self.storage.is_shared() {
+            self.commits.committer(&run).await?;
         }
         run.attend();
         let is_wanted = |table: &Aggregate, slot| {
@@ -83,21 +86,22 @@ impl Core {
     async fn rework(&self, run: &Arc<Run>) -> Result<()> {
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
-        self.change_state(run, RunStateFile { phase, rework: true, fleet: self.is_shared(), ..state }).await
+        self.change_state(run, RunStateFile { phase, rework: true, fleet: self.storage.is_shared(), ..state })
+            .await
     }
 
     /// Removes a run from records and queue. One that goes on is cancelled first, with `force`; so is one removed that
     /// cannot be loaded. Other coordinators notice within a round.
     pub(crate) async fn remove_run(&self, id: &RunId, force: bool) -> Result<()> {
-        match self.known(id).await {
-            Err(error) if error.code == ErrorCode::NotFound && self.storage.is_removed(id).await? => {}
+        match self.runs.known(id).await {
+            Err(error) if error.code == ErrorCode::NotFound && self.storage.sink.is_removed(id).await? => {}
             Err(error) if error.code == ErrorCode::NotFound => return Err(error),
             Err(error) if !force => {
                 return Err(conflict(format!("{}; `--force` removes the run all the same", error.message)));
             }
-            Err(_) => self.storage.remove(id).await?,
+            Err(_) => self.storage.sink.remove_run(id).await?,
             Ok(run) => {
-                self.hold(&run).await?;
+                self.commits.hold(&run).await?;
                 let state = self.storage.state(id).await?.unwrap_or_default();
                 if !state.phase.is_over() {
                     let phase = state.phase;
@@ -108,31 +112,31 @@ impl Core {
                     }
                     self.change_state(&run, RunStateFile { phase: RunPhase::Cancelled, ..state }).await?;
                 }
-                self.storage.remove(id).await?;
+                self.storage.sink.remove_run(id).await?;
             }
         }
         self.runs.forget(id);
-        self.note_queue(self.queue.forget_run(id).await)?;
+        self.health.note_queue(self.queue.forget_run(id).await)?;
         self.backlog.touch();
         tracing::info!(run = %id, "removed");
         Ok(())
     }
 
     pub(crate) async fn drain(&self, worker: &WorkerId) -> Result<()> {
-        if self.note_queue(self.queue.drain_worker(worker).await)? {
+        if self.health.note_queue(self.queue.drain_worker(worker).await)? {
             return Ok(());
         }
         Err(not_found(format!("no worker `{worker}` is registered")))
     }
 
     pub(crate) async fn dead(&self, id: &RunId, unit: Option<u64>) -> Result<Vec<DeadLetterView>> {
-        let run = self.known(id).await?;
+        let run = self.runs.known(id).await?;
         let letters = match unit {
             None => [self.suspects(&run, true).await?, self.suspects(&run, false).await?].concat(),
             Some(unit) => {
                 let queue = &self.queue;
                 let call = |at| async move { queue.suspect(&at, UnitId(unit)).await }.boxed();
-                let letter = self.on_queue(&run, call).await?;
+                let letter = self.queues.call(&run, call).await?;
                 vec![
                     letter
                         .ok_or_else(|| not_found(format!("no worker died with unit {unit} of run {id}")))?,
@@ -149,7 +153,7 @@ impl Core {
             let (queue, after) = (&self.queue, letters.last().map(|letter| letter.unit));
             let call =
                 |at| async move { queue.suspects(&at, dead, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
-            let page = self.on_queue(run, call).await?;
+            let page = self.queues.call(run, call).await?;
             if page.is_empty() {
                 return Ok(letters);
             }
@@ -158,7 +162,7 @@ impl Core {
     }
 
     pub(crate) async fn requeue_units(&self, id: &RunId, units: &[u64]) -> Result<u64> {
-        let run = self.known(id).await?;
+        let run = self.runs.known(id).await?;
         let units: Vec<UnitId> = match units {
             [] => self.suspects(&run, true).await?.into_iter().map(|letter| letter.unit).collect(),
             units => units.iter().copied().map(UnitId).collect(),
@@ -167,7 +171,7 @@ impl Core {
         for units in units.chunks(MAX_FENCES_PER_CALL) {
             let queue = &self.queue;
             requeued +=
-                self.on_queue(&run, |at| async move { queue.requeue(&at, units).await }.boxed()).await?;
+                self.queues.call(&run, |at| async move { queue.requeue(&at, units).await }.boxed()).await?;
         }
         if requeued > 0 {
             self.rework(&run).await?;

@@ -44,7 +44,7 @@ pub(crate) fn of_queue(error: &QueueError) -> ServiceError {
     ServiceError::new(code, format!("{error}{advice}"))
 }
 
-/// Whether queue and coordinator disagree about the building of a run's queue: it was lost, or somebody rebuilt it.
+/// Whether queue and coordinator disagree about the generation of a run's queue: it was lost, or somebody rebuilt it.
 pub(crate) fn is_out_of_step(error: &QueueError) -> bool {
     matches!(error, QueueError::RunGone { .. } | QueueError::StaleGeneration { .. })
 }

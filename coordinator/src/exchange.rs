@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::backlog::Snapshot;
 use crate::config::MAX_WAIT;
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal, invalid};
 use crate::matching::models_of;
 use crate::run::Run;
@@ -37,7 +37,7 @@ struct Concern {
     models: BTreeSet<ModelLabel>,
 }
 
-impl Core {
+impl Coordinator {
     pub(crate) async fn register_worker(&self, registration: Registration) -> Result<Registered> {
         let Registration { worker, instance, mut predecessors, kgfleet, host } = registration;
         predecessors.truncate(MAX_PREDECESSORS);
@@ -79,7 +79,7 @@ impl Core {
         let snapshot = self.backlog().await?;
         orders.noted = true;
         for (id, concern) in concerns(&report, &snapshot) {
-            let settled = match self.known(&id).await {
+            let settled = match self.runs.known(&id).await {
                 Ok(run) => self.settle(&run, concern, &report, &mut orders).await,
                 // Of a run that was removed.
                 Err(error) if error.code == ErrorCode::NotFound => {
@@ -90,7 +90,7 @@ impl Core {
             };
             // What passes by itself is to be said again; of a run that cannot be loaded nothing can be taken note of.
             orders.noted &= !settled.as_ref().is_err_and(|error| error.code.is_transient());
-            holds_suspect |= self.apart(&id, settled)?.unwrap_or(false);
+            holds_suspect |= self.health.apart(&id, settled)?.unwrap_or(false);
         }
         let has_room = report.offers.iter().any(|offer| offer.room > 0);
         let wants_work = has_room && !report.draining && !drain;
@@ -115,7 +115,7 @@ impl Core {
     async fn reap_predecessor(&self, worker: &WorkerId) -> Result<()> {
         for run in self.runs.live() {
             let reaped = self.reap(&run, &Reap::Worker(worker.clone())).await;
-            self.apart(run.id(), reaped)?;
+            self.health.apart(run.id(), reaped)?;
         }
         Ok(())
     }
@@ -124,7 +124,8 @@ impl Core {
     pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
         loop {
             let queue = &self.queue;
-            let reaped = self.on_queue(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
+            let reaped =
+                self.queues.call(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
             if !reaped.is_empty() {
                 tracing::warn!(
                     run = %run.id(),
@@ -157,13 +158,14 @@ impl Core {
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
-        self.note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(MAX_WAIT)).await)
+        self.health
+            .note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(MAX_WAIT)).await)
     }
 
     async fn park_models(&self, report: &Report) -> Result<()> {
         for parking in &report.parked {
-            let known = self.known(&parking.run).await;
-            let Some(run) = self.apart(&parking.run, known)? else { continue };
+            let known = self.runs.known(&parking.run).await;
+            let Some(run) = self.health.apart(&parking.run, known)? else { continue };
             if run.phase().is_over() {
                 continue;
             }
@@ -172,8 +174,8 @@ impl Core {
             let call = |at| {
                 async move { queue.park(&at, &parking.model, parked_for, &parking.reason).await }.boxed()
             };
-            let parked = self.on_queue(&run, call).await;
-            if self.apart(run.id(), parked)?.is_none() {
+            let parked = self.queues.call(&run, call).await;
+            if self.health.apart(run.id(), parked)?.is_none() {
                 continue;
             }
             tracing::warn!(run = %run.id(), model = %parking.model, reason = parking.reason, "parked");
@@ -260,7 +262,7 @@ impl Core {
             for held in calls {
                 let queue = &self.queue;
                 let call = |at| async move { queue.renew(&at, worker, models, held).await }.boxed();
-                let renewal = self.on_queue(run, call).await?;
+                let renewal = self.queues.call(run, call).await?;
                 whole.state = renewal.state;
                 whole.holds_suspect = renewal.holds_suspect;
                 whole.lost.extend(renewal.lost);
@@ -278,7 +280,7 @@ impl Core {
     pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(MAX_FENCES_PER_CALL) {
             let queue = &self.queue;
-            self.on_queue(run, |at| async move { queue.release(&at, fences).await }.boxed()).await?;
+            self.queues.call(run, |at| async move { queue.release(&at, fences).await }.boxed()).await?;
             self.backlog.touch();
         }
         Ok(())
@@ -287,16 +289,16 @@ impl Core {
     /// Gives back whatever a worker that has ended still holds, so that nobody waits for its leases to expire. One whose
     /// name another process has by now holds nothing.
     pub(crate) async fn deregister_worker(&self, worker: &WorkerId, instance: &InstanceId) -> Result<()> {
-        if !self.note_queue(self.queue.deregister(worker, instance).await)? {
+        if !self.health.note_queue(self.queue.deregister(worker, instance).await)? {
             return Ok(());
         }
         for run in self.runs.live() {
             let models = run.models.iter().map(|spec| spec.label.clone()).collect();
             let renewal = self.renew(&run, worker, &models, &[]).await;
-            let Some(renewal) = self.apart(run.id(), renewal)? else { continue };
+            let Some(renewal) = self.health.apart(run.id(), renewal)? else { continue };
             let left: Vec<Fence> = renewal.unreported.into_iter().map(|lease| lease.fence).collect();
             let released = self.release(&run, &left).await;
-            self.apart(run.id(), released)?;
+            self.health.apart(run.id(), released)?;
         }
         tracing::info!(%worker, "deregistered");
         Ok(())
@@ -310,7 +312,7 @@ impl Core {
         // Six seconds' worth may be used at once: short bursts pass, and no minute sees much more than its share.
         let burst = (budget.per_minute / 10).max(permits);
         let rate = Rate { per_minute: budget.per_minute, burst };
-        let reply = self.note_queue(self.queue.take_rate(&budget.name, rate, permits).await)?;
+        let reply = self.health.note_queue(self.queue.take_rate(&budget.name, rate, permits).await)?;
         Ok(match reply {
             RateReply::Granted => None,
             RateReply::Wait { ms } => Some(Duration::from_millis(ms)),

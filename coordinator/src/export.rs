@@ -10,16 +10,16 @@ use results::log::{LogTail, Parsed, PlaceReader, Rank, RecordHead, Seals, TailPa
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
 use crate::run::Run;
 
 /// Records that are read ahead of the caller.
 const READ_AHEAD: usize = 32;
 
-impl Core {
+impl Coordinator {
     /// The manifest, then every record that counts.
-    pub(crate) fn export<'a>(self: &'a Arc<Self>, id: &'a RunId) -> Feed<'a, ExportItem> {
+    pub(crate) fn export<'a>(&'a self, id: &'a RunId) -> Feed<'a, ExportItem> {
         Box::pin(stream::unfold(Step::Begin, move |step| async move {
             let mut items = match step {
                 Step::Begin => match self.begin_export(id).await {
@@ -36,9 +36,9 @@ impl Core {
     }
 
     async fn begin_export(&self, id: &RunId) -> Result<mpsc::Receiver<Result<ExportItem>>> {
-        let run = self.known(id).await?;
-        self.storage.refresh(id).await?;
-        let folder = self.storage.log_folder(id)?;
+        let run = self.runs.known(id).await?;
+        self.storage.sink.refresh(id).await?;
+        let folder = self.storage.sink.run_dir(id)?.log();
         let (items, receiver) = mpsc::channel(READ_AHEAD);
         // Ends when the receiver is dropped: a caller that leaves stops the reading.
         tokio::task::spawn_blocking(move || {

@@ -12,7 +12,7 @@ use queue::{Committed, Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
 
 use crate::backlog::{RunBacklog, Snapshot};
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::exchange::lease_id;
 use crate::layout::Slot;
@@ -35,8 +35,8 @@ enum Known {
     ToAskAgain,
 }
 
-/// A unit with what is known of its dialogues.
-struct Examined {
+/// A leased unit with what is known of its dialogues.
+struct Leased {
     lease: Lease,
     /// Index of the task in the plan; `None` where the plan has no such unit.
     task: Option<usize>,
@@ -45,7 +45,7 @@ struct Examined {
     dialogues: Vec<(Iteration, Known)>,
 }
 
-impl Core {
+impl Coordinator {
     /// Finds work for the room that a worker offers: older runs first, and suspects for a worker that holds nothing when
     /// there is nothing else, or when they have waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
@@ -67,7 +67,7 @@ impl Core {
                 while *room > 0 && begun.elapsed() < MAX_SEARCH {
                     let Some(ask) = claim(of_run, offer, *room, report, turn) else { break };
                     let granted = self.grant_units(&of_run.run, &ask, orders).await;
-                    let Some(Some(granted)) = self.apart(of_run.run.id(), granted)? else { break };
+                    let Some(Some(granted)) = self.health.apart(of_run.run.id(), granted)? else { break };
                     *room = room.saturating_sub(granted);
                 }
             }
@@ -83,7 +83,7 @@ impl Core {
     /// The models served by the worker whose suspects have waited too long, and that it is kept free for.
     fn overdue<'s>(&self, report: &Report, snapshot: &'s Snapshot) -> Vec<Served<'s>> {
         let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.now();
+        let now = self.clock.now();
         let of_runs = snapshot.runs.iter().flat_map(|of_run| served(of_run, report));
         of_runs
             .filter(|(of_run, model)| {
@@ -106,7 +106,7 @@ impl Core {
                 let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
                 let (queue, ask) = (&self.queue, &ask);
                 let call = |at| async move { queue.lease(&at, ask).await }.boxed();
-                let leases = self.on_queue(&of_run.run, call).await?;
+                let leases = self.queues.call(&of_run.run, call).await?;
                 self.hand_out(&of_run.run, leases, orders).await?;
             }
         }
@@ -121,7 +121,7 @@ impl Core {
         orders: &mut Orders,
     ) -> Result<Option<u64>> {
         let queue = &self.queue;
-        let leases = self.on_queue(run, |at| async move { queue.lease(&at, ask).await }.boxed()).await?;
+        let leases = self.queues.call(run, |at| async move { queue.lease(&at, ask).await }.boxed()).await?;
         if leases.is_empty() {
             return Ok(None);
         }
@@ -170,13 +170,13 @@ impl Core {
     async fn finish(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(MAX_FENCES_PER_CALL) {
             let queue = &self.queue;
-            self.on_queue(run, |at| async move { queue.finish(&at, fences).await }.boxed()).await?;
+            self.queues.call(run, |at| async move { queue.finish(&at, fences).await }.boxed()).await?;
         }
         Ok(())
     }
 
     /// What is known of the dialogues of these units: by the log, as far as it was read, else by the queue.
-    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Examined>> {
+    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Leased>> {
         let read = |lease: Lease| Payload::read(&lease.payload).map(|payload| (lease, payload));
         let leases: Vec<(Lease, Payload)> = leases.into_iter().map(read).collect::<Result<_>>()?;
         if leases
@@ -184,7 +184,7 @@ impl Core {
             .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
         {
             // Perhaps it was answered meanwhile, or set aside, which only records tell.
-            self.follow(run).await?;
+            self.runs.follow(run).await?;
         }
         let mut units = Vec::with_capacity(leases.len());
         let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
@@ -212,18 +212,18 @@ impl Core {
                     .collect()
             });
             for (at, (_, slot)) in planned.iter().enumerate() {
-                if self.is_shared() && dialogues[at].1 == Known::Nothing {
+                if self.storage.is_shared() && dialogues[at].1 == Known::Nothing {
                     unknown.push((units.len(), at, run.layout.key(*slot)));
                 }
             }
             let task = (!planned.is_empty()).then_some(payload.task);
-            units.push(Examined { lease, task, asked: payload.asked, dialogues });
+            units.push(Leased { lease, task, asked: payload.asked, dialogues });
         }
         for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
             let (queue, keys) = (&self.queue, &keys);
             let call = |at| async move { queue.committed(&at, keys).await }.boxed();
-            let committed = self.on_queue(run, call).await?;
+            let committed = self.queues.call(run, call).await?;
             for ((unit, at, _), committed) in chunk.iter().zip(committed) {
                 units[*unit].dialogues[*at].1 = match committed {
                     None => Known::Nothing,
@@ -236,7 +236,7 @@ impl Core {
     }
 }
 
-impl Examined {
+impl Leased {
     /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by a retry,
     /// or by giving a unit that was set aside another chance, which only then is leased more often than it may be struck.
     fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {

@@ -5,6 +5,9 @@
 //! `rebuild` keeps queue and log in step, `tend` does what nobody asks for, `control` what people ask for.
 //! [`Coordinator`] is all of it as others see it, [`access::OnBehalf`] as one caller sees it.
 //!
+//! Its parts build on each other: `storage` (the sink), `pack_store`, `runs` (those that are loaded), `rebuild` (their
+//! queues), `commit` (their logs).
+//!
 //! A coordinator keeps no state of its own. Records lie in the sink, work in the queue; what is in memory can be read
 //! again from the two, by this process or by another one.
 
@@ -18,12 +21,12 @@ pub mod config;
 pub mod configuration;
 mod control;
 mod coordinator;
-mod core;
 mod errors;
 mod exchange;
 mod export;
 mod grants;
 pub mod headline;
+mod health;
 pub mod layout;
 pub mod manifest;
 pub mod matching;

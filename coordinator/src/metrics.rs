@@ -2,15 +2,13 @@
 //! by the configurations in use.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
 use service_kit::metrics::{MetricDefinition, MetricKind, Unit};
 
-use crate::aggregate::Entry;
-use crate::config::MAX_BYTES_IN_FLIGHT;
-use crate::core::Core;
+use crate::aggregate::Row;
+use crate::coordinator::Coordinator;
 use crate::layout::Slot;
 use crate::progress;
 use crate::run::Run;
@@ -102,7 +100,7 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
 ];
 
 /// A record counts now that did not before.
-pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Entry, tokens: u64) {
+pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Row, tokens: u64) {
     let (model, task, _) = run.layout.place(slot);
     let outcome = entry.outcome.err().map_or("scored", domain::FailureCause::as_str);
     let (model, task) = (run.models[model].label.to_string(), run.plan.tasks[task].label.to_string());
@@ -117,17 +115,16 @@ pub(crate) fn committed(records: usize, took: Duration) {
 }
 
 /// What is not counted as it happens.
-pub(crate) async fn gauges(core: &Arc<Core>) {
-    let free = core.room.available_permits() * crate::commit::BYTES_PER_PERMIT;
-    gauge!(BYTES_IN_FLIGHT).set(MAX_BYTES_IN_FLIGHT.saturating_sub(free) as f64);
+pub(crate) async fn gauges(coordinator: &Coordinator) {
+    gauge!(BYTES_IN_FLIGHT).set(coordinator.commits.bytes_in_flight() as f64);
     let mut statuses = Vec::new();
-    if let Ok(workers) = core.queue.workers().await {
+    if let Ok(workers) = coordinator.queue.workers().await {
         gauge!(WORKERS).set(workers.len() as f64);
         statuses.extend(workers.iter().map(status));
     }
-    let Ok(snapshot) = core.backlog().await else { return };
+    let Ok(snapshot) = coordinator.backlog().await else { return };
     // Models of runs that are over show nothing any more, not what they showed last.
-    let mut models: BTreeMap<String, [u64; 4]> = core
+    let mut models: BTreeMap<String, [u64; 4]> = coordinator
         .runs
         .loaded()
         .iter()
@@ -144,7 +141,7 @@ pub(crate) async fn gauges(core: &Arc<Core>) {
         let run = &of_run.run;
         let counts: Vec<_> = of_run.models.iter().filter_map(|model| model.counts.clone()).collect();
         let cells = run.table(|table| table.cells(&run.plan, &run.layout));
-        let views = core.model_views(run, &cells, &counts, &statuses);
+        let views = coordinator.model_views(run, &cells, &counts, &statuses);
         eta = eta.max(progress::of_run(&views).eta_s.unwrap_or_default());
     }
     for (model, [pending, leased, dead, backlog]) in models {

@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use packs::{Identity, Pack, seal};
 use results::RunManifest;
+use results::sink::SinkError;
 
 use crate::configuration::Benchmark;
-use crate::core::Core;
 use crate::errors::{Result, internal, invalid, not_found};
+use crate::storage::Storage;
 
 /// The name that means the built-in pack.
 pub const CORE_PACK: &str = "core";
@@ -16,32 +18,34 @@ pub const CORE_PACK: &str = "core";
 /// Opened packs that are kept.
 const MAX_OPEN: usize = 4;
 
-/// Packs that were opened lately.
-#[derive(Default)]
+/// The packs of runs, those that were opened lately kept open.
 pub(crate) struct PackStore {
+    storage: Arc<Storage>,
     open: Mutex<Vec<Arc<Pack>>>,
     /// The built-in pack as a sealed file, made when the first worker of another version asks for it.
     builtin: tokio::sync::OnceCell<Arc<[u8]>>,
 }
 
 impl PackStore {
+    pub(crate) fn new(storage: Arc<Storage>) -> Self {
+        Self { storage, open: Mutex::default(), builtin: tokio::sync::OnceCell::new() }
+    }
+
     fn get(&self, hash: &str) -> Option<Arc<Pack>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.iter().find(|pack| pack.hash().as_str() == hash).cloned()
     }
 
-    fn keep(&self, pack: &Arc<Pack>) {
+    fn remember(&self, pack: &Arc<Pack>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() == MAX_OPEN {
             open.remove(0);
         }
         open.push(Arc::clone(pack));
     }
-}
 
-impl Core {
     /// The pack that a submission means; as a file, too, where it is not the built-in one.
-    pub(crate) async fn submitted_pack(
+    pub(crate) async fn submitted(
         &self,
         benchmark: &Benchmark,
         sealed: Option<Arc<[u8]>>,
@@ -50,7 +54,7 @@ impl Core {
         let sealed = match sealed {
             Some(sealed) => sealed,
             None if name == CORE_PACK => return Ok((builtin().await?, None)),
-            None if self.is_shared() => {
+            None if self.storage.is_shared() => {
                 return Err(invalid(format!(
                     "pack `{name}` is a file that the coordinator does not have; send it with the submission"
                 )));
@@ -58,68 +62,78 @@ impl Core {
             None => read_file(&name).await?,
         };
         let pack = open(name, Arc::clone(&sealed)).await?;
-        self.packs.keep(&pack);
+        self.remember(&pack);
         Ok((pack, Some(sealed)))
     }
 
-    /// A pack by its hash, as the sink keeps it; `name` stands in messages.
-    pub(crate) async fn pack_of_hash(&self, hash: &str, name: &str) -> Result<Arc<Pack>> {
-        let built_in = builtin().await?;
-        if built_in.hash().as_str() == hash {
-            return Ok(built_in);
-        }
-        if let Some(pack) = self.packs.get(hash) {
-            return Ok(pack);
-        }
-        let pack = open(name.to_owned(), self.sealed_pack(hash).await?).await?;
-        self.packs.keep(&pack);
-        Ok(pack)
-    }
-
     /// The pack of a run that exists.
-    pub(crate) async fn pack_of(&self, manifest: &RunManifest) -> Result<Arc<Pack>> {
+    pub(crate) async fn of_run(&self, manifest: &RunManifest) -> Result<Arc<Pack>> {
         let run = &manifest.run;
         let hash = manifest.packs.first().map(|pack| pack.hash.clone()).unwrap_or_default();
         let built_in = builtin().await?;
         if built_in.hash().as_str() == hash {
             return Ok(built_in);
         }
-        if let Some(pack) = self.packs.get(&hash) {
+        if let Some(pack) = self.get(&hash) {
             return Ok(pack);
         }
         let name = manifest.configuration.get("pack").and_then(|pack| pack.as_str()).unwrap_or_default();
-        let sealed = match self.storage.pack(&hash).await? {
+        let sealed = match self.kept_pack(&hash).await? {
             Some(sealed) => sealed,
             // Runs of earlier versions know their pack as a file only; the plan's hash tells if it is another one.
-            None if !self.is_shared() && name != CORE_PACK => read_file(name).await?,
+            None if !self.storage.is_shared() && name != CORE_PACK => read_file(name).await?,
             None if name == CORE_PACK => return Ok(built_in),
             None => return Err(not_found(format!("the pack {hash} of run {run} is not in the sink"))),
         };
         let pack = open(name.to_owned(), Arc::clone(&sealed)).await?;
         // Kept beside the run from now on: workers ask for it by its hash, and the file may be gone next time.
-        self.storage.put_pack(pack.hash().as_str(), sealed).await?;
-        self.packs.keep(&pack);
+        self.storage.sink.put_pack(pack.hash().as_str(), Bytes::from_owner(sealed)).await?;
+        self.remember(&pack);
+        Ok(pack)
+    }
+
+    /// A pack by its hash, as the sink keeps it; `name` stands in messages.
+    pub(crate) async fn of_hash(&self, hash: &str, name: &str) -> Result<Arc<Pack>> {
+        let built_in = builtin().await?;
+        if built_in.hash().as_str() == hash {
+            return Ok(built_in);
+        }
+        if let Some(pack) = self.get(hash) {
+            return Ok(pack);
+        }
+        let pack = open(name.to_owned(), self.sealed(hash).await?).await?;
+        self.remember(&pack);
         Ok(pack)
     }
 
     /// Keeps the built-in pack beside the runs, by its hash: a later version of the program may bring another one, and
     /// goes on with what a run was planned from. Packs that came as a file are kept already.
-    pub(crate) async fn keep_pack(&self, hash: &str) -> Result<()> {
-        if self.storage.pack(hash).await?.is_none() {
-            let sealed = self.sealed_pack(hash).await?;
-            self.storage.put_pack(hash, sealed).await?;
+    pub(crate) async fn keep(&self, hash: &str) -> Result<()> {
+        if self.kept_pack(hash).await?.is_none() {
+            let sealed = self.sealed(hash).await?;
+            self.storage.sink.put_pack(hash, Bytes::from_owner(sealed)).await?;
         }
         Ok(())
     }
 
+    /// A pack that the sink has.
+    async fn kept_pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
+        match self.storage.sink.pack(hash).await {
+            Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
+            // What is no hash names no pack.
+            Err(SinkError::PackHash(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// A pack as a sealed file.
-    pub(crate) async fn sealed_pack(&self, hash: &str) -> Result<Arc<[u8]>> {
+    pub(crate) async fn sealed(&self, hash: &str) -> Result<Arc<[u8]>> {
         let built_in = builtin().await?;
         if built_in.hash().as_str() == hash {
-            let sealed = self.packs.builtin.get_or_try_init(|| seal_again(built_in)).await?;
+            let sealed = self.builtin.get_or_try_init(|| seal_again(built_in)).await?;
             return Ok(Arc::clone(sealed));
         }
-        let sealed = self.storage.pack(hash).await?;
+        let sealed = self.kept_pack(hash).await?;
         sealed.ok_or_else(|| not_found(format!("there is no pack {hash}")))
     }
 }

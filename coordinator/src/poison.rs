@@ -13,7 +13,7 @@ use queue::Suspect;
 
 use crate::aggregate::Aggregate;
 use crate::config::MAX_DELIVERIES_PER_CALL;
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
 use crate::layout::Slot;
 use crate::payload::Payload;
@@ -22,10 +22,10 @@ use crate::run::Run;
 /// Who writes the records of dialogues that no worker survived.
 pub(crate) const COORDINATOR: &str = "coordinator";
 
-impl Core {
+impl Coordinator {
     /// Writes failed records for the dialogues of units set aside that have none. A later record with scores wins over
     /// them, and so does an earlier failure.
-    pub(crate) async fn record_dead(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
+    pub(crate) async fn record_dead(&self, run: &Arc<Run>) -> Result<()> {
         let mut deliveries = Vec::new();
         for letter in self.suspects(run, true).await? {
             let payload = Payload::read(&letter.payload)?;
@@ -45,7 +45,7 @@ impl Core {
         while !deliveries.is_empty() {
             let rest = deliveries.split_off(deliveries.len().min(MAX_DELIVERIES_PER_CALL));
             for receipt in
-                self.deliver_records(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
+                self.commits.deliver(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
             {
                 if let Receipt::Refused { reason } = receipt {
                     return Err(internal(format!("a record of a unit set aside was refused: {reason}")));

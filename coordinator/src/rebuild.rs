@@ -5,26 +5,89 @@
 //! joins, committing is idempotent, and units have ids by their place, so that who is second is told where to go on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use domain::{ErrorCode, ServiceError};
+use futures::future::BoxFuture;
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
-use queue::{NewUnit, RunRef, RunState, UnitId};
-use results::log::{LogTail, Parsed, RecordHead, TailPart};
+use queue::{NewUnit, QueueStore, RunRef, RunState, UnitId};
 
 use crate::aggregate::Aggregate;
-use crate::core::Core;
-use crate::errors::{Result, conflict, internal, is_out_of_step, of_queue};
+use crate::backlog::Backlog;
+use crate::config::CoordinatorConfig;
+use crate::errors::{Result, conflict, internal, is_out_of_step, not_found, of_queue};
+use crate::health::Health;
 use crate::payload::new_unit;
-use crate::remarks::Remark;
-use crate::run::{Found, Run};
-use crate::storage::RunStateFile;
+use crate::run::Run;
+use crate::runs::Runs;
+use crate::storage::{RunStateFile, Storage};
 
-/// Highest generation that is believed. Redis counts exactly up to 2^53, and no run comes near this.
-const GENERATION_MAX: u64 = 1 << 52;
+/// The queues of runs.
+pub(crate) struct Queues {
+    config: CoordinatorConfig,
+    queue: Arc<dyn QueueStore>,
+    storage: Arc<Storage>,
+    runs: Arc<Runs>,
+    backlog: Arc<Backlog>,
+    health: Arc<Health>,
+}
 
-impl Core {
-    /// Brings run and queue into step and returns the building of the queue. `stale` is the generation that the caller
+impl Queues {
+    pub(crate) fn new(
+        config: CoordinatorConfig,
+        queue: Arc<dyn QueueStore>,
+        runs: Arc<Runs>,
+        storage: Arc<Storage>,
+        backlog: Arc<Backlog>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self { config, queue, storage, runs, backlog, health }
+    }
+
+    /// The generation of a run's queue; joined, or built, where it is not known.
+    pub(crate) async fn at(&self, run: &Arc<Run>) -> Result<RunRef> {
+        match run.at() {
+            Some(at) => Ok(at),
+            None => self.join(run, None).await,
+        }
+    }
+
+    /// Calls the queue for a run. Where the queue has lost the run, or somebody has rebuilt it, both are brought into
+    /// step first, and the call is made once more.
+    pub(crate) async fn call<'c, T>(
+        &self,
+        run: &Arc<Run>,
+        call: impl Fn(RunRef) -> BoxFuture<'c, queue::Result<T>> + Send + Sync,
+    ) -> Result<T> {
+        let at = self.at(run).await?;
+        let generation = at.generation;
+        match call(at).await {
+            Err(error) if is_out_of_step(&error) => {
+                tracing::warn!(run = %run.id(), %error, "bringing the queue into step");
+                let at = self.join(run, Some(generation)).await?;
+                self.health.note_queue(call(at).await)
+            }
+            result => self.health.note_queue(result),
+        }
+    }
+
+    /// Sees whether a run that has no state is there at all. One that is not is forgotten: nobody is to be told that
+    /// something of it was stored.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
+        let removed = self.storage.sink.is_removed(run.id()).await?;
+        if !removed && self.storage.manifest(run.id()).await?.is_some() {
+            return Ok(()); // Of a version that kept no state, or of this moment.
+        }
+        self.runs.forget(run.id());
+        self.backlog.touch();
+        if removed {
+            self.health.note_queue(self.queue.forget_run(run.id()).await)?;
+        }
+        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.sink)))
+    }
+
+    /// Brings run and queue into step and returns the queue as it was built last. `stale` is the generation that the caller
     /// found to be gone; where another caller has seen to it meanwhile, nothing is left to do.
     pub(crate) async fn join(&self, run: &Arc<Run>, stale: Option<u64>) -> Result<RunRef> {
         let _one = run.joining.lock().await;
@@ -34,16 +97,16 @@ impl Core {
             return Ok(at);
         }
         // Records of others first: what is known to be answered is not handed out again, whatever the queue knows.
-        self.follow(run).await?;
+        self.runs.follow(run).await?;
         let state = match self.storage.state(run.id()).await? {
             Some(state) => state,
             // Where it was removed, its queue is not to be built again.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
-        let found = self.note_queue(self.queue.run(run.id()).await)?;
+        let found = self.health.note_queue(self.queue.run(run.id()).await)?;
         let status = match found {
             Some(status) => status,
-            None => self.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
+            None => self.health.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
         };
         if status.plan_hash != run.manifest.plan_hash {
             return Err(conflict(format!(
@@ -53,7 +116,7 @@ impl Core {
                 run.manifest.plan_hash
             )));
         }
-        self.set_queue_state(&status.at, status.state, &state).await?;
+        self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
         self.backlog.touch();
@@ -61,21 +124,16 @@ impl Core {
     }
 
     /// Gives the queue the state that the sink says.
-    pub(crate) async fn set_queue_state(
-        &self,
-        at: &RunRef,
-        from: RunState,
-        file: &RunStateFile,
-    ) -> Result<()> {
+    pub(crate) async fn set_state(&self, at: &RunRef, from: RunState, file: &RunStateFile) -> Result<()> {
         let to = file.queue_state();
         if from == to {
             return Ok(());
         }
         if !from.may_become(to) {
             // Every state may become active, and active every other one.
-            self.note_queue(self.queue.set_state(at, RunState::Active).await)?;
+            self.health.note_queue(self.queue.set_state(at, RunState::Active).await)?;
         }
-        self.note_queue(self.queue.set_state(at, to).await).map(|_| ())
+        self.health.note_queue(self.queue.set_state(at, to).await).map(|_| ())
     }
 
     /// Commits every record that counts and adds the units of the plan that the queue has not got yet.
@@ -101,11 +159,11 @@ impl Core {
         }
         // A run whose dialogues all have a record needs no units, only what it is asked to do again.
         if !run.table(Aggregate::is_complete) {
-            let status = self.note_queue(self.queue.run(run.id()).await)?;
+            let status = self.health.note_queue(self.queue.run(run.id()).await)?;
             let mut next = status.map_or(0, |status| status.next_unit.0);
             // Coordinators of a fleet must agree on the numbers of units, whatever each of them knows of the log; what is
             // done is passed over when it is handed out. One alone leaves it out at once.
-            let done: Vec<bool> = match self.is_shared() {
+            let done: Vec<bool> = match self.storage.is_shared() {
                 true => Vec::new(),
                 false => run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_some()).collect()),
             };
@@ -143,12 +201,12 @@ impl Core {
     pub(crate) async fn append_units(&self, run: &Arc<Run>, units: Vec<NewUnit>) -> Result<()> {
         self.fill(run).await?;
         let _one = run.filling.lock().await;
-        let status = self.note_queue(self.queue.run(run.id()).await)?;
+        let status = self.health.note_queue(self.queue.run(run.id()).await)?;
         let Some(status) = status else { return Err(internal("the queue was lost while units were added")) };
         let mut next = status.next_unit;
         for chunk in units.chunks(MAX_UNITS_PER_ADD) {
             loop {
-                let added = self.note_queue(self.queue.add_units(&status.at, next, chunk).await)?;
+                let added = self.health.note_queue(self.queue.add_units(&status.at, next, chunk).await)?;
                 next = added.next;
                 if added.applied {
                     break;
@@ -158,66 +216,4 @@ impl Core {
         self.backlog.touch();
         Ok(())
     }
-
-    /// Reads the records that have come into the log since it was read before: all of them at first, then those of other
-    /// writers.
-    pub(crate) async fn follow(&self, run: &Arc<Run>) -> Result<()> {
-        let mut place = run.tail.lock().await;
-        let first = place.is_none();
-        if !first && !self.is_shared() {
-            return Ok(()); // Nobody else writes.
-        }
-        self.storage.refresh(run.id()).await?;
-        let mut tail = match place.take() {
-            Some(tail) => tail,
-            None => self.storage.tail(run)?,
-        };
-        let (run_of, run, now) = (run, Arc::clone(run), self.now());
-        let read = move || {
-            let result = read_on(&run, &mut tail, (!first).then_some(now));
-            (tail, result)
-        };
-        let (tail, result) = tokio::task::spawn_blocking(read).await.map_err(internal)?;
-        *place = Some(tail);
-        if result? {
-            return Ok(());
-        }
-        self.runs.discard(run_of);
-        let message = format!("run {} was finished or reopened elsewhere; its log is read anew", run_of.id());
-        Err(ServiceError::new(ErrorCode::Unavailable, message))
-    }
-}
-
-/// Folds everything that is new, and says whether the table holds; `now` where it counts for the rate.
-fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool> {
-    let mut holds = true;
-    while let Some(part) = tail.poll().map_err(internal)? {
-        let mut lines = match part {
-            TailPart::Lines(lines) => lines,
-            TailPart::Sealed(seals) => {
-                holds &= run.learn(seals);
-                continue;
-            }
-            TailPart::Damage(damage) => {
-                tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place are asked again");
-                continue;
-            }
-        };
-        let mut records = Vec::new();
-        while let Some(line) = lines.next() {
-            match line.parse::<RecordHead>() {
-                Ok(Parsed { ticket, record, .. }) => {
-                    let (entry, generation) = (run.entry(ticket, &record), record.attempt.generation);
-                    // A number out of nowhere says nothing about the queue; the record itself counts as for every reader.
-                    let generation = if generation > GENERATION_MAX { 0 } else { generation };
-                    records.push(Found { entry, remark: Remark::of(&record), ticket, generation });
-                }
-                Err(error) => {
-                    tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");
-                }
-            }
-        }
-        run.fold(lines.end(), records, now, |_, _, _| {});
-    }
-    Ok(holds)
 }

@@ -13,7 +13,7 @@ use queue::NewUnit;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::Aggregate;
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::layout::{Layout, Slot};
 use crate::payload::new_unit;
@@ -65,7 +65,7 @@ pub(crate) fn pending(retries: &[Retry], layout: &Layout, table: &Aggregate) -> 
     asked
 }
 
-impl Core {
+impl Coordinator {
     /// The retries of a run that are pending.
     pub(crate) async fn pending_retries(&self, run: &Run) -> Result<Vec<u64>> {
         let retries = self.storage.retries(run.id()).await?;
@@ -88,15 +88,16 @@ impl Core {
             return Ok(0);
         }
         let queue = &self.queue;
-        let asked = self.on_queue(run, |at| async move { queue.tickets(&at, 1).await }.boxed()).await?.start;
+        let asked =
+            self.queues.call(run, |at| async move { queue.tickets(&at, 1).await }.boxed()).await?.start;
         let kept = |unit: &Unit| RetryUnit {
             model: run.plan.models[unit.model].label.clone(),
             task: unit.task,
             iterations: unit.iterations.clone(),
         };
         let retry = Retry { asked, units: units.iter().map(kept).collect() };
-        self.note_sink(self.storage.put_retry(run.id(), &retry).await)?;
-        self.append_units(run, queued(run, units, asked)?).await?;
+        self.health.note_sink(self.storage.put_retry(run.id(), &retry).await)?;
+        self.queues.append_units(run, queued(run, units, asked)?).await?;
         Ok(dialogues)
     }
 
@@ -115,7 +116,7 @@ impl Core {
             return Ok(false);
         }
         tracing::warn!(run = %run.id(), units = units.len(), "what was to be asked again is queued once more");
-        self.append_units(run, units).await?;
+        self.queues.append_units(run, units).await?;
         Ok(true)
     }
 }

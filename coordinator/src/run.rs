@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::benchmark::ModelSpec;
-use domain::control::RunPhase;
+use domain::control::{HistoryEntry, RunPhase};
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::{DialogueKey, Iteration, RunId};
 use queue::{Commit, Committed, RunRef, RunSpec};
@@ -16,7 +16,7 @@ use results::log::{
 use results::run_dir::RunLock;
 use tasks::TaskClass;
 
-use crate::aggregate::{Aggregate, Entry};
+use crate::aggregate::{Aggregate, Row};
 use crate::commit::Committer;
 use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal};
@@ -55,8 +55,10 @@ pub(crate) struct Run {
     pub joining: tokio::sync::Mutex<()>,
     /// Held while units are added: to the whole plan, or for another attempt.
     pub filling: tokio::sync::Mutex<()>,
-    /// Held while the records of other writers are read.
-    pub tail: tokio::sync::Mutex<Option<LogTail>>,
+    /// Held while the records of other writers are read; with the time when they were.
+    pub tail: tokio::sync::Mutex<Option<(Duration, LogTail)>>,
+    /// Who did what to it, as last read, and when.
+    pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
     /// The way to the log, opened with the first record.
     pub log: tokio::sync::Mutex<Log>,
 }
@@ -88,7 +90,7 @@ pub(crate) struct Log {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// The building of its queue, once known.
+    /// The queue as it was built last, once known.
     at: Option<RunRef>,
     phase: RunPhase,
     /// What keeps this coordinator from looking after it.
@@ -108,7 +110,7 @@ struct Table {
 
 /// A record of the log: what tables keep of it, unless its dialogue is not planned, what it says, and its numbers.
 pub(crate) struct Found {
-    pub entry: Option<(Slot, Entry)>,
+    pub row: Option<(Slot, Row)>,
     pub remark: Remark,
     pub ticket: u64,
     pub generation: u64,
@@ -156,6 +158,7 @@ impl Run {
             joining: tokio::sync::Mutex::default(),
             filling: tokio::sync::Mutex::default(),
             tail: tokio::sync::Mutex::default(),
+            history: tokio::sync::Mutex::default(),
             log: tokio::sync::Mutex::default(),
             manifest,
             plan,
@@ -172,12 +175,12 @@ impl Run {
         &self.manifest.run
     }
 
-    /// The building of its queue, where it is known.
+    /// The queue as it was built last, where that is known.
     pub(crate) fn at(&self) -> Option<RunRef> {
         self.state().at.clone()
     }
 
-    /// Takes note of the building of its queue. What was filled before was another one.
+    /// Takes note that its queue was built. What was filled before was another one.
     pub(crate) fn set_at(&self, at: RunRef) {
         let mut state = self.state();
         if state.at.as_ref() != Some(&at) {
@@ -216,7 +219,7 @@ impl Run {
         self.filled.store(true, Ordering::Release);
     }
 
-    /// Forgets the building of its queue: it was removed.
+    /// Forgets its queue: it was removed.
     pub(crate) fn clear_at(&self) {
         self.state().at = None;
         self.set_filled_no_more();
@@ -256,11 +259,11 @@ impl Run {
     }
 
     /// What tables keep of a record; `None` where its dialogue is not planned.
-    pub(crate) fn entry(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, Entry)> {
+    pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, Row)> {
         let slot = self.layout.slot_of(&head.key)?;
         let (_, task, _) = self.layout.place(slot);
         let outcome = headline::outcome(&head.outcome, self.tasks[task].class);
-        Some((slot, Entry { ticket, outcome, late: false }))
+        Some((slot, Row { ticket, outcome, late: false }))
     }
 
     /// Takes durable records into account, none of which lies behind `place`; those that count now are handed to `counted`.
@@ -270,7 +273,7 @@ impl Run {
         place: Position,
         records: Vec<Found>,
         now: Option<Duration>,
-        mut counted: impl FnMut(Slot, Entry, &Remark),
+        mut counted: impl FnMut(Slot, Row, &Remark),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
@@ -278,17 +281,17 @@ impl Run {
         if folded.bytes < place.end.bytes {
             *folded = place.end;
         }
-        for Found { entry, remark, ticket, generation } in records {
+        for Found { row, remark, ticket, generation } in records {
             table.aggregate.note(ticket, generation);
-            let Some((slot, entry)) = entry else { continue };
-            let entry = Entry { late: table.seals.is_late(place, ticket), ..entry };
-            if table.aggregate.fold(slot, entry) {
+            let Some((slot, row)) = row else { continue };
+            let row = Row { late: table.seals.is_late(place, ticket), ..row };
+            if table.aggregate.fold(slot, row) {
                 let (model, ..) = self.layout.place(slot);
                 table.remarks.counts(slot, model, &remark);
                 if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
                     rate.add(now, 1, remark.tokens);
                 }
-                counted(slot, entry, &remark);
+                counted(slot, row, &remark);
             }
         }
     }
@@ -351,15 +354,15 @@ impl Run {
     /// `None` at the end.
     pub(crate) fn winners(&self, first: Slot, limit: usize) -> (Vec<Commit>, Option<Slot>) {
         let end = (first + limit).min(self.layout.slots());
-        let found: Vec<(Slot, Entry)> =
+        let found: Vec<(Slot, Row)> =
             self.table(|table| (first..end).filter_map(|slot| Some((slot, table.get(slot)?))).collect());
-        let commits = found.into_iter().map(|(slot, entry)| self.commit(slot, entry)).collect();
+        let commits = found.into_iter().map(|(slot, row)| self.commit(slot, row)).collect();
         (commits, (end < self.layout.slots()).then_some(end))
     }
 
     /// A record as the queue takes it.
-    pub(crate) fn commit(&self, slot: Slot, entry: Entry) -> Commit {
-        let record = Committed { scored: entry.outcome.is_ok(), ticket: entry.ticket };
+    pub(crate) fn commit(&self, slot: Slot, row: Row) -> Commit {
+        let record = Committed { scored: row.outcome.is_ok(), ticket: row.ticket };
         Commit { key: self.layout.key(slot), record }
     }
 

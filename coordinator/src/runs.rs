@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use domain::control::RunPhase;
 use domain::{ErrorCode, RunId, ServiceError};
+use results::log::{LogTail, Parsed, RecordHead, TailPart};
 use tokio::sync::OnceCell;
 
 use crate::aggregate::Aggregate;
-use crate::core::Core;
 use crate::errors::{Result, internal, not_found};
+use crate::health::Clock;
 use crate::manifest::Planned;
-use crate::run::Run;
+use crate::pack_store::PackStore;
+use crate::remarks::Remark;
+use crate::run::{Found, Run};
+use crate::storage::Storage;
 
 /// Runs that are over and stay loaded, because somebody may look at them again.
 const MAX_LOADED_OVER: usize = 8;
@@ -23,15 +27,24 @@ const UNLOADABLE_FOR: Duration = Duration::from_secs(5);
 /// Runs that are remembered as not to be loaded.
 const MAX_UNLOADABLE: usize = 1024;
 
+/// Highest generation that is believed. Redis counts exactly up to 2^53, and no run comes near this.
+const GENERATION_MAX: u64 = 1 << 52;
+
 /// The runs that are loaded. Whatever is here can be loaded again.
-#[derive(Default)]
 pub(crate) struct Runs {
+    storage: Arc<Storage>,
+    packs: Arc<PackStore>,
+    clock: Clock,
     cells: Mutex<BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>>,
     /// Those that could not be loaded: when, and why.
     unloadable: Mutex<BTreeMap<RunId, (Duration, ServiceError)>>,
 }
 
 impl Runs {
+    pub(crate) fn new(storage: Arc<Storage>, packs: Arc<PackStore>, clock: Clock) -> Self {
+        Self { storage, packs, clock, cells: Mutex::default(), unloadable: Mutex::default() }
+    }
+
     fn cells(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>> {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,32 +124,30 @@ impl Runs {
             cells.remove(run);
         }
     }
-}
 
-impl Core {
     /// A run, loaded from the sink by the first who asks.
     pub(crate) async fn known(&self, id: &RunId) -> Result<Arc<Run>> {
-        if let Some(error) = self.runs.why_unloadable(id, self.now()) {
+        if let Some(error) = self.why_unloadable(id, self.clock.now()) {
             return Err(error);
         }
-        let cell = self.runs.cell(id);
+        let cell = self.cell(id);
         let loaded = cell.get_or_try_init(|| self.load(id)).await.cloned();
         if let Err(error) = &loaded {
-            self.runs.drop_empty(id);
+            self.drop_empty(id);
             if error.code != ErrorCode::NotFound && !error.code.is_transient() {
                 tracing::warn!(run = %id, %error, "the run cannot be loaded");
-                self.runs.note_unloadable(id, error.clone(), self.now());
+                self.note_unloadable(id, error.clone(), self.clock.now());
             }
         }
         loaded
     }
 
-    /// A run with everything that its log holds now.
-    pub(crate) async fn followed(&self, id: &RunId) -> Result<Arc<Run>> {
+    /// A run with everything that its log holds now or, in an object store, held so long ago.
+    pub(crate) async fn followed(&self, id: &RunId, age: Duration) -> Result<Arc<Run>> {
         let run = self.known(id).await?;
-        match self.follow(&run).await {
+        match self.follow_within(&run, age).await {
             // Read anew: it was closed or reopened meanwhile.
-            Err(error) if error.code == ErrorCode::Unavailable && self.runs.get(id).is_none() => {
+            Err(error) if error.code == ErrorCode::Unavailable && self.get(id).is_none() => {
                 self.known(id).await
             }
             followed => followed.map(|()| run),
@@ -146,7 +157,7 @@ impl Core {
     async fn load(&self, id: &RunId) -> Result<Arc<Run>> {
         let manifest = self.storage.manifest(id).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {id}")))?;
-        let planned = Planned::again(&manifest, self.pack_of(&manifest).await?).await?;
+        let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
         let writer = self.storage.new_writer();
         let build = move || Run::of(manifest, planned, writer).map(Arc::new);
         let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
@@ -156,7 +167,7 @@ impl Core {
         match state {
             Some(state) => {
                 run.set_phase(state.phase);
-                if state.fleet && self.is_shared() {
+                if state.fleet && self.storage.is_shared() {
                     run.attend();
                 }
             }
@@ -165,4 +176,77 @@ impl Core {
         }
         Ok(run)
     }
+
+    /// Reads the records that have come into the log since it was read before: all of them at first, then those of other
+    /// writers.
+    pub(crate) async fn follow(&self, run: &Arc<Run>) -> Result<()> {
+        self.follow_within(run, Duration::ZERO).await
+    }
+
+    /// Like [`follow`](Self::follow). An object store, which is asked for a list each time, is not asked again before so
+    /// much time has passed.
+    async fn follow_within(&self, run: &Arc<Run>, age: Duration) -> Result<()> {
+        let mut place = run.tail.lock().await;
+        let first = place.is_none();
+        if !first && !self.storage.is_shared() {
+            return Ok(()); // Nobody else writes.
+        }
+        let begun = self.clock.now();
+        let is_fresh = |(at, _): &(Duration, LogTail)| begun < *at + age;
+        if !self.storage.sink.has_locks() && place.as_ref().is_some_and(is_fresh) {
+            return Ok(());
+        }
+        self.storage.sink.refresh(run.id()).await?;
+        let mut tail = match place.take() {
+            Some((_, tail)) => tail,
+            None => self.storage.tail(run)?,
+        };
+        let (run_of, run, now) = (run, Arc::clone(run), self.clock.now());
+        let read = move || {
+            let result = read_on(&run, &mut tail, (!first).then_some(now));
+            (tail, result)
+        };
+        let (tail, result) = tokio::task::spawn_blocking(read).await.map_err(internal)?;
+        *place = Some((begun, tail));
+        if result? {
+            return Ok(());
+        }
+        self.discard(run_of);
+        let message = format!("run {} was finished or reopened elsewhere; its log is read anew", run_of.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
+    }
+}
+
+/// Folds everything that is new, and says whether the table holds; `now` where it counts for the rate.
+fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool> {
+    let mut holds = true;
+    while let Some(part) = tail.poll().map_err(internal)? {
+        let mut lines = match part {
+            TailPart::Lines(lines) => lines,
+            TailPart::Sealed(seals) => {
+                holds &= run.learn(seals);
+                continue;
+            }
+            TailPart::Damage(damage) => {
+                tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place are asked again");
+                continue;
+            }
+        };
+        let mut records = Vec::new();
+        while let Some(line) = lines.next() {
+            match line.parse::<RecordHead>() {
+                Ok(Parsed { ticket, record, .. }) => {
+                    let (row, generation) = (run.row(ticket, &record), record.attempt.generation);
+                    // A number out of nowhere says nothing about the queue; the record itself counts as for every reader.
+                    let generation = if generation > GENERATION_MAX { 0 } else { generation };
+                    records.push(Found { row, remark: Remark::of(&record), ticket, generation });
+                }
+                Err(error) => {
+                    tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");
+                }
+            }
+        }
+        run.fold(lines.end(), records, now, |_, _, _| {});
+    }
+    Ok(holds)
 }

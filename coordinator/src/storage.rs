@@ -1,13 +1,12 @@
-//! The sink as a coordinator uses it.
+//! The sink by the rules of one process, which writes a run alone, or of a fleet, whose coordinators write it together.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::control::{HistoryEntry, RunPhase};
+use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use queue::RunState;
-use results::log::{LogTail, SealEvent, WriterId};
+use results::log::{LogOptions, LogTail, WriterId};
 use results::run_dir::{FoundRun, RunLock};
 use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
@@ -57,18 +56,31 @@ impl RunStateFile {
     }
 }
 
-/// The sink.
+/// The sink, by the rules of one process or of a fleet.
 pub(crate) struct Storage {
-    sink: Sink,
+    /// For what is the same for both.
+    pub sink: Arc<dyn Sink>,
     scope: Scope,
+}
+
+/// The folder of pipelines: a document is a file `PIPELINE.DOCUMENT`.
+const PIPELINES: &str = "pipelines";
+
+fn document_path(name: &RunId, document: &str) -> String {
+    format!("{PIPELINES}/{name}.{document}")
 }
 
 /// Free space below which a sink is warned of: records of a large run take some gigabytes.
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
 impl Storage {
-    pub(crate) fn new(sink: Sink, scope: Scope) -> Self {
+    pub(crate) fn new(sink: Arc<dyn Sink>, scope: Scope) -> Self {
         Self { sink, scope }
+    }
+
+    /// Whether other coordinators may write the same runs.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.scope == Scope::Fleet
     }
 
     /// A name for the segments that this coordinator writes of one run. In a fleet it is another one each time, because
@@ -96,15 +108,6 @@ impl Storage {
             Err(error) if error.code == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether the run was removed on purpose.
-    pub(crate) async fn is_removed(&self, run: &RunId) -> Result<bool> {
-        Ok(self.sink.is_removed(run).await?)
-    }
-
-    pub(crate) async fn create(&self, manifest: &RunManifest) -> Result<()> {
-        Ok(self.sink.create_run(manifest).await.map(|_| ())?)
     }
 
     /// Gives a run of one process another manifest.
@@ -143,80 +146,37 @@ impl Storage {
         self.sink.retries(run).await?.into_iter().map(read).collect()
     }
 
-    /// Writes a seal of a run; `false` where another coordinator has written one of this number.
-    pub(crate) async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool> {
-        Ok(self.sink.seal(run, number, event).await?)
-    }
-
-    /// Who did what to a run, oldest first.
-    pub(crate) async fn history(&self, run: &RunId) -> Result<Vec<HistoryEntry>> {
-        Ok(self.sink.history(run).await?)
-    }
-
-    /// Notes what somebody did to a run.
-    pub(crate) async fn note(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
-        Ok(self.sink.append_history(run, entry).await?)
-    }
-
-    pub(crate) async fn pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
-        match self.sink.pack(hash).await.map_err(ServiceError::from) {
-            Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
-            // What is no hash names no pack.
-            Err(error) if error.code == ErrorCode::Invalid => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    pub(crate) async fn put_pack(&self, hash: &str, sealed: Arc<[u8]>) -> Result<()> {
-        Ok(self.sink.put_pack(hash, Bytes::from_owner(sealed)).await?)
-    }
-
     /// Keeps a document of a pipeline, unless there is one of this name; says whether this call did.
     pub(crate) async fn create_document(
         &self,
-        pipeline: &RunId,
-        name: &str,
+        name: &RunId,
+        document: &str,
         content: Vec<u8>,
     ) -> Result<bool> {
-        Ok(self.sink.create_document(pipeline, name, content.into()).await?)
+        Ok(self.sink.create(&document_path(name, document), content.into()).await?)
     }
 
-    pub(crate) async fn put_document(&self, pipeline: &RunId, name: &str, content: Vec<u8>) -> Result<()> {
-        Ok(self.sink.put_document(pipeline, name, content.into()).await?)
+    pub(crate) async fn put_document(&self, name: &RunId, document: &str, content: Vec<u8>) -> Result<()> {
+        Ok(self.sink.replace(&document_path(name, document), content.into()).await?)
     }
 
-    /// A document of a pipeline; `None` where there is none, or no pipeline can have the name.
+    /// A document of a pipeline; `None` where there is none.
     pub(crate) async fn document<D: serde::de::DeserializeOwned>(
         &self,
-        pipeline: &RunId,
-        name: &str,
+        name: &RunId,
+        document: &str,
     ) -> Result<Option<D>> {
-        let content = match self.sink.document(pipeline, name).await.map_err(ServiceError::from) {
-            Err(error) if error.code == ErrorCode::Invalid => None,
-            content => content?,
-        };
         let read = |content: Bytes| {
             serde_json::from_slice(&content)
-                .map_err(|error| internal(format!("pipeline {pipeline}: {name} cannot be read: {error}")))
+                .map_err(|error| internal(format!("pipeline {name}: {document} cannot be read: {error}")))
         };
-        content.map(read).transpose()
+        self.sink.read(&document_path(name, document)).await?.map(read).transpose()
     }
 
+    /// The names of all pipelines, sorted.
     pub(crate) async fn pipelines(&self) -> Result<Vec<RunId>> {
-        Ok(self.sink.pipelines().await?)
-    }
-
-    pub(crate) async fn remove_documents(&self, pipeline: &RunId) -> Result<()> {
-        Ok(self.sink.remove_documents(pipeline).await?)
-    }
-
-    /// Fetches what others have written into a run's log.
-    pub(crate) async fn refresh(&self, run: &RunId) -> Result<()> {
-        Ok(self.sink.refresh(run).await.map(|_| ())?)
-    }
-
-    pub(crate) fn log_folder(&self, run: &RunId) -> Result<PathBuf> {
-        Ok(self.sink.run_dir(run)?.log())
+        let first = |file: &String| file.strip_suffix(".manifest-1.json").map(RunId::new);
+        Ok(self.sink.list(PIPELINES).await?.iter().filter_map(first).collect())
     }
 
     /// Follows a run's log: what others write, and, for the one process of a local run, what was there before.
@@ -233,7 +193,7 @@ impl Storage {
     pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
         let dir = self.sink.run_dir(run)?;
         let lock = match self.scope {
-            Scope::Fleet if !self.sink.is_folder() => return Ok(None),
+            Scope::Fleet if !self.sink.has_locks() => return Ok(None),
             Scope::Fleet => dir.lock_shared(),
             Scope::Local => dir.lock(),
         };
@@ -245,35 +205,11 @@ impl Storage {
         }
     }
 
-    /// Removes a run.
-    pub(crate) async fn remove(&self, run: &RunId) -> Result<()> {
-        Ok(self.sink.remove_run(run).await?)
-    }
-
-    /// The identity of the sink, `None` where it has none yet.
-    pub(crate) async fn identity(&self) -> Result<Option<String>> {
-        Ok(self.sink.identity().await?)
-    }
-
-    /// The same, made where there is none.
-    pub(crate) async fn identify(&self) -> Result<String> {
-        Ok(self.sink.identify().await?)
-    }
-
-    /// Where it is, for messages.
-    pub(crate) fn place(&self) -> String {
-        self.sink.to_string()
-    }
-
-    /// Whether to look at it costs nothing.
-    pub(crate) fn is_near(&self) -> bool {
-        self.sink.is_folder()
-    }
-
     pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<OpenLog> {
         let cipher =
             protection::writing_cipher(&run.manifest).map_err(|error| conflict(error.to_string()))?;
-        let log = self.sink.open_log(run.id(), writer, cipher, self.sink.commit_policy()).await?;
+        let options = LogOptions { writer, cipher, ..LogOptions::default() };
+        let log = self.sink.open_log(run.id(), options, self.sink.commit_policy()).await?;
         if log.recovery.torn_bytes > 0 {
             let (run, bytes) = (run.id(), log.recovery.torn_bytes);
             tracing::warn!(%run, "passing over {bytes} bytes that a killed process had not finished writing");

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use domain::control::{RunPhase, Submission};
+use bytes::Bytes;
+use domain::control::{RunPhase, RunView, Submission};
 use domain::{Connector, ModelSpec, RunId};
 use futures::FutureExt;
 use results::RunManifest;
@@ -12,12 +13,13 @@ use crate::aggregate::Aggregate;
 use crate::changes;
 use crate::config::MAX_DIALOGUES;
 use crate::configuration::Benchmark;
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::manifest::Planned;
 use crate::protection;
 use crate::run::Run;
 use crate::storage::RunStateFile;
+use crate::view::Detail;
 
 /// What error messages call a configuration that came without a file.
 const CONFIGURATION: &str = "configuration";
@@ -66,9 +68,12 @@ impl Proposal {
     }
 }
 
-impl Core {
-    /// The unfinished run of the same configuration, or a new one.
-    pub(crate) async fn propose(&self, submission: Submission) -> Result<Proposal> {
+impl Coordinator {
+    /// What a submission would begin, or go on with: the unfinished run of the same configuration.
+    ///
+    /// # Errors
+    /// The submission cannot be planned; the sink cannot be read.
+    pub async fn propose(&self, submission: Submission) -> Result<Proposal> {
         let (planned, sealed) = self.planned(submission).await?;
         let manifest = planned.manifest()?;
         let (manifest, start) = match self.unfinished(&manifest).await? {
@@ -78,19 +83,25 @@ impl Core {
         Ok(Proposal { manifest, planned, sealed, start, warnings: Vec::new() })
     }
 
-    /// A run by its name, as it was configured.
-    pub(crate) async fn propose_existing(&self, run: &RunId) -> Result<Proposal> {
+    /// A run by its name, to go on with as it was configured.
+    ///
+    /// # Errors
+    /// It is not there, its pack is another one by now, or its records could only be written in the clear.
+    pub async fn propose_existing(&self, run: &RunId) -> Result<Proposal> {
         let manifest = self.storage.manifest(run).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {run}")))?;
         // Before anything begins: without its key the texts of a protected run would be written in the clear.
         protection::writing_cipher(&manifest).map_err(|error| conflict(error.to_string()))?;
-        let planned = Planned::again(&manifest, self.pack_of(&manifest).await?).await?;
+        let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
         Ok(Proposal { manifest, planned, sealed: None, start: Start::Existing, warnings: Vec::new() })
     }
 
-    /// A run by its name with another configuration. Without `extend` only an equal one is taken; with it, models, tasks
-    /// and iterations may be added to a run of one process.
-    pub(crate) async fn propose_change(
+    /// A run by its name, to go on with under this configuration. Without `extend` only an equal one is taken; with it,
+    /// models, tasks and iterations may be added to a run of one process.
+    ///
+    /// # Errors
+    /// As for [`propose_existing`](Self::propose_existing); the configurations differ in what may not change.
+    pub async fn propose_change(
         &self,
         run: &RunId,
         submission: Submission,
@@ -109,7 +120,7 @@ impl Core {
                 changes.join("\n")
             )));
         }
-        if self.is_shared() {
+        if self.storage.is_shared() {
             return Err(conflict(format!("run {run} belongs to a fleet, which cannot extend runs")));
         }
         if let Some(lost) = old.planned.plan.keys().find(|key| !new.plan.contains(key)) {
@@ -125,16 +136,19 @@ impl Core {
         Ok(Proposal { manifest, planned: new, sealed: None, start: Start::Extended, warnings })
     }
 
-    /// Begins a run, or goes on with it where anything is left to ask.
-    pub(crate) async fn begin(self: &Arc<Self>, proposal: &Proposal) -> Result<Arc<Run>> {
+    /// Begins a run that was proposed, or goes on with it where anything is left to ask.
+    ///
+    /// # Errors
+    /// Another process writes the run; queue or sink cannot be reached.
+    pub async fn begin(&self, proposal: &Proposal) -> Result<RunView> {
         let Proposal { manifest, sealed, start, .. } = proposal;
         match start {
             Start::New => {
                 if let Some(sealed) = sealed {
                     let hash = proposal.planned.pack.hash().as_str();
-                    self.storage.put_pack(hash, Arc::clone(sealed)).await?;
+                    self.storage.sink.put_pack(hash, Bytes::from_owner(Arc::clone(sealed))).await?;
                 }
-                self.storage.create(manifest).await?;
+                self.storage.sink.create_run(manifest).await?;
                 tracing::info!(run = %manifest.run, planned = manifest.planned_dialogues, "submitted");
             }
             Start::Extended => {
@@ -143,11 +157,11 @@ impl Core {
             }
             Start::Existing => {}
         }
-        let run = self.known(&manifest.run).await?;
+        let run = self.runs.known(&manifest.run).await?;
         if run.phase() != RunPhase::Finished || !run.table(Aggregate::is_complete) {
             self.activate(&run).await?;
         }
-        Ok(run)
+        Ok(self.view(&run, Detail::Full).await)
     }
 
     /// Checks and plans a submission; with the pack as a file, where it is not the built-in one.
@@ -155,7 +169,7 @@ impl Core {
         let benchmark: Benchmark = serde_json::from_value(submission.configuration)
             .map_err(|error| invalid(format!("{CONFIGURATION}: {error}")))?;
         benchmark.validate(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
-        if self.is_shared() {
+        if self.storage.is_shared() {
             let replays = |model: &&ModelSpec| model.connector == Connector::Replay;
             if let Some(replayed) = benchmark.models.iter().find(replays) {
                 return Err(invalid(format!(
@@ -167,7 +181,7 @@ impl Core {
         } else {
             benchmark.validate_local(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         }
-        let (pack, sealed) = self.submitted_pack(&benchmark, submission.pack).await?;
+        let (pack, sealed) = self.packs.submitted(&benchmark, submission.pack).await?;
         let planned = Planned::new(benchmark, pack).await?;
         let dialogues = planned.plan.dialogues();
         if dialogues > MAX_DIALOGUES {
@@ -179,22 +193,22 @@ impl Core {
     }
 
     /// Makes a run one of this coordinator's and fills its queue.
-    pub(crate) async fn activate(self: &Arc<Self>, run: &Arc<Run>) -> Result<()> {
-        self.hold(run).await?;
+    pub(crate) async fn activate(&self, run: &Arc<Run>) -> Result<()> {
+        self.commits.hold(run).await?;
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         // A paused run of a fleet stays paused until somebody resumes it; one of a single process was interrupted.
-        let stays = self.is_shared() && state.phase == RunPhase::Paused;
+        let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
         let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
-        let state = RunStateFile { phase, fleet: self.is_shared(), ..state };
-        if !self.is_shared() {
+        let state = RunStateFile { phase, fleet: self.storage.is_shared(), ..state };
+        if !self.storage.is_shared() {
             // The right to write the run: whoever else has it is running it.
-            self.committer(run).await?;
+            self.commits.committer(run).await?;
         }
-        self.keep_pack(&run.material.pack_hash).await?;
+        self.packs.keep(&run.material.pack_hash).await?;
         let rework = state.rework;
         self.change_state(run, state).await?;
-        self.fill(run).await?;
-        if rework && !self.is_shared() {
+        self.queues.fill(run).await?;
+        if rework && !self.storage.is_shared() {
             // Nobody else has queued it.
             self.queue_retries(run).await?;
         }
@@ -206,21 +220,21 @@ impl Core {
         if state.phase != RunPhase::Finished && run.is_closed() {
             let queue = &self.queue;
             let call = |at| async move { queue.tickets(&at, 1).await }.boxed();
-            let ticket = self.on_queue(run, call).await?.start;
+            let ticket = self.queues.call(run, call).await?.start;
             if let Some((number, event)) = run.reopen(ticket)
-                && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+                && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
             {
                 self.runs.discard(run);
                 return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
             }
         }
-        self.note_sink(self.storage.set_state(run.id(), &state).await)?;
+        self.health.note_sink(self.storage.set_state(run.id(), &state).await)?;
         run.set_phase(state.phase);
         run.attend();
-        let at = self.at(run).await?;
+        let at = self.queues.at(run).await?;
         // Where the queue was joined just now it has the state already.
-        if let Some(status) = self.note_queue(self.queue.run(run.id()).await)? {
-            self.set_queue_state(&at, status.state, &state).await?;
+        if let Some(status) = self.health.note_queue(self.queue.run(run.id()).await)? {
+            self.queues.set_state(&at, status.state, &state).await?;
         }
         self.backlog.touch();
         Ok(())
@@ -242,8 +256,8 @@ impl Core {
                 _ => {}
             }
             // One that cannot be loaded cannot go on; what to do about it is no question of this submission.
-            let loaded = self.known(&id).await;
-            match self.apart(&id, loaded)? {
+            let loaded = self.runs.known(&id).await;
+            match self.health.apart(&id, loaded)? {
                 Some(run) if !run.phase().is_over() => return Ok(Some(run)),
                 _ => {}
             }

@@ -12,8 +12,9 @@ use futures::FutureExt;
 use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
 use crate::aggregate::Aggregate;
-use crate::core::Core;
-use crate::errors::{Result, not_found};
+use crate::config::CoordinatorConfig;
+use crate::coordinator::Coordinator;
+use crate::errors::Result;
 use crate::metrics;
 use crate::payload::new_unit;
 use crate::run::Run;
@@ -96,75 +97,74 @@ pub(crate) struct Tending {
     round: Mutex<u64>,
 }
 
+/// Rounds until the coordinator is gone.
+pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(coordinator) = coordinator.upgrade() else { return };
+        if let Err(error) = coordinator.tend().await {
+            tracing::warn!(%error, "runs cannot be looked after now");
+        }
+    }
+}
+
 impl Tending {
-    pub(crate) fn new(core: &Core) -> Self {
-        let config = &core.config;
+    pub(crate) fn new(config: &CoordinatorConfig, now: Duration) -> Self {
         let length = config.grace.unwrap_or(config.lease_for);
         // A worker renews every third of a lease; two thirds are left when a stop begins.
         let late_after = (config.lease_for * 2 / 3).max(config.tend_every * 2);
-        Self { grace: Mutex::new(Grace::new(length, late_after, core.now())), round: Mutex::new(0) }
-    }
-
-    /// Rounds until the coordinator is gone.
-    pub(crate) async fn rounds(self: Arc<Self>, core: Weak<Core>, every: Duration) {
-        let mut ticks = tokio::time::interval(every);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            let Some(core) = core.upgrade() else { return };
-            if let Err(error) = self.round(&core).await {
-                tracing::warn!(%error, "runs cannot be looked after now");
-            }
-        }
+        Self { grace: Mutex::new(Grace::new(length, late_after, now)), round: Mutex::new(0) }
     }
 
     /// One round over all runs. What is wrong with one of them does not keep others waiting.
-    pub(crate) async fn round(&self, core: &Arc<Core>) -> Result<()> {
+    pub(crate) async fn round(&self, coordinator: &Coordinator) -> Result<()> {
         let round = {
             let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
             *round += 1;
             *round - 1
         };
         // The first look is at the start; what is far away is not looked at every second.
-        if core.storage.is_near() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
-            core.check_bond(false).await?;
+        if coordinator.storage.sink.has_locks() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
+            coordinator.check_bond(false).await?;
         }
-        let asked = async { Ok((core.queue.runs().await?, core.queue.now_ms().await?)) };
-        let asked = core.note_queue(asked.await);
+        let asked = async { Ok((coordinator.queue.runs().await?, coordinator.queue.now_ms().await?)) };
+        let asked = coordinator.health.note_queue(asked.await);
         let (statuses, reaps) = {
             let mut grace = self.grace.lock().unwrap_or_else(PoisonError::into_inner);
             match asked {
                 Ok((statuses, store_ms)) => {
-                    grace.round(core.now(), store_ms);
-                    (statuses, grace.is_over(core.now()))
+                    grace.round(coordinator.clock.now(), store_ms);
+                    (statuses, grace.is_over(coordinator.clock.now()))
                 }
                 Err(error) => {
-                    grace.unreachable(core.now());
+                    grace.unreachable(coordinator.clock.now());
                     return Err(error);
                 }
             }
         };
         let statuses: BTreeMap<RunId, RunStatus> =
             statuses.into_iter().map(|status| (status.at.run.clone(), status)).collect();
-        if core.is_shared() {
-            core.discover(&statuses, round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
+        if coordinator.storage.is_shared() {
+            coordinator.discover(&statuses, round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
         }
-        for run in core.runs.live() {
-            let tended = core.tend(&run, statuses.get(run.id()), reaps).await;
+        for run in coordinator.runs.live() {
+            let tended = coordinator.tend_run(&run, statuses.get(run.id()), reaps).await;
             if let Err(error) = &tended {
                 tracing::warn!(run = %run.id(), %error, "the run cannot be looked after now");
             }
             run.set_trouble(tended.err().map(|error| error.message));
         }
-        core.tend_pipelines(round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
-        core.runs.evict();
-        metrics::gauges(core).await;
-        core.health.set_tended();
+        coordinator.tend_pipelines(round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
+        coordinator.runs.evict();
+        metrics::gauges(coordinator).await;
+        coordinator.health.set_tended();
         Ok(())
     }
 }
 
-impl Core {
+impl Coordinator {
     /// Loads the runs of the fleet that others have submitted: those that the queue names, and from time to time those
     /// that only the sink knows.
     async fn discover(&self, statuses: &BTreeMap<RunId, RunStatus>, thorough: bool) -> Result<()> {
@@ -189,7 +189,7 @@ impl Core {
                     continue;
                 }
             };
-            match self.followed(&name).await {
+            match self.runs.followed(&name, Duration::ZERO).await {
                 Ok(run) => {
                     // One that was over when it was loaded goes on.
                     run.attend();
@@ -203,37 +203,37 @@ impl Core {
         Ok(())
     }
 
-    async fn tend(self: &Arc<Self>, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
+    async fn tend_run(&self, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
         // The queue was asked before the state is read: a command that comes between the two is not undone.
-        let Some(state) = self.storage.state(run.id()).await? else { return self.expect(run).await };
+        let Some(state) = self.storage.state(run.id()).await? else { return self.queues.expect(run).await };
         if state.phase.is_over() {
             // Who ended it knows records that were not read here yet; first of all, so that nobody sees it change.
-            self.follow(run).await?;
+            self.runs.follow(run).await?;
         }
         run.set_phase(state.phase);
-        self.hold(run).await?;
+        self.commits.hold(run).await?;
         let lost = |at: &queue::RunRef| status.is_none_or(|status| status.at != *at);
         let at = match run.at() {
-            Some(at) if lost(&at) => self.join(run, Some(at.generation)).await?,
+            Some(at) if lost(&at) => self.queues.join(run, Some(at.generation)).await?,
             Some(at) => at,
-            None => self.join(run, None).await?,
+            None => self.queues.join(run, None).await?,
         };
         if let Some(status) = status {
-            self.set_queue_state(&at, status.state, &state).await?;
+            self.queues.set_state(&at, status.state, &state).await?;
         }
         if run.phase().is_over() {
             self.backlog.touch();
             return Ok(());
         }
         if !run.is_filled() {
-            self.fill(run).await?;
+            self.queues.fill(run).await?;
         }
         let queue = &self.queue;
         if reaps {
             self.reap(run, &Reap::Expired).await?;
         }
-        let counts = self.on_queue(run, |at| async move { queue.counts(&at).await }.boxed()).await?;
-        self.follow(run).await?;
+        let counts = self.queues.call(run, |at| async move { queue.counts(&at).await }.boxed()).await?;
+        self.runs.follow(run).await?;
         let unrecorded = state.rework || !run.table(Aggregate::is_complete);
         if unrecorded && counts.iter().any(|counts| counts.dead > 0) {
             self.record_dead(run).await?;
@@ -249,24 +249,6 @@ impl Core {
         }
     }
 
-    /// Sees whether a run that has no state is there at all. One that is not is forgotten: nobody is to be told that
-    /// something of it was stored.
-    ///
-    /// # Errors
-    /// It is not there.
-    pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
-        let removed = self.storage.is_removed(run.id()).await?;
-        if !removed && self.storage.manifest(run.id()).await?.is_some() {
-            return Ok(()); // Of a version that kept no state, or of this moment.
-        }
-        self.runs.forget(run.id());
-        self.backlog.touch();
-        if removed {
-            self.note_queue(self.queue.forget_run(run.id()).await)?;
-        }
-        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.place())))
-    }
-
     async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
         // What somebody has asked of the run since this round began comes first.
         if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
@@ -274,7 +256,7 @@ impl Core {
         }
         // From here on the records count that count now; first of all, so that nobody sees a finished run change.
         if let Some((number, event)) = run.close()
-            && !self.note_sink(self.storage.seal(run.id(), number, event).await)?
+            && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
         {
             // Another coordinator was first, perhaps with other records. Its seal is read with the log.
             self.runs.discard(run);
@@ -288,7 +270,7 @@ impl Core {
         if left > 0 && dead == 0 {
             // Units of a queue that was rebuilt, all of whose dialogues have a record: nobody will come for them. What
             // is asked of the run later is queued anew.
-            self.note_queue(self.queue.forget_run(run.id()).await)?;
+            self.health.note_queue(self.queue.forget_run(run.id()).await)?;
             run.clear_at();
         }
         Ok(())
@@ -305,14 +287,14 @@ impl Core {
         let units = units.collect::<Result<Vec<NewUnit>>>()?;
         let dialogues: u64 = units.iter().map(|unit| u64::from(unit.dialogues)).sum();
         tracing::warn!(run = %run.id(), dialogues, "dialogues have neither a record nor a unit; they are queued again");
-        self.append_units(run, units).await
+        self.queues.append_units(run, units).await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::Entry;
+    use crate::aggregate::Row;
 
     #[test]
     fn nobody_loses_a_lease_right_after_a_start_or_an_outage() {
@@ -363,7 +345,7 @@ mod tests {
         };
         let open = Aggregate::new(1);
         let mut full = open.clone();
-        full.fold(0, Entry { ticket: 1, outcome: Ok(Some(1.0)), late: false });
+        full.fold(0, Row { ticket: 1, outcome: Ok(Some(1.0)), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

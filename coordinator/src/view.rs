@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::comparison::{self, Condition, Conditions};
-use domain::control::{CellView, ModelView, Pace, RefusalView, RunPhase, RunView, WorkerView};
+use domain::control::{CellView, HistoryEntry, ModelView, Pace, RefusalView, RunPhase, RunView, WorkerView};
 use domain::exchange::WorkerStatus;
 use domain::{ErrorCode, Mean, ModelSpec, RunId, ServiceError};
 use futures::FutureExt;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use queue::{ModelCounts, WorkerEntry};
 use results::RunManifest;
 
-use crate::core::Core;
+use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::matching::{Fit, says_it_can, why_nobody};
 use crate::plan::PlannedModel;
@@ -29,7 +29,7 @@ pub(crate) enum Detail {
     Full,
 }
 
-impl Core {
+impl Coordinator {
     /// A run as people see it. What the queue would say is left out where it cannot be reached.
     pub(crate) async fn view(&self, run: &Arc<Run>, detail: Detail) -> RunView {
         let counts = self.counts_of(run).await.unwrap_or_default();
@@ -53,7 +53,7 @@ impl Core {
             failed,
             failures,
             rate,
-            history: if full { self.storage.history(run.id()).await.unwrap_or_default() } else { Vec::new() },
+            history: if full { self.history(run).await } else { Vec::new() },
             tokens_per_second,
             eta_s,
             trouble: if phase.is_over() { None } else { self.health.trouble().or_else(|| run.trouble()) },
@@ -64,6 +64,29 @@ impl Core {
         }
     }
 
+    /// Notes what somebody did to a run.
+    pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
+        self.storage.sink.append_history(run, entry).await?;
+        if let Some(run) = self.runs.get(run) {
+            *run.history.lock().await = None;
+        }
+        Ok(())
+    }
+
+    /// Who did what to a run. An object store is not asked again and again by everybody who watches.
+    async fn history(&self, run: &Run) -> Vec<HistoryEntry> {
+        let mut read = run.history.lock().await;
+        if let Some((at, history)) = &*read
+            && !self.storage.sink.has_locks()
+            && self.clock.now() < *at + self.config.tend_every
+        {
+            return history.clone();
+        }
+        let history = self.storage.sink.history(run.id()).await.unwrap_or_default();
+        *read = Some((self.clock.now(), history.clone()));
+        history
+    }
+
     /// The models of a run with what the queue says of them, and how they get on.
     pub(crate) fn model_views(
         &self,
@@ -72,7 +95,7 @@ impl Core {
         counts: &[ModelCounts],
         workers: &[WorkerStatus],
     ) -> Vec<ModelView> {
-        let (now, active) = (self.now(), self.phase_of(run) == RunPhase::Active);
+        let (now, active) = (self.clock.now(), self.phase_of(run) == RunPhase::Active);
         let view = |(place, (spec, planned)): (usize, (&ModelSpec, &PlannedModel))| {
             let counts = counts.iter().find(|counts| counts.model == spec.label);
             let count = |of: fn(&ModelCounts) -> u64| counts.map_or(0, of);
@@ -96,7 +119,7 @@ impl Core {
             };
             if active && view.remaining() > 0 {
                 let nobody = || {
-                    let waits = self.is_shared() && view.units_pending > 0;
+                    let waits = self.storage.is_shared() && view.units_pending > 0;
                     waits.then(|| why_nobody(workers, spec)).flatten()
                 };
                 view.blocked = view.parked.as_ref().map(|reason| format!("parked: {reason}")).or_else(nobody);
@@ -122,11 +145,11 @@ impl Core {
                 Err(_) => None,
             };
             views.push(match (manifest, over) {
-                (Ok(manifest), Some(state)) => view_of_file(&manifest, &state),
+                (Ok(manifest), Some(state)) => view_of_file(&id, Some(&manifest), &state),
                 // One run that cannot be read hides no other one.
-                (manifest, _) => match self.known(&id).await {
+                (manifest, _) => match self.runs.known(&id).await {
                     Ok(run) => self.view(&run, Detail::Brief).await,
-                    Err(error) => broken_view(&id, manifest.ok(), error.message),
+                    Err(error) => broken_view(&id, manifest.ok().as_ref(), error.message),
                 },
             });
         }
@@ -144,13 +167,13 @@ impl Core {
         match self.storage.manifest(id).await {
             // No name of a run.
             Err(invalid) if invalid.code == ErrorCode::Invalid => Err(invalid),
-            manifest => Ok(broken_view(id, manifest.ok().flatten(), error.message)),
+            manifest => Ok(broken_view(id, manifest.ok().flatten().as_ref(), error.message)),
         }
     }
 
     /// The workers, by name.
     pub(crate) async fn worker_views(&self) -> Result<Vec<WorkerView>> {
-        let workers = self.note_queue(self.queue.workers().await)?;
+        let workers = self.health.note_queue(self.queue.workers().await)?;
         // The store's clock is not ours; the youngest heartbeat is taken for the present.
         let now_ms = workers.iter().map(|entry| entry.seen_ms).max().unwrap_or_default();
         let now_ms = now_ms.max(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default());
@@ -181,7 +204,7 @@ impl Core {
             return Ok(counts.filter_map(|model| model.counts.clone()).collect());
         }
         match run.at() {
-            Some(at) => self.note_queue(self.queue.counts(&at).boxed().await),
+            Some(at) => self.health.note_queue(self.queue.counts(&at).boxed().await),
             None => Ok(Vec::new()),
         }
     }
@@ -215,14 +238,15 @@ fn name_of(manifest: &RunManifest) -> String {
     manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or_default().to_owned()
 }
 
-fn view_of_file(manifest: &RunManifest, state: &RunStateFile) -> RunView {
+/// A run that is not loaded, by what the sink says of it.
+fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFile) -> RunView {
     RunView {
-        run: manifest.run.clone(),
-        name: name_of(manifest),
+        run: run.clone(),
+        name: manifest.map(name_of).unwrap_or_default(),
         phase: state.phase,
-        created_at: manifest.created_at,
+        created_at: manifest.map_or(Timestamp::UNIX_EPOCH, |manifest| manifest.created_at),
         generation: 0,
-        planned: manifest.planned_dialogues,
+        planned: manifest.map_or(0, |manifest| manifest.planned_dialogues),
         scored: state.scored,
         failed: state.failures.iter().map(|(_, count)| count).sum(),
         failures: state.failures.clone(),
@@ -239,32 +263,9 @@ fn view_of_file(manifest: &RunManifest, state: &RunStateFile) -> RunView {
 }
 
 /// A run of which no more is known than its manifest, if that.
-fn broken_view(run: &RunId, manifest: Option<RunManifest>, trouble: String) -> RunView {
+fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> RunView {
     let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
-    let view = match manifest {
-        Some(manifest) => view_of_file(&manifest, &state),
-        None => RunView {
-            run: run.clone(),
-            name: String::new(),
-            phase: state.phase,
-            created_at: Timestamp::UNIX_EPOCH,
-            generation: 0,
-            planned: 0,
-            scored: 0,
-            failed: 0,
-            failures: Vec::new(),
-            rate: 0.0,
-            eta_s: None,
-            trouble: None,
-            models: Vec::new(),
-            cells: Vec::new(),
-            history: Vec::new(),
-            tokens_per_second: 0.0,
-            refusals: Vec::new(),
-            notes: Vec::new(),
-        },
-    };
-    RunView { trouble: Some(trouble), ..view }
+    RunView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
 }
 
 /// Time between two views of a run that somebody watches.

@@ -49,7 +49,6 @@ pub enum ConversionError {
     Unknown {
         /// Message and field.
         field: &'static str,
-        /// The number.
         number: i32,
     },
     /// A number lies outside of its range.

@@ -21,7 +21,6 @@ pub use version::WIRE_VERSION;
 
 /// What prost and tonic make of the `.proto` files.
 mod wire {
-    #![allow(missing_docs, reason = "documented in the .proto files")]
     #![allow(dead_code, unused_qualifications, clippy::all, reason = "generated, not written")]
     #![allow(clippy::semicolon_if_nothing_returned, reason = "generated, not written")]
 

@@ -22,6 +22,7 @@ use domain::ServiceError;
 use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
+use domain::text::with_causes;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tonic::service::interceptor::InterceptedService;
@@ -167,7 +168,7 @@ pub async fn serve(
     }));
     tokio::select! {
         result = &mut serving => {
-            return result.map_err(|e| ServeError::Transport(with_sources(&e)));
+            return result.map_err(|e| ServeError::Transport(with_causes(&e)));
         }
         () = shutdown => {}
     }
@@ -187,17 +188,6 @@ pub async fn serve(
 
 /// How long connections may take to end after their calls were cut.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Transport errors say little by themselves; their sources say what happened.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
-}
 
 /// Waits for the result of a call, or for the end of the server's patience, and answers.
 async fn answer<T, W: From<T>>(

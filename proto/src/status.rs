@@ -3,8 +3,7 @@
 //! The code travels by name in the metadata key [`KEY`], because gRPC's own codes are fewer and are also used by
 //! everything between the two sides. They are set to the nearest, for tools that know only them.
 
-use std::error::Error as _;
-
+use domain::text::followed_by_causes;
 use domain::{ErrorCode, ServiceError};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
@@ -58,7 +57,11 @@ pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
         ErrorCode::Incompatible => "; it does not know this call: it is older, or not a kgfleet coordinator",
         _ => "",
     };
-    let told = with_sources(status);
+    let words = match status.message() {
+        "" => status.code().description(),
+        message => message,
+    };
+    let told = followed_by_causes(words.to_owned(), status);
     let told = wrong_scheme(&told).unwrap_or(&told);
     ServiceError::new(code, format!("no answer from {peer}: {told}{advice}"))
 }
@@ -67,23 +70,6 @@ pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
 fn wrong_scheme(told: &str) -> Option<&'static str> {
     told.contains("InvalidContentType")
         .then_some("it does not speak TLS there: write http:// instead of https://, or name its TLS port")
-}
-
-/// The text of a status and of everything that led to it, said once each.
-fn with_sources(status: &Status) -> String {
-    let mut text = match status.message() {
-        "" => status.code().description().to_owned(),
-        message => message.to_owned(),
-    };
-    let mut source = status.source();
-    while let Some(error) = source {
-        let words = error.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 fn shortened(mut message: String) -> String {

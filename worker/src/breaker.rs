@@ -50,7 +50,6 @@ pub enum Decision<T> {
 /// Why a dialogue has no scores.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
-    /// The cause.
     pub cause: FailureCause,
     /// What was said.
     pub message: &'a str,

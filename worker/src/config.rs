@@ -14,7 +14,7 @@ use crate::dialogue::Deadlines;
 use crate::discovery::Endpoints;
 use crate::keys::Keyring;
 use crate::readiness::Readiness;
-use crate::runs::Evaluation;
+use crate::runs::EvaluationMode;
 
 /// Settings of one worker.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub struct WorkerConfig {
     /// Dialogues in flight per server, instead of adapting.
     pub concurrency: Option<u32>,
     /// Who judges answers.
-    pub evaluation: Evaluation,
+    pub evaluation: EvaluationMode,
     /// What keeps answers from doing harm there, for people; see [`confine::available`](crate::evaluate::sandbox::confine).
     pub sandbox: Vec<String>,
     /// Processes or threads that judge, for each pack and set of tasks.
@@ -75,7 +75,7 @@ impl SpoolConfig {
 
 impl WorkerConfig {
     /// The usual settings of a worker without servers.
-    pub fn new(worker: WorkerId, evaluation: Evaluation) -> Self {
+    pub fn new(worker: WorkerId, evaluation: EvaluationMode) -> Self {
         Self {
             worker,
             host: String::new(),

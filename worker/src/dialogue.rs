@@ -39,7 +39,6 @@ pub struct DialogueContext {
     pub retry: RetryPolicy,
     /// Time limits.
     pub deadlines: Deadlines,
-    /// Seed of the run.
     pub run_seed: u64,
     /// Whom the run judges, where its models are judges.
     pub about: Option<About>,
@@ -81,7 +80,6 @@ impl Default for Deadlines {
 /// A dialogue to hold.
 #[derive(Clone, Debug)]
 pub struct DialogueJob {
-    /// Which dialogue.
     pub key: DialogueKey,
     /// Index of its task in [`DialogueContext::tasks`].
     pub task: usize,

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::servers::News;
 use crate::vllm::ServerLoad;
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// How often a discovery file is read.
 const READ_EVERY: Duration = Duration::from_secs(2);

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::ledger::SharedLedger;
 use crate::{metrics, name};
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// Makes a connection to the coordinator, on the runtime that it is called on.
 pub type ExchangeFactory = Arc<dyn Fn() -> Arc<dyn WorkExchange> + Send + Sync>;

@@ -209,7 +209,7 @@ mod tests {
             ("[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['ftp://h']\n", "ftp://h"),
             (
                 "[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['http://169.254.169.254']\n",
-                "never asked",
+                "never contacted",
             ),
             ("[a]\nconnector = 'parrot'\nenv = 'X'\n", "parrot"),
             ("[a]\nconnector = 'anthropic'\nkey = 'sk'\n", "key"),

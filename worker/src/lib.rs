@@ -44,6 +44,6 @@ pub use keys::{Keyring, KeyringError};
 pub use limiter::{Limiter, LimiterBounds};
 pub use material::EVALUATOR_COMMAND;
 pub use readiness::Readiness;
-pub use runs::{Evaluation, scorer};
+pub use runs::{EvaluationMode, scorer};
 pub use service_kit::{Stop, StopReceiver};
 pub use worker::{Worker, WorkerError, WorkerReport};

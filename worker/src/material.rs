@@ -73,7 +73,6 @@ pub enum MaterialError {
     NoTask {
         /// Name of the pack.
         pack: String,
-        /// The task.
         task: String,
     },
     /// A file of the pack folder cannot be used.

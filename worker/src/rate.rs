@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
 use crate::connect::key_name;
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// The longest wait before a budget is asked again, whatever it says: it may have grown meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(60);

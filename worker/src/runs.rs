@@ -9,18 +9,18 @@ use domain::exchange::{RunMaterial, WorkExchange};
 use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
 use futures::future::BoxFuture;
 use packs::Pack;
-use tasks::{Effort, EvaluationLimits, Verdict};
+use tasks::{Effort, EvaluationLimits, FixedLimits, Verdict};
 
 use crate::dialogue::PackProvenance;
 use crate::evaluate::{
     Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
 };
 use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// Who judges answers.
 #[derive(Clone, Debug)]
-pub enum Evaluation {
+pub enum EvaluationMode {
     /// Child processes with limits.
     Sandbox {
         /// The program; normally this very binary.
@@ -32,7 +32,6 @@ pub enum Evaluation {
     InProcess,
 }
 
-/// One run.
 pub struct RunContext {
     /// What the coordinator says of it.
     pub material: RunMaterial,
@@ -63,7 +62,6 @@ pub enum RunError {
     /// The coordinator does not say what is needed.
     #[error("run {run}: {source}")]
     Exchange {
-        /// The run.
         run: RunId,
         /// What it said.
         source: ServiceError,
@@ -71,7 +69,6 @@ pub enum RunError {
     /// Its tasks cannot be used.
     #[error("run {run}: {source}")]
     Material {
-        /// The run.
         run: RunId,
         /// Why.
         source: MaterialError,
@@ -79,7 +76,6 @@ pub enum RunError {
     /// No evaluator can be started.
     #[error("run {run}: cannot start the evaluation of answers: {source}")]
     Evaluator {
-        /// The run.
         run: RunId,
         /// Why.
         source: std::io::Error,
@@ -87,7 +83,6 @@ pub enum RunError {
     /// It needs a pack that has to be kept somewhere.
     #[error("run {run} needs pack {hash}, and this worker was given no folder to keep packs in")]
     NoFolder {
-        /// The run.
         run: RunId,
         /// Hash of the pack.
         hash: String,
@@ -100,7 +95,7 @@ type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
 /// Makes runs ready to be worked on. Runs that ask the same share an evaluator: its processes hold large graphs.
 pub struct Runs {
     exchange: Arc<dyn WorkExchange>,
-    evaluation: Evaluation,
+    evaluation: EvaluationMode,
     evaluators: NonZeroUsize,
     packs: Option<PackFolder>,
     started: Mutex<Evaluators>,
@@ -110,7 +105,7 @@ impl Runs {
     /// None yet. `evaluators` is the number of processes or threads that judge, for each set of tasks.
     pub fn new(
         exchange: Arc<dyn WorkExchange>,
-        evaluation: Evaluation,
+        evaluation: EvaluationMode,
         evaluators: NonZeroUsize,
         packs: Option<PackFolder>,
     ) -> Self {
@@ -188,14 +183,14 @@ impl Runs {
             return Ok(evaluator);
         }
         let evaluator: Arc<dyn Evaluator> = match &self.evaluation {
-            Evaluation::InProcess if request.is_of_judges() => {
+            EvaluationMode::InProcess if request.is_of_judges() => {
                 let tasks = judges_of(&request)?;
                 Arc::new(InProcess::start(&tasks, Effort::full(limits), self.evaluators)?)
             }
-            Evaluation::InProcess => {
+            EvaluationMode::InProcess => {
                 Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
             }
-            Evaluation::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
+            EvaluationMode::Sandbox { program, arguments } => Arc::new(Sandbox::start(SandboxConfig {
                 program: program.clone(),
                 arguments: arguments.clone(),
                 tasks: serde_json::to_value(&request)?,
@@ -211,8 +206,8 @@ impl Runs {
     /// What records say of the pack and of who judges.
     fn provenance(&self, pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
         let sandbox = match &self.evaluation {
-            Evaluation::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
-            Evaluation::InProcess => None,
+            EvaluationMode::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
+            EvaluationMode::InProcess => None,
         };
         PackProvenance {
             name: pack.header().name.clone(),
@@ -239,15 +234,24 @@ impl Evaluator for OneCase {
 
 /// The version of the scoring rules: this program's, with every limit that an answer can hit.
 pub fn scorer(evaluation: EvaluationLimits, sandbox: Option<SandboxLimits>) -> String {
-    #[derive(serde::Serialize)]
-    struct Limits {
-        #[serde(flatten)]
-        evaluation: EvaluationLimits,
-        /// Nothing where answers are judged on threads of the worker.
-        sandbox: Option<SandboxLimits>,
+    Limits { evaluation, fixed: FixedLimits::of_this_program(), sandbox }.scorer()
+}
+
+#[derive(serde::Serialize)]
+struct Limits {
+    #[serde(flatten)]
+    evaluation: EvaluationLimits,
+    #[serde(flatten)]
+    fixed: FixedLimits,
+    /// Nothing where answers are judged on threads of the worker.
+    sandbox: Option<SandboxLimits>,
+}
+
+impl Limits {
+    fn scorer(&self) -> String {
+        let limits = serde_json::to_value(self).unwrap_or_default();
+        format!("{} {limits}", env!("CARGO_PKG_VERSION"))
     }
-    let limits = serde_json::to_value(Limits { evaluation, sandbox }).unwrap_or_default();
-    format!("{} {limits}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Repeats a call while its error may pass.
@@ -268,6 +272,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -280,10 +286,51 @@ mod tests {
             "\"answer_bytes_max\":16777216",
             "\"nesting_max\":256",
             "\"rows_max\":1000000",
+            "\"query_bytes_max\":1048576",
+            "\"query_depth_max\":100",
+            "\"query_links_max\":256",
             "\"sandbox\":{\"cpu_seconds\":12,\"memory_bytes\":1073741824}",
         ] {
             assert!(sandbox.contains(named), "{named} in {sandbox}");
         }
         assert!(scorer(limits, None).contains("\"sandbox\":null"));
+    }
+
+    #[test]
+    fn a_changed_limit_changes_the_scorer() {
+        let (evaluation, fixed) = (EvaluationLimits::default(), FixedLimits::of_this_program());
+        let sandbox = SandboxLimits::of(&evaluation);
+        let unchanged = scorer(evaluation, Some(sandbox));
+
+        let mut seen = HashSet::from([unchanged]);
+        let mut changed = |evaluation, fixed, sandbox| {
+            let scorer = Limits { evaluation, fixed, sandbox: Some(sandbox) }.scorer();
+            assert!(seen.insert(scorer.clone()), "not told from another: {scorer}");
+        };
+        for evaluation in each_changed(&evaluation) {
+            changed(evaluation, fixed, sandbox);
+        }
+        for fixed in each_changed(&fixed) {
+            changed(evaluation, fixed, sandbox);
+        }
+        changed(evaluation, fixed, SandboxLimits { cpu_seconds: sandbox.cpu_seconds + 1, ..sandbox });
+        changed(evaluation, fixed, SandboxLimits { memory_bytes: sandbox.memory_bytes + 1, ..sandbox });
+    }
+
+    /// The limits with one of them changed, for each of them.
+    fn each_changed<T: serde::Serialize + serde::de::DeserializeOwned>(limits: &T) -> Vec<T> {
+        let serde_json::Value::Object(fields) = serde_json::to_value(limits).unwrap() else {
+            panic!("limits have names");
+        };
+        let with_one_more = |name: &String| {
+            let mut fields = fields.clone();
+            let value = &mut fields[name];
+            *value = match value.as_u64() {
+                Some(whole) => (whole + 1).into(),
+                None => (value.as_f64().unwrap() + 1.0).into(),
+            };
+            serde_json::from_value(fields.into()).unwrap()
+        };
+        fields.keys().map(with_one_more).collect()
     }
 }

@@ -17,9 +17,7 @@ const CLOSED_KEPT_MAX: usize = 16_384;
 /// One model of one run: what dialogues are queued by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneKey {
-    /// The run.
     pub run: RunId,
-    /// The model.
     pub model: ModelLabel,
 }
 
@@ -33,7 +31,6 @@ impl LaneKey {
 /// One dialogue of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag {
-    /// The lease.
     pub lease: Arc<LeaseId>,
     /// The repetition.
     pub iteration: Iteration,
@@ -44,7 +41,6 @@ pub struct Tag {
 pub struct Next {
     /// Which dialogue of which lease.
     pub tag: Tag,
-    /// Its task.
     pub task: TaskLabel,
     /// Which retry it is.
     pub retry: Option<u64>,

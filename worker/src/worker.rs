@@ -20,7 +20,7 @@ use crate::runs::Runs;
 use crate::servers::WrongModel;
 use crate::slots::Tally;
 use crate::work::{Ears, Work};
-use service_kit::Backoff;
+use domain::Backoff;
 use service_kit::{Stop, StopReceiver};
 
 /// News of servers that wait for the work loop.
@@ -72,7 +72,6 @@ pub enum WorkerError {
     Keeper(std::io::Error),
 }
 
-/// A worker.
 pub struct Worker;
 
 impl Worker {

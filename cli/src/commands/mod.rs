@@ -1,4 +1,4 @@
-//! One file per verb, or per family of small ones.
+//! One file per command, or per family of small ones.
 
 pub mod fleet;
 pub mod pack;

@@ -27,7 +27,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
     let (pack, plan) = session::plan(&benchmark)?;
     let units = plan.units(|_, _, _| false);
-    // Published means: 2 278 characters of a first prompt, 1 050 of an answer, 4 characters to a token.
+    // Published means: 2 278 characters per first prompt, 1 050 per answer, 4 characters per token.
     let mean_seconds = 14.1;
     let hours = plan.dialogues() as f64 * mean_seconds / 3600.0;
     let mut out = io::stdout().lock();

@@ -18,12 +18,12 @@ const PROBLEMS_PRINTED_MAX: u64 = 20;
 
 /// Judge recorded answers again and compare every value with the recorded one.
 ///
-/// Reads LLM-KG-Bench result files: JSON files, folders of them, zip archives, password-protected ones too
-/// (decrypted in memory). Numbers count as equal within 1e-9. Values that cannot be compared by nature, such as the
-/// wording of another parser, are counted apart.
+/// Reads LLM-KG-Bench result files: JSON files, folders of them, and zip archives, also with a password (decrypted in
+/// memory). Numbers count as equal within 1e-9. Values that are not comparable, such as the wording of another
+/// parser, are counted separately.
 ///
-/// Exit codes: 0 done; 1 the agreement is below --require-agreement; 3 nothing could be read or written;
-/// 4 some files or records could not be used, the rest was evaluated.
+/// Exit codes: 0 done; 1 the agreement is below --require-agreement; 3 nothing could be read or written; 4 some files
+/// or records could not be used, the rest was evaluated.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Result files, folders or zip archives.
@@ -35,14 +35,14 @@ pub struct Arguments {
     /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
     #[arg(long = "graph", value_name = "NAME=FILE")]
     graphs: Vec<GraphArgument>,
-    /// The pack whose exercises the records are of: its graphs, ways of judging and limits. Default: published exercises,
-    /// judged as the published run did.
+    /// The pack that the records belong to: its graphs, compatibility mode and limits. Default: published exercises,
+    /// judged as in the published run.
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Write the recorded scores of every record and what it scores now as a JSON line: file, record, recorded, ours.
+    /// Write the recorded and the new scores of every record as JSON lines: file, record, recorded, ours.
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
     /// Write every difference as a JSON line: file, record, key, recorded, ours.
@@ -54,10 +54,10 @@ pub struct Arguments {
     /// Write the re-evaluated result files into this folder; those of encrypted archives are encrypted again.
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Write texts of encrypted archives in the clear, in --differences and --output.
+    /// Write texts of encrypted archives in plaintext, in --differences and --output.
     #[arg(long)]
     plaintext: bool,
-    /// Judging threads. Default: one per processor.
+    /// Number of judging threads. Default: one per CPU.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

@@ -25,25 +25,25 @@ const COMMIT_EVERY: usize = 256;
 /// Changed dialogues that are printed one by one; the rest is counted.
 const CHANGES_PRINTED_MAX: usize = 20;
 
-/// Judge the recorded answers of a run again with today's scorer, as a new run.
+/// Judge the recorded answers of a run again with the current scorer, as a new run.
 ///
-/// The new run has the records of the old one with the scores of today, and `rejudged_from` in its manifest; dialogues
-/// that failed stay as they are. The old run is left alone. Answers are judged in this process, not in sandboxed ones.
+/// The new run has the records of the old one with current scores, and `rejudged_from` in its manifest; failed
+/// dialogues stay failed. The old run is unchanged. Answers are judged in this process, without a sandbox.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Name of the run.
     run: String,
-    /// The pack to judge by, where it is not the very one that the run asked from.
+    /// The pack to judge by. Default: the pack of the run.
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
-    /// Print JSON: the new run and every dialogue that changed, with its scores before and after.
+    /// Print JSON: the new run and every changed dialogue, with its scores before and after.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     data: DataDir,
 }
 
-/// A dialogue whose scores are others now.
+/// A dialogue whose scores changed.
 #[derive(Serialize)]
 struct Change {
     dialogue: String,
@@ -51,7 +51,7 @@ struct Change {
     after: Scores,
 }
 
-/// What became of one task.
+/// The changes of one task.
 #[derive(Default)]
 struct TaskTally {
     dialogues: u64,
@@ -80,7 +80,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         run: new_name(now),
         created_at: now,
         kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
-        // Dialogues that the old run never held are no part of this one, which is finished when it is written.
+        // Dialogues without a record in the old run are left out of the new one, which is finished when written.
         planned_dialogues: index.len() as u64,
         other,
         ..manifest.clone()
@@ -112,11 +112,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     } else {
         print(&tallies, &changes, &mut out)?;
     }
-    eprintln!("run {} holds the records of run {} as they are judged today", rejudged.run, manifest.run);
+    eprintln!("run {} has the records of run {}, judged again", rejudged.run, manifest.run);
     Ok(ExitCode::Success)
 }
 
-/// Scores of other exercises would say nothing of the scorer, unless somebody wants just that.
+/// Scores on other exercises would say nothing about the scorer, unless the user asks for exactly that.
 fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
     let asked = manifest.packs.iter().any(|used| used.hash == pack.hash().as_str());
     if !asked && arguments.pack.is_none() {
@@ -136,7 +136,7 @@ struct Judge {
 }
 
 impl Judge {
-    /// Puts today's verdict into a scored record; tells if it is another one.
+    /// Puts the current scores into a scored record; returns whether they changed.
     fn again(&self, record: &mut Record, tallies: &mut BTreeMap<String, TaskTally>) -> Option<Change> {
         let Outcome::Scored { scores, infos } = &mut record.outcome else { return None };
         let task = self.tasks.iter().find(|task| task.label == record.key.task)?;
@@ -160,7 +160,7 @@ impl Judge {
     }
 }
 
-/// The score that stands for a dialogue; 0 where it is missing.
+/// The headline score of a dialogue; 0 if it is missing.
 fn headline(task: &Task, scores: &Scores) -> f64 {
     let path = task.class.headline;
     let Some((first, rest)) = path.split_first() else { return 0.0 };
@@ -192,7 +192,7 @@ fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dy
         writeln!(out, "changed: {}", change.dialogue)?;
     }
     if changes.len() > CHANGES_PRINTED_MAX {
-        writeln!(out, "... and {} more; --json tells all", changes.len() - CHANGES_PRINTED_MAX)?;
+        writeln!(out, "... and {} more; --json lists all", changes.len() - CHANGES_PRINTED_MAX)?;
     }
     Ok(())
 }

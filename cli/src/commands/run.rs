@@ -16,6 +16,7 @@ use crate::run::protection::{Disclosure, Form};
 use crate::run::report::Report;
 use crate::run::session::{Options, Session, Wanted};
 use crate::run::{endpoints, judged};
+use crate::run_name;
 
 /// The bundled configurations by their names; the first is that of a run without arguments.
 const BUNDLED: [(&str, &str); 2] = [
@@ -29,14 +30,14 @@ const BUNDLED: [(&str, &str); 2] = [
 /// --endpoint and --model: a real server with OpenAI's API, such as vLLM. With CONFIG: a configuration in TOML or
 /// YAML, or LLM-KG-Bench's configuration.yml.
 ///
-/// Every finished dialogue is durable. Interrupt once to finish what is in flight, twice to drop it; the same
-/// command again goes on where it stopped.
+/// Every finished dialogue is durable. Interrupt once to finish the dialogues in flight, twice to drop them; the same
+/// command again continues the run.
 ///
-/// A model whose server refuses its first dialogues all in the same words is not asked for more: nothing is recorded for
-/// them, and the run stops with these words.
+/// If a server refuses the first dialogues of a model all in the same words, the model is not asked any more: these
+/// dialogues get no records, and the run stops with the server's message.
 ///
-/// Exit codes: 0 done; 1 done, some dialogues failed; 2 command line or configuration; 3 server, key, disk or other
-/// trouble, before or in the middle; 130 interrupted.
+/// Exit codes: 0 done; 1 done, but some dialogues failed; 2 invalid command line or configuration; 3 server, key,
+/// disk or other failure, before or during the run; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
     /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`.
@@ -45,18 +46,18 @@ pub struct RunArguments {
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
     #[arg(long, value_name = "URL", requires = "model")]
     endpoint: Option<String>,
-    /// Name of the model to ask for.
+    /// Name of the model, as the server knows it.
     #[arg(long, value_name = "NAME", requires = "endpoint")]
     model: Option<String>,
-    /// Environment variable that holds the server's key.
+    /// Environment variable with the server's key.
     #[arg(long, value_name = "VAR", requires = "endpoint")]
     key_env: Option<String>,
     #[command(flatten)]
     selection: Selection,
-    /// Go on with this run.
+    /// Continue this run.
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
-    /// With --resume: add the models, tasks and iterations that the configuration has more; to a judged benchmark, models.
+    /// With --resume: add the models, tasks and iterations that are new in the configuration; to a judged benchmark, models.
     #[arg(long, requires = "resume")]
     extend: bool,
     /// Of a judged benchmark: end where a judge cannot be reached, instead of waiting for it. `kgfleet resume` goes on.
@@ -66,10 +67,10 @@ pub struct RunArguments {
     common: Common,
 }
 
-/// What of a configuration is run, where it is not all as written.
+/// Options that restrict or override a configuration.
 #[derive(Debug, Default, clap::Args)]
 pub struct Selection {
-    /// Only tasks whose label fits; `*` stands for any text. May be given several times.
+    /// Only tasks whose label matches; `*` stands for any text. Repeatable.
     #[arg(long = "task", value_name = "GLOB")]
     tasks: Vec<String>,
     /// Repetitions of every task for every model.
@@ -80,14 +81,14 @@ pub struct Selection {
     seed: Option<u64>,
 }
 
-/// What errors name where no file is to blame.
+/// Stands in for the file in errors if there is none.
 const COMMAND_LINE: &str = "command line";
 
-/// The name that means the bundled quick configuration.
+/// Name of the bundled quick configuration.
 const QUICK_NAME: &str = "quick";
 
 impl Selection {
-    /// The configuration of a file, or the bundled one, as selected.
+    /// The configuration of a file, or the bundled one, with these overrides.
     pub fn benchmark(&self, config: Option<&Path>) -> anyhow::Result<Benchmark> {
         let name = config.map_or(Some(QUICK_NAME), Path::to_str);
         let bundled = BUNDLED.iter().find(|(bundled, _)| Some(*bundled) == name);
@@ -119,7 +120,7 @@ impl Selection {
     }
 }
 
-/// Options of every verb that holds dialogues.
+/// Options of every command that holds dialogues.
 #[derive(Debug, clap::Args)]
 pub struct Common {
     /// Folder of runs.
@@ -128,24 +129,24 @@ pub struct Common {
     /// Dialogues in flight per model: a number, or `auto` to adapt to the server.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
     concurrency: Concurrency,
-    /// Evaluation processes. Default: one per processor.
+    /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
-    /// Judge answers in this process: faster, and without protection from hostile answers.
+    /// Judge answers in this process: faster, but without protection from hostile answers.
     #[arg(long)]
     no_sandbox: bool,
-    /// Password of encrypted recordings, for replayed models, and of the archive that result-json of a run on protected
-    /// exercises is written into.
+    /// Password of encrypted recordings, for replayed models, and of the result-json archive of a run on protected
+    /// exercises.
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// Write texts of protected exercises in the clear into the files at the end.
+    /// Write texts of protected exercises in plaintext into the files at the end.
     #[arg(long)]
     plaintext: bool,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Files written at the end, into the run's folder. Default: result-json and csv; for protected exercises without
-    /// --password and --plaintext: csv.
+    /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
+    /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
     exports: Option<Vec<Format>>,
 }
@@ -164,10 +165,10 @@ fn concurrency(text: &str) -> Result<Concurrency, String> {
     }
 }
 
-/// Go on with an interrupted run, on this machine or, with --coordinator, in its fleet.
+/// Continue an interrupted run, on this machine or, with --coordinator, in its fleet.
 ///
-/// Dialogues with a durable record are not asked again. Exit codes as for `kgfleet run`; at a coordinator 0 when the run
-/// goes on.
+/// Dialogues with a durable record are not asked again. Exit codes as for `kgfleet run`; with --coordinator 0 if the
+/// run continues.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArguments {
     /// Name of the run, see `kgfleet runs` and `kgfleet status`.
@@ -180,13 +181,13 @@ pub struct ResumeArguments {
 
 /// Ask failed dialogues of a run again, on this machine or, with --coordinator, in its fleet.
 ///
-/// A scored record supersedes a failed one, never the other way. Exit codes as for `kgfleet run`; at a coordinator 0 when
-/// they are queued.
+/// A scored record replaces a failed one, never the other way round. Exit codes as for `kgfleet run`; with
+/// --coordinator 0 if the dialogues are queued.
 #[derive(Debug, clap::Args)]
 pub struct RetryArguments {
     /// Name of the run.
     run: String,
-    /// Only failures with this cause; may be given several times. Default: all.
+    /// Only failures with this cause; repeatable. Default: all.
     #[arg(long = "cause", value_name = "CAUSE")]
     causes: Vec<FailureCause>,
     #[command(flatten)]
@@ -213,7 +214,11 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
         return hold_judged(wanted, arguments.common, None, !arguments.no_wait);
     }
     let wanted = match arguments.resume {
-        Some(run) => Wanted::Changed { run: RunId::new(run), benchmark, extend: arguments.extend },
+        Some(run) => Wanted::Changed {
+            run: run_name::of_folder(&run, &arguments.common.data_dir)?,
+            benchmark,
+            extend: arguments.extend,
+        },
         None => Wanted::Configured(benchmark),
     };
     hold(wanted, arguments.common, None)
@@ -227,7 +232,8 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
         return hold_judged(judged::Wanted::Named(name), arguments.common, None, true);
     }
-    hold(Wanted::Named(RunId::new(arguments.run)), arguments.common, None)
+    let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    hold(Wanted::Named(run), arguments.common, None)
 }
 
 /// `kgfleet retry`.
@@ -238,7 +244,8 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
         return hold_judged(judged::Wanted::Named(name), arguments.common, Some(arguments.causes), true);
     }
-    hold(Wanted::Named(RunId::new(arguments.run)), arguments.common, Some(arguments.causes))
+    let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    hold(Wanted::Named(run), arguments.common, Some(arguments.causes))
 }
 
 /// The pipeline of this name on this machine, where it is one.
@@ -323,7 +330,7 @@ fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> any
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(async {
         let session = Session::open(wanted, common.data_dir).await?;
-        // Now rather than after hours of work.
+        // Fail now rather than after hours of work.
         for format in common.exports.iter().flatten() {
             export::check(*format, session.manifest(), &disclosure)?;
         }

@@ -1,10 +1,11 @@
-//! Verbs over stored runs: `runs`, `export`, `show`, `verify`, `rm`.
+//! Commands on stored runs: `runs`, `export`, `show`, `verify`, `rm`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use domain::{DialogueKey, Outcome, RunId};
+use domain::{DialogueKey, Outcome};
+use results::export::Written;
 use results::export::jsonl::redact;
 use results::log::verify::MAX_LISTED_DAMAGES;
 use results::log::{LogCipher, LogError, VerifyReport, WinnerIndex, verify as verify_log};
@@ -14,11 +15,11 @@ use serde_json::json;
 use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
-use crate::run::export::{self, Format, Source, Written};
+use crate::run::export::{self, Format, Source};
 use crate::run::protection::{self, Disclosure, Form};
 use crate::run::session;
+use crate::run_name;
 
-/// Where runs are kept.
 #[derive(Debug, clap::Args)]
 pub struct DataDir {
     /// Folder of runs.
@@ -34,7 +35,7 @@ impl DataDir {
 
     /// A run in it, by its name.
     pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
-        session::open(&RunId::new(run), &self.data_dir)
+        session::open(&run_name::of_folder(run, &self.data_dir)?, &self.data_dir)
     }
 }
 
@@ -116,13 +117,14 @@ pub struct ExportArguments {
     /// File format.
     #[arg(long, value_enum)]
     format: Format,
-    /// The file. Default: in the run's folder, under `exports`; for a run of a coordinator in this folder.
+    /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password (AES-256).
+    /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password
+    /// (AES-256).
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// Write texts of protected exercises in the clear.
+    /// Write texts of protected exercises in plaintext.
     #[arg(long)]
     plaintext: bool,
     /// Print what was written as JSON.
@@ -138,7 +140,7 @@ pub struct ExportArguments {
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
     if let Some(remote) = arguments.remote.named() {
-        let fetched = fleet::export::fetch(&remote, &RunId::new(&*arguments.run))?;
+        let fetched = fleet::export::fetch(&remote, &arguments.run)?;
         let name = arguments.format.file_name(&fetched.manifest, &disclosure);
         let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
         let source = Source::open(fetched.dir, fetched.manifest)?;
@@ -153,7 +155,7 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Tells what a file holds.
+/// Describes a written file.
 fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
     if json {
         let Written { dialogues, left_out } = written;
@@ -163,9 +165,9 @@ fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Read one dialogue of a run.
+/// Show one dialogue of a run.
 ///
-/// Texts of protected exercises are shown as their lengths, unless --plaintext is given.
+/// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
 pub struct ShowArguments {
     /// Name of the run.
@@ -175,7 +177,7 @@ pub struct ShowArguments {
     /// Print the whole record as JSON.
     #[arg(long)]
     json: bool,
-    /// Show texts of protected exercises in the clear.
+    /// Show texts of protected exercises.
     #[arg(long)]
     plaintext: bool,
     #[command(flatten)]
@@ -240,13 +242,13 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// A key from MODEL/TASK/ITERATION. Model labels may hold slashes, task labels do not.
+/// Parses MODEL/TASK/ITERATION. Model labels may contain slashes, task labels do not.
 fn key(text: &str) -> anyhow::Result<DialogueKey> {
     let parsed = text.rsplit_once('/').and_then(|(rest, iteration)| {
         let (model, task) = rest.rsplit_once('/')?;
         Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })
     });
-    parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is no dialogue; expected MODEL/TASK/ITERATION")))
+    parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is not a dialogue; expected MODEL/TASK/ITERATION")))
 }
 
 /// Check a run's record log: every frame, and whether every planned dialogue has its record.
@@ -266,7 +268,7 @@ pub struct VerifyArguments {
 /// `kgfleet verify`.
 pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    // A key that does not open takes nothing from what the checksums say.
+    // Checksums are valid even if the key does not open the records.
     let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
         eprintln!("kgfleet: {}", explain(&error.into()));
         None
@@ -274,7 +276,7 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
     let missing = report.missing();
     let complete = missing == Some(0);
-    // Of a run that goes on, most dialogues have no record yet; of a damaged one, it matters which.
+    // In an active run most dialogues have no record yet; in a damaged one, the missing ones matter.
     let lost = if report.is_sound() || complete {
         Vec::new()
     } else {
@@ -296,7 +298,7 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_sound() && complete { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
-/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none where the plan or the log cannot be read.
+/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none if the plan or the log cannot be read.
 fn unrecorded(
     dir: &RunDir,
     manifest: &RunManifest,
@@ -323,11 +325,7 @@ fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> 
         writeln!(out, "{damage}")?;
     }
     if report.unopened > 0 {
-        writeln!(
-            out,
-            "{} records are encrypted and intact; without their key no more is known",
-            report.unopened
-        )?;
+        writeln!(out, "{} records are encrypted and intact; reading them needs their key", report.unopened)?;
     }
     if let Some(missing) = report.missing().filter(|missing| *missing > 0) {
         writeln!(out, "{missing} planned dialogues have no record yet")?;
@@ -338,10 +336,10 @@ fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> 
     writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })
 }
 
-/// Remove a run and everything in it: a run of this machine or, with --coordinator, of its fleet.
+/// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.
 ///
-/// A run of this machine that a process or a coordinator writes is not removed. One of a fleet must be over; workers drop
-/// records of it that they still hold.
+/// A run of this machine is not removed while a process or a coordinator writes it. A run of a fleet must be over;
+/// workers drop records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
     /// Name of the run.
@@ -360,10 +358,10 @@ pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return fleet::steer::remove(&remote, &arguments.run, arguments.force);
     }
-    let (dir, _) = arguments.data.open(&arguments.run)?;
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let lock = dir.lock()?;
     dir.remove(&lock)?;
-    eprintln!("removed run {}", arguments.run);
+    eprintln!("removed run {}", manifest.run);
     Ok(ExitCode::Success)
 }
 

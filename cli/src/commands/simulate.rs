@@ -17,36 +17,37 @@ use crate::run::answer_key::PackKey;
 use crate::run::judge_key::WithJudges;
 use crate::run::{connect, material, session};
 
-/// Iterations whose prompts the simulated models recognise to the letter. Beyond them they go by the first paragraph.
+/// Number of iterations whose prompts the simulated models recognise exactly. Beyond them they match the first
+/// paragraph.
 const KNOWN_ITERATIONS: Iteration = 50;
 
-/// Connections that may wait to be accepted. A load test opens thousands at once; where they find no room, the kernel
-/// drops them, and they are repeated after a second, which would be taken for the client's slowness.
+/// Length of the accept queue. A load test opens thousands of connections at once; if the queue overflows, the kernel
+/// drops connections, and the client retries after a second, which would distort the measurement.
 const BACKLOG: u32 = 16_384;
 
 /// Serve simulated models over vLLM's HTTP interface.
 ///
-/// For trying things out and for load tests: no GPU, no weights. The models know the answers of a task pack and give
-/// them with a skill; what they say is a function of model name, prompt, seed and round. Serves until interrupted and
+/// For demos and load tests: no GPU, no weights. The models know the answers of a task pack and give them with a
+/// certain skill; what they say is a function of model name, prompt, seed and round. Runs until interrupted and
 /// prints its address on standard output.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML) with models, answers, latency and faults. Without it: --model.
     #[arg(value_name = "CONFIG", conflicts_with_all = ["models", "embedders", "classifiers", "skill", "profile", "benchmark"])]
     config: Option<PathBuf>,
-    /// Serve the models of this benchmark configuration (`quick` for the bundled one) under the names it asks for, with the
-    /// skill, pack and seed that it gives: what `kgfleet run` does for simulated models, for a fleet.
+    /// Serve the models of this benchmark configuration (`quick` for the bundled one) under their names, with its
+    /// skill, pack and seed: the same simulation as in `kgfleet run`, for a fleet.
     #[arg(long, value_name = "CONFIG", conflicts_with_all = ["models", "skill", "pack", "seed"])]
     benchmark: Option<PathBuf>,
-    /// Name of a served model; may be given several times.
+    /// Name of a served model; repeatable.
     #[arg(long = "model", value_name = "NAME", default_value = "sim")]
     models: Vec<String>,
-    /// Also serve an embedder of this name (`/v1/embeddings`), to which texts that begin with the same words are near; may
-    /// be given several times.
+    /// Also serve an embedder of this name (`/v1/embeddings`), which gives similar vectors to texts that begin with
+    /// the same words; repeatable.
     #[arg(long = "embedder", value_name = "NAME")]
     embedders: Vec<String>,
-    /// Also serve a classifier of this name (`/classify`), to which a text follows from another that holds its words; may
-    /// be given several times.
+    /// Also serve a classifier of this name (`/classify`), for which a text follows from another one that contains
+    /// its words; repeatable.
     #[arg(long = "classifier", value_name = "NAME")]
     classifiers: Vec<String>,
     /// Skill of the models, 0 (knows nothing) to 1 (knows everything).
@@ -61,7 +62,7 @@ pub struct Arguments {
     /// Pack whose answers the models know: `core` or a file.
     #[arg(long, value_name = "PACK", default_value = material::CORE)]
     pack: String,
-    /// Seed of the run that will ask: graphs are serialised anew by it.
+    /// Seed of the run that will ask; it determines the order of triples in generated graphs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }
@@ -86,7 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What simulated models know of a whole pack.
+/// The knowledge of simulated models, from a whole pack.
 fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
     let pack = material::open_pack(pack)?;
     let mut key = PackKey::default();
@@ -97,7 +98,7 @@ fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
     Ok(key)
 }
 
-/// The models that a benchmark asks servers for, and what they know.
+/// The models of a benchmark, and their knowledge.
 fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<(SimConfig, PackKey)> {
     let (pack, plan) = session::plan(benchmark)?;
     let mut key = PackKey::default();
@@ -117,7 +118,7 @@ fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<
     Ok((SimConfig::new(models.collect()), key))
 }
 
-/// The embedders and classifiers that options name.
+/// The embedders and classifiers named by options.
 fn judges(arguments: &Arguments) -> impl Iterator<Item = ModelConfig> {
     let embedder = |name| (name, AnswerConfig::Embedder(EmbedderDial::default()));
     let classifier = |name| (name, AnswerConfig::Classifier(ClassifierDial::default()));
@@ -129,12 +130,12 @@ fn profile<P: serde::de::DeserializeOwned>(name: &str) -> anyhow::Result<P> {
     serde_json::from_value(name.into()).map_err(|_| Exit::usage(anyhow!("unknown --profile `{name}`")))
 }
 
-/// Binds the first address that the name stands for and can be bound.
+/// Binds the first usable address of a host name.
 async fn listen(address: &str) -> std::io::Result<TcpListener> {
     let mut refused = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
     for address in tokio::net::lookup_host(address).await? {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // As the standard library does: an address is free again as soon as its server has ended.
+        // As in the standard library: an address is free again as soon as its server has ended.
         socket.set_reuseaddr(true)?;
         match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
             Ok(listener) => return Ok(listener),

@@ -162,7 +162,7 @@ impl Session<'_> {
         &mut self,
         documents: &[Document],
         exercises: &Exercises,
-        mut keep: impl FnMut(&results::llmkgbench::ResultRecord) -> std::io::Result<()>,
+        mut keep: impl FnMut(&results::llmkgbench::ResultRecord) -> Result<(), writer::WriteError>,
     ) -> anyhow::Result<()> {
         let names: Vec<String> = documents.iter().map(Document::name).collect();
         let protected: Vec<bool> = documents.iter().map(Document::is_protected).collect();
@@ -174,7 +174,7 @@ impl Session<'_> {
                 Event::Unreadable(error) => self.record_problem(&error.to_string()),
                 Event::Unusable { document, read, error } => {
                     self.record_problem(&format!("{}: record {}: {error}", names[document], read.index));
-                    keep(&read.record).context("cannot write a re-evaluated record")?;
+                    keep(&read.record)?;
                 }
                 Event::Judged { document, mut read, class, rejudged } => {
                     for repair in &read.repairs {
@@ -212,7 +212,7 @@ impl Session<'_> {
                         let evaluation = rejudged.evaluation;
                         let now = python_time::local_time(jiff::Timestamp::now(), &TimeZone::UTC);
                         read.record.reevaluate(evaluation.scores, evaluation.infos, now);
-                        keep(&read.record).context("cannot write a re-evaluated record")?;
+                        keep(&read.record)?;
                     }
                 }
             }
@@ -230,27 +230,14 @@ impl Session<'_> {
         let member = document.file_name();
         let password =
             self.options.password.clone().filter(|_| document.is_protected() && !self.options.plaintext);
-        let documents = std::slice::from_ref(document);
-        let mut failed = None;
-        let mut fill = |list: &mut writer::ResultWriter<&mut dyn Write>| {
-            let judged = self.judge(documents, exercises, |record| list.write(record));
-            judged.map_err(|error| {
-                let message = format!("{error:#}");
-                failed = Some(error);
-                std::io::Error::other(message)
-            })
+        let path = match &password {
+            Some(_) => folder.join(&member).with_extension("zip"),
+            None => folder.join(&member),
         };
-        let written = match password {
-            Some(password) => {
-                let path = folder.join(&member).with_extension("zip");
-                writer::write_encrypted(&path, &member, &password, &mut fill)
-            }
-            None => writer::write_file(&folder.join(&member), &mut fill),
-        };
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(written?),
-        }
+        let archive = password.as_deref().map(|password| writer::Archive { member: &member, password });
+        writer::write(&path, archive, |list| {
+            self.judge(std::slice::from_ref(document), exercises, |record| list.write(record))
+        })
     }
 
     fn file_problem(&mut self, message: &str) {

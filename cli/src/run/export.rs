@@ -2,24 +2,20 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use coordinator::plan::Plan;
 use domain::TaskLabel;
-use jiff::tz::TimeZone;
 use packs::Pack;
-use results::export::table::TableRecord;
-use results::export::{csv, jsonl, parquet, to_file, xlsx};
-use results::llmkgbench::{TaskMeta, from_record, writer};
-use results::log::{LogCipher, LogEntry, LogError, WinnerIndex};
+use results::export::jsonl::Texts;
+use results::export::{self, Written};
+use results::llmkgbench::{Archive, TaskMeta};
 use results::{RunDir, RunManifest};
-use serde::de::DeserializeOwned;
 use tasks::Task;
 
-use super::ordered::Ordered;
 use super::protection::{self, Disclosure, Form};
 use super::{material, session};
 use crate::exit_code::Exit;
@@ -70,21 +66,10 @@ pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyh
     Ok(())
 }
 
-/// What was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// Dialogues in the file.
-    pub dialogues: u64,
-    /// Dialogues left out because the format has no place for one without scores.
-    pub left_out: u64,
-}
-
 /// A run to read from.
 pub struct Source {
-    log: PathBuf,
+    records: export::Source,
     manifest: RunManifest,
-    cipher: Option<LogCipher>,
-    index: WinnerIndex,
     pack: Arc<Pack>,
     plan: Plan,
 }
@@ -92,25 +77,16 @@ pub struct Source {
 impl Source {
     /// Reads which records count.
     pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
-        let index = session::recorded(&dir, &manifest)?;
-        let cipher = protection::cipher(&manifest)?;
+        let records = export::Source {
+            run: manifest.run.clone(),
+            log: dir.log(),
+            cipher: protection::cipher(&manifest)?,
+            index: session::recorded(&dir, &manifest)?,
+        };
         let benchmark = serde_json::from_value(manifest.configuration.clone())
             .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
         let (pack, plan) = session::plan(&benchmark)?;
-        Ok(Self { log: dir.log(), manifest, cipher, index, pack, plan })
-    }
-
-    /// What is needed of every winning record, in the order of the plan.
-    fn ordered<R: DeserializeOwned>(&self) -> impl Iterator<Item = Result<(u64, R), LogError>> {
-        Ordered::new(&self.index, &self.log, self.cipher.as_ref(), self.plan.keys())
-    }
-
-    fn entries(&self) -> impl Iterator<Item = Result<LogEntry, LogError>> + '_ {
-        self.ordered().map(|read| read.map(|(ticket, record)| LogEntry { ticket, record }))
-    }
-
-    fn table(&self) -> impl Iterator<Item = Result<TableRecord, LogError>> + '_ {
-        self.ordered().map(|read| read.map(|(_, record)| record))
+        Ok(Self { records, manifest, pack, plan })
     }
 
     /// Writes the file. The tables hold no texts; the other formats hold those of a protected run only in the form that
@@ -118,56 +94,23 @@ impl Source {
     pub fn write(&self, format: Format, path: &Path, disclosure: &Disclosure) -> anyhow::Result<Written> {
         check(format, &self.manifest, disclosure)?;
         let form = disclosure.form(&self.manifest);
-        let run = &self.manifest.run;
-        let written = match format {
-            Format::ResultJson => return self.result_json(path, form),
-            Format::Csv => to_file(path, |file| csv::write(file, run, self.table()))?,
-            Format::Xlsx => to_file(path, |file| xlsx::write(file, run, self.table()))?,
-            Format::Parquet => to_file(path, |file| parquet::write(file, run, self.table()))?,
-            Format::Jsonl => {
-                // Lines are for tools that stream them: there is no encrypted form of this format.
-                let texts = if form == Form::Clear { jsonl::Texts::Keep } else { jsonl::Texts::Redact };
-                to_file(path, |file| jsonl::write(file, run, texts, self.entries()))?
+        let write = |format| Ok(self.records.write(format, path, self.plan.keys())?);
+        match format {
+            Format::Csv => write(export::Format::Csv),
+            Format::Xlsx => write(export::Format::Xlsx),
+            Format::Parquet => write(export::Format::Parquet),
+            // Lines are for tools that stream them: there is no encrypted form of this format.
+            Format::Jsonl if form == Form::Clear => write(export::Format::Jsonl(Texts::Keep)),
+            Format::Jsonl => write(export::Format::Jsonl(Texts::Redact)),
+            Format::ResultJson => {
+                let metas = Metas::of(&self.pack, &self.plan)?;
+                let member = format!("{}_result.json", self.manifest.run);
+                let archive = match form {
+                    Form::Encrypted(password) => Some(Archive { member: &member, password }),
+                    Form::Clear | Form::Redacted => None,
+                };
+                write(export::Format::ResultJson { metas: &|record| metas.of_record(record), archive })
             }
-        };
-        Ok(Written { dialogues: written.dialogues, left_out: 0 })
-    }
-
-    fn result_json(&self, path: &Path, form: Form<'_>) -> anyhow::Result<Written> {
-        let run = &self.manifest.run;
-        let metas = Metas::of(&self.pack, &self.plan)?;
-        let zone = TimeZone::UTC;
-        let mut written = Written { dialogues: 0, left_out: 0 };
-        let mut failed = None;
-        let fill = |list: &mut writer::ResultWriter<&mut dyn Write>| {
-            let mut all = || -> anyhow::Result<()> {
-                for entry in self.entries() {
-                    let record = entry?.record;
-                    match metas.of_record(&record).and_then(|meta| from_record(&record, &meta, &zone)) {
-                        Some(result) => {
-                            list.write(&result)?;
-                            written.dialogues += 1;
-                        }
-                        None => written.left_out += 1,
-                    }
-                }
-                Ok(())
-            };
-            all().map_err(|error| {
-                let message = io::Error::other(format!("{error:#}"));
-                failed = Some(error);
-                message
-            })
-        };
-        let outcome = match form {
-            Form::Encrypted(password) => {
-                writer::write_encrypted(path, &format!("{run}_result.json"), password, fill)
-            }
-            Form::Clear | Form::Redacted => writer::write_file(path, fill),
-        };
-        match failed {
-            Some(error) => Err(error),
-            None => outcome.map(|()| written).map_err(Into::into),
         }
     }
 }

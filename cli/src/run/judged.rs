@@ -11,7 +11,6 @@ use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
 use domain::exchange::WorkExchange;
 use domain::{ErrorCode, RunId};
 use models::install_crypto;
-use results::sink::Sink;
 use service_kit::shutdown::{self, Stop};
 use worker::{Connect, Worker};
 
@@ -67,7 +66,7 @@ impl Outcome {
 pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Benchmark>> {
     let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
     let coordinator =
-        Coordinator::start(config, queue::open("memory", None)?, Sink::folder(data_dir.to_owned()));
+        Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir));
     Ok(coordinator.pipeline(name).await.map_err(explained)?)
 }
 
@@ -101,7 +100,7 @@ pub async fn run(
     let coordinator = Coordinator::start(
         CoordinatorConfig::local(),
         queue::open("memory", None)?,
-        Sink::folder(data_dir.clone()),
+        results::sink::folder(data_dir.clone()),
     );
     let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: None };
     let begun = match wanted {

@@ -12,7 +12,6 @@ pub mod export;
 pub mod judge_key;
 pub mod judged;
 pub mod material;
-mod ordered;
 pub mod preflight;
 mod progress;
 pub mod protection;

@@ -8,7 +8,7 @@ use coordinator::configuration::{Connector, ModelSpec};
 use coordinator::plan::Plan;
 use domain::Sampling;
 use domain::seed::question_seed;
-use results::sink::{Sink, SinkReport};
+use results::sink::{self, SinkReport};
 use serde::Serialize;
 use tasks::Task;
 use worker::{Connect, ConnectError, Listed, TaskList};
@@ -124,7 +124,7 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
 /// # Errors
 /// It cannot be written.
 pub async fn disk(data_dir: &Path, dialogues: u64) -> anyhow::Result<(Level, String)> {
-    let SinkReport { place, free_bytes } = Sink::folder(data_dir).check().await?;
+    let SinkReport { place, free_bytes } = sink::folder(data_dir).check().await?;
     let need = dialogues * RECORD_BYTES;
     let level = if free_bytes > need { Level::Ok } else { Level::Problem };
     Ok((level, format!("{place} has {} MB free; the records may take {} MB", free_bytes >> 20, need >> 20)))

@@ -17,11 +17,10 @@ use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
 use results::log::WinnerIndex;
-use results::sink::Sink;
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
 use vllm_sim::SimHandle;
-use worker::{Connect, EVALUATOR_COMMAND, Endpoints, Evaluation, TaskList, Worker, WorkerConfig};
+use worker::{Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig};
 
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
@@ -119,7 +118,7 @@ fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
 impl Session {
     /// Asks a coordinator of this process what it would do. Nothing of a new run is written yet.
     pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
-        let sink = Sink::folder(data_dir.clone());
+        let sink = results::sink::folder(data_dir.clone());
         let coordinator = Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
         let proposal = match &wanted {
             Wanted::Configured(benchmark) => coordinator.propose(submission(benchmark)?).await,
@@ -246,9 +245,9 @@ pub fn local_worker(
     options: &Options,
 ) -> anyhow::Result<WorkerConfig> {
     let evaluation = if options.no_sandbox {
-        Evaluation::InProcess
+        EvaluationMode::InProcess
     } else {
-        Evaluation::Sandbox {
+        EvaluationMode::Sandbox {
             program: std::env::current_exe().context("cannot find this program's own file")?,
             arguments: vec![EVALUATOR_COMMAND.to_owned()],
         }

@@ -106,7 +106,8 @@ fn archives_need_their_password() {
     let corpus = Corpus::new();
     let document = discover(std::slice::from_ref(&corpus.folder), None).remove(0).unwrap();
     let archive = corpus.folder.join("b-locked.zip");
-    writer::write_encrypted(&archive, "locked_result.json", "right", |list| {
+    let locked = writer::Archive { member: "locked_result.json", password: "right" };
+    writer::write(&archive, Some(locked), |list| {
         let mut outcome = Ok(());
         let read = document.read(|record| {
             outcome = list.write(&record.unwrap().record);

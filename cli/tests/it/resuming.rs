@@ -54,8 +54,10 @@ fn resume_goes_on_and_another_command_does_not() {
     data.kgfleet(&other).expect(0).says(&["starting run"]);
     assert_eq!(data.runs().len(), 2);
 
-    data.kgfleet(&["resume", &name]).expect(0).says(&["20 dialogues scored"]);
+    data.kgfleet(&["resume", &name[..4]]).expect(2).says(&["2 runs", &name]);
+    data.kgfleet(&["resume", &name[..name.len() - 1]]).expect(0).says(&["20 dialogues scored"]);
     data.kgfleet(&["verify", &name]).expect(0);
+    data.kgfleet(&["verify", "latest"]).expect(0).prints(&["2 dialogues"]);
     // A finished run has nothing to ask; its table and exports are made again.
     server.gate().take_asked();
     data.kgfleet(&["resume", &name]).expect(0).says(&["20 dialogues scored"]).prints(&[NT_TASK, TURTLE_TASK]);

@@ -182,7 +182,7 @@ const CASES: &[Wrong] = &[
         "retry some-run --cause nonsense",
         "",
         USAGE,
-        ["`nonsense` is no failure cause", "--cause", "known are: connection"],
+        ["unknown failure cause `nonsense`", "--cause", "expected one of connection"],
     ),
     wrong("export some-run --format papyrus", "", USAGE, ["papyrus", "--format", "possible values"]),
     // Runs and recordings that are not there.
@@ -207,7 +207,7 @@ const CASES: &[Wrong] = &[
         USAGE,
         ["cannot read", "missing.pem", "No such file"],
     ),
-    wrong("worker", "", USAGE, ["needs something to ask", "worker", "--endpoint URL"]),
+    wrong("worker", "", USAGE, ["needs models to ask", "worker", "--endpoint URL"]),
 ];
 
 /// Answers every connection in plain HTTP, whatever it says.

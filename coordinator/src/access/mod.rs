@@ -67,7 +67,7 @@ impl OnBehalf {
         let who = self.caller.name().to_owned();
         tracing::info!(%run, who, what, "history");
         let entry = HistoryEntry { at: Timestamp::now(), who, what };
-        if let Err(error) = self.coordinator.core().storage.note(run, &entry).await {
+        if let Err(error) = self.coordinator.note_history(run, &entry).await {
             tracing::warn!(%run, %error, "the history of the run cannot be written");
         }
     }
@@ -75,7 +75,7 @@ impl OnBehalf {
     /// A run with its history as it is after something was noted.
     async fn noted(&self, mut view: RunView, what: &str) -> RunView {
         self.note(&view.run, what.to_owned()).await;
-        view.history = self.coordinator.core().storage.history(&view.run).await.unwrap_or_default();
+        view.history = self.coordinator.storage.sink.history(&view.run).await.unwrap_or_default();
         view
     }
 }
@@ -132,8 +132,7 @@ impl WorkExchange for OnBehalf {
 impl Control for OnBehalf {
     fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
         Box::pin(async move {
-            let core = self.coordinator.core();
-            core.submissions.take(self.caller.name(), core.now())?;
+            self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
             let view = self.coordinator.submit(submission).await?;
             Ok(self.noted(view, "submitted").await)
         })
@@ -195,7 +194,7 @@ impl Control for OnBehalf {
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
         Box::pin(async move {
             self.coordinator.drain_worker(worker).await?;
-            for run in self.coordinator.core().runs.live() {
+            for run in self.coordinator.runs.live() {
                 self.note(run.id(), format!("drained worker {worker}")).await;
             }
             Ok(())

@@ -338,7 +338,7 @@ models:
             let refused = error(line);
             assert!(refused.contains("models[1].key_") && refused.contains("key = \"NAME\""), "{refused}");
         }
-        assert!(error("endpoint = \"http://169.254.169.254/\"").contains("never asked"));
+        assert!(error("endpoint = \"http://169.254.169.254/\"").contains("never contacted"));
         assert!(error("endpoint = \"http://u:p@h/\"").contains("password"));
         Benchmark::parse(TOML, "a.toml").unwrap().validate_fleet("a.toml").unwrap();
         let named = TOML.replace("skill = 0.5", "key = \"house\"");

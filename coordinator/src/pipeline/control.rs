@@ -7,22 +7,25 @@ use domain::{ErrorCode, FailureCause, RunId};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::is_finished;
+use crate::Coordinator;
 use crate::changes;
 use crate::config::MAX_DIALOGUES;
 use crate::configuration::Benchmark;
-use crate::core::Core;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::manifest::Planned;
 
-impl Core {
+impl Coordinator {
     /// Begins the pipeline of a configuration, or goes on with it: the same configuration is the same pipeline.
-    pub(crate) async fn submit_pipeline(self: &Arc<Self>, submission: Submission) -> Result<RunId> {
+    pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
         let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
         let name = pipeline.name.clone();
         if let Some(sealed) = sealed {
-            self.storage.put_pack(&pipeline.manifest.pack_hash, sealed).await?;
+            self.storage
+                .sink
+                .put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed))
+                .await?;
         }
-        self.keep_pack(&pipeline.manifest.pack_hash).await?;
+        self.packs.keep(&pipeline.manifest.pack_hash).await?;
         // Who comes second finds what is equal but for the time.
         self.write_revision(&pipeline).await?;
         self.begin_pipeline(&name).await?;
@@ -41,7 +44,7 @@ impl Core {
             None => Pipeline::fresh_name(&benchmark, pack.hash().as_str())?,
             Some(base) => {
                 let base = RunId::new(base.clone());
-                let base = self.pipeline(&base).await?;
+                let base = self.find_pipeline(&base).await?;
                 let base = base.ok_or_else(|| {
                     not_found(format!(
                         "there is no pipeline {}",
@@ -63,13 +66,11 @@ impl Core {
 
     /// A pipeline with more models or other settings of those it has, as a new revision. Coordinators that look after it read
     /// the newest one in every round.
-    pub(crate) async fn extend_pipeline(
-        self: &Arc<Self>,
-        name: &RunId,
-        submission: Submission,
-    ) -> Result<()> {
-        let old =
-            self.pipeline(name).await?.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<()> {
+        let old = self
+            .find_pipeline(name)
+            .await?
+            .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
         let (planned, _) = self.planned(submission).await?;
         let lines = changes::between(&old.benchmark, &planned.benchmark);
         if lines.is_empty() {
@@ -96,17 +97,21 @@ impl Core {
     }
 
     /// Makes a pipeline one that this coordinator looks after. One of a fleet that is paused stays so.
-    pub(crate) async fn begin_pipeline(self: &Arc<Self>, name: &RunId) -> Result<()> {
+    pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
         let state = self.pipeline_state(name).await?;
-        let stays = self.is_shared() && state.phase == RunPhase::Paused;
+        let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
         let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
-        self.set_pipeline_state(name, &PipelineState { phase, fleet: self.is_shared(), ..state }).await?;
+        self.set_pipeline_state(
+            name,
+            &PipelineState { phase, fleet: self.storage.is_shared(), removed: false, ..state },
+        )
+        .await?;
         self.pipelines.attend(name);
         self.tend_pipeline(name).await
     }
 
     /// Pauses, resumes or cancels a pipeline: its phase first, so that nobody derives, then its runs.
-    pub(crate) async fn command_pipeline(self: &Arc<Self>, name: &RunId, command: RunCommand) -> Result<()> {
+    pub(crate) async fn command_pipeline(&self, name: &RunId, command: RunCommand) -> Result<()> {
         let state = self.pipeline_state(name).await?;
         let phase = match (command, state.phase) {
             (RunCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
@@ -117,7 +122,7 @@ impl Core {
             (RunCommand::Cancel, _) => RunPhase::Cancelled,
             (RunCommand::Resume, _) => RunPhase::Active,
         };
-        let state = PipelineState { phase, fleet: self.is_shared(), ..state };
+        let state = PipelineState { phase, fleet: self.storage.is_shared(), ..state };
         self.set_pipeline_state(name, &state).await?;
         self.pipelines.attend(name);
         for run in self.own_runs(name).await? {
@@ -129,11 +134,7 @@ impl Core {
     }
 
     /// Asks again what failed, in every stage; returns how many dialogues.
-    pub(crate) async fn retry_pipeline(
-        self: &Arc<Self>,
-        name: &RunId,
-        causes: &[FailureCause],
-    ) -> Result<u64> {
+    pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let mut dialogues = 0;
         for run in self.own_runs(name).await? {
             dialogues += self.retry_run(&run, causes).await?;
@@ -145,7 +146,7 @@ impl Core {
     }
 
     /// Removes a pipeline and its runs.
-    pub(crate) async fn remove_pipeline(self: &Arc<Self>, name: &RunId, force: bool) -> Result<()> {
+    pub(crate) async fn remove_pipeline(&self, name: &RunId, force: bool) -> Result<()> {
         let state = self.pipeline_state(name).await?;
         if !state.phase.is_over() && !force {
             let phase = state.phase;
@@ -154,21 +155,22 @@ impl Core {
             )));
         }
         for other in self.storage.pipelines().await? {
-            let taken = self.pipeline(&other).await?.and_then(|other| other.benchmark.reuse);
+            let taken = self.find_pipeline(&other).await?.and_then(|other| other.benchmark.reuse);
             if taken.as_deref() == Some(name.as_str()) {
                 return Err(conflict(format!(
                     "pipeline {other} takes its answers from {name}: remove it first"
                 )));
             }
         }
-        self.set_pipeline_state(name, &PipelineState { phase: RunPhase::Cancelled, ..state }).await?;
+        let state = PipelineState { phase: RunPhase::Cancelled, ..state };
+        self.set_pipeline_state(name, &state).await?;
         for run in self.own_runs(name).await? {
             match self.remove_run(&run, true).await {
                 Err(error) if error.code == ErrorCode::NotFound => {}
                 removed => removed?,
             }
         }
-        self.storage.remove_documents(name).await?;
+        self.set_pipeline_state(name, &PipelineState { removed: true, ..state }).await?;
         self.pipelines.forget(name);
         tracing::info!(pipeline = %name, "removed");
         Ok(())
@@ -178,7 +180,7 @@ impl Core {
     ///
     /// # Errors
     /// It is that of a pipeline; the message names its runs.
-    pub(crate) async fn is_no_pipeline(self: &Arc<Self>, name: &RunId) -> Result<()> {
+    pub(crate) async fn is_no_pipeline(&self, name: &RunId) -> Result<()> {
         if !self.is_pipeline(name).await? {
             return Ok(());
         }
@@ -188,7 +190,7 @@ impl Core {
 
     /// The runs that a pipeline has created.
     pub(super) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
-        let pipeline = self.pipeline(name).await?;
+        let pipeline = self.find_pipeline(name).await?;
         let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
         let chain = self.pipeline_chain(&pipeline).await?;
         let mut runs = Vec::new();

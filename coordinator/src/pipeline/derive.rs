@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use domain::control::RunPhase;
-use domain::{About, ErrorCode, ModelSpec, RunId};
+use domain::{About, ErrorCode, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use stages::{Asked, Judged, NewRun, Report, RunName, names};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
+use crate::Coordinator;
 use crate::configuration::{Benchmark, TaskChoice};
-use crate::core::Core;
 use crate::errors::{Result, internal};
 use crate::manifest::Planned;
 
@@ -24,10 +24,10 @@ pub(super) struct Read {
     pub protected: bool,
 }
 
-impl Core {
+impl Coordinator {
     /// Looks after every pipeline once. What is wrong with one keeps no other waiting.
-    pub(crate) async fn tend_pipelines(self: &Arc<Self>, thorough: bool) -> Result<()> {
-        if self.is_shared() && (thorough || self.storage.is_near()) {
+    pub(crate) async fn tend_pipelines(&self, thorough: bool) -> Result<()> {
+        if self.storage.is_shared() && (thorough || self.storage.sink.has_locks()) {
             for name in self.storage.pipelines().await? {
                 let state = self.pipeline_state(&name).await?;
                 if state.fleet && !state.phase.is_over() {
@@ -44,7 +44,7 @@ impl Core {
     }
 
     /// Derives what is missing of a pipeline that goes on.
-    pub(crate) async fn tend_pipeline(self: &Arc<Self>, name: &RunId) -> Result<()> {
+    pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
         // Its phase first: what is paused or cancelled derives nothing.
         let state = self.pipeline_state(name).await?;
         if state.phase != RunPhase::Active {
@@ -53,7 +53,7 @@ impl Core {
             }
             return Ok(());
         }
-        let Some(pipeline) = self.pipeline(name).await? else {
+        let Some(pipeline) = self.find_pipeline(name).await? else {
             self.pipelines.forget(name);
             return Ok(());
         };
@@ -80,11 +80,7 @@ impl Core {
 
     /// Does what is to be done for one model, which waits for no other one. What is known of it then; `None` where its own
     /// dialogues are not done.
-    async fn tend_model(
-        self: &Arc<Self>,
-        chain: &[Pipeline],
-        model: &ModelSpec,
-    ) -> Result<Option<ModelState>> {
+    async fn tend_model(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Option<ModelState>> {
         let pipeline = &chain[0];
         let runs = self.find_stages(chain, model).await?;
         if runs[0].is_empty() && chain.len() == 1 {
@@ -93,9 +89,9 @@ impl Core {
         }
         for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
             // Created by somebody who died before it was begun; or, within one process, by one of before.
-            let begun = state.is_some() && (self.is_shared() || self.runs.get(run).is_some());
+            let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
             if !begun && !is_finished(state.as_ref()) {
-                let run = self.known(run).await?;
+                let run = self.runs.known(run).await?;
                 self.activate(&run).await?;
             }
         }
@@ -149,7 +145,7 @@ impl Core {
     }
 
     /// The run that asks a model under test.
-    async fn create_ask(self: &Arc<Self>, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
+    async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
         let name = pipeline.run_name(names::ASK, model, 1);
         let benchmark = Benchmark {
             name: format!("{}: {}", pipeline.benchmark.name, model.label),
@@ -159,14 +155,14 @@ impl Core {
             models: vec![model.clone()],
             ..pipeline.benchmark.clone()
         };
-        let pack = self.pack_of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
         let planned = Planned::new(benchmark, pack).await?;
         self.create_run(RunManifest { run: name.run(), ..planned.manifest()? }).await
     }
 
     /// The run of a judging stage: its pack first, under its hash, then the run, which only one can create.
     async fn create_stage(
-        self: &Arc<Self>,
+        &self,
         pipeline: &Pipeline,
         judge: &ModelSpec,
         run: NewRun,
@@ -200,7 +196,9 @@ impl Core {
         let of_pack = (name.clone(), about.clone());
         let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
         let (pack, sealed) = made.await.map_err(internal)??;
-        self.note_sink(self.storage.put_pack(pack.hash().as_str(), sealed).await)?;
+        self.health.note_sink(
+            self.storage.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
+        )?;
         let planned = Planned::new(benchmark, pack).await?;
         let manifest = RunManifest { run: name.run(), about: Some(about), ..planned.manifest()? };
         tracing::info!(run = %manifest.run, questions, "derived");
@@ -208,12 +206,13 @@ impl Core {
     }
 
     /// Creates a run and begins it. Where somebody has created it, theirs is begun: what exists wins.
-    async fn create_run(self: &Arc<Self>, manifest: RunManifest) -> Result<()> {
-        match self.storage.create(&manifest).await {
+    async fn create_run(&self, manifest: RunManifest) -> Result<()> {
+        let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
+        match created {
             Err(error) if error.code == ErrorCode::Conflict => {}
-            created => self.note_sink(created)?,
+            created => self.health.note_sink(created).map(|_| ())?,
         }
-        let run = self.known(&manifest.run).await?;
+        let run = self.runs.known(&manifest.run).await?;
         self.activate(&run).await
     }
 }

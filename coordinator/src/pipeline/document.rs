@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stages::{Derivation, PipelineKind, RunName, kinds, names};
 
+use crate::Coordinator;
 use crate::configuration::Benchmark;
-use crate::core::Core;
 use crate::errors::{Result, conflict, internal};
 
 /// Version of the documents that are written, and the newest that is read.
@@ -49,6 +49,9 @@ pub(crate) struct PipelineState {
     /// Whether it was given to a fleet.
     #[serde(default)]
     pub fleet: bool,
+    /// Whether it was removed: its runs are gone. The same configuration brings it back.
+    #[serde(default)]
+    pub removed: bool,
     /// Dialogues planned, scored and not scored when it was last over.
     #[serde(default)]
     pub counts: [u64; 3],
@@ -56,7 +59,7 @@ pub(crate) struct PipelineState {
 
 impl Default for PipelineState {
     fn default() -> Self {
-        Self { phase: RunPhase::Active, fleet: false, counts: [0; 3] }
+        Self { phase: RunPhase::Active, fleet: false, removed: false, counts: [0; 3] }
     }
 }
 
@@ -143,9 +146,9 @@ fn revision_name(revision: u32) -> String {
 
 const STATE: &str = "state.json";
 
-impl Core {
+impl Coordinator {
     /// A pipeline by its name, as its newest revision says; `None` where there is none.
-    pub(crate) async fn pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
+    pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
         if !names::is_pipeline_name(name.as_str()) {
             return Ok(None);
         }
@@ -164,14 +167,14 @@ impl Core {
         if self.runs.get(name).is_some() {
             return Ok(false);
         }
-        Ok(self.pipeline(name).await?.is_some())
+        Ok(self.find_pipeline(name).await?.is_some() && !self.pipeline_state(name).await?.removed)
     }
 
     /// Writes a revision; `false` where somebody has written one of this number.
     pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
         let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
         let name = revision_name(pipeline.manifest.revision);
-        self.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
+        self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
     }
 
     pub(crate) async fn pipeline_state(&self, name: &RunId) -> Result<PipelineState> {
@@ -180,7 +183,7 @@ impl Core {
 
     pub(crate) async fn set_pipeline_state(&self, name: &RunId, state: &PipelineState) -> Result<()> {
         let content = serde_json::to_vec_pretty(state).map_err(internal)?;
-        self.note_sink(self.storage.put_document(name, STATE, content).await)
+        self.health.note_sink(self.storage.put_document(name, STATE, content).await)
     }
 
     /// A pipeline, and those whose answers and verdicts it takes over: the nearest first.
@@ -195,7 +198,7 @@ impl Core {
                     pipeline.name
                 )));
             }
-            let found = self.pipeline(&base).await?;
+            let found = self.find_pipeline(&base).await?;
             chain.push(found.ok_or_else(|| {
                 conflict(format!(
                     "pipeline {}: there is no pipeline {base} to take answers from",

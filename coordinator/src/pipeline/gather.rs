@@ -1,6 +1,7 @@
 //! What the runs of a pipeline came to.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use domain::control::RunPhase;
 use domain::{CaseUid, DialogueKey, FailureCause, ModelSpec, Outcome, Record, RunId};
@@ -8,7 +9,7 @@ use stages::derive::Standing;
 use stages::{Judged, Report, Ruling, StageRuns, Subject, names};
 
 use super::document::Pipeline;
-use crate::core::Core;
+use crate::Coordinator;
 use crate::errors::{Result, internal};
 use crate::export::winners_of;
 use crate::storage::RunStateFile;
@@ -54,7 +55,7 @@ pub(super) struct Gathered {
     pub protected: bool,
 }
 
-impl Core {
+impl Coordinator {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
     pub(super) async fn find_stages(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Vec<FoundStage>> {
         let (pipeline, asking) = (&chain[0], &chain[chain.len() - 1]);
@@ -89,9 +90,9 @@ impl Core {
         let mut gathered =
             Gathered { subjects: Vec::new(), dialogues: Vec::new(), stages: Vec::new(), protected: false };
         for (run, _) in ask {
-            let run = self.followed(run).await?;
+            let run = self.runs.followed(run, Duration::ZERO).await?;
             gathered.protected |= run.manifest.protected;
-            let pack = self.pack_of(&run.manifest).await?;
+            let pack = self.packs.of_run(&run.manifest).await?;
             let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
             let mut found: BTreeMap<usize, Record> = BTreeMap::new();
             for (_, record) in self.winners(&run).await? {
@@ -137,7 +138,7 @@ impl Core {
     }
 
     async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRuns) -> Result<()> {
-        let run = self.followed(run).await?;
+        let run = self.runs.followed(run, Duration::ZERO).await?;
         let Some(task) = run.tasks.first() else { return Ok(()) };
         let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
@@ -153,8 +154,8 @@ impl Core {
     }
 
     async fn winners(&self, run: &std::sync::Arc<crate::run::Run>) -> Result<Vec<(u64, Record)>> {
-        self.storage.refresh(run.id()).await?;
-        let folder = self.storage.log_folder(run.id())?;
+        self.storage.sink.refresh(run.id()).await?;
+        let folder = self.storage.sink.run_dir(run.id())?.log();
         let run = std::sync::Arc::clone(run);
         tokio::task::spawn_blocking(move || winners_of(&run, &folder)).await.map_err(internal)?
     }

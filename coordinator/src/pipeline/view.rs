@@ -1,6 +1,5 @@
 //! A pipeline as people see it: its models under test as columns, its stages as rows of progress, then what came out.
 
-use std::sync::Arc;
 
 use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
 use domain::{Mean, ModelSpec, RunId};
@@ -8,18 +7,20 @@ use stages::{Judged, names};
 
 use super::document::Pipeline;
 use super::gather::{FoundStage, ModelState, is_finished};
-use crate::core::Core;
+use crate::Coordinator;
 use crate::errors::{Result, not_found};
 use crate::view::Detail;
 
 /// Before the names of numbers, so that none is taken for a stage.
 const METRIC: &str = "= ";
 
-impl Core {
+impl Coordinator {
     /// A pipeline as people see it.
-    pub(crate) async fn pipeline_view(self: &Arc<Self>, name: &RunId) -> Result<RunView> {
-        let pipeline =
-            self.pipeline(name).await?.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+    pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<RunView> {
+        let pipeline = self
+            .find_pipeline(name)
+            .await?
+            .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
         let state = self.pipeline_state(name).await?;
         let chain = self.pipeline_chain(&pipeline).await?;
         let mut view = self.empty_view(&pipeline, state.phase);
@@ -49,11 +50,14 @@ impl Core {
     }
 
     /// Every pipeline in short.
-    pub(crate) async fn pipeline_views(self: &Arc<Self>) -> Result<Vec<RunView>> {
+    pub(crate) async fn pipeline_views(&self) -> Result<Vec<RunView>> {
         let mut views = Vec::new();
         for name in self.storage.pipelines().await? {
-            let Some(pipeline) = self.pipeline(&name).await? else { continue };
+            let Some(pipeline) = self.find_pipeline(&name).await? else { continue };
             let state = self.pipeline_state(&name).await?;
+            if state.removed {
+                continue;
+            }
             let [planned, scored, failed] = state.counts;
             views.push(RunView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
         }
@@ -85,7 +89,7 @@ impl Core {
 
     /// One model under test: how far its stages are, and what came out.
     async fn model_column(
-        self: &Arc<Self>,
+        &self,
         pipeline: &Pipeline,
         model: &ModelSpec,
         runs: &[FoundStage],
@@ -110,7 +114,7 @@ impl Core {
                 let (run_view, over) = match state {
                     Some(state) if state.phase.is_over() => (None, Some(state)),
                     _ => {
-                        let run = self.known(run).await?;
+                        let run = self.runs.known(run).await?;
                         (Some(self.view(&run, Detail::Brief).await), None)
                     }
                 };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::text::hex;
 use domain::{DialogueKey, Iteration, ModelLabel, TaskLabel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -136,7 +137,7 @@ impl Plan {
         hasher.update(serde_json::to_vec(self).unwrap_or_default());
         hasher.update(seed.to_le_bytes());
         hasher.update(pack_hash.as_bytes());
-        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(hasher.finalize())
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use domain::control::{Control, ModelView, Pace, RunCommand, RunPhase, RunView};
+use domain::control::{Control, HistoryEntry, ModelView, Pace, RunCommand, RunPhase, RunView};
 use domain::exchange::{Receipt, WorkExchange};
-
-use results::Sink;
+use results::sink;
 
 use super::worker::*;
-use crate::Coordinator;
+use crate::{Coordinator, CoordinatorConfig};
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
 fn shown(view: RunView) -> RunView {
@@ -155,7 +155,7 @@ async fn a_lost_queue_is_built_again_from_manifest_and_log() {
     assert!(view.generation > generation);
     assert_eq!((view.scored, view.phase), (answered.len() as u64, RunPhase::Active));
     let units = ground.queue.run(&run).await.unwrap().unwrap().next_unit.0;
-    let planned = one.core().known(&run).await.unwrap().plan.units(|_, _, _| false).len();
+    let planned = one.runs.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
     assert_eq!(units, planned as u64, "every unit once");
 
     // Leases of before are stale; what was answered under them is taken all the same.
@@ -230,7 +230,7 @@ async fn coordinators_with_mirrors_of_an_object_store_see_each_others_records() 
     let objects = tempfile::tempdir().unwrap();
     let url = format!("file://{}", objects.path().display());
     let start = |mirror: &str| {
-        let sink = Sink::objects(&url, ground.data.path().join(mirror)).unwrap();
+        let sink = sink::objects(&url, ground.data.path().join(mirror)).unwrap();
         Coordinator::start(config(), Arc::clone(&ground.queue), sink)
     };
     let (one, two) = (start("one"), start("two"));
@@ -253,4 +253,25 @@ async fn coordinators_with_mirrors_of_an_object_store_see_each_others_records() 
     assert_eq!(winners(&two, &run).await.len(), 4);
     // A third one with nothing but the store.
     assert_eq!(start("three").run(&run).await.unwrap().cells, first.cells);
+}
+
+#[tokio::test]
+async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
+    let ground = Ground::new();
+    let objects = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", objects.path().display());
+    let sink = sink::objects(&url, ground.data.path().join("mirror")).unwrap();
+    let config = CoordinatorConfig { tend_every: Duration::from_secs(3600), ..config() };
+    let coordinator = Coordinator::start(config, Arc::clone(&ground.queue), sink);
+    let run = coordinator.submit(submission(1)).await.unwrap().run;
+    let entry = HistoryEntry { at: jiff::Timestamp::now(), who: "alice".into(), what: "submitted".into() };
+    coordinator.note_history(&run, &entry).await.unwrap();
+    Worker::new("w").work_off(&coordinator, &mut Vec::new()).await;
+    coordinator.tend().await.unwrap();
+    let view = shown(coordinator.run(&run).await.unwrap());
+    assert_eq!((view.phase, view.history.len()), (RunPhase::Finished, 1));
+    // Whoever asks the store for a list now fails.
+    std::fs::rename(objects.path().join("runs"), objects.path().join("aside")).unwrap();
+    std::fs::write(objects.path().join("runs"), "in the way").unwrap();
+    assert_eq!(shown(coordinator.run(&run).await.unwrap()), view);
 }

@@ -97,7 +97,7 @@ async fn a_run_that_the_queue_holds_with_another_plan_stops_no_other() {
     let coordinator = ground.coordinator();
     let bad = coordinator.submit(submission(4)).await.unwrap().run;
     let good = coordinator.submit(other_submission(4)).await.unwrap().run;
-    let spec = coordinator.core().known(&bad).await.unwrap().spec(&config());
+    let spec = coordinator.runs.known(&bad).await.unwrap().spec(&config());
     drop(coordinator);
     ground.queue.forget_run(&bad).await.unwrap();
     ground.queue.create_run(&queue::RunSpec { plan_hash: "1".repeat(64), ..spec }).await.unwrap();
@@ -126,7 +126,7 @@ async fn the_built_in_pack_is_kept_with_its_runs() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let run = coordinator.submit(submission(2)).await.unwrap().run;
-    let hash = coordinator.core().known(&run).await.unwrap().material.pack_hash.clone();
+    let hash = coordinator.runs.known(&run).await.unwrap().material.pack_hash.clone();
     assert!(ground.data.path().join("packs").join(format!("{hash}.kgpack")).is_file());
 }
 
@@ -231,11 +231,11 @@ async fn a_queue_is_served_with_its_own_records_only() {
 
     let other = start(config(), Arc::clone(&ground.queue), elsewhere.path());
     let refused = other.bind(false).await.unwrap_err();
-    let id = results::Sink::folder(&data).identity().await.unwrap().unwrap();
+    let id = results::sink::folder(&data).identity().await.unwrap().unwrap();
     for part in [&*id, elsewhere.path().to_str().unwrap(), "--adopt-store"] {
         assert!(refused.message.contains(part), "{refused}");
     }
-    assert_eq!(results::Sink::folder(elsewhere.path()).identity().await.unwrap(), None, "it marks nothing");
+    assert_eq!(results::sink::folder(elsewhere.path()).identity().await.unwrap(), None, "it marks nothing");
 
     // The volume goes away under the coordinator, and comes back.
     let away = ground.data.path().join("away");

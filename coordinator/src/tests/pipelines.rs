@@ -87,7 +87,7 @@ async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
             return;
         }
         for grant in std::mem::take(&mut worker.held) {
-            let run = coordinator.core().known(&grant.lease.run).await.unwrap();
+            let run = coordinator.runs.known(&grant.lease.run).await.unwrap();
             let mut records = Vec::new();
             for key in keys(&grant) {
                 let name = RunName::read(run.id()).unwrap();
@@ -188,7 +188,7 @@ async fn a_coordinator_that_is_killed_at_any_step_of_a_boundary_changes_no_verdi
                 drop(coordinator);
                 // Another one comes upon what the dialogues came to, is killed, and takes the queue with it.
                 let killed = ground.coordinator();
-                whole &= killed_after(polls, killed.core().tend_pipeline(&name)).await;
+                whole &= killed_after(polls, killed.tend_pipeline(&name)).await;
                 drop(killed);
                 ground.lose_queue();
                 let coordinator = ground.coordinator();
@@ -218,7 +218,7 @@ async fn two_coordinators_that_derive_at_once_create_every_run_once() {
         // First each on its own notices what is finished, then both derive.
         let (first, second) = tokio::join!(one.tend(), two.tend());
         first.and(second).unwrap();
-        let both = tokio::join!(one.core().tend_pipeline(&name), two.core().tend_pipeline(&name));
+        let both = tokio::join!(one.tend_pipeline(&name), two.tend_pipeline(&name));
         both.0.and(both.1).unwrap();
         if one.run(&name).await.unwrap().phase == RunPhase::Finished {
             break;

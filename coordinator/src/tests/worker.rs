@@ -15,7 +15,7 @@ use futures::StreamExt;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
 
-use crate::aggregate::{Aggregate, Entry};
+use crate::aggregate::{Aggregate, Row};
 use crate::{Coordinator, CoordinatorConfig};
 
 /// The start of time in these tests, in milliseconds since 1970.
@@ -57,7 +57,7 @@ impl Ground {
 }
 
 pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Coordinator> {
-    Coordinator::start(config, queue, results::Sink::folder(data))
+    Coordinator::start(config, queue, results::sink::folder(data))
 }
 
 pub fn config() -> CoordinatorConfig {
@@ -234,7 +234,7 @@ pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<Dialogu
         order.push(record.key.clone());
         assert!(winners.insert(record.key.clone(), record).is_none(), "one winner per dialogue");
     }
-    let planned = coordinator.core().known(run).await.unwrap();
+    let planned = coordinator.runs.known(run).await.unwrap();
     let slots: Vec<usize> = order.iter().map(|key| planned.layout.slot_of(key).unwrap()).collect();
     assert!(slots.is_sorted(), "records come in the order of the plan");
     winners
@@ -242,8 +242,8 @@ pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<Dialogu
 
 /// The view as it follows from the log alone, read whole.
 pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
-    let run = coordinator.core().known(&view.run).await.unwrap();
-    let folder = coordinator.core().storage.log_folder(&view.run).unwrap();
+    let run = coordinator.runs.known(&view.run).await.unwrap();
+    let folder = coordinator.storage.sink.run_dir(&view.run).unwrap().log();
     let mut table = Aggregate::new(run.layout.slots());
     let index = results::log::WinnerIndex::build(&folder, None, 0, |damage| panic!("{damage}")).unwrap();
     for entry in index.records(&folder, None).unwrap() {
@@ -253,7 +253,7 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
             domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
             domain::Outcome::Unscored { cause, .. } | domain::Outcome::Failed { cause, .. } => Err(*cause),
         };
-        table.fold(slot, Entry { ticket: entry.ticket, outcome: outcome.map(Some), late: false });
+        table.fold(slot, Row { ticket: entry.ticket, outcome: outcome.map(Some), late: false });
     }
     RunView {
         scored: table.scored(),

@@ -17,7 +17,6 @@ pub(super) fn connector_to_wire(connector: Connector) -> i32 {
     .into()
 }
 
-/// The connector of a number.
 pub(super) fn connector_from_wire(field: &'static str, number: i32) -> Result<Connector, ConversionError> {
     Ok(match enumerated(field, number)? {
         wire::Connector::Unspecified => return Err(ConversionError::Missing { field }),

@@ -28,7 +28,6 @@ impl From<FailureCause> for wire::FailureCause {
     }
 }
 
-/// The cause of a number.
 pub(super) fn cause_from_wire(field: &'static str, number: i32) -> Result<FailureCause, ConversionError> {
     Ok(match enumerated(field, number)? {
         wire::FailureCause::Unspecified => return Err(ConversionError::Missing { field }),

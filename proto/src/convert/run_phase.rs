@@ -17,7 +17,6 @@ pub(super) fn phase_to_wire(phase: RunPhase) -> i32 {
     .into()
 }
 
-/// The phase of a number.
 pub(super) fn phase_from_wire(field: &'static str, number: i32) -> Result<RunPhase, ConversionError> {
     Ok(match enumerated(field, number)? {
         wire::RunPhase::Unspecified => return Err(ConversionError::Missing { field }),

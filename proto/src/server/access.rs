@@ -15,7 +15,6 @@ pub(super) enum Access {
 const READ: Access = Access::Of(&[Reader, Operator]);
 /// To change something.
 const STEER: Access = Access::Of(&[Operator]);
-/// To work.
 const WORK: Access = Access::Of(&[Worker]);
 
 /// Every call that there is. What is not here is not served.
@@ -52,7 +51,6 @@ pub(super) fn needed(path: &str) -> Option<Access> {
     TABLE.iter().find(|(call, _)| *call == path).map(|(_, access)| *access)
 }
 
-/// The roles in words.
 pub(super) fn words(roles: &[Role]) -> String {
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     names.join(" or ")

@@ -18,6 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::caller::{Caller, Role};
 use domain::glob::Glob;
+use domain::text::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -60,7 +61,6 @@ pub enum IdentitiesError {
     /// An identity that cannot be meant.
     #[error("identity `{name}`: {problem}")]
     Entry {
-        /// Its name.
         name: String,
         /// What is wrong.
         problem: String,
@@ -86,7 +86,7 @@ struct Entry {
 
 /// The hash of a token as files of identities hold it, in hexadecimal digits.
 pub fn hash_of_token(token: &str) -> String {
-    digest(token).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest(token))
 }
 
 fn digest(token: &str) -> [u8; 32] {

@@ -151,8 +151,8 @@ impl Connection {
     /// Whether the connection has to end now. Who asks is woken when it is to ask again.
     fn has_to_end(&mut self, context: &mut Context<'_>) -> bool {
         while self.look.poll_tick(context).is_ready() {
-            if let Some(verdict) = self.line.verdict(Instant::now()) {
-                tracing::info!(peer = %self.peer, ?verdict, "a connection was ended");
+            if let Some(reason) = self.line.close_reason(Instant::now()) {
+                tracing::info!(peer = %self.peer, ?reason, "connection closed");
                 return true;
             }
         }

@@ -33,7 +33,7 @@ struct State {
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CloseReason {
     /// Nobody who is known has called in time.
     Unknown,
     /// Nobody has called for long.
@@ -72,15 +72,15 @@ impl Line {
     }
 
     /// Whether the connection has to end, and why.
-    pub(super) fn verdict(&self, now: Instant) -> Option<Verdict> {
+    pub(super) fn close_reason(&self, now: Instant) -> Option<CloseReason> {
         let state = self.state();
         let since = |then: Instant| now.saturating_duration_since(then);
         if state.unread.values().any(|then| since(*then) >= SLOW_READER) {
-            return Some(Verdict::SlowReader);
+            return Some(CloseReason::SlowReader);
         }
         match (state.known, state.calls) {
-            (false, _) if since(state.idle_since) >= UNKNOWN_PEER => Some(Verdict::Unknown),
-            (true, 0) if since(state.idle_since) >= IDLE_CONNECTION => Some(Verdict::Idle),
+            (false, _) if since(state.idle_since) >= UNKNOWN_PEER => Some(CloseReason::Unknown),
+            (true, 0) if since(state.idle_since) >= IDLE_CONNECTION => Some(CloseReason::Idle),
             _ => None,
         }
     }
@@ -118,18 +118,18 @@ mod tests {
     fn strangers_idlers_and_slow_readers_have_their_time() {
         let begin = Instant::now();
         let line = Line::new(begin);
-        assert_eq!(line.verdict(begin), None);
-        assert_eq!(line.verdict(begin + UNKNOWN_PEER), Some(Verdict::Unknown));
+        assert_eq!(line.close_reason(begin), None);
+        assert_eq!(line.close_reason(begin + UNKNOWN_PEER), Some(CloseReason::Unknown));
         let call = line.begin(1);
-        assert_eq!(line.verdict(begin + IDLE_CONNECTION * 2), None, "a long poll is no idling");
+        assert_eq!(line.close_reason(begin + IDLE_CONNECTION * 2), None, "a long poll is no idling");
         call.handed_out(begin);
         call.asked_for_more();
-        assert_eq!(line.verdict(begin + SLOW_READER), None);
+        assert_eq!(line.close_reason(begin + SLOW_READER), None);
         call.handed_out(begin);
-        assert_eq!(line.verdict(begin + SLOW_READER), Some(Verdict::SlowReader));
+        assert_eq!(line.close_reason(begin + SLOW_READER), Some(CloseReason::SlowReader));
         drop(call);
         let end = Instant::now();
-        assert_eq!(line.verdict(end), None);
-        assert_eq!(line.verdict(end + IDLE_CONNECTION), Some(Verdict::Idle));
+        assert_eq!(line.close_reason(end), None);
+        assert_eq!(line.close_reason(end + IDLE_CONNECTION), Some(CloseReason::Idle));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use domain::text::with_causes;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -9,7 +10,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use super::{ServeError, with_sources};
+use super::ServeError;
 
 /// The server's side of TLS, all in PEM.
 #[derive(Clone)]
@@ -56,7 +57,7 @@ impl Tls {
 }
 
 fn config(tls: &ServerTls, tokens: bool) -> Result<Arc<ServerConfig>, ServeError> {
-    let wrong = |error: &dyn std::error::Error| ServeError::Tls(with_sources(error));
+    let wrong = |error: &dyn std::error::Error| ServeError::Tls(with_causes(error));
     let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -82,7 +83,7 @@ fn config(tls: &ServerTls, tokens: bool) -> Result<Arc<ServerConfig>, ServeError
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ServeError> {
     let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-    let found = found.map_err(|error| ServeError::Tls(with_sources(&error)))?;
+    let found = found.map_err(|error| ServeError::Tls(with_causes(&error)))?;
     if found.is_empty() {
         return Err(ServeError::Tls("a file of certificates holds none".to_owned()));
     }

@@ -19,31 +19,31 @@ pub struct ModelSpec {
     /// The name sent to the server. Default: the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Base URL of the server, such as `http://127.0.0.1:8000/v1`. Connectors of one provider know theirs.
+    /// Base URL of the server, such as `http://127.0.0.1:8000/v1`. Optional for connectors with a default address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Name of a key that the workers of a fleet hold.
+    /// Name of a key that workers of a fleet hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Environment variable that holds the key. Not in a fleet.
+    /// Environment variable that holds the key. Not allowed in a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// File that holds the key. Not in a fleet.
+    /// File that holds the key. Not allowed in a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<std::path::PathBuf>,
     /// Repetitions of every task for this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
-    /// How tokens are drawn; what is not set is left to the server.
+    /// Sampling parameters; unset ones are left to the server.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sampling: Sampling,
-    /// Whether the server is sent the seed of every dialogue. Default: yes, where its API has one.
+    /// Whether requests carry the dialogue's seed. Default: yes, if the API has a seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_seed: Option<bool>,
-    /// Calls per minute that the key bears, shared by all workers that use it. Default: no limit of ours.
+    /// Rate limit of the key in calls per minute, shared by all workers that use it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_minute: Option<u32>,
-    /// Most dialogues in flight. Default: adapts to the server.
+    /// Maximum number of dialogues in flight. Default: adapts to the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
     /// Whether answers are streamed, so that a stalled server is noticed early. Default: yes.
@@ -66,15 +66,13 @@ const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 const GEMINI_KEY: &str = "GEMINI_API_KEY";
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
-/// Where OpenAI's own models are asked, which take its key.
+/// OpenAI's own address; models there use its key.
 const OPENAI_ADDRESS: &str = "https://api.openai.com/";
 
-/// Where a key lies: a name, never the key.
+/// Where a key is stored; never the key itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlace<'a> {
-    /// In an environment variable.
     Variable(&'a str),
-    /// In a file.
     File(&'a Path),
 }
 
@@ -93,7 +91,7 @@ impl ModelSpec {
         self.model.as_deref().unwrap_or(self.label.as_str())
     }
 
-    /// Where its key lies; `None` where it needs none.
+    /// Where its key is stored; `None` if it needs none.
     pub fn key_place(&self) -> Option<KeyPlace<'_>> {
         match (&self.key_env, &self.key_file) {
             (Some(name), _) => Some(KeyPlace::Variable(name)),
@@ -102,7 +100,7 @@ impl ModelSpec {
         }
     }
 
-    /// The variable that holds the key of its provider when a configuration names none.
+    /// The provider's usual key variable, used when a configuration names none.
     fn usual_key(&self) -> Option<&'static str> {
         match self.connector {
             Connector::Anthropic => Some(ANTHROPIC_KEY),
@@ -149,7 +147,7 @@ impl Connector {
         }
     }
 
-    /// The provider's own address, where there is a provider.
+    /// The provider's address, if there is one provider.
     pub fn own_endpoint(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("https://api.anthropic.com"),
@@ -158,8 +156,8 @@ impl Connector {
         }
     }
 
-    /// What can be asked of a model that is reached in this way. Whether the model itself was made for it, its server
-    /// says.
+    /// The kinds of questions that the connector supports. Whether a given model supports them, only its server
+    /// knows.
     pub const fn offers(self) -> &'static [Ask] {
         match self {
             Self::OpenaiCompatible | Self::Simulated => &Ask::ALL,
@@ -174,15 +172,15 @@ impl fmt::Display for Connector {
     }
 }
 
-/// What can be asked of a model.
+/// A kind of question to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {
-    /// A conversation to go on with; the answer is a text.
+    /// A conversation to continue; the answer is a text.
     Chat,
-    /// Texts to turn into vectors that are near for texts of like meaning.
+    /// Texts to embed: texts of similar meaning get similar vectors.
     Embed,
-    /// Pairs of texts to put into one of some classes, such as whether the first entails the second.
+    /// Pairs of texts to classify, for example whether the first entails the second.
     Classify,
 }
 

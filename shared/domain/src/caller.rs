@@ -1,4 +1,4 @@
-//! Who calls a coordinator, and what that gives a right to.
+//! Callers of a coordinator and their rights.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use crate::ids::WorkerId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Looks at runs and workers. Texts of protected exercises are redacted.
+    /// Views runs and workers. Texts of protected exercises are redacted.
     Reader,
-    /// Submits and steers runs, drains workers, reads everything.
+    /// Submits and controls runs, drains workers, reads everything.
     Operator,
     /// Takes work and delivers records, under its own names.
     Worker,
@@ -40,7 +40,7 @@ impl std::fmt::Display for Role {
     }
 }
 
-/// An identity that was proved.
+/// An authenticated identity.
 #[derive(Clone, Debug)]
 pub struct Caller(Arc<Identity>);
 
@@ -53,21 +53,21 @@ struct Identity {
 }
 
 impl Caller {
-    /// What callers are where no identities are kept: on one machine, or behind something else that asks for them.
+    /// Name of every caller if no identities are configured: on one machine, or behind something else that
+    /// authenticates.
     pub const ANYONE: &'static str = "anyone";
 
-    /// An identity of this name. `workers` is the pattern of the worker names that it may act under; all where absent.
+    /// `workers` is the pattern of worker names that the identity may use; all if absent.
     pub fn new(name: impl Into<String>, roles: impl Into<Vec<Role>>, workers: Option<Glob>) -> Self {
         let (name, roles, revoked) = (name.into(), roles.into(), AtomicBool::new(false));
         Self(Arc::new(Identity { name, roles, workers, revoked }))
     }
 
-    /// Everybody, with every right.
+    /// The caller if no identities are configured, with every role.
     pub fn anyone() -> Self {
         Self::new(Self::ANYONE, Role::ALL, None)
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -82,12 +82,11 @@ impl Caller {
         self.0.workers.as_ref().is_none_or(|names| names.matches(worker.as_str()))
     }
 
-    /// Ends its rights, also in calls that have begun.
+    /// Revokes its rights, including in calls in progress.
     pub fn revoke(&self) {
         self.0.revoked.store(true, Ordering::Release);
     }
 
-    /// Whether its rights have ended.
     pub fn is_revoked(&self) -> bool {
         self.0.revoked.load(Ordering::Acquire)
     }

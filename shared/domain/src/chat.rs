@@ -42,8 +42,8 @@ impl Message {
     }
 }
 
-/// How the model is to draw its tokens. Unset fields are not sent: the server's defaults rule, as in the
-/// published runs. `max_tokens` is the exception (see [`Sampling::MAX_TOKENS_DEFAULT`]).
+/// Sampling parameters. Unset fields are not sent, so the server's defaults apply, as in the published runs.
+/// `max_tokens` is the exception (see [`Sampling::MAX_TOKENS_DEFAULT`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
@@ -68,23 +68,23 @@ pub struct Sampling {
     /// 1 is neutral (vLLM).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetition_penalty: Option<f64>,
-    /// Most tokens of one answer; cut to what the context leaves.
+    /// Maximum number of tokens of one answer; reduced to what the context leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Texts that end an answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// `low`, `medium` or `high`, for reasoning models that take it.
+    /// `low`, `medium` or `high`, for reasoning models that support it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
 }
 
 impl Sampling {
-    /// Tokens of one answer when the configuration does not say, as the published runs used for Claude.
+    /// Default of `max_tokens`, as in the published runs for Claude.
     pub const MAX_TOKENS_DEFAULT: u32 = 4096;
 }
 
-/// What is set, such as `temperature 0, top_p 0.9`; else what the server does.
+/// Lists the fields that are set, such as `temperature 0, top_p 0.9`.
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = serde_json::to_value(self).unwrap_or_default();
@@ -107,7 +107,7 @@ pub enum FinishReason {
     ContentFilter,
     /// vLLM's repetition detector ended the answer.
     Repetition,
-    /// A word of the server that this version does not know.
+    /// A reason unknown to this version, in the server's word.
     Other(String),
 }
 

@@ -1,11 +1,11 @@
-//! Whether columns of a table may be compared: scores measured under other conditions are other numbers.
+//! Whether the columns of a table are comparable: scores measured under different conditions are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Labels that a warning lists for one condition.
 const LABELS_LISTED_MAX: usize = 3;
 
-/// What scores depend on beside the model.
+/// A condition that scores depend on, besides the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Condition {
     /// The models that judge answers.
@@ -18,7 +18,7 @@ pub enum Condition {
     Pack,
     /// The rules of scoring with their limits.
     Scorer,
-    /// How tokens are drawn.
+    /// Sampling parameters.
     Sampling,
 }
 
@@ -36,26 +36,24 @@ impl Condition {
     }
 }
 
-/// Under which conditions a column was measured; what is not known is not there. A condition with several values changed
+/// The conditions under which a column was measured; unknown ones are absent. A condition with several values changed
 /// within the column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions(BTreeMap<Condition, BTreeSet<String>>);
 
 impl Conditions {
-    /// With one more.
+    /// Adds a value of a condition.
     pub fn with(mut self, condition: Condition, value: impl Into<String>) -> Self {
         self.add(condition, value);
         self
     }
 
-    /// Takes note of one more.
     pub fn add(&mut self, condition: Condition, value: impl Into<String>) {
         self.0.entry(condition).or_default().insert(value.into());
     }
 }
 
-/// One warning for all columns that a table shows side by side: which conditions differ, and how. `None` where they
-/// may be compared.
+/// One warning for all columns of a table: which conditions differ, and how. `None` if the columns are comparable.
 pub fn differences<'a>(columns: impl IntoIterator<Item = (&'a str, &'a Conditions)>) -> Option<String> {
     let mut groups: BTreeMap<Condition, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
     for (label, conditions) in columns {

@@ -1,4 +1,4 @@
-//! What people and their tools say to a coordinator.
+//! The interface of a coordinator for people and tools.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,34 +12,33 @@ use crate::ids::{DialogueKey, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::mean::Mean;
 use crate::outcome::FailureCause;
 
-/// Things that come one after the other until the other side has no more.
+/// A stream of items, until the other side has no more.
 pub type Feed<'a, T> = Pin<Box<dyn futures_core::Stream<Item = Result<T, ServiceError>> + Send + 'a>>;
 
 /// A coordinator as the command line sees it.
 pub trait Control: Send + Sync + 'static {
-    /// Plans a run and queues it. Repetition: an unfinished run of the same configuration is joined.
+    /// Plans a run and queues it. Repetition: joins an unfinished run of the same configuration.
     fn submit(&self, submission: Submission) -> Reply<'_, RunView>;
 
     /// All runs, in the order of their names, which is that of time.
     fn runs(&self) -> Reply<'_, Vec<RunView>>;
 
-    /// One run.
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView>;
 
-    /// One run again and again, about once a second, until it ends or the listener leaves.
+    /// Yields a run about once a second, until it ends or the listener leaves.
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView>;
 
-    /// Pauses, resumes or cancels a run; returns it as it is then. Repetition: the same.
+    /// Pauses, resumes or cancels a run, and returns it. Repetition: the same.
     fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView>;
 
-    /// Queues failed dialogues with one of these causes again, all of them where none is named; returns how many.
+    /// Queues failed dialogues with one of these causes again (all if none is given); returns how many.
     fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64>;
 
-    /// Removes a run that is over, with its records; one that goes on is cancelled first with `force`. Records of it that
-    /// come late are refused for good. Repetition: harmless.
+    /// Removes a run that is over, with its records; with `force`, an active run is cancelled first. Late records of
+    /// a removed run are refused for good. Repetition: harmless.
     fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()>;
 
-    /// The record that counts, for every dialogue that has one, and before them the manifest.
+    /// Yields the manifest, then the winner of every dialogue that has one.
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem>;
 
     /// The workers, by name.
@@ -48,33 +47,33 @@ pub trait Control: Send + Sync + 'static {
     /// Asks a worker to finish what it holds and end.
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()>;
 
-    /// Units of a run that were set aside, then those that are suspects; or one of them.
+    /// The dead letters of a run, then its suspects; or one of them.
     fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>>;
 
-    /// Gives units set aside another chance, all of them where none is named; returns how many.
+    /// Gives dead letters another chance (all if none is given); returns how many.
     fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64>;
 
-    /// Whether the coordinator and what it needs are fit for a long run: warnings, worst first.
+    /// Whether the coordinator and its dependencies are ready for a long run: warnings, worst first.
     fn check(&self) -> Reply<'_, Vec<String>>;
 }
 
-/// A run to be begun.
+/// A run to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
     /// The benchmark configuration, resolved, as JSON.
     pub configuration: serde_json::Value,
-    /// The sealed pack where it is not the built-in one.
+    /// The sealed pack, if it is not the built-in one.
     pub pack: Option<Arc<[u8]>>,
 }
 
-/// What may be asked of a run.
+/// An action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunCommand {
-    /// Hand out no more units; what is in hand goes on.
+    /// Hand out no more units; leased units continue.
     Pause,
-    /// Go on: also from nothing but the record log, also when cancelled.
+    /// Continue. Works for a cancelled run, and for one of which only the record log is left.
     Resume,
-    /// Stop; workers drop what they hold.
+    /// Stop; workers drop the dialogues in progress.
     Cancel,
 }
 
@@ -82,13 +81,13 @@ pub enum RunCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunPhase {
-    /// Its queue is being built.
+    /// Units are being added to its queue.
     Preparing,
     /// Units are handed out.
     Active,
-    /// None is, by hand.
+    /// Paused by hand: no units are handed out.
     Paused,
-    /// Stopped by hand.
+    /// Cancelled by hand.
     Cancelled,
     /// Every dialogue has a record.
     Finished,
@@ -106,7 +105,7 @@ impl RunPhase {
         }
     }
 
-    /// Whether nothing happens any more unless somebody asks for it.
+    /// Whether the run is over: nothing more happens unless somebody asks for it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Cancelled | Self::Finished)
     }
@@ -121,7 +120,6 @@ impl std::fmt::Display for RunPhase {
 /// A run as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunView {
-    /// The run.
     pub run: RunId,
     /// Name of its configuration.
     pub name: String,
@@ -133,30 +131,30 @@ pub struct RunView {
     pub generation: u64,
     /// Dialogues planned.
     pub planned: u64,
-    /// Dialogues whose record that counts has scores.
+    /// Dialogues whose winner has scores.
     pub scored: u64,
-    /// Dialogues whose record that counts is a failure.
+    /// Dialogues whose winner is a failure.
     pub failed: u64,
     /// Failed dialogues by cause.
     pub failures: Vec<(FailureCause, u64)>,
-    /// Dialogues per second over the last minute, as this coordinator sees them: those of its models together. What was
-    /// recorded before it looked says nothing about the rate.
+    /// Dialogues per second over the last minute, for all models together. Records from before this coordinator
+    /// loaded the run do not count.
     pub rate: f64,
     /// Tokens generated per second over the same time.
     #[serde(default)]
     pub tokens_per_second: f64,
-    /// Seconds that the slowest of the models that move takes for the rest; `None` where none moves.
+    /// Seconds until the slowest model in progress is done; `None` if no model makes progress.
     pub eta_s: Option<f64>,
-    /// What keeps it from going on, where something does.
+    /// What keeps it from continuing, if anything does.
     pub trouble: Option<String>,
     /// Its models, in the order of the plan.
     pub models: Vec<ModelView>,
     /// Scores by task and model, in the order of the plan; empty in lists of runs.
     pub cells: Vec<CellView>,
-    /// Why dialogues failed, the commonest first, not more than people read; empty in lists of runs.
+    /// The most frequent failures, a readable number of them; empty in lists of runs.
     #[serde(default)]
     pub refusals: Vec<RefusalView>,
-    /// What must be known to read the scores, such as models that were not measured alike.
+    /// Notes on reading the scores, such as models that were not measured alike.
     #[serde(default)]
     pub notes: Vec<String>,
     /// Who did what to it, oldest first; empty in lists of runs.
@@ -170,7 +168,7 @@ impl RunView {
         self.scored + self.failed
     }
 
-    /// Models that have dialogues left which nobody can ask, by the reason: the commonest first.
+    /// Why remaining dialogues cannot be asked, with the models affected: the most frequent reason first.
     pub fn blocked(&self) -> Vec<(&str, Vec<&ModelLabel>)> {
         let mut reasons: Vec<(&str, Vec<&ModelLabel>)> = Vec::new();
         for model in &self.models {
@@ -185,21 +183,19 @@ impl RunView {
     }
 }
 
-/// Something that somebody did to a run.
+/// An action of a caller on a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// When.
     pub at: Timestamp,
-    /// Name of the identity; [`Caller::ANYONE`](crate::caller::Caller::ANYONE) where none are kept.
+    /// Name of the identity; [`Caller::ANYONE`](crate::caller::Caller::ANYONE) if none are configured.
     pub who: String,
-    /// What, in words: `submitted`, `paused`, `retried 5 dialogues`.
+    /// The action in words: `submitted`, `paused`, `retried 5 dialogues`.
     pub what: String,
 }
 
 /// A model of a run as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelView {
-    /// The model.
     pub model: ModelLabel,
     /// Dialogues planned.
     pub planned: u64,
@@ -207,23 +203,20 @@ pub struct ModelView {
     pub scored: u64,
     /// Dialogues failed.
     pub failed: u64,
-    /// Units that wait for a worker.
     pub units_pending: u64,
-    /// Units that a worker holds.
     pub units_leased: u64,
-    /// Units set aside.
+    /// Dead letters.
     pub units_dead: u64,
-    /// Suspects among the units that wait or are held: a worker died with them, so they run alone.
+    /// Suspects, pending or leased: a worker died with them, so they run alone.
     #[serde(default)]
     pub units_suspect: u64,
     /// Registered workers that serve it.
     pub workers: u64,
-    /// Why it gets no work, where it is parked.
+    /// Why it gets no work, if it is parked.
     pub parked: Option<String>,
-    /// Its share of the run's pace.
     #[serde(default)]
     pub pace: Pace,
-    /// Why nobody can ask what is left of it, where that is so.
+    /// Why no worker can ask its remaining dialogues, if so.
     #[serde(default)]
     pub blocked: Option<String>,
     /// Mean of the means of its tasks.
@@ -238,7 +231,7 @@ impl ModelView {
     }
 }
 
-/// How fast a model gets on.
+/// How fast a model progresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pace {
@@ -246,16 +239,14 @@ pub struct Pace {
     pub rate: f64,
     /// Tokens generated per second over the same time.
     pub tokens_per_second: f64,
-    /// Seconds that the rest takes at this rate; `None` where it does not move.
+    /// Seconds until the rest is done at this rate; `None` if there is no progress.
     pub eta_s: Option<f64>,
 }
 
-/// One model on one task.
+/// The results of one model on one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellView {
-    /// The task.
     pub task: TaskLabel,
-    /// The model.
     pub model: ModelLabel,
     /// Dialogues scored.
     pub scored: u64,
@@ -272,22 +263,19 @@ pub struct CellView {
 }
 
 impl CellView {
-    /// The mean with what it covers.
+    /// The mean, with how much of the plan it covers.
     pub fn covered_mean(&self) -> Mean {
         Mean { value: self.mean, covered: self.scored.saturating_sub(self.missing), planned: self.planned }
     }
 }
 
-/// Dialogues of a model that failed alike.
+/// Failed dialogues of a model with the same message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusalView {
-    /// The model.
     pub model: ModelLabel,
-    /// Why.
     pub cause: FailureCause,
-    /// The words of the server, or ours.
+    /// The server's message, or our own.
     pub message: String,
-    /// How many.
     pub dialogues: u64,
 }
 
@@ -296,7 +284,7 @@ pub struct RefusalView {
 pub enum ExportItem {
     /// The run's manifest as JSON.
     Manifest(Arc<str>),
-    /// The record that counts for a dialogue.
+    /// The winner of a dialogue.
     Record {
         /// Its ticket: its place in the order of commits.
         ticket: u64,
@@ -308,9 +296,8 @@ pub enum ExportItem {
 /// A worker as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerView {
-    /// The worker.
     pub worker: WorkerId,
-    /// What it last said of itself.
+    /// Its last report.
     pub status: WorkerStatus,
     /// Milliseconds since then.
     pub seen_ms_ago: u64,
@@ -318,29 +305,26 @@ pub struct WorkerView {
     pub draining: bool,
 }
 
-/// A unit with deaths of workers on its account, as people see it.
+/// A dead letter or suspect as people see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeadLetterView {
-    /// The unit.
     pub unit: u64,
-    /// Its dialogues.
     pub dialogues: Vec<DialogueKey>,
-    /// What brought it here, oldest first.
+    /// The deaths counted against it, oldest first.
     pub strikes: Vec<StrikeView>,
-    /// Whether it was not set aside: it waits to run alone, or does.
+    /// Whether it is still a suspect, not a dead letter.
     #[serde(default)]
     pub suspect: bool,
 }
 
-/// One death on a unit's account. The first made it a suspect; each later one came while it ran alone, and is a strike.
+/// A worker's death counted against a unit. The first makes the unit a suspect; each later one is a strike, because
+/// the unit ran alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StrikeView {
-    /// Who held it.
+    /// The worker that died.
     pub worker: WorkerId,
-    /// The attempt that ended so.
+    /// The attempt that ended with it.
     pub attempt: u32,
-    /// Why.
     pub cause: String,
-    /// When.
     pub at: Timestamp,
 }

@@ -13,13 +13,13 @@ pub enum PromptKind {
     First,
     /// The answer does not parse.
     Syntax,
-    /// The query parses and finds nothing.
+    /// The query parses and has an empty result.
     EmptyResult,
     /// The answer is not exactly one fenced code block.
     Structure,
-    /// The document parses and does not hold the expected data.
+    /// The document parses but does not contain the expected data.
     Content,
-    /// The data is right and the formatting was changed.
+    /// The data is right but the formatting was changed.
     Formatting,
     /// The reply of a judge is none of the words that it was offered.
     Choice,
@@ -28,7 +28,7 @@ pub enum PromptKind {
 }
 
 impl PromptKind {
-    /// The kinds a task may ask for after an answer.
+    /// The kinds of follow-ups.
     pub const FOLLOW_UPS: [Self; 6] =
         [Self::Syntax, Self::EmptyResult, Self::Structure, Self::Content, Self::Formatting, Self::Choice];
 
@@ -53,16 +53,15 @@ impl std::fmt::Display for PromptKind {
     }
 }
 
-/// What the benchmark says.
+/// A message of the benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// What it is for.
     pub kind: PromptKind,
     /// The text as sent.
     pub text: String,
 }
 
-/// What the model says, as it is kept.
+/// A message of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The text that is scored and sent back as history: reasoning is not part of it.
@@ -70,7 +69,7 @@ pub struct Answer {
     /// Reasoning, from the server's own field or from `<think>` blocks. Never scored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// Why the model stopped, where the server says so.
+    /// Why the model stopped, if the server says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
     /// Token counts.
@@ -79,7 +78,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer of which only the text is known.
+    /// An answer without anything but its text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), reasoning: None, finish_reason: None, usage: Usage::default() }
     }
@@ -101,12 +100,10 @@ pub struct Round {
     pub failed_calls: Vec<FailedCall>,
 }
 
-/// A model call that failed for a reason of transport and was repeated.
+/// A model call that failed in transport and was retried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCall {
-    /// When it was given up.
     pub at: Timestamp,
-    /// Why, as a closed word.
     pub cause: crate::outcome::FailureCause,
     /// What the server or the network said, shortened.
     pub message: String,

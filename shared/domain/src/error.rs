@@ -1,4 +1,4 @@
-//! What goes wrong between the parts of a cluster, as a closed list that a wire can carry.
+//! Errors between the parts of a cluster, as a closed list for the wire.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ pub enum ErrorCode {
     Invalid,
     /// No run, pack, worker or unit of this name.
     NotFound,
-    /// It is there, in a state that forbids the call; the message says which.
+    /// It exists, but in a state that forbids the call; the message says which.
     Conflict,
     /// The two sides speak different versions of the protocol.
     Incompatible,
     /// The caller is not allowed to do this.
     Denied,
-    /// A bound is reached; later there may be room.
+    /// A limit is reached; there may be room later.
     Full,
-    /// The other side, or what it needs, is not there now; the call may have been carried out.
+    /// The other side, or something it depends on, is unavailable; the call may have been carried out.
     Unavailable,
-    /// A bug, or damage: nothing that the caller did.
+    /// A bug or damaged data, not the caller's fault.
     Internal,
 }
 
@@ -53,7 +53,6 @@ pub struct ServiceError {
 }
 
 impl ServiceError {
-    /// An error of this code.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }

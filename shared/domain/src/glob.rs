@@ -5,16 +5,16 @@
 pub struct Glob(Vec<char>);
 
 impl Glob {
-    /// Takes every text; there are no malformed patterns.
+    /// Every text is a valid pattern.
     pub fn new(pattern: &str) -> Self {
         Self(pattern.chars().collect())
     }
 
-    /// Whether the whole of `text` fits.
+    /// Whether the whole of `text` matches.
     pub fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut p, mut t) = (0, 0);
-        // Where to go on after a mismatch: behind the last star, one character further in the text.
+        // Where to continue after a mismatch: behind the last star, one character further in the text.
         let mut retry: Option<(usize, usize)> = None;
         while t < text.len() {
             match self.0.get(p) {

@@ -1,4 +1,4 @@
-//! Names of things, each its own type, so that two of them cannot be swapped:
+//! Names, each with its own type, so that they cannot be mixed up:
 //!
 //! ```compile_fail
 //! use domain::ids::{ModelLabel, TaskLabel};
@@ -57,7 +57,7 @@ text_id!(
     TaskLabel
 );
 text_id!(
-    /// One worker process.
+    /// A worker. One process at a time has its name.
     WorkerId
 );
 text_id!(
@@ -77,7 +77,7 @@ impl InstanceId {
 }
 
 impl Default for InstanceId {
-    /// The id of a process that tells none.
+    /// The id of a process that does not say.
     fn default() -> Self {
         Self::new("")
     }

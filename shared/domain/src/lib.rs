@@ -1,12 +1,12 @@
-//! The nouns of kgfleet and their rules. No IO, no async, no clock.
+//! The shared types of kgfleet and their rules. No IO and no async runtime; the clock is read only to make fresh ids.
 //!
-//! Reading order: [`ids`] names things, [`chat`] is what goes to a model and comes back, [`dialogue`] is
-//! one prompt-answer-evaluate loop, [`outcome`] is how it ended, [`record`] is what is kept of it,
-//! [`seed`] makes all of it repeatable, [`standing`] says which of several records counts, [`uid`] tells questions to judges
-//! apart. [`exchange`] is what workers
-//! and coordinators say to each other, [`control`] what people say to a coordinator; [`caller`] is who says it,
-//! [`reach`] what a worker may ask.
+//! Reading order: [`ids`] has the names, [`chat`] the input and output of a model, [`dialogue`] one
+//! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
+//! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
+//! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
+//! addresses and keys that a worker may use. [`uid`] identifies questions to judges.
 
+pub mod backoff;
 pub mod benchmark;
 pub mod caller;
 pub mod chat;
@@ -25,8 +25,10 @@ pub mod record;
 pub mod retry;
 pub mod seed;
 pub mod standing;
+pub mod text;
 pub mod uid;
 
+pub use backoff::Backoff;
 pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};

@@ -1,24 +1,24 @@
-//! Means, and how much of what was planned they cover.
+//! Means, and how much of the plan they cover.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A mean over those planned values that there are. One over fewer than all says so wherever it is shown: the values
-/// that come first are not a sample of the rest.
+/// A mean over the planned values that exist. If some are missing, every display says so, because the first values
+/// are not a random sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mean {
-    /// The mean; `None` of nothing.
+    /// The mean; `None` if there are no values.
     pub value: Option<f64>,
-    /// Values that it is made of.
+    /// Number of values in it.
     pub covered: u64,
-    /// Values that were planned.
+    /// Number of values planned.
     pub planned: u64,
 }
 
 impl Mean {
-    /// Of planned values, those that are there added up in their order.
+    /// The mean of the values that exist, summed in their order.
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let (mut sum, mut covered, mut planned) = (0.0, 0_u64, 0_u64);
         for value in values {
@@ -31,13 +31,13 @@ impl Mean {
         Self { value: (covered > 0).then(|| sum / covered as f64), covered, planned }
     }
 
-    /// Whether nothing that was planned is missing.
+    /// Whether no planned value is missing.
     pub fn is_whole(&self) -> bool {
         self.covered >= self.planned
     }
 }
 
-/// `0.148`, or `0.148 (9/26)` where values are missing, or `-` where all are.
+/// `0.148`, or `0.148 (9/26)` if values are missing, or `-` if all are.
 impl fmt::Display for Mean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.value {

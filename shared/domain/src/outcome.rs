@@ -1,4 +1,4 @@
-//! How a dialogue ended. Not scored is not zero: whatever has no score has a reason, never a number.
+//! How a dialogue ended. Not scored is not zero: whatever has no score has a cause and never a number.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub enum Outcome {
     },
     /// Answered, and the answers have no score: those of a judge that fit none of the words it was offered.
     Unscored {
-        /// A closed word, for counting and for `kgfleet retry --cause`.
+        /// For counting and for `kgfleet retry --cause`.
         cause: FailureCause,
         /// What the evaluation found all the same.
         infos: Infos,
@@ -26,7 +26,7 @@ pub enum Outcome {
     },
     /// Not answered, or not evaluated, for this reason.
     Failed {
-        /// A closed word, for counting and for `kgfleet retry --cause`.
+        /// For counting and for `kgfleet retry --cause`.
         cause: FailureCause,
         /// What happened, with which input, for people.
         message: String,
@@ -78,9 +78,9 @@ pub enum FailureCause {
     ContextExceeded,
     /// Our evaluator failed; never the fault of an answer.
     EvaluatorFailed,
-    /// Set aside after its workers died too often.
+    /// Its unit became a dead letter: workers died while it ran alone.
     Poisoned,
-    /// Cancelled by hand.
+    /// Reserved; no such record is written today.
     Cancelled,
     /// A judge replied, and never with one of the words that it was offered.
     JudgeUnparseable,
@@ -147,9 +147,9 @@ impl std::str::FromStr for FailureCause {
     }
 }
 
-/// The text names no failure cause.
+/// Unknown failure cause.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no failure cause; known are: {known}", known = FailureCause::ALL.map(FailureCause::as_str).join(", "))]
+#[error("unknown failure cause `{0}`; expected one of {known}", known = FailureCause::ALL.map(FailureCause::as_str).join(", "))]
 pub struct UnknownCause(String);
 
 #[cfg(test)]

@@ -1,22 +1,21 @@
-//! What makes a record explain itself: which versions asked, which model answered, how it was sampled.
+//! The versions, model and sampling parameters behind a record.
 
 use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
 use crate::ids::ModelLabel;
 
-/// Everything beside the texts that a record needs to be understood years later.
+/// Everything besides the texts that is needed to understand a record years later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of kgfleet that ran the dialogue.
     pub kgfleet: String,
     /// The exercise.
     pub task: TaskProvenance,
-    /// The model.
     pub model: ModelProvenance,
-    /// What was asked of the sampler.
+    /// Sampling parameters.
     pub sampling: Sampling,
-    /// Seed of this dialogue, sent to servers that take one.
+    /// Seed of this dialogue, sent to servers whose API has a seed.
     pub seed: u64,
     /// Whom the dialogue judges, where its model is a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,13 +59,13 @@ pub struct ModelProvenance {
     pub connector: String,
     /// The name asked for.
     pub requested: String,
-    /// The name the server gave in its answer.
+    /// The model name in the server's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<String>,
     /// The server's fingerprint of its build and configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_fingerprint: Option<String>,
-    /// Where it was reached; never with a key in it.
+    /// Its address; never with a key in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
 }

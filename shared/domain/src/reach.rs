@@ -1,8 +1,8 @@
-//! Where a worker may ask, and with which of its keys.
+//! Which addresses a worker may contact, and with which of its keys.
 //!
-//! Keys belong to workers. A configuration may name a key, and an address of its own; whether the two go together is
-//! decided by what the worker was told, in [`Reach::permits`]. Coordinators match models with workers by the same
-//! function, so that nobody is granted what it would refuse.
+//! Keys belong to workers. A configuration may name a key and an address; [`Reach::permits`] decides by the worker's
+//! own settings whether the two go together. Coordinators match models with workers by the same function, so that a
+//! worker is never granted a model that it would refuse.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,79 +11,76 @@ use url::{Host, Url};
 
 use crate::benchmark::{Connector, ModelSpec};
 
-/// Most keys, and most addresses, that a worker may be told.
+/// Maximum number of keys, and of addresses, of a worker.
 pub const REACH_MAX: usize = 64;
 
-/// What a worker may ask beyond the servers that it was started beside. Without secrets: it travels.
+/// What a worker may contact besides the servers that it was started with. Contains no secrets, because it is sent to
+/// coordinators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reach {
-    /// Keys that it has, in the order of its file.
+    /// Its keys, in the order of its file.
     pub keys: Vec<KeyReach>,
-    /// Addresses of configurations that it may ask.
+    /// Addresses in configurations that it may contact.
     pub places: Vec<Place>,
 }
 
 /// A key without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyReach {
-    /// What configurations call it.
+    /// Its name in configurations.
     pub name: String,
-    /// The kind of server that takes it.
+    /// The connector that it belongs to.
     pub connector: Connector,
-    /// Where it may be sent. Empty: to the provider's own address only.
+    /// The addresses that it may be sent to. Empty: only the provider's own.
     #[serde(default)]
     pub places: Vec<Place>,
 }
 
-/// Addresses: `http[s]://HOST[:PORT][/PATH]` for all that begin so, or `HOST[:PORT]` for all of a host.
+/// An address pattern: `http[s]://HOST[:PORT][/PATH]` for every address that begins with it, or `HOST[:PORT]` for
+/// every address on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Place(String);
 
-/// Why a worker does not ask a model.
+/// Why a worker may not ask a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// It points into the worker's machine.
+    /// It refers to a file or variable of the worker's machine.
     #[error(
-        "`{0}` points into a worker's machine, and configurations of a fleet may not: name a key of the workers instead, \
+        "`{0}` refers to the worker's machine, which is not allowed in a fleet: name a key of the workers instead, \
          `key = \"NAME\"` (see `kgfleet worker --keys`)"
     )]
     Points(&'static str),
-    /// The key is not here.
+    /// The worker does not have the key.
     #[error("the key `{0}` is not among this worker's keys")]
     NoKey(String),
     /// The key is not for this address.
     #[error("the key `{key}` may not be sent to {place}")]
-    NotFor {
-        /// Its name.
-        key: String,
-        /// Where it would go.
-        place: String,
-    },
+    NotFor { key: String, place: String },
     /// The address is not allowed.
-    #[error("the address {0} of the configuration is not one that this worker may ask (--allow-endpoint)")]
+    #[error("this worker may not contact the address {0} of the configuration (see --allow-endpoint)")]
     Place(String),
-    /// The address is never asked.
-    #[error("{0} is link-local or tells a machine's own credentials: it is never asked")]
+    /// The address is never contacted.
+    #[error("{0} is a link-local or cloud metadata address, which is never contacted")]
     Never(String),
 }
 
 impl Place {
-    /// Reads one.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// It names no host, or more than an address: a user, a query.
+    /// It has no host, or has a user or a query.
     pub fn parse(text: &str) -> Result<Self, String> {
         let place = Self(text.trim().trim_end_matches('/').to_owned());
-        let wrong = |why: &str| format!("`{text}` is no address: {why}");
+        let wrong = |why: &str| format!("`{text}` is not an address: {why}");
         if place.0.ends_with(':') {
             return Err(wrong("it names no host"));
         }
         let url =
             place.url().ok_or_else(|| wrong("expected http://HOST:PORT/PATH, https://… or HOST[:PORT]"))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-            return Err(wrong("a user, a password or a query has no place in it"));
+            return Err(wrong("a user, a password or a query is not allowed"));
         }
         if !place.has_scheme() && url.path() != "/" {
             return Err(wrong("a path needs http:// or https:// before the host"));
@@ -103,14 +100,14 @@ impl Place {
         Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
     }
 
-    /// Whether an address is one of these.
+    /// Whether an address matches.
     pub fn holds(&self, address: &Url) -> bool {
         let Some(own) = self.url() else { return false };
         if own.host() != address.host() {
             return false;
         }
         if !self.has_scheme() {
-            // A port that is not named is any.
+            // Without a port, every port matches.
             let named = self.0.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
             return !named || named_port(&self.0) == address.port_or_known_default();
         }
@@ -151,11 +148,11 @@ fn own_place(connector: Connector) -> Option<Place> {
 }
 
 impl Reach {
-    /// Whether a model may be asked, and with which key. `found` is the address of a server that the worker was started
-    /// beside; without it the model is asked at the address that its configuration or its provider has.
+    /// Whether a model may be asked, and with which key. `found` is the address of one of the worker's own servers;
+    /// without it, the model's address is that of its configuration or provider.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn permits(&self, spec: &ModelSpec, found: Option<&str>) -> Result<Option<&KeyReach>, Denied> {
         points_nowhere(spec)?;
         let own = spec.connector.own_endpoint();
@@ -177,7 +174,7 @@ impl Reach {
         }
     }
 
-    /// The key for an address: the one that the configuration names, else the first that may go there.
+    /// The key for an address: the one that the configuration names, otherwise the first that is allowed there.
     fn key(&self, spec: &ModelSpec, address: &Url, text: &str) -> Result<Option<&KeyReach>, Denied> {
         let mut keys = self.keys.iter().filter(|key| key.is_for(spec));
         match &spec.key {
@@ -188,7 +185,7 @@ impl Reach {
             }
             None => match keys.find(|key| key.goes_to(address)) {
                 Some(key) => Ok(Some(key)),
-                // A provider asks nobody without a key; other servers may.
+                // A provider requires a key; other servers may not.
                 None if spec.connector.own_endpoint().is_some() => match spec.endpoint.as_deref() {
                     Some(_) => Err(Denied::Place(text.to_owned())),
                     None => Err(Denied::NoKey(format!("of {}", spec.label))),
@@ -198,17 +195,17 @@ impl Reach {
         }
     }
 
-    /// Whether the worker has the key that a model names, if it names one.
+    /// Whether the worker has the key that a model names, if any.
     pub fn has_key_of(&self, spec: &ModelSpec) -> bool {
         let has = |name: &String| self.keys.iter().any(|key| key.is_for(spec) && key.name == *name);
         spec.key.as_ref().is_none_or(has)
     }
 }
 
-/// Whether a configuration leaves the files and the environment of workers alone.
+/// Checks that a configuration does not refer to files or environment variables of workers.
 ///
 /// # Errors
-/// The field that does not.
+/// The field that does.
 pub fn points_nowhere(spec: &ModelSpec) -> Result<(), Denied> {
     match (&spec.key_env, &spec.key_file) {
         (Some(_), _) => Err(Denied::Points("key_env")),
@@ -217,7 +214,7 @@ pub fn points_nowhere(spec: &ModelSpec) -> Result<(), Denied> {
     }
 }
 
-/// Whether an address names, in so many digits, what is [never asked](never_asked_at).
+/// Whether an address literally contains an IP that is [never contacted](never_asked_at).
 pub fn never_asked(address: &Url) -> bool {
     match address.host() {
         Some(Host::Ipv4(ip)) => never_asked_at(ip.into()),
@@ -226,7 +223,7 @@ pub fn never_asked(address: &Url) -> bool {
     }
 }
 
-/// Where clouds tell a machine its own credentials, beside the link-local addresses.
+/// Addresses where clouds serve a machine's credentials, besides the link-local ones.
 const METADATA_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(168, 63, 129, 16),   // Azure
     Ipv4Addr::new(100, 100, 100, 200), // Alibaba
@@ -234,8 +231,8 @@ const METADATA_V4: [Ipv4Addr; 3] = [
 ];
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254); // Amazon
 
-/// Whether this is a link-local address or one of a cloud's metadata: 169.254.0.0/16, fe80::/10 and those of
-/// providers. Who answers there trusts whoever asks.
+/// Whether this is a link-local address (169.254.0.0/16, fe80::/10) or a cloud metadata address. Services there trust
+/// every caller on the machine.
 pub fn never_asked_at(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_link_local() || METADATA_V4.contains(&ip),

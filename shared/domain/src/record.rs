@@ -8,18 +8,16 @@ use crate::ids::{DialogueKey, RecordId, WorkerId};
 use crate::outcome::Outcome;
 use crate::provenance::Provenance;
 
-/// Longest record as JSON, in bytes. Every limit on the way derives from it: messages of the wire are as much longer as a
-/// record's head needs, frames of spools and logs hold more. Answers have 16 MiB of text and as much of reasoning at
-/// most, a dialogue has three, and JSON needs up to six bytes for one: so there are records beyond every limit worth
-/// having, and their texts are cut before they are sent.
+/// Maximum size of a record as JSON, in bytes. Every other limit derives from it: wire messages are larger by the
+/// size of a record's head, and frames of spools and logs hold more. An answer has up to 16 MiB of text and as much
+/// reasoning, a dialogue has up to three answers, and JSON needs up to six bytes per byte; so some records exceed any
+/// sensible limit, and their texts are cut before they are sent.
 pub const RECORD_BYTES_MAX: usize = (64 << 20) - (64 << 10);
 
-/// What is kept of a dialogue: enough to understand, re-evaluate and repeat it.
+/// What is stored of a dialogue: enough to understand, re-evaluate and repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Which dialogue.
     pub key: DialogueKey,
-    /// Which attempt of which worker wrote this.
     pub attempt: Attempt,
     /// When the dialogue began.
     pub started_at: Timestamp,
@@ -35,20 +33,18 @@ pub struct Record {
     /// Failed calls of a round that never got its answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_calls: Vec<crate::dialogue::FailedCall>,
-    /// Versions, model, sampling, seed.
     pub provenance: Provenance,
 }
 
-/// Who wrote a record. Where several records of one key exist, readers choose the winner by commit order;
-/// this tells them apart.
+/// Who wrote a record. If several records of one key exist, their tickets decide which one counts; this tells them
+/// apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Unique per record.
     pub id: RecordId,
-    /// Run generation: rises when the queue is rebuilt.
+    /// Generation of the run's queue.
     pub generation: u64,
     /// Attempt number of the unit, from 1.
     pub number: u32,
-    /// The worker.
     pub worker: WorkerId,
 }

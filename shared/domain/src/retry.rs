@@ -1,17 +1,18 @@
-//! Whether a failed call may be repeated.
+//! Whether a failed call may be retried.
 
 use std::time::Duration;
 
-/// What an error says about trying again.
+/// What an error says about a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAdvice {
     /// The same call fails again.
     No,
-    /// A passing fault: repeat after a back-off.
+    /// A temporary fault: retry after a back-off.
     Transient,
-    /// Nobody is there: repeat, patiently, until somebody is again. Nothing was sent, so the call cannot be at fault.
+    /// The server is unreachable: keep retrying until it is back. Nothing was sent, so the request cannot be the
+    /// cause.
     Unreachable,
-    /// The server asks for less: repeat after its delay, or after a back-off where it names none.
+    /// The server asks for fewer calls: retry after its delay, or after a back-off if it gives none.
     RateLimited {
         /// The delay the server asked for.
         after: Option<Duration>,

@@ -33,14 +33,54 @@ fn hash(run_seed: u64, purpose: &str, names: &[&str], iteration: Iteration) -> u
     let digest = hasher.finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
-    // Servers read seeds as signed 64-bit or even as doubles: 53 bits survive both.
+    // Some servers parse seeds as signed 64-bit integers or even as doubles: 53 bits survive both.
     u64::from_le_bytes(first) >> 11
+}
+
+/// A stream of numbers that its seed decides for ever: SplitMix64 (Steele, Lea, Flood, *Fast Splittable Pseudorandom
+/// Number Generators*, OOPSLA 2014). The generators of the crate `rand` may change between its versions; what is asked,
+/// simulated or repeated under a seed must not. Nothing here needs to be unpredictable.
+#[derive(Clone, Debug)]
+pub struct SplitMix64(u64);
+
+impl SplitMix64 {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        Self::mix(self.0)
+    }
+
+    /// The next number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        // 53 bits fill the mantissa of an f64 exactly.
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Spreads the bits of a number over all of it: the generator's output function.
+    pub fn mix(mut z: u64) -> u64 {
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ids::ModelLabel;
+
+    #[test]
+    fn the_stream_is_the_published_one() {
+        // First outputs of the reference implementation for seed 1234567.
+        let mut random = SplitMix64::new(1_234_567);
+        assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);
+    }
 
     fn key(model: &str, task: &str, iteration: Iteration) -> DialogueKey {
         DialogueKey { model: ModelLabel::new(model), task: TaskLabel::new(task), iteration }

@@ -1,13 +1,13 @@
 //! Which record of a dialogue counts.
 //!
-//! Delivery is at least once, so a dialogue may have several records. The first scored one in ticket order counts, else the
-//! first failed one. A scored record thus supersedes a failed one, never the other way, and a later scored record changes
-//! nothing. A record that came after its run had finished counts only where there is no other. As the rule is a function of
-//! the records alone, all readers agree, in whatever order they read.
+//! Delivery is at least once, so a dialogue may have several records. The first scored one in ticket order counts,
+//! else the first failed one. So a scored record supersedes a failed one, never the other way round, and a later
+//! scored record changes nothing. A record that arrived after its run had finished counts only if there is no other.
+//! The rule depends on the records alone, so all readers agree, in whatever order they read.
 //!
-//! `commit.lua` of the Redis queue holds a copy of this rule, which is tested against it.
+//! `commit.lua` of the Redis queue has a copy of this rule, which is tested against it.
 
-/// What decides between records of one dialogue: the smallest counts.
+/// Ranks the records of one dialogue: the smallest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Standing {
     late: bool,
@@ -16,12 +16,12 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Of a record with or without scores, and its place in the order of commits.
+    /// The rank of a record by whether it has scores, and its ticket.
     pub fn new(scored: bool, ticket: u64) -> Self {
         Self { late: false, failed: !scored, ticket }
     }
 
-    /// The same of a record that came after its run had finished, if it did.
+    /// Marks whether the record arrived after its run had finished.
     #[must_use]
     pub fn late(self, late: bool) -> Self {
         Self { late, ..self }
@@ -32,17 +32,16 @@ impl Standing {
         !self.failed
     }
 
-    /// Whether it came after its run had finished.
+    /// Whether it arrived after its run had finished.
     pub fn is_late(self) -> bool {
         self.late
     }
 
-    /// Its place in the order of commits.
     pub fn ticket(self) -> u64 {
         self.ticket
     }
 
-    /// Whether this record counts rather than the other one.
+    /// Whether this record counts instead of the other one.
     pub fn beats(self, other: Self) -> bool {
         self < other
     }

@@ -1,4 +1,4 @@
-//! The trait that every connector implements, and what goes in and out of it.
+//! The trait that every connector implements, with its request and reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,28 +8,27 @@ use futures::future::BoxFuture;
 
 use crate::error::CallError;
 
-/// The most text one answer may hold, reasoning apart, in bytes. No model's context holds as much; a longer
-/// text is cut here with the finish reason [`ANSWER_TOO_LARGE`], so that a runaway server costs bounded memory
-/// and its answer still gets a verdict.
+/// Maximum size of an answer, without reasoning, in bytes. No model's context holds as much. A longer text is cut
+/// here with the finish reason [`ANSWER_TOO_LARGE`], so that a runaway server costs bounded memory and its answer
+/// still gets a verdict.
 pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// The word of [`domain::FinishReason::Other`] for an answer cut at [`ANSWER_BYTES_MAX`].
+/// Text of [`domain::FinishReason::Other`] for an answer cut at [`ANSWER_BYTES_MAX`].
 pub const ANSWER_TOO_LARGE: &str = "answer_too_large";
 
-/// Something that answers conversations.
+/// A model that answers conversations.
 ///
-/// One call is one attempt: connectors do not repeat faults of transport themselves, because each attempt
-/// belongs into the record (see [`crate::retry`]). Dropping the future closes the connection, which makes
-/// servers such as vLLM stop generating.
+/// One call is one attempt: connectors do not retry transport errors themselves, because each attempt belongs in the
+/// record (see [`crate::retry`]). Dropping the future closes the connection, which makes servers such as vLLM stop
+/// generating.
 pub trait ChatModel: Send + Sync {
-    /// Asks once.
+    /// Makes one attempt.
     ///
     /// # Errors
-    /// Whatever kept the model from answering. An empty, cut or useless answer is not an error: the model
-    /// gave it, and it is scored.
+    /// Any reason why there is no answer. An empty, truncated or useless answer is not an error: it is scored.
     fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>>;
 
-    /// Who is asked, for records and messages.
+    /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;
 }
 
@@ -38,22 +37,21 @@ pub trait ChatModel: Send + Sync {
 pub struct ChatRequest {
     /// The conversation so far, oldest first; the last message is the one to answer.
     pub messages: Arc<[Message]>,
-    /// How tokens are drawn.
+    /// Sampling parameters.
     pub sampling: Sampling,
-    /// Seed of the sampler, sent where the provider takes one; below 2^53.
+    /// Sampling seed, sent if the API has one; below 2^53.
     pub seed: Option<u64>,
-    /// The most time this one call may take, from the request to the last token.
+    /// Maximum duration of this call, from the request to the last token.
     pub deadline: Duration,
-    /// The dialogue that asks: what [`crate::replay`] looks up, and what makes back-off delays repeatable.
+    /// The dialogue. [`crate::replay`] looks answers up by it, and it makes back-off delays reproducible.
     pub key: DialogueKey,
     /// Round of the dialogue, from 0.
     pub round: u32,
 }
 
-/// What came back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatReply {
-    /// The answer as it is kept: reasoning apart from the text that is scored.
+    /// The answer, with reasoning separated from the text that is scored.
     pub answer: Answer,
     /// The model name in the server's answer; it may differ from the one asked for.
     pub reported_model: Option<String>,
@@ -62,30 +60,30 @@ pub struct ChatReply {
 }
 
 impl ChatReply {
-    /// A reply of which only the text is known.
+    /// A reply with nothing but a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { answer: Answer::text(text), reported_model: None, system_fingerprint: None }
     }
 }
 
-/// Who is asked.
+/// Identifies a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelIdentity {
     /// The connector, such as `openai-compatible`.
     pub connector: &'static str,
     /// The model name that is sent.
     pub requested: String,
-    /// Where the model is reached, without user, password, query or key; absent where no network is involved.
+    /// Address of the model, without user, password, query or key; absent if no network is involved.
     pub endpoint: Option<String>,
 }
 
 impl ModelIdentity {
-    /// What a record says about the model that gave this reply.
+    /// The provenance that a record stores for this reply.
     pub fn provenance(&self, reply: &ChatReply) -> ModelProvenance {
         self.provenance_of(reply.reported_model.as_deref(), reply.system_fingerprint.as_deref())
     }
 
-    /// The same for any reply, by what the server said of itself in it.
+    /// The same for any reply, from what the server reported in it.
     pub fn provenance_of(&self, reported: Option<&str>, system_fingerprint: Option<&str>) -> ModelProvenance {
         ModelProvenance {
             connector: self.connector.to_owned(),
@@ -97,7 +95,7 @@ impl ModelIdentity {
     }
 }
 
-/// Cuts `text` to at most `bytes_max` bytes at a character boundary; tells whether anything was cut.
+/// Cuts `text` to at most `bytes_max` bytes at a character boundary; returns whether anything was cut.
 pub(crate) fn cut_text(text: &mut String, bytes_max: usize) -> bool {
     if text.len() <= bytes_max {
         return false;
@@ -107,11 +105,11 @@ pub(crate) fn cut_text(text: &mut String, bytes_max: usize) -> bool {
     true
 }
 
-/// The error for a sampling field that a provider's API does not have. Leaving it out silently would measure
-/// something other than what the configuration says.
+/// The error for a sampling field that a provider's API lacks. Dropping the field silently would measure something
+/// other than the configuration says.
 pub(crate) fn unsupported_field(provider: &str, field: &str) -> CallError {
     let message =
-        format!("{provider}'s API has no sampling parameter {field}; take it out of the configuration");
+        format!("{provider}'s API has no sampling parameter {field}; remove it from the configuration");
     CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
 }
 

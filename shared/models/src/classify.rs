@@ -1,4 +1,4 @@
-//! Classes of pairs of texts: the trait of models that give them, and what goes in and out.
+//! Classification of pairs of texts: the trait, with its request and reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,48 +10,49 @@ use crate::chat::ModelIdentity;
 use crate::embed::{count_within, length_within, size_within};
 use crate::error::CallError;
 
-/// The most pairs of one request: each costs the server one or two calls to count its tokens and a place in its queue.
+/// Maximum number of pairs in one request: each pair costs the server one or two tokenizer calls and a place in its
+/// queue.
 pub const PAIRS_MAX: usize = 64;
 
-/// Something that puts pairs of texts into classes, such as entailment, neutral and contradiction. One call is one
+/// A model that classifies pairs of texts, for example as entailment, neutral or contradiction. One call is one
 /// attempt, as with [`crate::ChatModel`].
 pub trait ClassifyModel: Send + Sync {
-    /// Asks once.
+    /// Makes one attempt.
     ///
     /// # Errors
-    /// Whatever kept the model from answering, and answers that are no classes. A pair beyond the model's context is
-    /// [`domain::FailureCause::ContextExceeded`]: nothing is cut, because a verdict on half a text is none.
+    /// Any reason why there is no answer, and replies without valid classes. A pair beyond the model's context is
+    /// [`domain::FailureCause::ContextExceeded`]: nothing is cut, because a verdict on half a text is worthless.
     fn classify(&self, request: ClassifyRequest) -> BoxFuture<'_, Result<ClassifyReply, CallError>>;
 
-    /// Who is asked, for records and messages.
+    /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;
 }
 
-/// Two texts whose relation is asked for.
+/// Two texts whose relation is to be classified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPair {
-    /// What is given, such as a model's answer.
+    /// The given text, such as a model's answer.
     pub premise: Arc<str>,
-    /// What may or may not follow from it.
+    /// The text that may or may not follow from it.
     pub hypothesis: Arc<str>,
 }
 
-/// Some pairs for a model. Cloning is cheap: the texts are shared.
+/// A request for a model.
 #[derive(Clone, Debug)]
 pub struct ClassifyRequest {
     /// One to [`PAIRS_MAX`] pairs of texts of at most [`crate::embed::TEXT_BYTES_MAX`] bytes each,
     /// [`crate::embed::REQUEST_BYTES_MAX`] together.
     pub pairs: Arc<[TextPair]>,
-    /// The most time this one call may take, tokenizing included.
+    /// Maximum duration of this call, including tokenizing.
     pub deadline: Duration,
-    /// The dialogue that asks: what makes back-off delays repeatable.
+    /// The dialogue; makes back-off delays reproducible.
     pub key: DialogueKey,
     /// Round of the dialogue, from 0.
     pub round: u32,
 }
 
 impl ClassifyRequest {
-    /// Refuses what no server should be sent.
+    /// Checks the size limits.
     pub(crate) fn check(&self) -> Result<(), CallError> {
         count_within("pairs", self.pairs.len(), PAIRS_MAX)?;
         self.pairs.iter().enumerate().try_for_each(|(at, pair)| {
@@ -62,10 +63,9 @@ impl ClassifyRequest {
     }
 }
 
-/// What came back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassifyReply {
-    /// One for each pair, in their order.
+    /// One per pair, in the same order.
     pub classifications: Vec<Classification>,
     /// Tokens of all pairs together.
     pub usage: Usage,
@@ -73,23 +73,23 @@ pub struct ClassifyReply {
     pub reported_model: Option<String>,
 }
 
-/// Where a pair belongs.
+/// The classes of one pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classification {
     /// The likeliest class in the model's own word, such as `ENTAILMENT`.
     pub label: Arc<str>,
-    /// Its probability, 0 to 1.
+    /// 0 to 1.
     pub probability: f64,
-    /// All classes in the model's order.
+    /// All classes, in the model's order.
     pub classes: Vec<Class>,
 }
 
 /// A class and how likely it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// The model's word for it, where it is known: servers name the likeliest class only, so the others are known once
-    /// some pair was put there, or from the configuration.
+    /// The model's name for it, if known. Servers name only the likeliest class, so a name becomes known when some
+    /// pair falls into it, or from the configuration.
     pub label: Option<Arc<str>>,
-    /// 0 to 1; all together 1.
+    /// 0 to 1; the probabilities of all classes sum to 1.
     pub probability: f64,
 }

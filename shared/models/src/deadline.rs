@@ -1,7 +1,7 @@
-//! Notices that a call takes too long: no first token, no further token, or no end.
+//! Detects calls that take too long: no first token, no further token, or no end.
 //!
-//! A total limit alone is not enough. vLLM stopped with SIGTERM leaves an open stream without data and
-//! without an end, and a server whose engine hangs still answers `/health`; only the tokens tell.
+//! A total limit alone is not enough. A vLLM stopped with SIGTERM leaves streams open without data and without an
+//! end, and a server whose engine hangs still answers `/health`; only tokens show progress.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Default for StallLimits {
     }
 }
 
-/// The limits of one call under way. Takes the time as an argument and waits for nothing.
+/// The deadlines of one call. A plain state machine that takes the time as an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct CallClock {
     started: Instant,
@@ -40,19 +40,19 @@ impl CallClock {
         Self { started: now, total, stall: Some(stall), last_token: None }
     }
 
-    /// A call that starts now and answers in one piece: nothing shows its progress.
+    /// A call that starts now and does not stream: its progress is invisible.
     pub fn whole(now: Instant, total: Duration) -> Self {
         Self { started: now, total, stall: None, last_token: None }
     }
 
-    /// A token came.
+    /// A token arrived.
     pub fn token(&mut self, now: Instant) {
         self.last_token = Some(now);
     }
 
-    /// When to give up, unless a token comes before.
+    /// When to give up, unless a token arrives before.
     pub fn limit(&self) -> Instant {
-        // Far limits are as good as none; without the cap, adding them to the clock could overflow.
+        // Without the cap, adding a far limit to the clock could overflow.
         let end = self.started + self.total.min(FOREVER);
         match (self.stall, self.last_token) {
             (None, _) => end,
@@ -61,10 +61,10 @@ impl CallClock {
         }
     }
 
-    /// Why the call was given up at its [`CallClock::limit`].
+    /// The error for a call that reached its [`CallClock::limit`].
     ///
-    /// A stall is the server's fault and worth another attempt. A model that was still writing when the whole
-    /// time was up would do so again.
+    /// A stall is the server's fault and worth a retry. A model that was still writing when the total time was up
+    /// would do so again.
     pub fn timeout(&self) -> CallError {
         let end = self.started + self.total.min(FOREVER);
         let total = self.total.as_secs_f64();
@@ -85,16 +85,16 @@ impl CallClock {
         CallError::new(FailureCause::Timeout, retry, message)
     }
 
-    /// Waits for `work` until the limit.
+    /// Runs `work` until the limit.
     ///
     /// # Errors
-    /// [`CallClock::timeout`] when the limit comes first.
+    /// [`CallClock::timeout`] if the limit comes first.
     pub async fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, CallError> {
         tokio::time::timeout_at(self.limit(), work).await.map_err(|_| self.timeout())
     }
 }
 
-/// A hundred years, in seconds: what stands for no limit at all.
+/// A hundred years: stands for "no limit".
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 #[cfg(test)]

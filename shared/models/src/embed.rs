@@ -1,4 +1,4 @@
-//! Vectors of texts: the trait of models that give them, what goes in and out, and how near two of them are.
+//! Embedding of texts: the trait, with its request and reply, and the similarity of two vectors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,42 +9,44 @@ use futures::future::BoxFuture;
 use crate::chat::ModelIdentity;
 use crate::error::CallError;
 
-/// The most texts of one request. Servers take more (OpenAI 2048), but one answer then holds megabytes of digits.
+/// Maximum number of texts in one request. Servers accept more (OpenAI 2048), but then one reply holds megabytes of
+/// digits.
 pub const TEXTS_MAX: usize = 256;
 
-/// The longest text, in bytes. No embedder's context holds as much, so it is refused as too long unsent.
+/// Maximum size of a text, in bytes. No embedder's context holds as much, so a longer one is refused without sending
+/// it.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// The most bytes of all texts of one request together: what one call may keep in memory, a few times over.
+/// Maximum size of all texts of one request, in bytes: a call may hold a few copies of this in memory.
 pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 
-/// Something that turns texts into vectors. One call is one attempt, as with [`crate::ChatModel`].
+/// A model that embeds texts. One call is one attempt, as with [`crate::ChatModel`].
 pub trait EmbedModel: Send + Sync {
-    /// Asks once.
+    /// Makes one attempt.
     ///
     /// # Errors
-    /// Whatever kept the model from answering, and answers that are no vectors of one length.
+    /// Any reason why there is no answer, and replies without vectors of one length.
     fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<EmbedReply, CallError>>;
 
-    /// Who is asked, for records and messages.
+    /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;
 }
 
-/// Some texts for a model. Cloning is cheap: the texts are shared.
+/// A request for a model. Cloning is cheap: the texts are shared.
 #[derive(Clone, Debug)]
 pub struct EmbedRequest {
     /// One to [`TEXTS_MAX`] texts of at most [`TEXT_BYTES_MAX`] bytes each, [`REQUEST_BYTES_MAX`] together.
     pub texts: Arc<[String]>,
-    /// The most time this one call may take.
+    /// Maximum duration of this call.
     pub deadline: Duration,
-    /// The dialogue that asks: what makes back-off delays repeatable.
+    /// The dialogue; makes back-off delays reproducible.
     pub key: DialogueKey,
     /// Round of the dialogue, from 0.
     pub round: u32,
 }
 
 impl EmbedRequest {
-    /// Refuses what no server should be sent.
+    /// Checks the size limits.
     pub(crate) fn check(&self) -> Result<(), CallError> {
         count_within("texts", self.texts.len(), TEXTS_MAX)?;
         self.texts.iter().enumerate().try_for_each(|(at, text)| length_within("text", at, text))?;
@@ -52,7 +54,7 @@ impl EmbedRequest {
     }
 }
 
-/// Refuses a request of nothing or of too much.
+/// Refuses an empty or too large request.
 pub(crate) fn count_within(what: &str, count: usize, count_max: usize) -> Result<(), CallError> {
     if (1..=count_max).contains(&count) {
         return Ok(());
@@ -76,15 +78,14 @@ pub(crate) fn size_within(bytes: usize) -> Result<(), CallError> {
         return Ok(());
     }
     let message = format!(
-        "the texts of a request have {bytes} bytes, at most {REQUEST_BYTES_MAX} are sent: ask in parts"
+        "the texts of a request have {bytes} bytes, at most {REQUEST_BYTES_MAX} are sent: split the request"
     );
     Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, message))
 }
 
-/// What came back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbedReply {
-    /// One vector for each text, in their order, all of one length.
+    /// One vector per text, in the same order, all of one length.
     pub embeddings: Vec<Embedding>,
     /// Tokens of all texts together.
     pub usage: Usage,
@@ -92,23 +93,22 @@ pub struct EmbedReply {
     pub reported_model: Option<String>,
 }
 
-/// A vector that has a direction: not empty, all numbers finite, not all of them zero.
+/// A vector with a direction: not empty, all numbers finite, not all zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embedding(Vec<f32>);
 
-/// Numbers that are no [`Embedding`].
+/// Why a list of numbers is not an [`Embedding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadVector {
-    /// There are none.
-    #[error("a vector without numbers")]
+    #[error("an empty vector")]
     Empty,
-    /// One is infinite or not a number.
+    /// One number is infinite or NaN.
     #[error("number {at} of a vector is not finite")]
     NotFinite {
-        /// Which one, from 0.
+        /// Its index, from 0.
         at: usize,
     },
-    /// Nothing is near to the origin, or far from it.
+    /// All numbers are zero, so it has no direction.
     #[error("a vector of zeros")]
     Zero,
 }
@@ -117,7 +117,7 @@ impl Embedding {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// What keeps them from having a direction.
+    /// They have no direction.
     pub fn new(numbers: Vec<f32>) -> Result<Self, BadVector> {
         if numbers.is_empty() {
             return Err(BadVector::Empty);
@@ -136,10 +136,10 @@ impl Embedding {
         &self.0
     }
 
-    /// How near two vectors are: the cosine of their angle, -1 to 1. None for vectors of different lengths, which
-    /// come from different models and have nothing to do with each other.
+    /// Cosine similarity of two vectors, -1 to 1. `None` for vectors of different lengths, which come from different
+    /// models.
     pub fn cosine(&self, other: &Self) -> Option<f64> {
-        // In f64 no sum of f32 products overflows, and none of a vector that is not zero vanishes.
+        // In f64, sums of f32 products neither overflow nor vanish.
         let dot = |a: &Self, b: &Self| -> f64 {
             a.0.iter().zip(&b.0).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
         };

@@ -1,43 +1,42 @@
-//! Why a call has no answer.
+//! Errors of model calls.
 
 use domain::dialogue::FailedCall;
 use domain::{FailureCause, RetryAdvice};
 use jiff::Timestamp;
 
-/// One call that failed.
+/// A failed call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}: {}", self.told())]
 pub struct CallError {
-    /// Why, as a closed word.
     pub cause: FailureCause,
-    /// What the server or the network said: one line, at most [`CallError::MESSAGE_BYTES_MAX`] bytes, no key.
+    /// Message of the server or the network: one line, at most [`CallError::MESSAGE_BYTES_MAX`] bytes, without keys.
     pub message: String,
     /// Whether the same call may succeed later.
     pub retry: RetryAdvice,
-    /// The HTTP status, where the server got as far as sending one.
+    /// The HTTP status, if the server sent one.
     pub status: Option<u16>,
-    /// Who sent that status, where the message alone does not tell what is wrong.
+    /// The address that was asked, if the message alone does not explain the error.
     pub place: Option<String>,
 }
 
 impl CallError {
-    /// The longest message kept, in bytes: enough for every known server message, too short for a web page.
+    /// Maximum size of a message, in bytes: enough for every known server message, too short for a web page.
     pub const MESSAGE_BYTES_MAX: usize = 500;
 
-    /// An error without a status. The message is shortened and freed of control characters, because it ends
-    /// in logs and on terminals and may come from a stranger. Keys must be scrubbed before (see
-    /// [`crate::secret::Secret::scrub`]): a shortened key could no longer be found.
+    /// An error without a status. The message is shortened and stripped of control characters, because it is
+    /// untrusted and ends up in logs and on terminals. Remove keys before (see [`crate::secret::Secret::scrub`]): a
+    /// shortened key could no longer be found.
     pub fn new(cause: FailureCause, retry: RetryAdvice, message: impl AsRef<str>) -> Self {
         Self { cause, message: one_line(message.as_ref()), retry, status: None, place: None }
     }
 
-    /// The same with the HTTP status that came with it.
+    /// Adds the HTTP status.
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// The same with the address that was asked, where it is part of what is wrong: the server said nothing, or knows no
+    /// Adds the address that was asked, if it helps to explain the error: the server sent no message, or knows no
     /// such route.
     pub fn asked_at(mut self, url: &str) -> Self {
         let no_route = matches!(self.status, Some(404 | 405)) && self.cause == FailureCause::BadRequest;
@@ -47,7 +46,7 @@ impl CallError {
         self
     }
 
-    /// Status, address and message as far as they are there: what records and people are told.
+    /// Status, address and message, as far as they are known: the text for records and people.
     pub fn told(&self) -> String {
         let status = self.status.map(|status| format!("HTTP {status}"));
         let place = self.place.as_ref().map(|place| format!("from {place}"));
@@ -59,7 +58,7 @@ impl CallError {
         }
     }
 
-    /// The same, saying which part of the work it is about, such as a route or one of several inputs.
+    /// Adds the part of the work that failed, such as a route or one of several inputs.
     pub(crate) fn about(self, part: &str) -> Self {
         Self { message: one_line(&format!("{part}: {}", self.message)), ..self }
     }
@@ -69,35 +68,34 @@ impl CallError {
         self.retry != RetryAdvice::No
     }
 
-    /// What a record keeps of this attempt.
+    /// The form in which a record stores this attempt.
     pub fn to_failed_call(&self, at: Timestamp) -> FailedCall {
         FailedCall { at, cause: self.cause, message: self.told() }
     }
 }
 
-/// A connector that cannot be built from its configuration.
+/// Why a connector cannot be built from its configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The endpoint is no HTTP address.
+    /// The endpoint is not a usable address.
     #[error("endpoint `{endpoint}` cannot be used: {reason}")]
     Endpoint {
-        /// As configured, without what might be a password.
+        /// The endpoint as configured, without a part that might be a password.
         endpoint: String,
-        /// What is wrong with it.
         reason: String,
     },
-    /// A key holds characters that no HTTP header can carry.
-    #[error("the key has characters that cannot be sent in an HTTP header (line breaks, perhaps)")]
+    /// A key contains characters that an HTTP header cannot carry.
+    #[error("the key contains characters that cannot be sent in an HTTP header (line breaks, perhaps)")]
     KeyCharacters,
     /// A key could not be found.
     #[error("key: {0}")]
     KeyMissing(String),
-    /// The HTTP client could not be built; without certificate authorities on the machine, for one.
+    /// The HTTP client could not be built, for example because the machine has no certificate authorities.
     #[error("cannot set up the HTTP client: {0}")]
     Client(String),
 }
 
-/// The text as one line of bounded length.
+/// Makes the text one line of bounded length.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(CallError::MESSAGE_BYTES_MAX));
     for c in text.trim().chars() {

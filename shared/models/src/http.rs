@@ -1,4 +1,4 @@
-//! Sends requests and reads bounded bodies: what every connector over HTTP shares.
+//! Sends requests and reads bounded bodies, for all connectors.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use domain::reach::never_asked;
+use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
@@ -15,24 +16,24 @@ use crate::error::{CallError, SetupError};
 use crate::resolve::GuardedResolver;
 use crate::secret::Secret;
 
-/// Time to reach a server, in seconds. Longer than a lost SYN packet needs to be repeated twice.
+/// Connect timeout, in seconds. Long enough for two retransmissions of a lost SYN packet.
 const CONNECT_SECONDS_MAX: u64 = 10;
 
-/// Idle connections kept per server: as many as one process has calls in flight.
+/// Maximum number of idle connections per server: as many as one process has calls in flight.
 const IDLE_CONNECTIONS_MAX: usize = 4096;
 
-/// How long an idle connection is kept, in seconds. Just below the 5 s after which vLLM's HTTP server
-/// (uvicorn) closes idle connections, so that a request never meets a connection that is being closed.
+/// Idle timeout of connections, in seconds. Just below the 5 s after which vLLM's HTTP server (uvicorn) closes idle
+/// connections, so that a request never uses a connection that is being closed.
 const IDLE_SECONDS_MAX: u64 = 4;
 
-/// The largest answer body read in one piece, in bytes: [`crate::chat::ANSWER_BYTES_MAX`] of text may take
-/// a few times as many as JSON.
+/// Maximum size of a reply body read in one piece, in bytes: a text of [`crate::chat::ANSWER_BYTES_MAX`] may take
+/// several times as many bytes as JSON.
 pub const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// How much of an error body is read, in bytes.
+/// Maximum number of bytes read from an error body.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
 
-/// Makes ring the crypto library of this process, unless one is chosen already. Idempotent.
+/// Installs ring as the crypto library of this process, unless another one is installed. Idempotent.
 pub fn install_crypto() {
     rustls::crypto::ring::default_provider().install_default().ok();
 }
@@ -44,7 +45,7 @@ pub fn install_crypto() {
 pub struct HttpClient(Arc<Mutex<[Option<Client>; 4]>>);
 
 impl HttpClient {
-    /// Without any connection yet.
+    /// A client without connections.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,13 +55,12 @@ impl HttpClient {
     /// works on machines that have none.
     ///
     /// # Errors
-    /// The client cannot be built, or the address is one that is [never asked](never_asked).
+    /// The client cannot be built, or the address is one that is [never contacted](never_asked).
     pub(crate) fn for_url(&self, url: &Url) -> Result<Client, SetupError> {
         if never_asked(url) {
             return Err(SetupError::Endpoint {
                 endpoint: url.to_string(),
-                reason: "it is link-local or tells a machine's own credentials, and is never asked"
-                    .to_owned(),
+                reason: "it is a link-local or cloud metadata address, which is never contacted".to_owned(),
             });
         }
         let (loopback, tls) = (is_loopback(url), url.scheme() == "https");
@@ -77,7 +77,7 @@ impl HttpClient {
             .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
             .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS_MAX))
-            // An API that redirects is not the one configured; following it could carry the key away.
+            // An API that redirects is not the configured one, and following it could leak the key.
             .redirect(redirect::Policy::none());
         if loopback {
             builder = builder.no_proxy();
@@ -85,7 +85,7 @@ impl HttpClient {
         if !tls {
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| SetupError::Client(error_chain(&error)))?;
+        let client = builder.build().map_err(|error| SetupError::Client(with_causes(&error)))?;
         Ok(slot.insert(client).clone())
     }
 }
@@ -97,14 +97,14 @@ fn is_loopback(url: &Url) -> bool {
     })
 }
 
-/// The address of an API. A user or password in it would end in messages, so it is refused; keys have their
-/// own setting.
+/// Parses the address of an API. A user or password in it is refused, because it would appear in messages; keys have
+/// their own setting.
 ///
 /// # Errors
 /// It is not http or https, has no host, or has a user or password.
 pub fn parse_endpoint(endpoint: &str) -> Result<Url, SetupError> {
     let fail = |reason: &str| SetupError::Endpoint {
-        // What stands before `@` may be a password.
+        // The part before `@` may be a password.
         endpoint: endpoint.rsplit('@').next().unwrap_or_default().to_owned(),
         reason: reason.to_owned(),
     };
@@ -120,10 +120,10 @@ pub fn parse_endpoint(endpoint: &str) -> Result<Url, SetupError> {
     Ok(url)
 }
 
-/// Routes of OpenAI's API that people copy together with its address.
+/// Routes of OpenAI's API that users tend to copy with its address.
 const ROUTES: [&str; 3] = ["/chat/completions", "/completions", "/models"];
 
-/// Routes that mean something else, and what they are for.
+/// Routes of other APIs, with their names.
 const OTHER_ROUTES: [(&str, &str); 7] = [
     ("/embeddings", "embeddings"),
     ("/responses", "OpenAI's Responses API"),
@@ -134,11 +134,11 @@ const OTHER_ROUTES: [(&str, &str); 7] = [
     ("/health", "health"),
 ];
 
-/// The address of an OpenAI-compatible API in the one form in which it is asked, compared and shown. `http://h`,
-/// `http://h/v1`, `http://h/v1/` and `http://h/v1/chat/completions` are one; any other path is taken as it is.
+/// Normalises the address of an OpenAI-compatible API. `http://h`, `http://h/v1`, `http://h/v1/` and
+/// `http://h/v1/chat/completions` become one; any other path is kept.
 ///
 /// # Errors
-/// As [`parse_endpoint`], or the address is that of something else.
+/// As [`parse_endpoint`], or the address belongs to another API.
 pub fn api_base(endpoint: &str) -> Result<Url, SetupError> {
     let mut url = parse_endpoint(endpoint)?;
     let given = url.path().trim_end_matches('/').to_owned();
@@ -157,14 +157,14 @@ pub fn api_base(endpoint: &str) -> Result<Url, SetupError> {
     Ok(url)
 }
 
-/// `base` with further path segments, whether or not it ends with a slash.
+/// Appends path segments to `base`, whether or not it ends with a slash.
 pub(crate) fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
 }
 
-/// One route of an API with its headers, prepared once and used for every call.
+/// A route of an API with its headers, prepared once and used for every call.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     client: Client,
@@ -187,7 +187,7 @@ impl Route {
         self.url.as_str()
     }
 
-    /// Sends, and returns when the answer's headers are there, whatever the status.
+    /// Sends the request, and returns when the response headers arrive, whatever the status.
     pub(crate) async fn send(&self, body: Option<Vec<u8>>) -> Result<Response, CallError> {
         let mut request = Request::new(self.method.clone(), self.url.clone());
         *request.headers_mut() = self.headers.clone();
@@ -196,12 +196,12 @@ impl Route {
     }
 }
 
-/// What came back for one request that is answered in one piece.
+/// A response that is not streamed.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,
-    /// The whole body of a success, the beginning of an error's.
+    /// The complete body of a success, or the beginning of an error's.
     pub(crate) body: Bytes,
 }
 
@@ -210,20 +210,20 @@ impl Exchange {
         (200..300).contains(&self.status)
     }
 
-    /// The body of an error as text, free of the key.
+    /// The error body as text, without the key.
     pub(crate) fn error_text(&self, key: &Secret) -> String {
         key.scrub(&String::from_utf8_lossy(&self.body)).into_owned()
     }
 }
 
-/// Sends and waits for the whole answer, until the clock's limit.
+/// Sends the request and reads the whole response, until the clock's limit.
 pub(crate) async fn exchange(route: &Route, body: Vec<u8>, clock: &CallClock) -> Result<Exchange, CallError> {
     let response = clock.wait(route.send(Some(body))).await??;
     let (status, retry_after) = (response.status(), retry_after(response.headers()));
     let body = if status.is_success() {
         clock.wait(read_body(response)).await??
     } else {
-        // An error whose body does not come is still that error.
+        // An error status counts even if its body never arrives.
         clock.wait(read_error_body(response)).await.unwrap_or_default()
     };
     Ok(Exchange { status: status.as_u16(), retry_after, body })
@@ -240,12 +240,12 @@ pub(crate) async fn read_body(response: Response) -> Result<Bytes, CallError> {
     Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status))
 }
 
-/// Reads the beginning of an error's body. A body that breaks off is no error of its own: the status speaks.
+/// Reads the beginning of an error body. A body that breaks off is ignored: the status says enough.
 pub(crate) async fn read_error_body(response: Response) -> Bytes {
     read_up_to(response, ERROR_BODY_BYTES_MAX).await.map(|(body, _)| body).unwrap_or_default()
 }
 
-/// At most `bytes_max` bytes of a body, and whether that is all of it.
+/// Reads at most `bytes_max` bytes of a body, and returns whether that is all of it.
 async fn read_up_to(mut response: Response, bytes_max: usize) -> Result<(Bytes, bool), CallError> {
     let Some(mut first) = response.chunk().await.map_err(broken_body)? else {
         return Ok((Bytes::new(), true));
@@ -253,7 +253,7 @@ async fn read_up_to(mut response: Response, bytes_max: usize) -> Result<(Bytes, 
     let mut rest = BytesMut::new();
     while first.len() + rest.len() <= bytes_max {
         match response.chunk().await.map_err(broken_body)? {
-            // Most answers come in one piece, which is used as it is.
+            // Most responses arrive in one piece, which is used without copying.
             None if rest.is_empty() => return Ok((first, true)),
             None => {
                 let mut whole = BytesMut::with_capacity(first.len() + rest.len());
@@ -268,14 +268,14 @@ async fn read_up_to(mut response: Response, bytes_max: usize) -> Result<(Bytes, 
     Ok((first, false))
 }
 
-/// The delay that the server asks for in `Retry-After`, when it is given in seconds. The other form, a date,
-/// depends on two clocks agreeing and no model server sends it.
+/// Parses a `Retry-After` in seconds. The other form, a date, depends on two clocks agreeing, and no model server
+/// sends it.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A call that got no answer's headers.
+/// The error for a call without response headers.
 fn transport_error(error: reqwest::Error) -> CallError {
     let error = error.without_url();
     let (cause, retry) = if error.is_builder() {
@@ -287,40 +287,25 @@ fn transport_error(error: reqwest::Error) -> CallError {
     } else {
         (FailureCause::Connection, RetryAdvice::Transient)
     };
-    let chain = error_chain(&error);
+    let chain = with_causes(&error);
     CallError::new(cause, retry, wrong_scheme(&chain).unwrap_or(&chain))
 }
 
-/// What an error means that a client and a server make who do not agree on whether they speak TLS.
+/// Explains an error caused by TLS on only one of the two sides.
 fn wrong_scheme(chain: &str) -> Option<&'static str> {
     if chain.contains("InvalidContentType") {
         Some("the server does not speak TLS there: write http:// instead of https://, or name its TLS port")
     } else if chain.contains("invalid HTTP version") {
-        Some("what answers there is no HTTP; if the server speaks TLS, write https:// instead of http://")
+        Some("the server does not answer in HTTP; if it speaks TLS, write https:// instead of http://")
     } else {
         None
     }
 }
 
-/// A body that broke off.
+/// The error for a body that broke off.
 pub(crate) fn broken_body(error: reqwest::Error) -> CallError {
-    let message = format!("the answer broke off: {}", error_chain(&error.without_url()));
+    let message = format!("the answer broke off: {}", with_causes(&error.without_url()));
     CallError::new(FailureCause::Aborted, RetryAdvice::Transient, message)
-}
-
-/// An error with its sources: reqwest's own text says only that something failed.
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let part = error.to_string();
-        if !text.contains(&part) {
-            text.push_str(": ");
-            text.push_str(&part);
-        }
-        source = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -343,7 +328,7 @@ mod tests {
     fn metadata_is_never_asked() {
         for url in ["http://169.254.169.254/latest", "http://[fe80::1]:80/", "http://2852039166/"] {
             let error = HttpClient::new().for_url(&Url::parse(url).unwrap()).unwrap_err().to_string();
-            assert!(error.contains("never asked"), "{error}");
+            assert!(error.contains("never contacted"), "{error}");
         }
     }
 

@@ -1,11 +1,10 @@
-//! Models behind one trait per kind of question: [`chat`] asks for texts, [`embed`] for vectors, [`classify`] for classes.
-//! OpenAI-compatible servers (vLLM first) are asked all three; Anthropic, Gemini, and two that need no network,
-//! [`replay`] and [`scripted`], chat.
+//! Models behind one trait per kind of question: [`chat`] for conversations, [`embed`] for vectors, [`classify`] for
+//! classes. OpenAI-compatible servers (vLLM first) support all three. Anthropic, Gemini, and two models without a
+//! network, [`replay`] and [`scripted`], support chat.
 //!
-//! Reading order: [`chat`] is the trait and what goes in and out, [`error`] what can go wrong, [`retry`]
-//! repeats faults of transport and nothing else. [`openai`] is the connector that does most of the work.
-//! Everything that providers share sits beside it: [`http`] sends, [`sse`] reads event streams,
-//! [`deadline`] notices a stall, [`reasoning`] takes `<think>` blocks out of answers, [`secret`] guards keys.
+//! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries
+//! transport errors. [`openai`] is the main connector. The providers share [`http`] (sending), [`sse`] (event
+//! streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
 
 pub mod anthropic;
 pub mod chat;

@@ -1,20 +1,21 @@
-//! Takes `<think>` blocks out of answers.
+//! Separates `<think>` blocks from answers.
 //!
-//! Reasoning models without a reasoning parser on the server write their thoughts into the answer:
-//! `<think>…</think>answer`. Some chat templates put the opening tag into the prompt, so that only the closing
-//! one is seen; a model that runs out of tokens never closes it. Reasoning is kept, and never scored.
+//! If the server has no reasoning parser, reasoning models write their thoughts into the answer:
+//! `<think>…</think>answer`. Some chat templates put the opening tag into the prompt, so that only the closing one
+//! appears; a model that runs out of tokens never closes it. Reasoning is stored and never scored.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Splits what a model wrote into the text to score and its reasoning.
+/// Splits a model's output into the text to score and its reasoning.
 ///
-/// - A block goes; white space right after it goes too. The first closing tag ends it, because thoughts may
-///   mention the opening tag without meaning it. Blocks nested in earnest still go whole, by the next rule.
+/// - A block is removed, with the white space after it. The first closing tag ends it, because thoughts may mention
+///   the opening tag. The next rule removes truly nested blocks completely.
 /// - A closing tag without an opening one ends a block that began with the text (the template opened it).
 /// - An opening tag without a closing one begins a block that ends with the text (the tokens ran out).
 ///
-/// `field` is what the server already sent apart; it comes first. Reasoning of white space only is none.
+/// `field` is the reasoning that the server sent separately; it comes first. Reasoning of only white space counts as
+/// none.
 pub fn split(text: String, field: Option<String>) -> (String, Option<String>) {
     if !text.contains("think>") {
         return (text, field.filter(|reasoning| !reasoning.trim().is_empty()));
@@ -33,7 +34,7 @@ pub fn split(text: String, field: Option<String>) -> (String, Option<String>) {
             continue;
         }
         if !inside {
-            // The template opened it: all that was taken for the answer so far is reasoning.
+            // The template opened it: everything so far is reasoning.
             block = std::mem::take(&mut answer);
         }
         inside = false;

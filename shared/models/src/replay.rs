@@ -1,4 +1,4 @@
-//! A model that gives recorded answers again.
+//! A model that replays recorded answers.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,6 @@ use crate::error::CallError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no answer is recorded for round {round} of {key}, which has {recorded} recorded rounds")]
 pub struct NotRecorded {
-    /// The dialogue.
     pub key: DialogueKey,
     /// The round asked for, from 0.
     pub round: u32,
@@ -27,7 +26,7 @@ impl From<NotRecorded> for CallError {
     }
 }
 
-/// The recorded answers of one model. What is asked does not matter, only by which dialogue and round.
+/// The recorded answers of one model. They are looked up by dialogue and round; the prompt is ignored.
 #[derive(Clone, Debug)]
 pub struct Replay {
     answers: HashMap<DialogueKey, Vec<Answer>>,
@@ -35,7 +34,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Answers by dialogue and round; `model` is the name of the model that gave them.
+    /// `model` is the name of the model that gave the answers.
     pub fn new(model: impl Into<String>, answers: HashMap<DialogueKey, Vec<Answer>>) -> Self {
         let connector = Connector::Replay.as_str();
         let identity = ModelIdentity { connector, requested: model.into(), endpoint: None };

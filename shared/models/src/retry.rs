@@ -1,13 +1,13 @@
-//! Repeats calls that failed for a reason of transport, and only those.
+//! Retries calls that failed in transport, and only those.
 //!
-//! A model's answer is never asked for again, however bad: that would be best-of-n. Every failed attempt is
-//! handed back for the record.
+//! A call that returned an answer is never repeated, however bad the answer: that would be best-of-n. Every failed
+//! attempt is returned for the record.
 
 use std::time::Duration;
 
-use domain::RetryAdvice;
 use domain::dialogue::FailedCall;
 use domain::seed::dialogue_seed;
+use domain::{Backoff, RetryAdvice};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -16,23 +16,22 @@ use crate::classify::{ClassifyModel, ClassifyReply, ClassifyRequest};
 use crate::embed::{EmbedModel, EmbedReply, EmbedRequest};
 use crate::error::CallError;
 
-/// How often, and after which delays, a call is repeated.
+/// How often a call is retried, and with which delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Most attempts that may fail for a passing fault (broken connection, stall, 5xx), the first included.
+    /// Maximum attempts after a temporary fault (broken connection, stall, 5xx), including the first.
     pub attempts_max: u32,
-    /// Most attempts that a server may turn away because it is full or limits the rate (503, 429), the first
-    /// included. More than of the other kind: being full is no fault and passes when others finish.
+    /// Maximum attempts while the server is full or limits the rate (503, 429), including the first. More than for
+    /// faults, because this passes when other calls finish.
     pub busy_attempts_max: u32,
-    /// Most attempts that may find nobody, the first included. As many as of a full server: one that restarts has a
-    /// model to load, which takes minutes, and a run must not burn its dialogues in the meantime.
+    /// Maximum attempts while the server is unreachable, including the first. As many as for a full server: a
+    /// restarting server loads its model for minutes, and the dialogues of a run must not fail meanwhile.
     pub absent_attempts_max: u32,
     /// Delay after the first failure; doubles with each further one.
     pub delay_first: Duration,
-    /// The longest delay of the doubling.
+    /// Maximum delay of the doubling.
     pub delay_max: Duration,
-    /// The longest delay that a server's `Retry-After` may ask for; one that asks for more is asked again
-    /// after this much.
+    /// Maximum delay accepted from a server's `Retry-After`; a longer one is shortened to this.
     pub retry_after_max: Duration,
     /// No attempt begins later than this after the first one.
     pub total_max: Duration,
@@ -53,30 +52,41 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt, no more.
+    /// A single attempt.
     pub fn none() -> Self {
         Self { attempts_max: 1, busy_attempts_max: 1, absent_attempts_max: 1, ..Self::default() }
     }
 }
 
-/// The bookkeeping of one call's attempts. Takes times as arguments and waits for nothing.
+/// Counts the attempts of one call and computes the delays between them. A plain state machine.
 #[derive(Clone, Debug)]
-pub struct Backoff<'a> {
+pub struct RetryState<'a> {
     policy: &'a RetryPolicy,
-    jitter_seed: u64,
+    /// Delays where the server asks for none.
+    doubling: Backoff,
+    /// Added to a delay that the server asks for, because clients that were refused together must not return together.
+    jitter: Backoff,
     faults: u32,
     refusals: u32,
     absences: u32,
 }
 
-impl<'a> Backoff<'a> {
-    /// No attempt yet. Equal seeds give equal delays.
+impl<'a> RetryState<'a> {
+    /// Equal seeds give equal delays.
     pub fn new(policy: &'a RetryPolicy, jitter_seed: u64) -> Self {
-        Self { policy, jitter_seed, faults: 0, refusals: 0, absences: 0 }
+        let first = policy.delay_first;
+        Self {
+            policy,
+            doubling: Backoff::seeded(first / 2, policy.delay_max, jitter_seed).at_least_half(),
+            jitter: Backoff::seeded(first / 2, first, jitter_seed),
+            faults: 0,
+            refusals: 0,
+            absences: 0,
+        }
     }
 
-    /// An attempt failed, `elapsed` after the first one began: how long to wait before the next one, or none
-    /// if this was the last.
+    /// Records a failed attempt, `elapsed` after the first one began. Returns the delay before the next attempt, or
+    /// `None` if there is none.
     pub fn after(&mut self, retry: RetryAdvice, elapsed: Duration) -> Option<Duration> {
         let (count, count_max, asked) = match retry {
             RetryAdvice::No => return None,
@@ -88,45 +98,22 @@ impl<'a> Backoff<'a> {
         if *count >= count_max {
             return None;
         }
+        // Every failure doubles, also those after which the server decides.
+        let doubled = self.doubling.next_delay();
         let delay = match asked {
-            // The jitter comes on top: clients that were turned away together must not return together.
-            Some(asked) => asked.min(self.policy.retry_after_max) + self.jittered(self.policy.delay_first),
-            None => self.jittered(self.doubled()),
+            Some(asked) => asked.min(self.policy.retry_after_max) + self.jitter.next_delay(),
+            None => doubled,
         };
         (elapsed.saturating_add(delay) <= self.policy.total_max).then_some(delay)
     }
-
-    /// The delay before jitter.
-    fn doubled(&self) -> Duration {
-        // 2^20 times any sensible first delay is beyond any sensible longest one.
-        let exponent = (self.failures() - 1).min(20);
-        self.policy.delay_first.saturating_mul(1 << exponent).min(self.policy.delay_max)
-    }
-
-    /// Attempts that failed so far.
-    fn failures(&self) -> u32 {
-        self.faults + self.refusals + self.absences
-    }
-
-    /// Between half of the delay and all of it.
-    fn jittered(&self, delay: Duration) -> Duration {
-        let attempt = u64::from(self.failures());
-        // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) spreads neighbouring attempts.
-        let mut bits = self.jitter_seed.wrapping_add(attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^= bits >> 31;
-        let fraction = (bits >> 11) as f64 / (1_u64 << 53) as f64;
-        delay.mul_f64(0.5 + fraction / 2.0)
-    }
 }
 
-/// What repeated attempts came to: a reply or the last error, and every failed attempt, oldest first, so that on an
+/// The outcome of all attempts: a reply or the last error, and every failed attempt, oldest first, so that on an
 /// error the last one is the error itself.
 pub type Attempts<T> = (Result<T, CallError>, Vec<FailedCall>);
 
-/// Asks until there is an answer, the error allows no repetition, or the policy is exhausted. `now` gives the
-/// wall-clock times of the failed attempts.
+/// Retries until there is an answer, the error allows no retry, or the policy is exhausted. `now` gives the
+/// wall-clock times of failed attempts.
 ///
 /// Dropping the future ends the attempts.
 pub async fn complete_with_retry(
@@ -161,7 +148,7 @@ pub async fn classify_with_retry(
     repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
 }
 
-/// The loop behind all of them.
+/// The retry loop.
 async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
     attempt: impl Fn() -> F,
     policy: &RetryPolicy,
@@ -170,7 +157,7 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
 ) -> Attempts<T> {
     let started = Instant::now();
     let mut failed = Vec::new();
-    // Made on the first failure only: the hash is dearer than everything else here.
+    // Computed on the first failure only, because the hash is the most expensive step here.
     let mut backoff = None;
     loop {
         let error = match attempt().await {
@@ -178,7 +165,7 @@ async fn repeat<T, F: Future<Output = Result<T, CallError>>>(
             Err(error) => error,
         };
         failed.push(error.to_failed_call(now()));
-        let backoff = backoff.get_or_insert_with(|| Backoff::new(policy, jitter_seed()));
+        let backoff = backoff.get_or_insert_with(|| RetryState::new(policy, jitter_seed()));
         match backoff.after(error.retry, started.elapsed()) {
             Some(delay) => tokio::time::sleep(delay).await,
             None => return (Err(error), failed),
@@ -248,7 +235,7 @@ mod tests {
     #[test]
     fn a_server_that_takes_a_quarter_of_an_hour_to_return_is_waited_for() {
         let policy = RetryPolicy::default();
-        let mut backoff = Backoff::new(&policy, 1);
+        let mut backoff = RetryState::new(&policy, 1);
         // It dies with the call, which costs a fault of the few; then nobody listens.
         let mut elapsed = backoff.after(RetryAdvice::Transient, Duration::ZERO).unwrap();
         while elapsed < Duration::from_secs(15 * 60) {
@@ -260,7 +247,7 @@ mod tests {
     #[test]
     fn the_server_decides_the_delay_within_bounds() {
         let policy = RetryPolicy::default();
-        let mut backoff = Backoff::new(&policy, 1);
+        let mut backoff = RetryState::new(&policy, 1);
         let mut wait = |seconds| {
             let after = Some(Duration::from_secs(seconds));
             backoff.after(RetryAdvice::RateLimited { after }, Duration::ZERO).unwrap()
@@ -275,7 +262,7 @@ mod tests {
     fn a_full_or_absent_server_is_asked_more_often_than_a_faulty_one() {
         let policy = RetryPolicy { total_max: Duration::MAX, ..RetryPolicy::default() };
         let attempts = |retry| {
-            let mut backoff = Backoff::new(&policy, 1);
+            let mut backoff = RetryState::new(&policy, 1);
             1 + (0..1000).take_while(|_| backoff.after(retry, Duration::ZERO).is_some()).count()
         };
         assert_eq!(attempts(RetryAdvice::Transient), 4);
@@ -290,7 +277,7 @@ mod tests {
             seed: u64, failures in proptest::collection::vec((0_u8..4, 0_u64..5_000), 1..80)
         ) {
             let policy = RetryPolicy::default();
-            let (mut one, mut two) = (Backoff::new(&policy, seed), Backoff::new(&policy, seed));
+            let (mut one, mut two) = (RetryState::new(&policy, seed), RetryState::new(&policy, seed));
             for (kind, elapsed) in failures {
                 let retry = match kind {
                     0 => RetryAdvice::Transient,

@@ -1,4 +1,4 @@
-//! A model that says what it is told to: for tests and demonstrations.
+//! A model that follows a script, for tests and demos.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,9 +13,8 @@ use crate::error::CallError;
 /// A script as a function.
 type Answerer = dyn Fn(&ChatRequest) -> Result<ChatReply, CallError> + Send + Sync;
 
-/// What the model does with each request.
 enum Script {
-    /// The next entry, whoever asks.
+    /// Replies in the order of the calls.
     List(Mutex<VecDeque<Result<ChatReply, CallError>>>),
     /// A function of the request.
     Function(Box<Answerer>),
@@ -28,20 +27,19 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Gives these replies and errors in the order of the calls; a call after the last one fails.
+    /// Returns these replies and errors in the order of the calls; further calls fail.
     pub fn list(script: impl IntoIterator<Item = Result<ChatReply, CallError>>) -> Self {
         Self::new(Script::List(Mutex::new(script.into_iter().collect())))
     }
 
-    /// Gives what `answer` makes of each request. With a pure function the replies do not depend on the order
-    /// of calls.
+    /// Answers each request with `answer`. If it is pure, replies do not depend on the order of calls.
     pub fn function(
         answer: impl Fn(&ChatRequest) -> Result<ChatReply, CallError> + Send + Sync + 'static,
     ) -> Self {
         Self::new(Script::Function(Box::new(answer)))
     }
 
-    /// The same under another name.
+    /// Changes its name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.identity.requested = name.into();
         self

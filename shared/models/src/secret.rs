@@ -1,4 +1,4 @@
-//! Keys that never show themselves.
+//! Keys that never appear in output.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,15 +9,15 @@ use reqwest::header::HeaderValue;
 
 use crate::error::SetupError;
 
-/// The largest key file read, in bytes. Real keys have a few hundred at most.
+/// Maximum size of a key file, in bytes. Real keys have a few hundred at most.
 const KEY_FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// A key. Printing it gives `[key]`; only [`Secret::expose`] gives the text.
+/// A key. It prints as `[key]`; only [`Secret::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes the text without surrounding white space, which files and shells add and HTTP headers refuse.
+    /// Trims white space, which files and shells add and HTTP headers refuse.
     pub fn new(text: impl AsRef<str>) -> Self {
         Self(Arc::from(text.as_ref().trim()))
     }
@@ -37,10 +37,10 @@ impl Secret {
         if secret.0.is_empty() { Err(missing("is empty")) } else { Ok(secret) }
     }
 
-    /// Reads a file, such as a mounted Kubernetes secret. Call it at start-up: it blocks.
+    /// Reads a file, such as a mounted Kubernetes secret. Blocks.
     ///
     /// # Errors
-    /// The file cannot be read, is too large for a key, or holds nothing.
+    /// The file cannot be read, is too large for a key, or is empty.
     pub fn from_file(path: &Path) -> Result<Self, SetupError> {
         let failed = |why: &dyn fmt::Display| SetupError::KeyMissing(format!("{}: {why}", path.display()));
         let size = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
@@ -51,12 +51,11 @@ impl Secret {
         if secret.0.is_empty() { Err(failed(&"the file is empty")) } else { Ok(secret) }
     }
 
-    /// The key itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The text with every occurrence of the key replaced: servers like to quote the key they refuse.
+    /// Replaces every occurrence of the key in `text`: servers like to quote the key they refuse.
     pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.0.is_empty() || !text.contains(&*self.0) {
             return Cow::Borrowed(text);
@@ -76,7 +75,7 @@ impl Secret {
     }
 }
 
-/// Scrubs where a key is known.
+/// Scrubs the key, if there is one.
 pub(crate) fn scrub_with<'a>(secret: Option<&Secret>, text: &'a str) -> Cow<'a, str> {
     secret.map_or(Cow::Borrowed(text), |secret| secret.scrub(text))
 }

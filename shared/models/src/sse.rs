@@ -1,23 +1,23 @@
-//! Server-sent events, as far as chat APIs use them: the `data` of each event, as bytes.
+//! Server-sent events as chat APIs use them: the `data` of each event, as bytes.
 //!
-//! Follows the event-stream format of the HTML standard (section 9.2.6): lines end with LF, CR or CRLF, a
-//! line beginning with a colon is a comment, several `data` lines of one event are joined with LF, an empty
-//! line ends an event. The parser works on bytes, so chunk boundaries inside a character do not matter; text
-//! that is not UTF-8 is noticed by whoever decodes the data.
+//! Follows the event-stream format of the HTML standard (section 9.2.6): lines end with LF, CR or CRLF, a line
+//! beginning with a colon is a comment, several `data` lines of one event are joined with LF, an empty line ends an
+//! event. The parser works on bytes, so chunk boundaries inside a character do not matter; decoding the data reports
+//! invalid UTF-8.
 
-/// The longest event, in bytes: one event may carry a whole answer of [`crate::chat::ANSWER_BYTES_MAX`] with
+/// Maximum size of an event, in bytes: one event may carry a whole answer of [`crate::chat::ANSWER_BYTES_MAX`] with
 /// its JSON escapes.
 pub const EVENT_BYTES_MAX: usize = 24 << 20;
 
-/// A stream that no parser should follow further.
+/// The stream has an event above [`EVENT_BYTES_MAX`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream has more than {EVENT_BYTES_MAX} bytes")]
 pub struct EventTooLarge;
 
-/// Cuts a byte stream into events. Feed it chunks as they come.
+/// Splits a byte stream into events. Feed it chunks as they arrive.
 #[derive(Debug, Default)]
 pub struct SseParser {
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
     /// The data of the event being read.
     data: Vec<u8>,
@@ -30,10 +30,10 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Reads `chunk` and hands the data of every event completed by it to `on_event`.
+    /// Parses `chunk` and passes the data of every completed event to `on_event`.
     ///
     /// # Errors
-    /// The first error of `on_event`, or [`EventTooLarge`]. The parser is of no use afterwards.
+    /// The first error of `on_event`, or [`EventTooLarge`]. The parser is unusable afterwards.
     pub fn push<E: From<EventTooLarge>>(
         &mut self,
         chunk: &[u8],
@@ -77,8 +77,8 @@ impl SseParser {
         Ok(())
     }
 
-    /// The stream ended. An event whose data lines are complete counts although the empty line after it is
-    /// missing, because some servers leave it out at the end; half a line never does.
+    /// Ends the stream. A last event with complete data lines counts even without the empty line after it, because
+    /// some servers omit that line; half a line never counts.
     ///
     /// # Errors
     /// Those of `on_event`.

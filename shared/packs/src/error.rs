@@ -15,38 +15,25 @@ pub enum PackError {
     },
     /// The file is no age file, or of an age version that is not known.
     #[error("{pack}: not a sealed pack (an age file was expected)")]
-    NotSealed {
-        /// The pack.
-        pack: String,
-    },
+    NotSealed { pack: String },
     /// The identity does not open this file. A damaged key stanza looks the same.
     #[error("{pack}: the identity given does not open this pack")]
-    WrongIdentity {
-        /// The pack.
-        pack: String,
-    },
+    WrongIdentity { pack: String },
     /// Bytes are missing or were changed after sealing.
     #[error("{pack}: the file is damaged or incomplete: {message}")]
     Damaged {
-        /// The pack.
         pack: String,
         /// What does not fit.
         message: String,
     },
     /// The content is larger than any pack should be.
     #[error("{pack}: the content is larger than the {limit_bytes} bytes allowed")]
-    TooLarge {
-        /// The pack.
-        pack: String,
-        /// The limit.
-        limit_bytes: u64,
-    },
+    TooLarge { pack: String, limit_bytes: u64 },
     /// A newer kgfleet wrote the pack.
     #[error(
         "{pack}: the pack has format version {found}, this kgfleet reads up to version {known}; please update it"
     )]
     Newer {
-        /// The pack.
         pack: String,
         /// Version of the file.
         found: u64,
@@ -56,7 +43,6 @@ pub enum PackError {
     /// An entry that should be there is not.
     #[error("{pack}: the entry `{entry}` is missing")]
     MissingEntry {
-        /// The pack.
         pack: String,
         /// The entry's path.
         entry: String,
@@ -64,7 +50,6 @@ pub enum PackError {
     /// An entry that the manifest does not list.
     #[error("{pack}: the manifest does not list the entry `{entry}`")]
     UnlistedEntry {
-        /// The pack.
         pack: String,
         /// The entry's path.
         entry: String,
@@ -72,7 +57,6 @@ pub enum PackError {
     /// An entry is not the one that the manifest describes.
     #[error("{pack}: the entry `{entry}` does not have the SHA-256 that the manifest states")]
     HashMismatch {
-        /// The pack.
         pack: String,
         /// The entry's path.
         entry: String,
@@ -82,7 +66,6 @@ pub enum PackError {
         "{pack}: `{entry}` is no acceptable entry path (lower levels separated by `/`, letters, digits and `._-`)"
     )]
     BadPath {
-        /// The pack.
         pack: String,
         /// The entry's path.
         entry: String,
@@ -90,7 +73,6 @@ pub enum PackError {
     /// An entry does not have the form that it should have.
     #[error("{pack}: the entry `{entry}` is not valid: {message}")]
     Invalid {
-        /// The pack.
         pack: String,
         /// The entry's path.
         entry: String,
@@ -100,7 +82,6 @@ pub enum PackError {
     /// A task of the pack cannot be used.
     #[error("{pack}: {source}")]
     Task {
-        /// The pack.
         pack: String,
         /// Which task and case, and why.
         source: Box<TaskError>,
@@ -108,7 +89,6 @@ pub enum PackError {
     /// No case has this identifier.
     #[error("{pack}: there is no case `{wanted}`{hint}")]
     UnknownCase {
-        /// The pack.
         pack: String,
         /// What was asked for.
         wanted: String,

@@ -28,4 +28,4 @@ pub use manifest::{FORMAT_VERSION, GraphSource, GraphSpec, Group, Header, Manife
 pub use pack::Pack;
 pub use parts::Parts;
 pub use sealed::{seal, seal_file, seal_quickly};
-pub use verify::{Finding, Report, verify};
+pub use verify::{Finding, PackReport, verify};

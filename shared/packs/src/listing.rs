@@ -11,9 +11,7 @@ use crate::pack::Pack;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskLine {
-    /// The task.
     pub label: TaskLabel,
-    /// Its class.
     pub class: String,
     /// Version of the class.
     pub version: String,
@@ -29,15 +27,11 @@ pub struct TaskLine {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseView<'p> {
-    /// The task.
     pub label: &'p TaskLabel,
-    /// Its class.
     pub class: &'p str,
-    /// Its parameters.
     pub parameters: &'p serde_json::Map<String, serde_json::Value>,
     /// Its templates.
     pub wording: &'p Wording,
-    /// The case.
     pub case: &'p CaseData,
 }
 

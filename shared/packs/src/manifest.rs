@@ -7,6 +7,7 @@
 use std::fmt;
 
 use domain::TaskLabel;
+use domain::text::hex;
 use rdf::RdfFormat;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -47,7 +48,6 @@ pub struct Header {
     /// Defects of the published run to reproduce: off for own exercises.
     #[serde(default)]
     pub compat: Compat,
-    /// Limits of one evaluation.
     #[serde(default)]
     pub limits: EvaluationLimits,
     /// The tasks in their order, in groups.
@@ -94,7 +94,6 @@ pub enum GraphSource {
     Generated {
         /// Which code.
         generator: Generator,
-        /// Its seed.
         seed: u64,
         /// Number of triples it must give.
         triples: usize,
@@ -234,9 +233,5 @@ impl Manifest {
 
 /// SHA-256 in lower-case hexadecimal.
 pub(crate) fn sha256_hex(content: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(Sha256::digest(content))
 }

@@ -19,7 +19,7 @@ const ROUNDS_MAX: usize = 16;
 /// What [`verify`] found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct PackReport {
     /// The pack's file.
     pub pack: String,
     /// Its hash. Opening has compared all entries with the manifest already.
@@ -38,7 +38,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-impl Report {
+impl PackReport {
     /// Whether everything held.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
@@ -49,7 +49,6 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The task.
     pub task: TaskLabel,
     /// The case; `None` for the whole task.
     pub case: Option<String>,
@@ -75,7 +74,7 @@ impl fmt::Display for Finding {
 /// * the malformed answer is refused: as little as the task can give, and a follow-up about its form where the task
 ///   has follow-ups;
 /// * a document or query to be repaired is really refused by the parser, and its repair is accepted.
-pub fn verify(pack: &Pack) -> Report {
+pub fn verify(pack: &Pack) -> PackReport {
     let mut check = Check { task: TaskLabel::new(""), case: None, report: empty_report(pack) };
     match pack.graphs() {
         Ok(graphs) => {
@@ -89,8 +88,8 @@ pub fn verify(pack: &Pack) -> Report {
     check.report
 }
 
-fn empty_report(pack: &Pack) -> Report {
-    Report {
+fn empty_report(pack: &Pack) -> PackReport {
+    PackReport {
         pack: pack.name().to_owned(),
         hash: pack.hash().clone(),
         entries: pack.manifest().entries.len(),
@@ -106,7 +105,7 @@ fn empty_report(pack: &Pack) -> Report {
 struct Check {
     task: TaskLabel,
     case: Option<String>,
-    report: Report,
+    report: PackReport,
 }
 
 impl Check {

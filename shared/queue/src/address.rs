@@ -1,4 +1,4 @@
-//! Which store an address means.
+//! Opens the store at an address.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,16 +9,17 @@ use crate::local::MemoryStore;
 use crate::redis::{RedisOptions, RedisStore};
 use crate::store::QueueStore;
 
-/// The store at `address`: `memory`, or a Redis address as in [`RedisOptions::url`]. `ca_file` is the
-/// authority of a Redis server's certificate.
+/// Opens the store at `address`: `memory`, or a Redis address as in [`RedisOptions::url`]. `ca_file` holds the
+/// certificate of the authority that signed a Redis server's.
 ///
 /// # Errors
-/// [`crate::Error::Unfit`] for what cannot be opened or read. Redis is not connected yet: see [`QueueStore::check`].
+/// [`crate::Error::Unfit`] if the address or a file is unusable. Redis is not contacted yet: see
+/// [`QueueStore::check`].
 pub fn open(address: &str, ca_file: Option<&Path>) -> Result<Arc<dyn QueueStore>> {
     open_as(address, ca_file, None)
 }
 
-/// The same, showing a Redis server this certificate with its key.
+/// The same, with a client certificate and its key for Redis.
 ///
 /// # Errors
 /// See [`open`].

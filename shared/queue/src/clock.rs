@@ -1,17 +1,16 @@
-//! The store's own clock. Leases are measured by it alone, so skew between machines does not matter. Redis
-//! brings its own (`TIME`); the stores in this process take one of these.
+//! The store's clock. Leases are measured by it alone, so skew between machines does not matter. Redis has its own
+//! (`TIME`); stores in this process use one of these.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since the Unix epoch, never falling.
+/// Milliseconds since the Unix epoch; never decreases.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
     fn now_ms(&self) -> u64;
 }
 
-/// The time of day when it was made, and from then on the monotonic clock: no lease expires because somebody set the
-/// machine's time or the machine slept.
+/// Starts at the time of day and is monotonic from then on: setting the machine's time or suspending the machine
+/// expires no lease.
 #[derive(Debug)]
 pub struct SystemClock {
     began_ms: u64,
@@ -20,7 +19,7 @@ pub struct SystemClock {
 
 impl Default for SystemClock {
     fn default() -> Self {
-        // A machine whose clock stands before 1970 gets leases counted from 1970: still in order.
+        // If the machine's clock is before 1970, leases count from 1970: still in order.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { began_ms: crate::local::millis(wall), began: Instant::now() }
     }
@@ -39,7 +38,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that stands at `now_ms`.
+    /// A clock set to `now_ms`.
     pub fn at(now_ms: u64) -> Self {
         Self { now_ms: AtomicU64::new(now_ms) }
     }

@@ -1,24 +1,23 @@
-//! Which record of a dialogue wins.
+//! Decides which record of a dialogue counts.
 //!
-//! The winner is a pure function of the set of records: [`Standing`] says which. It does not depend on the order in which
-//! coordinators report them, so the queue and every reader of the record log agree. Records that came after a run had
-//! finished are not reported where another one counts.
+//! The winner is a pure function of the set of records, defined by [`Standing`]. It does not depend on the order in
+//! which coordinators commit them, so the queue and every reader of the record log agree. A record that arrived after
+//! its run had finished is committed only if no other one counts.
 
 use domain::{DialogueKey, Standing};
 
-/// A record that is durable in the log and shall count.
+/// A durable record to be committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The dialogue.
     pub key: DialogueKey,
-    /// What the record says and where it stands in the order of records.
+    /// The record's outcome and ticket.
     pub record: Committed,
 }
 
-/// What the queue keeps of a record.
+/// What the queue stores of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Committed {
-    /// Whether it holds scores; else it is a failure with a reason.
+    /// Whether it has scores; otherwise it is a failure.
     pub scored: bool,
     /// Its ticket, unique within the run.
     pub ticket: u64,
@@ -32,22 +31,21 @@ impl Committed {
     }
 }
 
-/// What a commit changed.
+/// The effect of committing one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CommitEffect {
     /// The dialogue had no record: this one counts.
     First,
-    /// This record wins over the one that counted until now: a scored one over a failure, or an earlier
-    /// ticket over a later one.
+    /// This record replaces the previous winner: a scored one replaces a failure, or an earlier ticket a later one.
     Supersedes(Committed),
-    /// This very record counts already: the call is a repetition.
+    /// This record counts already: the call is a repetition.
     Repeated,
     /// Another record wins; this one does not count.
     Loses(Committed),
 }
 
-impl Verdict {
-    /// The verdict over `new` where `standing` counts.
+impl CommitEffect {
+    /// The effect of committing `new` while `standing` counts.
     pub fn over(standing: Option<Committed>, new: Committed) -> Self {
         match standing {
             None => Self::First,
@@ -80,9 +78,9 @@ mod tests {
         assert!(scored(1).beats(scored(2)) && !scored(2).beats(scored(1)));
         assert!(failed(1).beats(failed(2)) && !failed(2).beats(failed(1)));
         assert!(!scored(1).beats(scored(1)));
-        assert_eq!(Verdict::over(Some(failed(1)), scored(2)), Verdict::Supersedes(failed(1)));
-        assert_eq!(Verdict::over(Some(scored(2)), scored(2)), Verdict::Repeated);
-        assert_eq!(Verdict::over(Some(scored(2)), failed(1)), Verdict::Loses(scored(2)));
+        assert_eq!(CommitEffect::over(Some(failed(1)), scored(2)), CommitEffect::Supersedes(failed(1)));
+        assert_eq!(CommitEffect::over(Some(scored(2)), scored(2)), CommitEffect::Repeated);
+        assert_eq!(CommitEffect::over(Some(scored(2)), failed(1)), CommitEffect::Loses(scored(2)));
     }
 
     #[test]
@@ -90,13 +88,9 @@ mod tests {
         let records = [scored(4), failed(1), scored(3), failed(2)];
         for first in 0..records.len() {
             let rotated = records.iter().cycle().skip(first).take(records.len());
-            let winner =
-                rotated.fold(
-                    None,
-                    |standing, &new| {
-                        if Verdict::over(standing, new).counts() { Some(new) } else { standing }
-                    },
-                );
+            let winner = rotated.fold(None, |standing, &new| {
+                if CommitEffect::over(standing, new).counts() { Some(new) } else { standing }
+            });
             assert_eq!(winner, Some(scored(3)));
         }
     }

@@ -1,7 +1,7 @@
-//! Random operation sequences on a store, compared step by step with the memory model.
+//! Random operation sequences on a store, compared with the memory model step by step.
 //!
-//! Two stores never agree on generations, tickets and times, so these are compared by the order in which they
-//! were seen. Everything else must be equal, down to the order of lists.
+//! Generations, tickets and times differ between two stores, so they are compared by the order in which they first
+//! appeared. Everything else must be equal, including the order of lists.
 
 #![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
 
@@ -15,11 +15,11 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 
 use crate::testing::{Bench, block_on};
 use crate::{
-    Claim, Commit, Committed, Fence, Heartbeat, Lease, LeaseRequest, NewUnit, Reap, RunRef, RunSpec,
-    RunState, UnitId, Verdict,
+    Claim, Commit, CommitEffect, Committed, Fence, Heartbeat, Lease, LeaseRequest, NewUnit, Reap, RunRef,
+    RunSpec, RunState, UnitId,
 };
 
-/// One step. Numbers select from what exists when the step is taken, so every sequence means something.
+/// One step. Numbers select from the items that exist when the step runs, so every sequence is meaningful.
 #[derive(Clone, Debug)]
 enum Op {
     Create {
@@ -108,7 +108,7 @@ fn op() -> impl Strategy<Value = Op> {
 const HOUR: Duration = Duration::from_secs(3_600);
 const STEP: Duration = Duration::from_secs(1_500);
 
-/// One store and what was seen of it.
+/// One store, and the values seen from it.
 struct Player {
     bench: Bench,
     at: RunRef,
@@ -129,7 +129,7 @@ fn worker(index: u8) -> WorkerId {
     WorkerId::new(["w1", "w2", "w3"][usize::from(index) % 3])
 }
 
-/// A process; 0 tells none.
+/// A process; 0 is one without an id.
 fn instance(index: u8) -> InstanceId {
     InstanceId::new(["", "p1", "p2", "p3"][usize::from(index) % 4])
 }
@@ -161,7 +161,7 @@ impl Player {
     }
 
     fn picked(&self, picks: &[u8]) -> Vec<Fence> {
-        // The latest fences are the interesting ones; older ones are stale more often than not.
+        // The latest fences are the interesting ones; older ones are mostly stale.
         let recent = self.fences.len().saturating_sub(24);
         let recent = &self.fences[recent..];
         picks
@@ -186,7 +186,7 @@ impl Player {
         format!("{}@{ticket:?} ", record.scored)
     }
 
-    /// Takes the step and says what was seen, in words that two stores share.
+    /// Runs the step and describes the result in terms that are equal for two stores.
     async fn take(&mut self, op: &Op) -> String {
         let store = self.bench.store.clone();
         let at = self.at.clone();
@@ -291,9 +291,9 @@ impl Player {
         let verdicts = store.commit(&self.at, &commits).await.unwrap();
         let keys: Vec<_> = commits.into_iter().map(|commit| commit.key).collect();
         let standing = store.committed(&self.at, &keys).await.unwrap();
-        let verdict = |verdict: &Verdict| match verdict {
-            Verdict::Supersedes(other) => format!("supersedes {}", self.record(*other)),
-            Verdict::Loses(other) => format!("loses to {}", self.record(*other)),
+        let verdict = |verdict: &CommitEffect| match verdict {
+            CommitEffect::Supersedes(other) => format!("supersedes {}", self.record(*other)),
+            CommitEffect::Loses(other) => format!("loses to {}", self.record(*other)),
             plain => format!("{plain:?} "),
         };
         let mut seen: String = verdicts.iter().map(verdict).collect();
@@ -301,7 +301,7 @@ impl Player {
         seen
     }
 
-    /// Everything that can be looked at without changing it.
+    /// Everything that can be read without changing it.
     async fn look(&self) -> String {
         let store = &self.bench.store;
         let status = store.run(&self.at.run).await.unwrap().unwrap();
@@ -320,8 +320,8 @@ impl Player {
     }
 }
 
-/// Plays `cases` sequences of up to 60 steps, the same ones every time, on fresh benches from `open` and on the
-/// memory model.
+/// Runs `cases` sequences of up to 60 steps, the same ones every time, on fresh benches from `open` and on the memory
+/// model.
 ///
 /// # Panics
 /// At the first difference, with the shortest sequence that shows it.

@@ -1,4 +1,4 @@
-//! What can go wrong with a queue, and whether trying again helps.
+//! Errors of a queue, and whether a retry helps.
 
 use domain::{RetryAdvice, RunId};
 
@@ -7,12 +7,12 @@ use crate::run::RunState;
 /// The result of every queue operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation changed nothing, except for [`Error::Unavailable`], where it may have been carried out.
+/// Why an operation failed. It changed nothing, except that [`Error::Unavailable`] may have been carried out.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store does not know the run: it was forgotten, never created, or the store lost its data. The
-    /// coordinator rebuilds it from manifest and record log.
+    /// The store does not know the run: it was forgotten, never created, or the store lost its data. The coordinator
+    /// rebuilds it from manifest and record log.
     #[error(
         "run `{run}` is not in the queue: it was forgotten, or the queue lost its data and must be rebuilt"
     )]
@@ -20,8 +20,8 @@ pub enum Error {
         /// The run asked for.
         run: RunId,
     },
-    /// The queue was rebuilt since the caller last looked.
-    #[error("run `{run}` is in generation {current}, the call was for generation {given}")]
+    /// The queue was rebuilt since the caller last read it.
+    #[error("run `{run}` is in generation {current}, but the call was for generation {given}")]
     StaleGeneration {
         /// The run asked for.
         run: RunId,
@@ -31,7 +31,7 @@ pub enum Error {
         current: u64,
     },
     /// A run of this name exists with another plan.
-    #[error("run `{run}` exists with plan {existing}; plan {given} needs a run of its own")]
+    #[error("run `{run}` exists with plan {existing}; plan {given} needs its own run")]
     PlanMismatch {
         /// The run asked for.
         run: RunId,
@@ -40,22 +40,21 @@ pub enum Error {
         /// Hash of the plan given.
         given: String,
     },
-    /// The run cannot go from its state to the one asked for.
+    /// The run cannot change from its state to the requested one.
     #[error("run `{run}` is {from} and cannot become {to}")]
     IllegalState {
         /// The run asked for.
         run: RunId,
-        /// Its state.
         from: RunState,
-        /// The state asked for.
+        /// The requested state.
         to: RunState,
     },
-    /// The input breaks a bound of [`crate::limits`].
+    /// The input exceeds a limit of [`crate::limits`].
     #[error("{what}: {why}")]
     Invalid {
         /// What was refused.
         what: &'static str,
-        /// The bound, and what was given.
+        /// The limit, and the given value.
         why: String,
     },
     /// The store has no room left.
@@ -64,21 +63,21 @@ pub enum Error {
         /// What to do about it.
         message: String,
     },
-    /// The store cannot be reached or did not answer in time. The operation may have been carried out: every
-    /// operation of [`crate::QueueStore`] says what repeating it does.
+    /// The store is unreachable or did not answer in time. The operation may have been carried out: each method of
+    /// [`crate::QueueStore`] documents its repetition.
     #[error("the queue cannot be reached: {message}")]
     Unavailable {
-        /// What the network or the server said.
+        /// The message of the network or the server.
         message: String,
     },
-    /// The server may not be used as it is configured.
+    /// The server's configuration makes it unusable.
     #[error("the queue server is not fit for use: {message}")]
     Unfit {
-        /// What is wrong and what to do about it.
+        /// The problem, and what to do about it.
         message: String,
     },
-    /// The store answered, or holds, what no version of this crate writes.
-    #[error("the queue holds what it should not: {message}")]
+    /// The store contains, or answered with, data that no version of this crate writes.
+    #[error("the queue holds invalid data: {message}")]
     Corrupt {
         /// What was found where.
         message: String,
@@ -86,7 +85,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may be repeated.
+    /// Whether a retry of the same call may succeed.
     pub fn retry(&self) -> RetryAdvice {
         match self {
             Self::Unavailable { .. } | Self::Full { .. } => RetryAdvice::Transient,

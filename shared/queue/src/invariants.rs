@@ -1,5 +1,5 @@
-//! What is true of a queue between any two operations. Each rule has an id and one sentence; tests check all of
-//! them on the memory model after every operation, and the other stores are held equal to the model.
+//! Invariants of a queue. Tests check all of them on the memory model after every operation; the other stores are
+//! tested against the model.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::limits::{MAX_RATE_BUCKETS, MAX_WORKERS};
 use crate::memory::{MemoryQueue, Place, Run};
 use crate::unit::UnitId;
 
-/// A rule that does not hold, and where.
+/// A violated rule.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{id} ({rule}) does not hold: {found}")]
 pub struct Broken {
@@ -39,7 +39,7 @@ fn broken(index: usize, found: String) -> Broken {
     Broken { id, rule, found }
 }
 
-/// Checks everything that can be seen in one state.
+/// Checks the rules about a single state.
 ///
 /// # Errors
 /// The first rule that does not hold.
@@ -131,7 +131,7 @@ fn check_records(run: &Run) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Checks what can only be seen from one state to a later one.
+/// Checks the rules about two successive states.
 ///
 /// # Errors
 /// The first rule that does not hold.

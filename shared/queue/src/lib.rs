@@ -1,14 +1,14 @@
-//! Who works on what: the queue that coordinators share.
+//! The work queue that coordinators share: which worker holds which unit.
 //!
-//! [`QueueStore`] says what a queue promises. Two stores keep the promise: memory ([`MemoryQueue`], the
-//! reference model, for one process) and Redis Streams. One conformance suite runs on both, and random
-//! operation sequences on Redis are compared with the memory model.
+//! [`QueueStore`] states the guarantees. There are two stores: memory ([`MemoryQueue`], the reference model, for one
+//! process) and Redis Streams. One conformance suite runs on both, and random operation sequences on Redis are
+//! compared with the memory model.
 //!
-//! The queue is never the truth about results: that is the record log. A queue that is lost whole is built
-//! again from the run's manifest and its log, under a higher generation.
+//! The queue is never the source of truth for results; the record log is. A lost queue is rebuilt from the run's
+//! manifest and log, under a higher generation.
 //!
-//! Reading order: [`unit`] and [`run`] are the nouns, [`commit`] decides which record of a dialogue wins,
-//! [`store`] is the trait, `memory` shows what it means.
+//! Reading order: [`unit`] and [`run`] have the types, [`commit`] decides which record of a dialogue counts,
+//! [`store`] is the trait, `memory` is its reference implementation.
 
 mod address;
 pub mod clock;
@@ -33,7 +33,7 @@ pub mod worker;
 
 pub use address::{open, open_as};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use commit::{Commit, Committed, Verdict};
+pub use commit::{Commit, CommitEffect, Committed};
 pub use error::{Error, Result};
 pub use local::MemoryStore;
 pub use memory::MemoryQueue;
@@ -43,4 +43,4 @@ pub use store::{QueueStore, Reply};
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-pub use worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};
+pub use worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, Rate, RateReply, WorkerEntry};

@@ -1,5 +1,5 @@
-//! Every bound of the queue, named with its unit, and the checks that refuse what exceeds it before a
-//! backend sees it. All backends refuse the same input with the same words because they all ask here.
+//! Every limit of the queue, with its unit, and the checks that enforce it before a call reaches a store. All stores
+//! refuse the same input with the same message, because they all use these checks.
 
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use crate::worker::{Claim, Rate};
 
 /// Bytes of a run's, model's or worker's name, or of a rate bucket's.
 pub const MAX_NAME_BYTES: usize = 256;
-/// Bytes of one unit's payload. Payloads name dialogues, they do not hold prompts.
+/// Bytes of one unit's payload. Payloads name dialogues; they do not contain prompts.
 pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
 /// Highest unit id, ticket and generation: the largest number that is exact in Lua, whose numbers are doubles.
 pub const MAX_NUMBER: u64 = (1 << 53) - 1;
-/// Dialogues of one unit.
 pub const MAX_DIALOGUES_PER_UNIT: u32 = 1_000;
 /// Units of one `add_units` call: about 1 MB of Redis traffic at usual payloads.
 pub const MAX_UNITS_PER_ADD: usize = 1_000;
@@ -31,23 +30,22 @@ pub const MAX_FENCES_PER_CALL: usize = 4_096;
 pub const MAX_COMMITS_PER_CALL: usize = 1_000;
 /// Leases taken over per model in one `reap` call, so that no call holds the server for long.
 pub const MAX_REAPED_PER_MODEL: usize = 256;
-/// Dead letters of one page.
 pub const MAX_DEAD_LETTERS_PER_PAGE: u32 = 256;
-/// Strikes that a run may allow a unit.
+/// Maximum of [`RunSpec::max_strikes`].
 pub const MAX_STRIKES: u32 = 100;
-/// Bytes kept of the cause of a strike or the reason of a parking; the rest is cut.
+/// Bytes kept of the cause of a death or the reason of a parking; the rest is cut.
 pub const MAX_CAUSE_BYTES: usize = 1_024;
 /// Workers registered at a time.
 pub const MAX_WORKERS: usize = 10_000;
-/// Earlier processes that a worker may name as its own.
+/// Earlier processes that a worker may name as its predecessors.
 pub const MAX_PREDECESSORS: usize = 16;
-/// Bytes of what a worker says about itself.
+/// Bytes of a worker's status.
 pub const MAX_WORKER_INFO_BYTES: usize = 4 * 1024;
 /// Rate buckets in use at a time in the memory store; in Redis each expires by itself.
 pub const MAX_RATE_BUCKETS: usize = 1_024;
 /// Calls per minute of one rate bucket.
 pub const MAX_RATE_PER_MINUTE: u32 = 6_000_000;
-/// Shortest lease. Below it the round trips of renewing take longer than the lease.
+/// Shortest lease. With a shorter one, a renewal's round trip would take longer than the lease.
 pub const MIN_LEASE: Duration = Duration::from_millis(50);
 /// Longest lease, parking and time to live of a worker's registration.
 pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -67,7 +65,7 @@ fn within(what: &'static str, low: Duration, high: Duration, got: Duration) -> R
     Ok(())
 }
 
-/// A name that may stand in a key: not empty, bounded, without control characters.
+/// Checks a name that becomes part of a key: not empty, bounded, without control characters.
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
         let why = format!(
@@ -79,12 +77,12 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A run's name is the hash tag of its Redis keys, so it may hold no brace: `{` or `}` would end the tag early
+/// A run's name is the hash tag of its Redis keys, so it must not contain a brace: `{` or `}` would end the tag early
 /// and spread the run over several cluster nodes, where no script is atomic.
 pub(crate) fn check_run(run: &RunId) -> Result<()> {
     check_name("run id", run.as_str())?;
     if run.as_str().contains(['{', '}']) {
-        return Err(Error::Invalid { what: "run id", why: format!("`{run}` holds a brace") });
+        return Err(Error::Invalid { what: "run id", why: format!("`{run}` contains a brace") });
     }
     Ok(())
 }
@@ -161,7 +159,7 @@ pub(crate) fn check_tickets(count: u32) -> Result<()> {
     if count == 0 {
         return Err(Error::Invalid {
             what: "tickets of a call",
-            why: "at least one must be asked for".into(),
+            why: "at least one must be requested".into(),
         });
     }
     at_most("tickets of a call", MAX_COMMITS_PER_CALL, count as usize)
@@ -221,7 +219,7 @@ pub(crate) fn check_rate(bucket: &str, rate: Rate, permits: u32) -> Result<()> {
     Ok(())
 }
 
-/// The text, cut at a character boundary to [`MAX_CAUSE_BYTES`].
+/// Cuts the text at a character boundary to [`MAX_CAUSE_BYTES`].
 pub(crate) fn shorten(text: &str) -> &str {
     let mut end = text.len().min(MAX_CAUSE_BYTES);
     while !text.is_char_boundary(end) {

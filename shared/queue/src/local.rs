@@ -1,6 +1,6 @@
 //! The queue of one process: the memory model behind a lock.
 //!
-//! Every operation takes microseconds and none waits for anything, so callers may hold the lock in asynchronous code.
+//! Every operation takes microseconds and none waits, so async callers may hold the lock.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::clock::Clock;
-use crate::commit::{Commit, Committed, Verdict};
+use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::MemoryQueue;
@@ -20,10 +20,10 @@ use crate::unit::{
 };
 use crate::worker::{Claim, Heartbeat, Rate, RateReply, WorkerEntry};
 
-/// Looks at the queue after every operation.
+/// Called with the queue after every operation.
 type Inspect = Box<dyn FnMut(&MemoryQueue) + Send>;
 
-/// A store in this process, which forgets everything when the process ends. Clones share it.
+/// A store in this process; its content ends with the process. Clones share it.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
@@ -32,7 +32,7 @@ pub struct MemoryStore {
 
 struct Shared {
     queue: MemoryQueue,
-    /// The place of records that the queue belongs to.
+    /// Identity of the record store that the queue belongs to.
     owner: Option<String>,
     inspect: Option<Inspect>,
 }
@@ -46,7 +46,7 @@ impl MemoryStore {
     /// The same, with every rule of [`crate::invariants`] checked after every operation.
     ///
     /// # Panics
-    /// Operations panic where a rule is broken.
+    /// Operations panic if a rule is violated.
     #[cfg(feature = "test-support")]
     pub fn checked(clock: Arc<dyn Clock>) -> Self {
         let mut before = MemoryQueue::default();
@@ -72,8 +72,8 @@ impl MemoryStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks the input, then does the work. The clock is read under the lock, so that time never falls from one
-    /// operation to the next.
+    /// Checks the input, then runs the operation. The clock is read under the lock, so that time never decreases from
+    /// one operation to the next.
     fn call<'a, T: Send + 'a>(
         &'a self,
         input: Result<()>,
@@ -164,7 +164,7 @@ impl QueueStore for MemoryStore {
         self.call(limits::check_tickets(count), move |queue, now| queue.tickets(now, at, count))
     }
 
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<Verdict>> {
+    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>> {
         self.call(limits::check_commits(commits), move |queue, _| queue.commit(at, commits))
     }
 

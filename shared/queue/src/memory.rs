@@ -1,5 +1,5 @@
-//! The reference model: what every operation means, in ordinary collections. It takes `now_ms` and does nothing
-//! else with the world, so tests own its time.
+//! The reference model: every operation, in ordinary collections. It takes `now_ms` and does no IO, so tests control
+//! its time.
 
 mod state;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 pub(crate) use self::state::{Model, Place, Run, Unit};
-use crate::commit::{Commit, Committed, Verdict};
+use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most};
 use crate::local::millis;
@@ -19,7 +19,7 @@ use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
 use crate::winners::Winners;
-use crate::worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, Rate, RateReply, WorkerEntry};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Registration {
 }
 
 impl MemoryQueue {
-    /// The run, if the caller's view of it is the present one.
+    /// The run, if the caller's generation is the current one.
     fn at(&mut self, at: &RunRef) -> Result<&mut Run> {
         let run = self.runs.get_mut(&at.run).ok_or_else(|| Error::RunGone { run: at.run.clone() })?;
         let current = run.status.at.generation;
@@ -233,12 +233,12 @@ impl MemoryQueue {
         Ok(first..end)
     }
 
-    pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<Verdict>> {
+    pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
         let run = self.at(at)?;
         let commit = |Commit { key, record }: &Commit| {
-            let verdict = Verdict::over(run.committed.get(key), *record);
+            let verdict = CommitEffect::over(run.committed.get(key), *record);
             let model = run.models.entry(key.model.clone()).or_default();
-            if let Verdict::Supersedes(loser) = verdict {
+            if let CommitEffect::Supersedes(loser) = verdict {
                 *if loser.scored { &mut model.scored } else { &mut model.failed } -= 1;
             }
             if verdict.counts() {
@@ -353,7 +353,7 @@ impl MemoryQueue {
         let instance = claim.instance.clone();
         let entry = Registration { instance, info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
         self.workers.insert(worker.clone(), entry);
-        Ok(Heartbeat::Registered(Orders { drain: draining }))
+        Ok(Heartbeat::Registered(HeartbeatOrders { drain: draining }))
     }
 
     pub(crate) fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
@@ -398,7 +398,7 @@ impl MemoryQueue {
         permits: u32,
     ) -> Result<RateReply> {
         let now_us = now_ms * 1_000;
-        // A full bucket is the same as one that was never used.
+        // A full bucket is the same as an unused one.
         self.rates.retain(|_, full_at_us| *full_at_us > now_us);
         if !self.rates.contains_key(bucket) {
             at_most("rate buckets in use", MAX_RATE_BUCKETS, self.rates.len() + 1)?;

@@ -9,27 +9,25 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::unit::UnitId;
 
-/// A run as its caller last saw it. Every operation on a run carries one; it fails with
-/// [`Error::StaleGeneration`] once the queue was rebuilt.
+/// A run as its caller last saw it. Every operation on a run takes one, and fails with [`Error::StaleGeneration`]
+/// after the queue was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunRef {
-    /// The run.
     pub run: RunId,
-    /// Which building of its queue: it rises whenever the queue is rebuilt.
+    /// Queue generation: rises each time the queue is rebuilt.
     pub generation: u64,
 }
 
-/// What `create_run` needs to know.
+/// Input of `create_run`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSpec {
-    /// The run.
     pub run: RunId,
-    /// Hash of its plan: two coordinators that create the same run must agree on it.
+    /// Hash of its plan: coordinators that create the same run must agree on it.
     pub plan_hash: String,
-    /// How long a lease lasts without renewal. It belongs to the run, not to the lease, because the idle time
-    /// of a Redis pending entry is compared with one number for the whole stream.
+    /// Duration of a lease without renewal. It is a property of the run, not of the lease, because the idle time of
+    /// Redis's pending entries is compared with one number for the whole stream.
     pub lease_for: Duration,
-    /// Strikes after which a unit is set aside, from 1: deaths of workers that held it alone.
+    /// Number of strikes that make a unit a dead letter, from 1: deaths of workers that held it alone.
     pub max_strikes: u32,
     /// The highest generation seen in the run's records, 0 for a new run.
     pub generation_floor: u64,
@@ -38,7 +36,7 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// Whether this spec means the run that exists with the plan `existing`.
+    /// Whether this spec matches the existing run with the plan `existing`.
     pub(crate) fn check_joins(&self, existing: &str) -> Result<(), Error> {
         if existing == self.plan_hash {
             return Ok(());
@@ -48,15 +46,16 @@ impl RunSpec {
     }
 }
 
-/// The state of a run in the queue.
+/// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what people
+/// see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// Units are leased out.
     Active,
-    /// No unit is leased out; leases in force go on and their records are taken.
+    /// No unit is leased out; current leases continue and their records are accepted.
     Paused,
-    /// Stopped by hand; workers drop what they hold. Records that still arrive are taken.
+    /// Stopped by hand; workers drop the dialogues in progress. Late records are accepted.
     Cancelled,
     /// Complete.
     Finished,
@@ -76,8 +75,8 @@ impl RunState {
         }
     }
 
-    /// Whether a run may go from this state to `to`. Any state may become active again: resuming a cancelled
-    /// run and retrying the failures of a finished one are ordinary. Staying is always allowed, so that a
+    /// Whether a run may change from this state to `to`. Any state may become active again: resuming a cancelled run
+    /// and retrying the failures of a finished one are ordinary. Keeping the state is always allowed, so that a
     /// repeated call succeeds.
     pub fn may_become(self, to: Self) -> bool {
         self == to
@@ -88,12 +87,12 @@ impl RunState {
             }
     }
 
-    /// The state of this name, as a store wrote it.
+    /// Parses a state as stored.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         Self::ALL
             .into_iter()
             .find(|state| state.as_str() == text)
-            .ok_or_else(|| Error::Corrupt { message: format!("`{text}` is no run state") })
+            .ok_or_else(|| Error::Corrupt { message: format!("`{text}` is not a run state") })
     }
 }
 
@@ -103,54 +102,50 @@ impl fmt::Display for RunState {
     }
 }
 
-/// What the queue knows of a run as a whole.
+/// The status of a run as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunStatus {
-    /// The run and its present generation.
+    /// The run and its current generation.
     pub at: RunRef,
-    /// Hash of its plan.
     pub plan_hash: String,
-    /// Its state.
     pub state: RunState,
-    /// The id that the next added unit gets, which is the number of units ever added.
+    /// The id of the next added unit, which is the number of units ever added.
     pub next_unit: UnitId,
-    /// How long a lease lasts without renewal.
+    /// Duration of a lease without renewal.
     pub lease_for: Duration,
-    /// Strikes after which a unit is set aside.
+    /// Number of strikes that make a unit a dead letter.
     pub max_strikes: u32,
 }
 
-/// Where the units and dialogues of one model of a run stand.
-/// `added = pending + leased + dead + done` at all times.
+/// Counts of units and dialogues of one model of a run. Always `added = pending + leased + dead + done`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelCounts {
-    /// The model.
     pub model: ModelLabel,
     /// Units ever added.
     pub added: u64,
-    /// Units that wait for a worker, suspects included.
+    /// Pending units, including suspects.
     pub pending: u64,
-    /// Suspects that wait for a worker.
+    /// Pending suspects.
     pub suspects_pending: u64,
-    /// Suspects that a worker holds, each alone.
+    /// Leased suspects.
     pub suspects_leased: u64,
-    /// Units that a worker holds.
+    /// Leased units, including suspects.
     pub leased: u64,
-    /// Units set aside.
+    /// Dead letters.
     pub dead: u64,
     /// Units finished.
     pub done: u64,
-    /// Dialogues of the pending and leased units: what autoscaling looks at.
+    /// Dialogues of the pending and leased units, for autoscaling.
     pub backlog_dialogues: u64,
-    /// Dialogues whose winning record is scored.
+    /// Dialogues whose winner is scored.
     pub scored: u64,
-    /// Dialogues whose winning record is a failure.
+    /// Dialogues whose winner is a failure.
     pub failed: u64,
-    /// Set while no unit of the model is leased out.
+    /// Set while the model is parked.
     pub parked: Option<Parked>,
 }
 
-/// Why a model gets no work, and until when.
+/// Why a model is parked, and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parked {
     /// For people: which quota is used up.

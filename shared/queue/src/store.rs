@@ -1,4 +1,4 @@
-//! What a queue promises.
+//! The trait of all queue stores, with its guarantees.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use futures::future::BoxFuture;
 
-use crate::commit::{Commit, Committed, Verdict};
+use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
@@ -14,76 +14,77 @@ use crate::unit::{
 };
 use crate::worker::{Claim, Heartbeat, Rate, RateReply, WorkerEntry};
 
-/// What every operation returns. A boxed future rather than an `async fn`, because the store is chosen at run
-/// time from a URL and shared as `Arc<dyn QueueStore>`; one allocation is nothing beside a round trip to Redis
-/// or a sync to disk.
+/// Return type of all operations. A boxed future rather than an `async fn`, because the store is chosen at run time
+/// from a URL and shared as `Arc<dyn QueueStore>`; one allocation is negligible beside a round trip to Redis.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T>>;
 
 /// The work units of all runs, shared by all coordinators.
 ///
 /// # Guarantees
 ///
-/// - **Atomic.** An operation happens as a whole or not at all, and operations on one run have one order that
-///   every caller sees. Any number of coordinators may use the same store at once.
-/// - **Own clock.** Deadlines are measured by the store's clock alone. No machine's clock matters to a lease.
+/// - **Atomic.** An operation happens completely or not at all, and operations on one run have one order that every
+///   caller sees. Any number of coordinators may use the same store at once.
+/// - **Own clock.** Deadlines are measured by the store's clock alone, so clock skew between machines does not
+///   matter.
 /// - **One holder.** A unit is pending, leased to one worker, dead or done. Its attempt number rises with
 ///   every lease.
-/// - **Fenced.** A stale [`Fence`] never changes the queue. A fence stays valid past its deadline until somebody
-///   takes the unit over: a worker that is merely late has lost nothing yet.
-/// - **Generations.** An operation on a run whose generation is not the caller's changes nothing and fails with
-///   [`Error::StaleGeneration`](crate::Error::StaleGeneration); on a run that is not there, with
-///   [`Error::RunGone`](crate::Error::RunGone). A rebuilt run has a higher generation than it had before, even
-///   where the store lost everything: it is at least the store's time in milliseconds.
-/// - **Commits are idempotent** and do not depend on their order (see [`crate::commit`]). A late record is taken
-///   whoever holds the unit by now; a scored record is never displaced by a failure.
-/// - **Suspects.** A worker that dies, or lets its leases expire, makes the units it held suspects; releasing is free. A
-///   suspect runs alone: only a worker that holds nothing gets one, and then nothing else. A death of its worker is a
-///   strike then; at [`RunSpec::max_strikes`] the unit is set aside with its causes. One that finishes is cleared.
+/// - **Fenced.** A stale [`Fence`] never changes the queue. A fence stays valid past its deadline until the unit is
+///   taken over: a worker that is merely late has lost nothing yet.
+/// - **Generations.** An operation with another generation than the run's changes nothing and fails with
+///   [`Error::StaleGeneration`](crate::Error::StaleGeneration); on an unknown run, it fails with
+///   [`Error::RunGone`](crate::Error::RunGone). A rebuilt run has a higher generation than before, even if the store
+///   lost everything: it is at least the store's time in milliseconds.
+/// - **Commits are idempotent** and independent of their order (see [`crate::commit`]). A late record is accepted
+///   regardless of who holds the unit now; a failure never replaces a scored record.
+/// - **Suspects.** When a worker dies, or its leases expire, the units it held become suspects; releasing has no such
+///   effect. A suspect runs alone: only a worker that holds nothing gets one, and then nothing else. If that worker
+///   dies, the suspect gets a strike; at [`RunSpec::max_strikes`] it becomes a dead letter with all its causes. A
+///   suspect that finishes is cleared.
 /// - **Order.** Of a model's pending units the one with the lowest id is leased first, returned or new; suspects come
-///   behind all others, those with the fewest deaths first.
+///   after all others, those with the fewest deaths first.
 /// - **Bounded.** Calls above the limits of [`crate::limits`] are refused before they reach the store; lists are
 ///   paged; no call blocks until something happens.
 ///
 /// An operation that fails with [`Error::Unavailable`](crate::Error::Unavailable), or whose future is dropped, may
-/// have been carried out. Each method says what its repetition does.
+/// have been carried out. Each method documents its repetition.
 pub trait QueueStore: Send + Sync + 'static {
-    /// The identity of the place of records that the queue belongs to; `None` before it was claimed.
+    /// The identity of the record store that the queue belongs to; `None` before it was claimed.
     fn owner(&self) -> Reply<'_, Option<String>>;
 
-    /// Makes the queue belong to a place of records where it belongs to none, or whatever it belongs to where `anew`;
-    /// returns to which it belongs then. Repetition: the same.
+    /// Assigns the queue to a record store if it has none, or in any case with `anew`; returns its record store.
+    /// Repetition: the same.
     fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String>;
 
-    /// Opens a run for adding units, or joins it where it exists with the same plan (then the rest of `spec` is
-    /// ignored). Repetition: joins. What an interrupted [`QueueStore::forget_run`] left is removed first.
+    /// Opens a run for adding units, or joins it if it exists with the same plan (then the rest of `spec` is
+    /// ignored). Repetition: joins. Remains of an interrupted [`QueueStore::forget_run`] are removed first.
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus>;
 
-    /// The run's status, `None` where the store does not know it.
+    /// The run's status; `None` if the store does not know it.
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>>;
 
     /// All runs, in the order of their names.
     fn runs(&self) -> Reply<'_, Vec<RunStatus>>;
 
-    /// Changes the state and returns the one before. Repetition: returns the same state.
+    /// Changes the state and returns the previous one. Repetition: returns the new state.
     fn set_state<'a>(&'a self, at: &'a RunRef, to: RunState) -> Reply<'a, RunState>;
 
-    /// Removes every trace of a run, whatever its generation, and says whether there was one. The records are
+    /// Removes every trace of a run, whatever its generation, and returns whether there was one. Its records are
     /// elsewhere and stay. Repetition: harmless.
     fn forget_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, bool>;
 
-    /// Appends units if `first` is the next id expected, and says which id is the next one then. Units have ids
-    /// by their place, so a plan is added in chunks by any number of coordinators: who is refused goes on from
-    /// `next`. Repetition: refused, with the same `next`.
+    /// Appends units if `first` is the next expected id; returns the next id. Units are numbered by position, so any
+    /// number of coordinators can add a plan in chunks: a refused one continues from `next`. Repetition: refused,
+    /// with the same `next`.
     fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added>;
 
-    /// Leases pending units to a worker, model by model in the order given; nothing where the run is not active or
-    /// the model parked, or the worker holds a suspect of this run. Where there is nothing else, a worker that holds
-    /// nothing, here and by [`LeaseRequest::alone`], gets one suspect. Repetition: leases others; the first ones come
-    /// back by [`Renewal::unreported`].
+    /// Leases pending units to a worker, model by model in the given order. Returns none if the run is not active,
+    /// the model is parked, or the worker holds a suspect of this run. If there is nothing else, a worker that holds
+    /// nothing, here and by [`LeaseRequest::alone`], gets one suspect. Repetition: leases other units; the first ones
+    /// come back as [`Renewal::unreported`].
     fn lease<'a>(&'a self, at: &'a RunRef, ask: &'a LeaseRequest) -> Reply<'a, Vec<Lease>>;
 
-    /// Renews all leases of a worker on `models` and on the models of `held`, the leases it says it holds.
-    /// Repetition: the same.
+    /// Renews all leases of a worker on `models` and on the models of `held`, the leases that it reports. Repetition:
+    /// the same.
     fn renew<'a>(
         &'a self,
         at: &'a RunRef,
@@ -92,32 +93,32 @@ pub trait QueueStore: Send + Sync + 'static {
         held: &'a [Fence],
     ) -> Reply<'a, Renewal>;
 
-    /// Gives units back; nothing is held against them. Repetition: stale.
+    /// Gives units back; this does not count against them. Repetition: stale.
     fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>>;
 
-    /// Ends units for good. All their dialogues must have been committed before. Repetition: stale.
+    /// Marks units as done. All their dialogues must be committed before. Repetition: stale.
     fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>>;
 
-    /// Takes over the leases of the dead: their units become suspects, and those that were suspects get a strike. Any
-    /// coordinator calls this every second or so. Repetition: takes over what has expired since.
+    /// Ends the leases of dead workers: their units become suspects, and suspects get a strike. Every coordinator
+    /// calls this about once a second. Repetition: ends those that expired since.
     fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped>;
 
-    /// Hands out `count` commit tickets, above all handed out before, in this generation or an earlier one: they
-    /// are at least the store's time in microseconds, so not even a loss of the store takes them back. A coordinator
-    /// draws them before it appends to the record log. Repetition: others; unused ones do no harm.
+    /// Draws `count` commit tickets, higher than all drawn before, in any generation: they are at least the store's
+    /// time in microseconds, so they rise even after a loss of the store. A coordinator draws them before it appends
+    /// to the record log. Repetition: draws others; unused ones are harmless.
     fn tickets<'a>(&'a self, at: &'a RunRef, count: u32) -> Reply<'a, Range<u64>>;
 
-    /// Makes durable records count, one verdict each, in order. Repetition: [`Verdict::Repeated`] for what counts.
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<Verdict>>;
+    /// Commits durable records; returns one effect for each, in order. Repetition: [`CommitEffect::Repeated`] for
+    /// winners.
+    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>>;
 
-    /// The records that count for these dialogues, one answer each, in order.
+    /// The winners of these dialogues, one answer each, in order.
     fn committed<'a>(&'a self, at: &'a RunRef, keys: &'a [DialogueKey]) -> Reply<'a, Vec<Option<Committed>>>;
 
-    /// Where each model stands, in the order of their labels; models without units, records and parkings are left
-    /// out.
+    /// The counts of each model, ordered by label; models without units, records and parkings are omitted.
     fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>>;
 
-    /// Units set aside (`dead`), or suspects that are not, by id, above `after`, at most `limit`.
+    /// Dead letters (with `dead`) or suspects, by id, above `after`, at most `limit`.
     fn suspects<'a>(
         &'a self,
         at: &'a RunRef,
@@ -126,14 +127,14 @@ pub trait QueueStore: Send + Sync + 'static {
         limit: u32,
     ) -> Reply<'a, Vec<Suspect>>;
 
-    /// One unit with deaths on its account, set aside or not.
+    /// One suspect or dead letter.
     fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>>;
 
-    /// Gives units set aside another chance, with a clean slate, and says how many there were.
-    /// Repetition: those are not dead any more, so 0.
+    /// Gives dead letters another chance, with a clean slate; returns how many there were. Repetition: 0, because
+    /// they are not dead any more.
     fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64>;
 
-    /// Leases out no unit of a model for a while, because its quota is used up. A later call replaces an earlier.
+    /// Leases out no unit of a model for a while, because its quota is used up. A later call replaces an earlier one.
     fn park<'a>(
         &'a self,
         at: &'a RunRef,
@@ -142,11 +143,11 @@ pub trait QueueStore: Send + Sync + 'static {
         reason: &'a str,
     ) -> Reply<'a, ()>;
 
-    /// Ends a parking before its time.
+    /// Ends a parking early.
     fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()>;
 
-    /// Registers a worker or keeps it registered for `ttl`, and tells it what it is asked to do. Refused while the name is
-    /// registered for another process, unless the claim names that one as an earlier process of its own: a restart.
+    /// Registers a worker, or renews its registration for `ttl`. Refused while the name is registered for another
+    /// process, unless the claim names that process as a predecessor: a restart.
     fn heartbeat<'a>(
         &'a self,
         worker: &'a WorkerId,
@@ -158,20 +159,20 @@ pub trait QueueStore: Send + Sync + 'static {
     /// The registered workers, in the order of their ids.
     fn workers(&self) -> Reply<'_, Vec<WorkerEntry>>;
 
-    /// Asks a registered worker to drain at its next heartbeat, and says whether there is one.
+    /// Asks a registered worker to drain at its next heartbeat; returns whether there is one.
     fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool>;
 
-    /// Forgets a worker that has ended, unless another process has its name by now, and says whether the name was its
-    /// own. Its leases stay until released or reaped. Repetition: the same.
+    /// Removes a worker that has ended, unless another process has taken over its name; returns whether the name was
+    /// its own. Its leases stay until released or reaped. Repetition: the same.
     fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool>;
 
-    /// Takes permits of a budget that all workers share, all of them or none. Repetition: takes others; permits
-    /// lost in this way make the calls slower, never faster.
+    /// Takes permits of a budget that all workers share, all of them or none. Repetition: takes more; permits lost
+    /// this way make calls slower, never faster.
     fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply>;
 
     /// The store's clock, milliseconds since the Unix epoch.
     fn now_ms(&self) -> Reply<'_, u64>;
 
-    /// Whether the store is there and fit for use. The warnings say what it will do badly and how to mend it.
+    /// Whether the store is reachable and usable. The warnings say what it will do badly and how to fix it.
     fn check(&self) -> Reply<'_, Vec<String>>;
 }

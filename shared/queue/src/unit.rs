@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::RunState;
 
-/// The number of a unit in its run, from 0, dense, in the order of adding.
+/// The number of a unit in its run, from 0, without gaps, in the order of adding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnitId(pub u64);
@@ -18,105 +18,103 @@ impl fmt::Display for UnitId {
     }
 }
 
-/// A unit to be added. Its id follows from its place.
+/// A unit to be added. Its position determines its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewUnit {
-    /// The model asked; only workers that serve it get the unit.
+    /// Only workers that serve this model get the unit.
     pub model: ModelLabel,
     /// Number of dialogues in it, from 1.
     pub dialogues: u32,
-    /// What the worker needs to know. The queue never looks inside.
+    /// Opaque data for the worker.
     pub payload: Vec<u8>,
 }
 
-/// What `add_units` did.
+/// Result of `add_units`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Added {
-    /// Whether the units were added: only where the first of them was the next one expected.
+    /// Whether the units were added: only if the first of them was the next one expected.
     pub applied: bool,
-    /// The id that the next unit gets.
+    /// Id of the next unit.
     pub next: UnitId,
 }
 
-/// The proof of holding a lease. It is stale as soon as the unit changed hands, however it did.
+/// Identifies one lease: `domain::exchange::LeaseId` without the run, which calls of the queue name anyway. It is stale as
+/// soon as the unit changes hands in any way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fence {
     /// Generation of the run when the lease was given.
     pub generation: u64,
     /// The unit's model.
     pub model: ModelLabel,
-    /// The unit.
     pub unit: UnitId,
-    /// How many times the unit has been leased, this one included: from 1, rising.
+    /// How many times the unit has been leased, including this one: from 1, rising.
     pub attempt: u32,
 }
 
-/// A unit in the hands of a worker.
+/// A unit leased to a worker, as the queue knows it. The worker gets a `domain::exchange::Grant` instead: the dialogues that
+/// are left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The proof of holding it.
     pub fence: Fence,
     /// Number of dialogues in the unit.
     pub dialogues: u32,
-    /// What the unit was added with.
+    /// Opaque data for the worker.
     pub payload: Vec<u8>,
-    /// Whether a worker died with it before: it is all that its worker may hold.
+    /// Whether it is a suspect: its worker may hold nothing else.
     pub suspect: bool,
-    /// When it may be taken over, milliseconds since the Unix epoch by the store's clock. A worker counts the
-    /// run's lease duration by its own monotonic clock instead, from before it asked.
+    /// When it may be taken over, milliseconds since the Unix epoch by the store's clock. A worker measures the run's
+    /// lease duration by its own monotonic clock instead, from before its request.
     pub deadline_ms: u64,
 }
 
-/// A worker's wish for work.
+/// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRequest {
-    /// Who asks.
     pub worker: WorkerId,
-    /// The models it serves, in the order in which it wants them.
+    /// The models it serves, in its order of preference.
     pub models: Vec<ModelLabel>,
-    /// Most units to hand out.
+    /// Maximum number of units.
     pub max_units: u32,
-    /// Whether the worker holds nothing of any other run, as far as the caller knows. Only then it may get a suspect.
+    /// Whether the worker holds nothing of any other run, as far as the caller knows. Otherwise it gets no suspect.
     pub alone: bool,
 }
 
-/// The answer to a worker's report of what it holds.
+/// Result of a renewal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renewal {
     /// The state of the run: a worker drops the units of a cancelled one.
     pub state: RunState,
-    /// Fences that no longer hold: the unit is somebody else's, finished, set aside or of another generation.
+    /// Stale fences: the unit has another holder, is finished, is a dead letter, or has another generation.
     pub lost: Vec<Fence>,
-    /// Leases that the queue knows of this worker and the worker did not report: the answer that brought
-    /// them was lost. They are renewed too, so the caller hands them over again or releases them.
+    /// Leases of this worker that it did not report, because the answer that granted them was lost. They are renewed
+    /// too, so that the caller grants them again or releases them.
     pub unreported: Vec<Lease>,
-    /// Whether the worker holds a suspect of this run: it gets nothing else, of any run.
+    /// Whether the worker holds a suspect of this run. Then it gets nothing else, of any run.
     pub holds_suspect: bool,
-    /// The new deadline of every lease that holds, by the store's clock.
+    /// The new deadline of every renewed lease, by the store's clock.
     pub deadline_ms: u64,
 }
 
-/// What became of one fence.
+/// Result for one fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// The fence held and the unit changed.
+    /// The fence was valid and the unit changed.
     Applied,
-    /// The fence was stale and nothing changed. After a call whose answer was lost, this is also how its
-    /// repetition ends.
+    /// The fence was stale and nothing changed. A repetition after a lost answer also gets this.
     Stale,
 }
 
-/// Whose leases `reap` takes over.
+/// Whose leases `reap` ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reap {
-    /// Those past their deadline.
+    /// All leases past their deadline.
     Expired,
-    /// All of one worker that is known to be dead.
+    /// All leases of one worker that is known to be dead.
     Worker(WorkerId),
 }
 
 impl Reap {
-    /// What the account of the unit says.
+    /// Cause of death, stored with the unit.
     pub(crate) fn cause(&self) -> &'static str {
         match self {
             Self::Expired => "lease expired",
@@ -125,33 +123,33 @@ impl Reap {
     }
 }
 
-/// What `reap` took over.
+/// Result of `reap`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reaped {
-    /// Units that are suspects from now on, by model, then by id.
+    /// Units that became suspects, by model, then by id.
     pub suspected: Vec<UnitId>,
-    /// Suspects that got a strike and wait again, in the same order.
+    /// Suspects that got a strike and are pending again, in the same order.
     pub struck: Vec<UnitId>,
-    /// Units set aside, in the same order. Their dialogues need failed records.
+    /// Units that became dead letters, in the same order. Their dialogues need failed records.
     pub dead: Vec<UnitId>,
-    /// Whether a model had more than [`crate::limits::MAX_REAPED_PER_MODEL`] of them: call again.
+    /// Whether a model had more than [`crate::limits::MAX_REAPED_PER_MODEL`] such leases: call again.
     pub more: bool,
 }
 
 impl Reaped {
-    /// Whether nothing was taken over.
+    /// Whether no lease was ended.
     pub fn is_empty(&self) -> bool {
         self.suspected.is_empty() && self.struck.is_empty() && self.dead.is_empty()
     }
 }
 
-/// One death of a worker on a unit's account. The first one makes it a suspect; each later one came while the unit ran
-/// alone, and is a strike.
+/// A worker's death counted against a unit. The first one makes the unit a suspect; each later one is a strike,
+/// because the unit ran alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
-    /// Who held it.
+    /// The worker that died.
     pub worker: WorkerId,
-    /// The attempt that ended so.
+    /// The attempt that ended with it.
     pub attempt: u32,
     /// Why, for people.
     pub cause: String,
@@ -159,19 +157,17 @@ pub struct Death {
     pub at_ms: u64,
 }
 
-/// A unit with deaths on its account.
+/// A suspect or dead letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// The unit.
     pub unit: UnitId,
-    /// Its model.
     pub model: ModelLabel,
     /// Number of dialogues in it.
     pub dialogues: u32,
-    /// What it was added with.
+    /// Opaque data for the worker.
     pub payload: Vec<u8>,
-    /// What brought it here, oldest first.
+    /// The deaths counted against it, oldest first.
     pub deaths: Vec<Death>,
-    /// Whether it was set aside: a dead letter.
+    /// Whether it is a dead letter.
     pub dead: bool,
 }

@@ -1,4 +1,4 @@
-//! The record that counts for each dialogue, in memory.
+//! The winner of each dialogue, in memory.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use domain::{DialogueKey, Iteration, ModelLabel, TaskLabel};
 
 use crate::commit::Committed;
 
-/// The record that counts for each dialogue. Labels are kept once and not once per dialogue: a run of a million
-/// dialogues takes some 40 MB.
+/// The winner of each dialogue. Labels are stored once, not once per dialogue: a run of a million dialogues takes
+/// about 40 MB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Winners(BTreeMap<ModelLabel, BTreeMap<TaskLabel, BTreeMap<Iteration, Committed>>>);
 
 impl Winners {
-    /// The record that counts for a dialogue.
+    /// The winner of a dialogue.
     pub(crate) fn get(&self, key: &DialogueKey) -> Option<Committed> {
         self.0.get(&key.model)?.get(&key.task)?.get(&key.iteration).copied()
     }
 
-    /// Lets a record count.
+    /// Sets the winner of a dialogue.
     pub(crate) fn insert(&mut self, key: &DialogueKey, record: Committed) {
         let of_cell = self.0.get_mut(&key.model).and_then(|tasks| tasks.get_mut(&key.task));
         match of_cell {
@@ -29,7 +29,7 @@ impl Winners {
         };
     }
 
-    /// Every dialogue with its record, in order.
+    /// Every dialogue with its winner, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (DialogueKey, Committed)> + '_ {
         self.0.iter().flat_map(|(model, tasks)| {
             tasks.iter().flat_map(move |(task, iterations)| {

@@ -1,38 +1,37 @@
-//! What all runs share: the registered workers and the rate budgets of provider keys.
+//! Shared by all runs: the registered workers and the rate budgets of provider keys.
 
 use domain::{InstanceId, WorkerId};
 
 /// A registered worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerEntry {
-    /// The worker.
     pub worker: WorkerId,
-    /// Its process.
     pub instance: InstanceId,
-    /// What it last said about itself. The queue never looks inside.
+    /// Its last status; opaque to the queue.
     pub info: Vec<u8>,
-    /// When it last did, milliseconds since the Unix epoch by the store's clock.
+    /// Time of that status, milliseconds since the Unix epoch by the store's clock.
     pub seen_ms: u64,
     /// Whether it was told to drain.
     pub draining: bool,
 }
 
-/// Which process claims a worker's name.
+/// A process's claim to a worker's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// The process. The empty id is that of workers which tell none: any may follow it, and it may follow any.
+    /// The process. Workers that do not say have the empty id: it may follow any process, and any may follow it.
     pub instance: InstanceId,
-    /// Processes that it follows, at most [`crate::limits::MAX_PREDECESSORS`]: they have ended, for it holds their spool.
+    /// Processes that it succeeds, at most [`crate::limits::MAX_PREDECESSORS`]: they must have ended, because it
+    /// holds their spool.
     pub predecessors: Vec<InstanceId>,
 }
 
 impl Claim {
-    /// Of a process that follows none, or is registered already.
+    /// A claim without predecessors.
     pub fn of(instance: InstanceId) -> Self {
         Self { instance, predecessors: Vec::new() }
     }
 
-    /// Whether the name may pass from the process that has it to this one.
+    /// Whether the name may pass from its current process to this one.
     pub(crate) fn may_follow(&self, holder: &InstanceId) -> bool {
         let unnamed = InstanceId::default();
         *holder == self.instance
@@ -42,32 +41,31 @@ impl Claim {
     }
 }
 
-/// What a heartbeat came to.
+/// Result of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
-    /// The name is the caller's.
-    Registered(Orders),
-    /// It is another process's.
+    /// The name belongs to the caller.
+    Registered(HeartbeatOrders),
+    /// The name belongs to another process.
     Taken(NameTaken),
 }
 
-/// Who has the name of a worker.
+/// The process that holds a worker's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTaken {
-    /// The process.
     pub instance: InstanceId,
-    /// What it last said about itself.
+    /// Its last status.
     pub info: Vec<u8>,
     /// Milliseconds since then.
     pub silent_ms: u64,
-    /// Milliseconds of silence after which the name is free.
+    /// Milliseconds until the name is free if it stays silent.
     pub free_in_ms: u64,
 }
 
-/// What a worker is told at its heartbeat.
+/// Orders to a worker at its heartbeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Orders {
-    /// Finish or release what it holds and end.
+pub struct HeartbeatOrders {
+    /// Whether it should finish or release its units and end.
     pub drain: bool,
 }
 
@@ -80,26 +78,26 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// The answer to a wish for permits.
+/// Result of a request for permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateReply {
-    /// Go ahead.
+    /// Granted.
     Granted,
-    /// Nothing was taken; ask again after this many milliseconds.
+    /// Not granted; ask again later.
     Wait {
-        /// Milliseconds, from 1.
+        /// Milliseconds to wait, from 1.
         ms: u64,
     },
 }
 
 impl Rate {
-    /// Microseconds in which one permit comes back.
+    /// Microseconds until one permit returns.
     pub(crate) fn interval_us(self) -> u64 {
         60_000_000 / u64::from(self.per_minute)
     }
 
-    /// The bucket as one number (the generic cell rate algorithm, ITU-T I.371): `full_at_us` is when the bucket
-    /// will be full again, in microseconds. Returns the reply and the new number.
+    /// The bucket as one number (the generic cell rate algorithm, ITU-T I.371): `full_at_us` is the time, in
+    /// microseconds, at which the bucket is full again. Returns the reply and the new number.
     pub(crate) fn take(self, full_at_us: u64, now_us: u64, permits: u32) -> (RateReply, u64) {
         let interval_us = self.interval_us();
         let after_us = full_at_us.max(now_us) + u64::from(permits) * interval_us;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use queue::testing::{Bench, RedisServer, block_on, free_port, wait_until};
 use queue::{
-    Commit, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions, RedisStore, RunRef,
-    RunSpec, Transition, UnitId, Verdict,
+    Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions,
+    RedisStore, RunRef, RunSpec, Transition, UnitId,
 };
 
 async fn open() -> Option<Bench> {
@@ -76,7 +76,7 @@ fn two_coordinators_share_one_queue() {
                         iteration: u32::try_from(lease.fence.unit.0).unwrap(),
                     };
                     let commit = Commit { key, record: Committed { scored: true, ticket } };
-                    assert_eq!(store.commit(&at, &[commit]).await.unwrap(), [Verdict::First]);
+                    assert_eq!(store.commit(&at, &[commit]).await.unwrap(), [CommitEffect::First]);
                     let fence = std::slice::from_ref(&lease.fence);
                     assert_eq!(store.finish(&at, fence).await.unwrap(), [Transition::Applied]);
                     done += 1;
@@ -133,7 +133,7 @@ fn a_flushed_redis_is_noticed_and_leases_of_before_are_stale() {
         assert!(store.tickets(&new, 1).await.unwrap().start >= ticket);
         assert_eq!(store.lease(&new, &ask("b")).await.unwrap().len(), 1);
         assert_eq!(store.finish(&new, &[held]).await.unwrap(), [Transition::Stale]);
-        assert_eq!(store.commit(&new, &commit).await.unwrap(), [Verdict::First]);
+        assert_eq!(store.commit(&new, &commit).await.unwrap(), [CommitEffect::First]);
     });
 }
 

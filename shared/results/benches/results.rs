@@ -1,5 +1,4 @@
 //! Durable commits, replay of a log, and reading of result files. `cargo bench -p results`.
-#![allow(missing_docs, reason = "criterion's macros make undocumented items")]
 #![allow(clippy::unwrap_used, reason = "benchmarks fail by panicking")]
 
 use std::fmt::Write as _;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use domain::text::hex;
 use domain::{About, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,6 @@ pub const MANIFEST_VERSION: u32 = 1;
 pub struct RunManifest {
     /// [`MANIFEST_VERSION`] of the writer.
     pub version: u32,
-    /// The run.
     pub run: RunId,
     /// When it began.
     pub created_at: Timestamp,
@@ -55,7 +55,6 @@ pub struct RunManifest {
 /// A pack that a run uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackUse {
-    /// Its name.
     pub name: String,
     /// Hash of its manifest, hexadecimal SHA-256.
     pub hash: String,
@@ -146,8 +145,7 @@ pub fn hash(value: &Value) -> String {
             leaf => leaf.clone(),
         }
     }
-    let digest = Sha256::digest(sorted(value).to_string());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(sorted(value).to_string()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use results::llmkgbench::{
-    FileProblem, ReadRecord, RecordError, Repair, ResultRecord, Summary, discover, source, writer,
+    Archive, FileProblem, ReadRecord, RecordError, Repair, ResultFile, ResultRecord, Summary, WriteError,
+    discover, source, writer,
 };
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
@@ -222,11 +223,11 @@ fn what_is_written_reads_back_plain_and_encrypted() {
     let records: Vec<ResultRecord> = (0..5).map(|n| ResultRecord::from_value(record(n)).unwrap()).collect();
     let plain = folder.path().join("out_result.json");
     let sealed = folder.path().join("out.zip");
-    writer::write_file(&plain, |list| records.iter().try_for_each(|record| list.write(record))).unwrap();
-    writer::write_encrypted(&sealed, "out_result.json", PASSWORD, |list| {
-        records.iter().try_for_each(|record| list.write(record))
-    })
-    .unwrap();
+    let archive = Archive { member: "out_result.json", password: PASSWORD };
+    for (path, archive) in [(&plain, None), (&sealed, Some(archive))] {
+        writer::write(path, archive, |list| records.iter().try_for_each(|record| list.write(record)))
+            .unwrap();
+    }
     for path in [&plain, &sealed] {
         let (read, errors) = read_all(path, Some(PASSWORD));
         assert!(errors.is_empty(), "{errors:?}");
@@ -242,8 +243,11 @@ fn a_write_that_fails_leaves_the_old_file_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out_result.json");
     fs::write(&path, "old").unwrap();
-    let error = writer::write_file(&path, |_| Err(std::io::Error::other("enough"))).unwrap_err();
-    assert!(error.to_string().contains("out_result.json: cannot be written: enough"), "{error}");
+    let fill = |_: &mut ResultFile<'_>| Err::<(), Box<dyn std::error::Error>>("enough".into());
+    assert_eq!(writer::write(&path, None, fill).unwrap_err().to_string(), "enough");
+    let nowhere = folder.path().join("no folder/out_result.json");
+    let error = writer::write(&nowhere, None, |_| Ok::<(), WriteError>(())).unwrap_err().to_string();
+    assert!(error.contains("no folder/out_result.json: cannot be written: "), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     let left: Vec<PathBuf> =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,4 @@
-//! The little HTTP server beside every long-lived process, for Kubernetes and Prometheus.
+//! The HTTP server of every long-lived process, for Kubernetes and Prometheus.
 //!
 //! | path | answers | asks |
 //! |---|---|---|
@@ -19,19 +19,19 @@ use tokio::sync::oneshot;
 
 use crate::metrics::Metrics;
 
-/// How long requests in hand may take when the server ends.
+/// How long requests in progress may take when the server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// What the probes look at.
+/// What the probes report.
 #[derive(Clone)]
 pub struct Probes {
-    /// Whether work is welcome; if not, why. It must answer at once: it looks at state that others keep up to date.
+    /// Whether the process is ready; if not, why. It must return at once, from state that others keep up to date.
     pub ready: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
     /// The metrics of the process.
     pub metrics: Metrics,
 }
 
-/// The probes as routes, for a process that has more to serve.
+/// The probes as routes, for a process that serves more than these.
 pub fn router(probes: Probes) -> Router {
     let Probes { ready, metrics } = probes;
     let readiness = move || async move {
@@ -49,8 +49,8 @@ pub fn router(probes: Probes) -> Router {
         .route("/metrics", get(exposition))
 }
 
-/// Serves the probes until `shutdown` is ready, and keeps the metrics small meanwhile. Requests in hand then have
-/// [`SHUTDOWN_GRACE`].
+/// Serves the probes until `shutdown` completes, and keeps the metrics small meanwhile. Requests in progress then
+/// have [`SHUTDOWN_GRACE`].
 ///
 /// # Errors
 /// The listener failed.
@@ -62,7 +62,7 @@ pub async fn serve(
     let metrics = probes.metrics.clone();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = axum::serve(listener, router(probes)).with_graceful_shutdown(async move {
-        // An error means that `serve` was dropped, which is a stop too.
+        // An error means that `serve` was dropped, which also stops it.
         let _ = stopped.await;
     });
     let mut serving = pin!(serving.into_future());

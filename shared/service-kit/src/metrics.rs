@@ -1,7 +1,8 @@
 //! Metrics for Prometheus.
 //!
 //! Each crate declares its metrics in one table of [`MetricDefinition`]s, describes them with [`Metrics::describe`]
-//! and records them with the macros of the `metrics` crate. The reference in the documentation is made from the same tables.
+//! and records them with the macros of the `metrics` crate. The reference page in the documentation is generated from
+//! the same tables.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -16,16 +17,16 @@ pub const BUCKETS_S: [f64; 18] = [
     600.0,
 ];
 
-/// How often values are moved from the buffers of histograms into their buckets where nobody asks for them. Between
-/// two rounds a histogram holds every value that it was given.
+/// How often buffered histogram values are moved into their buckets if nobody scrapes. Until then, a histogram holds
+/// every single value.
 pub const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What a metric can do.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Rises, and begins anew with the process.
+    /// Increases; restarts with the process.
     Counter,
-    /// Rises and falls.
+    /// Increases and decreases.
     Gauge,
     /// Counts values by size.
     Histogram,
@@ -42,18 +43,18 @@ impl MetricKind {
     }
 }
 
-/// A metric as its crate declares it.
+/// The declaration of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDefinition {
     /// Its name, such as `kgfleet_records_total`.
     pub name: &'static str,
-    /// What it can do.
     pub kind: MetricKind,
-    /// What its numbers are.
+    /// Unit of its values.
     pub unit: Unit,
-    /// What it says, in a sentence.
+    /// Help text, one sentence.
     pub help: &'static str,
-    /// Names of its labels. Their values come from closed lists or from configurations, never from the world.
+    /// Names of its labels. Their values come from closed lists or configurations, never from external input, so
+    /// their number is bounded.
     pub labels: &'static [&'static str],
 }
 
@@ -61,16 +62,16 @@ pub struct MetricDefinition {
 #[derive(Clone)]
 pub struct Metrics(PrometheusHandle);
 
-/// Something else collects the metrics of this process already.
+/// Another recorder is installed in this process.
 #[derive(Debug, thiserror::Error)]
 #[error("metrics cannot be collected: {0}")]
 pub struct InstallError(String);
 
 impl Metrics {
-    /// Begins to collect. The first call in a process does it, further ones return the same.
+    /// Starts collecting. The first call in a process installs the recorder; further ones return the same.
     ///
     /// # Errors
-    /// Something else collects already.
+    /// Another recorder is installed.
     pub fn install() -> Result<Self, InstallError> {
         static INSTALLED: Mutex<Option<Metrics>> = Mutex::new(None);
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +85,7 @@ impl Metrics {
         Ok(installed.insert(Self(handle)).clone())
     }
 
-    /// Gives metrics their help and unit. It may be done more than once.
+    /// Sets help text and unit of metrics. May be called repeatedly.
     pub fn describe(&self, definitions: &[MetricDefinition]) {
         for MetricDefinition { name, kind, unit, help, .. } in definitions {
             match kind {
@@ -95,12 +96,12 @@ impl Metrics {
         }
     }
 
-    /// Everything in Prometheus's text format.
+    /// All metrics in Prometheus's text format.
     pub fn render(&self) -> String {
         self.0.render()
     }
 
-    /// Keeps histograms small for ever; see [`UPKEEP_EVERY`]. [`http::serve`](crate::http::serve) does this, too.
+    /// Keeps histograms small; see [`UPKEEP_EVERY`]. [`http::serve`](crate::http::serve) also does this.
     pub async fn keep_up(&self) {
         let mut rounds = tokio::time::interval(UPKEEP_EVERY);
         loop {
@@ -110,8 +111,8 @@ impl Metrics {
     }
 }
 
-/// What is wrong with a table of metrics by Prometheus's conventions
-/// (<https://prometheus.io/docs/practices/naming/>) and ours; for a test beside each table.
+/// Checks a table of metrics against Prometheus's conventions (<https://prometheus.io/docs/practices/naming/>) and
+/// ours; for a test beside each table.
 pub fn violations(definitions: &[MetricDefinition]) -> Vec<String> {
     let snake = |text: &str| {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

@@ -1,34 +1,34 @@
-//! An end in two steps: the first signal drains, the second aborts.
+//! Shutdown in two steps: the first signal drains, the second aborts.
 
 use tokio::sync::watch;
 
-/// How much is still wanted.
+/// The stage of a shutdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// Go on.
+    /// Keep running.
     #[default]
     No,
-    /// Start nothing new, finish what runs.
+    /// Start nothing new, finish work in progress.
     Drain,
-    /// Drop what runs. What is durable stays.
+    /// Drop work in progress. Durable data stays.
     Abort,
 }
 
-/// Tells everybody to stop. Stopping is never taken back.
+/// Requests a shutdown, which cannot be revoked.
 #[derive(Clone, Debug)]
 pub struct StopSender(watch::Sender<Stop>);
 
-/// Hears of it.
+/// Observes the shutdown.
 pub type StopReceiver = watch::Receiver<Stop>;
 
-/// A stop that nobody asked for yet.
+/// Creates both halves.
 pub fn channel() -> (StopSender, StopReceiver) {
     let (sender, receiver) = watch::channel(Stop::No);
     (StopSender(sender), receiver)
 }
 
 impl StopSender {
-    /// Asks for at least this much.
+    /// Requests at least this stage.
     pub fn at_least(&self, wanted: Stop) {
         self.0.send_if_modified(|stop| {
             let more = wanted > *stop;
@@ -38,13 +38,13 @@ impl StopSender {
     }
 }
 
-/// Waits until at least this much is asked for, or nobody is left who could ask.
+/// Waits until at least this stage is requested, or the requester is gone.
 pub async fn reached(mut receiver: StopReceiver, wanted: Stop) {
     let _ = receiver.wait_for(|stop| *stop >= wanted).await;
 }
 
-/// Turns SIGINT and SIGTERM into stops: the first drains, the second aborts, further ones change nothing. Each is
-/// told to `say` as well, which can print what it means here.
+/// Turns SIGINT and SIGTERM into shutdown requests: the first drains, the second aborts, further ones change nothing.
+/// Each is also passed to `say`, to print a message.
 ///
 /// # Errors
 /// The handlers cannot be installed.

@@ -1,4 +1,4 @@
-//! Logs: to the standard error stream, because the standard output is data.
+//! Logs to standard error, because standard output is for data.
 
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
@@ -7,10 +7,10 @@ use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Environment variable that chooses what is logged, such as `info` or `coordinator=debug,warn`.
+/// Environment variable that selects what is logged, such as `info` or `coordinator=debug,warn`.
 pub const LOG_VARIABLE: &str = "KGFLEET_LOG";
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people, coloured on a terminal.
@@ -20,27 +20,26 @@ pub enum LogFormat {
     Json,
 }
 
-/// The text says nothing that could be logged.
+/// The filter is invalid.
 #[derive(Debug, thiserror::Error)]
-#[error("`{text}` in {LOG_VARIABLE} says not what to log: {reason}; an example is `info,coordinator=debug`")]
+#[error("`{text}` in {LOG_VARIABLE} is not a log filter: {reason}; an example is `info,coordinator=debug`")]
 pub struct FilterError {
     text: String,
     reason: String,
 }
 
-/// Begins to log what [`LOG_VARIABLE`] says, or `default_filter` where it says nothing.
+/// Starts logging with the filter in [`LOG_VARIABLE`], or with `default_filter` if it is not set.
 ///
-/// The first call in a process decides; further ones change nothing, and neither does any where another subscriber
-/// was installed before.
+/// Only the first call in a process has an effect, and none if another subscriber was installed before.
 ///
 /// # Errors
-/// The filter cannot be read.
+/// The filter is invalid.
 pub fn init(format: LogFormat, default_filter: &str) -> Result<(), FilterError> {
     static BEGUN: OnceLock<()> = OnceLock::new();
     let filter = filter(std::env::var(LOG_VARIABLE).ok().as_deref(), default_filter)?;
     BEGUN.get_or_init(|| {
         let colours = std::io::stderr().is_terminal();
-        // An error means that tests or an embedding program log in their own way.
+        // An error means that tests or an embedding program have their own subscriber.
         let _ = tracing::dispatcher::set_global_default(subscriber(format, filter, colours, std::io::stderr));
     });
     Ok(())

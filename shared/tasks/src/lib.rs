@@ -14,6 +14,7 @@ pub mod dialogue;
 pub mod exercise;
 pub mod families;
 pub mod graphs;
+pub mod limits;
 pub mod task;
 pub mod text;
 pub mod wording;
@@ -24,5 +25,6 @@ pub use exercise::{
     CaseError, CaseInput, Compat, Effort, EvaluationLimits, Exercise, FollowUp, Limit, Shots, Stage, Verdict,
 };
 pub use graphs::{GraphLibrary, LoadedGraph};
+pub use limits::FixedLimits;
 pub use task::{Case, CaseData, Task, TaskData};
 pub use wording::{Fields, Template, TemplateError, Wording};

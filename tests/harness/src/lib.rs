@@ -20,14 +20,14 @@ use proto::server::{Security, Services};
 use proto::{Client, ClientConfig};
 use queue::QueueStore;
 use queue::testing::RedisServer;
-use results::sink::Sink;
+use results::sink;
 use service_kit::shutdown::{self, Stop, StopSender, reached};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use vllm_sim::{Ask, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator};
-use worker::{Endpoints, Evaluation, Worker, WorkerConfig, WorkerError, WorkerReport};
+use worker::{Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport};
 
 /// The name of the one model that is served.
 pub const MODEL: &str = "sim";
@@ -145,7 +145,7 @@ impl Cluster {
     /// A coordinator at an address that another one has left.
     pub async fn coordinator_at(&self, address: SocketAddr) -> Served {
         let runtime = Own::new();
-        let (store, sink) = (self.store(), Sink::folder(self.folder.path().join("data")));
+        let (store, sink) = (self.store(), sink::folder(self.folder.path().join("data")));
         let started = runtime.spawn(async move {
             let listener = TcpListener::bind(address).await.unwrap();
             let config = CoordinatorConfig { lease_for: LEASE, ..CoordinatorConfig::fleet() };
@@ -172,7 +172,7 @@ impl Cluster {
             endpoints: Endpoints::Listed(vec![self.simulator.base_url()]),
             concurrency: Some(4),
             spool: Some(worker::SpoolConfig { dir: self.folder.path().join("spool"), bytes_max: 1 << 20 }),
-            ..WorkerConfig::new(WorkerId::new(name), Evaluation::InProcess)
+            ..WorkerConfig::new(WorkerId::new(name), EvaluationMode::InProcess)
         };
         let client = ClientConfig::new(format!("http://{coordinator}"));
         let connect = move || Arc::new(Client::connect_lazy(&client).unwrap()) as Arc<dyn WorkExchange>;

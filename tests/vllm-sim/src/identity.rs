@@ -1,5 +1,6 @@
 //! What a request is, apart from when it came: the source of everything random about it.
 
+use domain::seed::SplitMix64;
 use domain::{Message, Role};
 use sha2::{Digest, Sha256};
 
@@ -42,43 +43,32 @@ pub fn first_prompt(messages: &[Message]) -> &str {
     messages.iter().find(|message| message.role == Role::User).map_or("", |message| &message.content)
 }
 
-/// A stream of random numbers that is a function of its keys alone (SplitMix64). The generators of `rand` promise no
-/// stability between releases, and a simulated run must stay repeatable with later versions.
+/// A stream of random numbers that is a function of its keys alone: a simulated run must stay repeatable with later
+/// versions.
 #[derive(Clone, Debug)]
-pub struct Draw(u64);
+pub struct Draw(SplitMix64);
 
 impl Draw {
     /// The stream of these keys; any difference in them gives an unrelated stream.
     pub fn new(keys: &[u64]) -> Self {
-        Self(keys.iter().fold(0x6B67_666C_6565_7431, |state, &key| mix(state ^ mix(key.wrapping_add(GAMMA)))))
+        let fold = |state, &key: &u64| SplitMix64::mix(state ^ SplitMix64::new(key).next_u64());
+        Self(SplitMix64::new(keys.iter().fold(0x6B67_666C_6565_7431, fold)))
     }
 
     /// The next number.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GAMMA);
-        mix(self.0)
+        self.0.next_u64()
     }
 
     /// The next number in [0, 1).
     pub fn unit(&mut self) -> f64 {
-        // 53 bits fill the mantissa of an f64 exactly.
-        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+        self.0.unit()
     }
 
     /// The next index below `len`; 0 when `len` is 0. The bias is below len / 2^64.
     pub fn below(&mut self, len: usize) -> usize {
         ((u128::from(self.next_u64()) * len as u128) >> 64) as usize
     }
-}
-
-/// SplitMix64's increment: 2^64 divided by the golden ratio, odd.
-const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// SplitMix64's output function (Steele, Lea, Flood 2014).
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 fn update(hasher: &mut Sha256, text: &str) {

@@ -6,7 +6,6 @@
 
 use domain::{Message, Role};
 
-/// Bytes of one token.
 pub const BYTES_PER_TOKEN: usize = 4;
 
 /// Tokens of a text of so many bytes, the last one possibly short. Saturates at `u32::MAX`.

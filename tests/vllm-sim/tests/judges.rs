@@ -134,7 +134,7 @@ async fn faults_end_as_the_causes_that_chat_knows() {
     assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, FailureCause::Server);
     assert_eq!(classify(&sim, &[("a", "b")]).await.unwrap_err().cause, FailureCause::BadRequest);
     let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::WrongModel { name: "other".into() })).await;
-    assert_eq!(embed(&sim, &["a"]).await.unwrap().reported_model.as_deref(), Some("other"));
+    assert_eq!(embed(&sim, &["a"]).await.unwrap_err().cause, FailureCause::WrongModel);
     let sim = Sim::start(with_fault(FaultWhen::Always, FaultKind::Hang)).await;
     let request = EmbedRequest { deadline: Duration::from_millis(20), ..texts(&["a"]) };
     assert_eq!(embedder(&sim).embed(request).await.unwrap_err().cause, FailureCause::Timeout);

@@ -26,7 +26,6 @@ pub struct Judgement {
     pub task: usize,
     /// Index of the case within the task.
     pub case: usize,
-    /// The answer.
     pub answer: Arc<str>,
 }
 

@@ -15,9 +15,8 @@ use tokio::time::Instant;
 
 use super::spool::Location;
 use crate::slots::Tag;
-use service_kit::Backoff;
+use domain::Backoff;
 
-/// Records of one batch.
 pub const BATCH_RECORDS_MAX: usize = 256;
 
 /// Bytes of one batch; one record may be larger, and goes alone.
@@ -47,10 +46,9 @@ pub enum Body {
     OnDisk,
 }
 
-/// A record that waits for its receipt.
+/// A delivery that waits for its receipt. Not a [`Delivery`] itself: its text may lie on disk only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
-    /// The run.
     pub run: RunId,
     /// The dialogue, where this process held it.
     pub tag: Option<Tag>,

@@ -19,7 +19,6 @@ const SPOOLS_MAX: usize = 1_000;
 pub struct Held {
     /// Records, those that were acknowledged meanwhile included.
     pub records: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 

@@ -19,7 +19,7 @@ use crate::servers::ServerKey;
 use crate::slots::{LaneKey, Next, Tag};
 
 /// A run on its way to being ready.
-pub(super) enum RunState {
+pub(super) enum Readiness {
     Loading(AbortHandle),
     Ready {
         context: Arc<RunContext>,
@@ -130,15 +130,15 @@ impl Work {
     /// The context of a run; begins to make it where there is none.
     fn context(&mut self, run: &RunId, now: Instant) -> Option<Arc<RunContext>> {
         match self.contexts.get_mut(run) {
-            Some(RunState::Ready { context, used }) => {
+            Some(Readiness::Ready { context, used }) => {
                 *used = now;
                 Some(Arc::clone(context))
             }
-            Some(RunState::Loading(_)) => None,
+            Some(Readiness::Loading(_)) => None,
             None => {
                 let (runs, id) = (Arc::clone(&self.runs), run.clone());
                 let task = self.loading.spawn(async move { (id.clone(), runs.load(id).await) });
-                self.contexts.insert(run.clone(), RunState::Loading(task));
+                self.contexts.insert(run.clone(), Readiness::Loading(task));
                 None
             }
         }
@@ -148,7 +148,7 @@ impl Work {
         self.unsettled = true;
         match loaded {
             Ok((run, Ok(context))) => {
-                self.contexts.insert(run, RunState::Ready { context: Arc::new(context), used: now });
+                self.contexts.insert(run, Readiness::Ready { context: Arc::new(context), used: now });
             }
             Ok((run, Err(error))) => {
                 self.contexts.remove(&run);
@@ -161,7 +161,7 @@ impl Work {
             Err(error) => {
                 // Which run it was is not known; all that are not ready are made ready again.
                 tracing::error!(%error, "making a run ready ended by a panic");
-                self.contexts.retain(|_, state| matches!(state, RunState::Ready { .. }));
+                self.contexts.retain(|_, state| matches!(state, Readiness::Ready { .. }));
             }
         }
     }
@@ -271,11 +271,11 @@ impl Work {
         let is_held = |run: &RunId| held.iter().any(|lane| lane.run == *run);
         let mut idle = Vec::new();
         self.contexts.retain(|run, state| match state {
-            RunState::Loading(task) if !is_held(run) => {
+            Readiness::Loading(task) if !is_held(run) => {
                 task.abort();
                 false
             }
-            RunState::Ready { used, .. } if !is_held(run) => {
+            Readiness::Ready { used, .. } if !is_held(run) => {
                 idle.push((*used, run.clone()));
                 true
             }

@@ -29,7 +29,7 @@ use crate::runs::Runs;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
 use ending::Phase;
-use lanes::{Lane, Loaded, Prepared, RunState};
+use lanes::{Lane, Loaded, Prepared, Readiness};
 use poll::{Answered, Poll};
 use records::{Finished, HeldBack, Unjudged};
 use service_kit::{Stop, StopReceiver};
@@ -76,7 +76,7 @@ pub(crate) struct Work {
     discovery: Discovery,
     servers: Servers,
     runs: Arc<Runs>,
-    contexts: BTreeMap<domain::RunId, RunState>,
+    contexts: BTreeMap<domain::RunId, Readiness>,
     lanes: BTreeMap<LaneKey, Lane>,
     /// The lane of which a dialogue was begun last: the others come first.
     last_begun: Option<LaneKey>,

@@ -14,7 +14,7 @@ use super::ending::Phase;
 use crate::servers::{ServerKey, UNIT_DIALOGUES};
 use crate::slots::{Granted, Tag};
 use crate::{metrics, name};
-use service_kit::Backoff;
+use domain::Backoff;
 
 /// How long an answer may wait for work.
 const WAIT: Duration = Duration::from_secs(20);

@@ -25,7 +25,6 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// Of its record.
     pub(super) fn of(run: RunId, record: Record) -> Self {
         let calls = record.rounds.iter().flat_map(|round| &round.failed_calls).chain(&record.failed_calls);
         let failed_calls = calls.map(|call| call.cause).collect();

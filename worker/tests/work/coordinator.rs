@@ -15,7 +15,6 @@ use tokio::sync::watch;
 /// A task of the built-in pack that asks once and needs no graph.
 pub const TASK: &str = "RdfConnectionExplainStatic-turtle";
 
-/// The one run.
 pub const RUN: &str = "run";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -358,7 +357,6 @@ impl WorkExchange for Coordinator {
     }
 }
 
-/// The key of a dialogue.
 pub fn key(model: &str, iteration: Iteration) -> DialogueKey {
     DialogueKey { model: model.into(), task: TASK.into(), iteration }
 }

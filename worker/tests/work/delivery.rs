@@ -1,7 +1,7 @@
 //! Records that the coordinator does not take.
 
 use domain::FailureCause;
-use worker::{Evaluation, Stop, WorkerConfig};
+use worker::{EvaluationMode, Stop, WorkerConfig};
 
 use crate::coordinator::{Coordinator, State, key};
 use crate::harness::{AtWork, config, model};
@@ -40,7 +40,7 @@ async fn what_a_worker_cannot_judge_goes_back_once_and_is_recorded_then() {
     coordinator.unit("m", [0]);
     let gate = Gate::answering().open();
     // Its evaluation processes end as soon as they begin.
-    let evaluation = Evaluation::Sandbox { program: "/bin/false".into(), arguments: Vec::new() };
+    let evaluation = EvaluationMode::Sandbox { program: "/bin/false".into(), arguments: Vec::new() };
     let config = WorkerConfig { evaluation, ..config(gate.clone(), 1) };
     let worker = AtWork::start(config, &coordinator);
     let state = coordinator.until("the end", State::complete).await;

@@ -10,7 +10,8 @@ use domain::{Connector, ModelSpec};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use worker::{
-    Connect, Evaluation, ExchangeFactory, SpoolConfig, Stop, Worker, WorkerConfig, WorkerError, WorkerReport,
+    Connect, EvaluationMode, ExchangeFactory, SpoolConfig, Stop, Worker, WorkerConfig, WorkerError,
+    WorkerReport,
 };
 
 use crate::coordinator::Coordinator;
@@ -29,7 +30,7 @@ pub fn config(connect: impl Connect, concurrency: u32) -> WorkerConfig {
         connect: Arc::new(connect),
         // Long enough that no test ends by it unless it says so.
         grace: Duration::from_secs(600),
-        ..WorkerConfig::new("worker".into(), Evaluation::InProcess)
+        ..WorkerConfig::new("worker".into(), EvaluationMode::InProcess)
     }
 }
 
@@ -45,7 +46,6 @@ pub struct AtWork {
 }
 
 impl AtWork {
-    /// Starts one.
     pub fn start(config: WorkerConfig, coordinator: &Coordinator) -> Self {
         let (stop, stopped) = watch::channel(Stop::No);
         let coordinator = coordinator.clone();

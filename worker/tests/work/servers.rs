@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use domain::ModelSpec;
 use tokio::net::TcpListener;
 use vllm_sim::{ModelConfig, SimConfig, SimHandle, Simulator};
-use worker::{Endpoints, Evaluation, Stop, WorkerConfig, WorkerError};
+use worker::{Endpoints, EvaluationMode, Stop, WorkerConfig, WorkerError};
 
 use crate::coordinator::{Coordinator, State};
 use crate::harness::AtWork;
@@ -26,7 +26,7 @@ fn config(endpoints: Vec<String>) -> WorkerConfig {
         endpoints: Endpoints::Listed(endpoints),
         concurrency: Some(4),
         evaluators: NonZeroUsize::MIN,
-        ..WorkerConfig::new("worker".into(), Evaluation::InProcess)
+        ..WorkerConfig::new("worker".into(), EvaluationMode::InProcess)
     }
 }
 

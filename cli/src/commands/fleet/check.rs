@@ -1,4 +1,4 @@
-//! `kgfleet check`: everything that would end a long run early, looked at before it begins.
+//! `kgfleet check`: finds problems that would end a long run early, before it starts.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::run::connect::LocalConnect;
 use crate::run::preflight::{self, Level, LongestPrompt};
 use crate::run::{material, session};
 
-/// Look at everything that a long run needs before it begins.
+/// Check everything that a long run needs before it starts.
 ///
-/// Checks the configuration, keys, servers, whether their context holds the longest prompt, the disk, and with
-/// --coordinator or --queue also those. Exit codes: 0 fit, perhaps with warnings; 1 something would fail; 2 the
+/// Checks the configuration, the keys, the servers, whether their context fits the longest prompt, and the disk; with
+/// --coordinator or --queue also those. Exit codes: 0 ready, perhaps with warnings; 1 the run would fail; 2 the
 /// configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -30,7 +30,7 @@ pub struct Arguments {
     config: PathBuf,
     #[command(flatten)]
     selection: Selection,
-    /// Folder that the run would be kept in.
+    /// Folder that would hold the run.
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
     data_dir: PathBuf,
     /// Address of the Redis that a coordinator would use: redis://….
@@ -43,7 +43,7 @@ pub struct Arguments {
     remote: MaybeRemote,
 }
 
-/// Something that was looked at.
+/// A result of the check.
 #[derive(Debug, Serialize)]
 struct Finding {
     level: Level,
@@ -121,7 +121,7 @@ fn tell(findings: &[Finding], json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A model that is reached from here.
+/// Checks a model that this machine asks directly.
 async fn of_model(
     model: &ModelSpec,
     connect: &dyn Connect,
@@ -130,7 +130,7 @@ async fn of_model(
 ) {
     let what = format!("model {}", model.label);
     match model.connector {
-        // Their recordings are read when they are asked; here it is enough that they are there.
+        // Recordings are read during the run; here it is enough that they exist.
         Connector::Replay => {
             for path in &model.recorded {
                 let found = std::fs::metadata(path).with_context(|| path.display().to_string());
@@ -160,12 +160,12 @@ async fn queue(address: &str, findings: &mut Findings) {
     }
 }
 
-/// What a coordinator says of itself, and whether its workers serve the models.
+/// Checks a coordinator, and whether its workers serve the models.
 async fn fleet(control: &dyn Control, benchmark: &Benchmark, findings: &mut Findings) {
     match control.check().await.map_err(explained) {
         Err(error) => return findings.add(Level::Problem, "coordinator", explain(&error)),
         Ok(warnings) if warnings.is_empty() => {
-            findings.add(Level::Ok, "coordinator", "it, its queue and its record log are fit");
+            findings.add(Level::Ok, "coordinator", "the coordinator, its queue and its record log are ready");
         }
         Ok(warnings) => {
             warnings.into_iter().for_each(|warning| findings.add(Level::Warning, "coordinator", warning));
@@ -182,7 +182,7 @@ async fn fleet(control: &dyn Control, benchmark: &Benchmark, findings: &mut Find
     }
 }
 
-/// Whether workers can ask a model, by the rule that the coordinator shows and blocks models by.
+/// Whether workers can ask a model, by the coordinator's own rule for blocked models.
 fn served(workers: &[&WorkerStatus], model: &ModelSpec) -> (Level, String) {
     let requested = model.requested();
     if let Some(why) = why_nobody(workers.iter().copied(), model) {

@@ -1,20 +1,20 @@
-//! `kgfleet dlq`: units that were set aside because their workers died of them.
+//! `kgfleet dlq`: dead letters, units that are not handed out any more because workers died while they ran alone.
 
 use std::io::{self, Write};
 
 use anyhow::anyhow;
-use domain::RunId;
 use domain::control::{Control, DeadLetterView};
 
 use super::{Remote, block_on, explained};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, printable};
+use crate::run_name;
 
-/// Look at units that were set aside, and give them another chance.
+/// List dead letters, and give them another chance.
 ///
-/// A worker that dies, or lets its leases expire, makes the units it held suspects; these run alone from then on. A unit
-/// with which a worker died three times more (`kgfleet coordinator --strikes`) while it ran alone is set aside. Its
-/// dialogues count as failed with the cause `poisoned` until it is requeued and scored.
+/// When a worker dies, or its leases expire, the units it held become suspects and run alone from then on. A suspect
+/// becomes a dead letter when workers died three more times while it ran alone (`kgfleet coordinator --strikes`). Its
+/// dialogues fail with the cause `poisoned` until it is requeued and they are scored.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List a run's units that were set aside, then its suspects.
+    /// List a run's dead letters, then its suspects.
     Ls {
         /// Name of the run.
         run: String,
@@ -33,7 +33,7 @@ enum Command {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Show one of them: its dialogues and the deaths on its account.
+    /// Show a dead letter or suspect: its dialogues and the deaths counted against it.
     Show {
         /// Name of the run.
         run: String,
@@ -45,14 +45,14 @@ enum Command {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Give units another chance, with a clean slate.
+    /// Requeue dead letters with a clean slate.
     Requeue {
         /// Name of the run.
         run: String,
-        /// Numbers of the units; --all for all of them.
+        /// Numbers of the units, or --all.
         #[arg(required_unless_present = "all")]
         units: Vec<u64>,
-        /// All units that were set aside.
+        /// All dead letters.
         #[arg(long, conflicts_with = "units")]
         all: bool,
         #[command(flatten)]
@@ -67,16 +67,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
         Command::Requeue { run, units, remote, .. } => block_on(async {
             let client = remote.client()?;
-            let count = client.requeue(&RunId::new(&*run), &units).await.map_err(explained)?;
+            let run = run_name::of_coordinator(&run, &client).await?;
+            let count = client.requeue(&run, &units).await.map_err(explained)?;
             eprintln!("{count} units of run {run} are queued again");
             Ok(ExitCode::Success)
         }),
     }
 }
 
+fn letters(remote: &Remote, run: &str, unit: Option<u64>) -> anyhow::Result<Vec<DeadLetterView>> {
+    block_on(async {
+        let client = remote.client()?;
+        let run = run_name::of_coordinator(run, &client).await?;
+        client.dead_letters(&run, unit).await.map_err(explained)
+    })
+}
+
 fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
-    let letters =
-        block_on(async { remote.client()?.dead_letters(&RunId::new(run), None).await.map_err(explained) })?;
+    let letters = letters(remote, run, None)?;
     let mut out = io::stdout().lock();
     let mut table = Table::new(&[
         ("unit", Align::Right),
@@ -110,9 +118,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<ExitCode> {
-    let letters = block_on(async {
-        remote.client()?.dead_letters(&RunId::new(run), Some(unit)).await.map_err(explained)
-    })?;
+    let letters = letters(remote, run, Some(unit))?;
     let Some(letter) = letters.first() else {
         return Err(Exit::usage(anyhow!(
             "no worker died with unit {unit} of run {run}; `kgfleet dlq ls {run}` lists"
@@ -128,7 +134,7 @@ fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<Exi
 }
 
 fn state(letter: &DeadLetterView) -> &'static str {
-    if letter.suspect { "suspect, runs alone" } else { "set aside" }
+    if letter.suspect { "suspect, runs alone" } else { "dead letter" }
 }
 
 fn write_letter(letter: &DeadLetterView, out: &mut dyn Write) -> io::Result<()> {

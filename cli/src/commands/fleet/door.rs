@@ -1,4 +1,5 @@
-//! Who gets into a coordinator: certificates and identities, read when they change; and what is refused without them.
+//! Access to a coordinator: certificates and identities, reloaded when they change; and the refusal to start without
+//! them.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,32 +16,33 @@ use proto::server::{Identities, Security, Serve, ServerTls};
 
 use crate::exit_code::Exit;
 
-/// How often the files are looked at.
+/// How often the files are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Who gets in.
+/// Options for access.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Door {
-    /// Who may call: a file of identities, see `kgfleet token new`; read again when it changes.
+    /// File of identities that may call, see `kgfleet token new`; reloaded when it changes.
     #[arg(long, value_name = "FILE", env = "KGFLEET_TOKENS")]
     tokens: Option<PathBuf>,
-    /// Serve TLS with this certificate, in PEM; read again when it changes.
+    /// Serve TLS with this certificate, in PEM; reloaded when it changes.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The key of --tls-cert, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Take client certificates that this authority signed, in PEM. With --tokens a client without one shows a token
-    /// instead; else it is turned away.
+    /// Accept client certificates signed by this authority, in PEM. With --tokens, a client without a certificate may
+    /// present a token; otherwise it is refused.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// Listen beyond this machine without TLS or without identities: where something else keeps strangers away.
+    /// Allow listening beyond this machine without TLS or identities, behind something else that protects the
+    /// coordinator.
     #[arg(long)]
     insecure: bool,
 }
 
 impl Door {
-    /// Refuses to stand open to a network.
+    /// Refuses to listen on a network without protection.
     pub fn check(&self, bound: SocketAddr) -> anyhow::Result<()> {
         let lacking = match (&self.tls_cert, &self.tokens) {
             (Some(_), Some(_)) => return Ok(()),
@@ -50,9 +52,9 @@ impl Door {
             (Some(_), None) => "identities (--tokens)",
         };
         Err(Exit::usage(anyhow!(
-            "{bound} can be reached from other machines, and this coordinator has no {lacking}: whoever reaches it could \
-             do everything. See \"A safe cluster\" in docs/operating.md, or say --insecure where something else keeps \
-             strangers away"
+            "{bound} is reachable from other machines, and this coordinator has no {lacking}: anyone on the network could \
+             do everything. See \"A safe cluster\" in docs/operating.md, or use --insecure if something else protects \
+             the coordinator"
         )))
     }
 
@@ -69,7 +71,7 @@ impl Door {
         known.with_context(|| format!("the identities in {}", path.display())).map_err(Exit::usage)
     }
 
-    /// Who gets in, as the files say now.
+    /// The access rules according to the files.
     pub fn security(&self) -> anyhow::Result<Security> {
         let identities = self.identities()?;
         match self.tls()? {
@@ -78,7 +80,8 @@ impl Door {
         }
     }
 
-    /// Takes the files anew when they change, for as long as it is polled. What cannot be used changes nothing.
+    /// Reloads the files when they change, for as long as it is polled. If they are unusable, the previous content
+    /// stays in force.
     pub async fn follow(self, security: Security) {
         let certificates: Vec<&Path> = [&self.tls_cert, &self.tls_key, &self.client_ca]
             .into_iter()
@@ -116,14 +119,17 @@ impl Door {
 
 fn told(what: &str, renewed: anyhow::Result<()>) {
     match renewed {
-        Ok(()) => tracing::info!("{what} were read again"),
+        Ok(()) => tracing::info!("{what} were reloaded"),
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "{what} cannot be used; those of before hold");
+            tracing::error!(
+                error = format!("{error:#}"),
+                "{what} cannot be used; the previous ones stay in force"
+            );
         }
     }
 }
 
-/// What tells a file from itself after a change.
+/// Identifies a version of a file.
 fn stamps(files: &[&Path]) -> Vec<Option<(SystemTime, u64)>> {
     let stamp = |path: &&Path| {
         let metadata = std::fs::metadata(path).ok()?;
@@ -136,7 +142,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display())).map_err(Exit::usage)
 }
 
-/// A coordinator for everybody who gets in, each as they may see it.
+/// A coordinator as each authenticated caller may use it.
 pub struct Fleet(pub Arc<Coordinator>);
 
 impl Serve for Fleet {

@@ -1,7 +1,6 @@
-//! A coordinator's run as a run folder of this machine, from which every export is written.
+//! Fetches a coordinator's run into a run folder on this machine, from which every export is written.
 
 use anyhow::{Context, bail};
-use domain::RunId;
 use domain::control::{Control, ExportItem};
 use futures::StreamExt;
 use results::log::{LogOptions, LogWriter};
@@ -9,25 +8,25 @@ use results::{RunDir, RunManifest};
 
 use super::{Remote, block_on, explained};
 use crate::run::protection;
+use crate::run_name;
 
-/// Records appended before they are written out.
+/// Records buffered before a write.
 const GROUP_RECORDS: usize = 1024;
 
-/// A run that was fetched; its folder goes with it.
+/// A fetched run; its folder is removed with it.
 pub struct Fetched {
     /// Its folder.
     pub dir: RunDir,
-    /// Its manifest.
     pub manifest: RunManifest,
     /// Removed when dropped.
     _folder: tempfile::TempDir,
 }
 
-/// Fetches the records of a run that count. Records of protected exercises are encrypted on this disk as they are on the
-/// coordinator's.
-pub fn fetch(remote: &Remote, run: &RunId) -> anyhow::Result<Fetched> {
+/// Fetches the winners of a run. Records of protected exercises are encrypted on this disk as on the coordinator's.
+pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
     block_on(async {
         let client = remote.client()?;
+        let run = &run_name::of_coordinator(run, &client).await?;
         let mut items = client.records(run);
         let manifest: RunManifest = match items.next().await.transpose().map_err(explained)? {
             Some(ExportItem::Manifest(json)) => {

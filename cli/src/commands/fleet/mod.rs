@@ -1,6 +1,6 @@
-//! Verbs that speak to a coordinator.
+//! Commands that call a coordinator.
 //!
-//! Each of them is one or two calls of [`domain::control::Control`] and a table or JSON lines made of the answer.
+//! Each one makes one or two calls of [`domain::control::Control`] and prints a table or JSON lines.
 
 use std::path::PathBuf;
 
@@ -24,13 +24,13 @@ pub mod view;
 pub mod watch;
 pub mod workers;
 
-/// Where a coordinator listens unless told otherwise.
+/// Default address of a coordinator.
 pub const COORDINATOR_DEFAULT: &str = "http://127.0.0.1:7700";
 
 /// Environment variable with the coordinator's address.
 pub const COORDINATOR_ENV: &str = "KGFLEET_COORDINATOR";
 
-/// How a coordinator is reached.
+/// Options for a coordinator.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Remote {
     /// Address of the coordinator: http:// or https://.
@@ -40,10 +40,10 @@ pub struct Remote {
     tls: ClientTls,
 }
 
-/// How a coordinator is reached, for verbs that work on this machine's runs where none is named.
+/// Options for a coordinator, for commands that otherwise work on the runs of this machine.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MaybeRemote {
-    /// Address of a coordinator: the run is one of its runs instead of one in --data-dir.
+    /// Address of a coordinator that has the run. Without it, the run is in --data-dir.
     #[arg(long, value_name = "URL", env = COORDINATOR_ENV)]
     coordinator: Option<String>,
     #[command(flatten)]
@@ -53,19 +53,21 @@ pub struct MaybeRemote {
 /// Environment variable with the token of a client.
 pub const TOKEN_ENV: &str = "KGFLEET_TOKEN";
 
-/// Who a client is, and whom it believes.
+/// Credentials of a client, and the authority it trusts.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClientTls {
-    /// File with the token that says who calls; else the environment variable KGFLEET_TOKEN.
+    /// File with the token of the caller. Default: the environment variable KGFLEET_TOKEN.
     #[arg(long, value_name = "FILE", env = "KGFLEET_TOKEN_FILE")]
     token_file: Option<PathBuf>,
-    /// Send the token to an http:// address of another machine: where something else encrypts the way.
+    /// Allow sending the token to an http:// address of another machine, because something else encrypts the
+    /// connection.
     #[arg(long = "insecure-token")]
     insecure: bool,
-    /// Certificate of the authority that signed the coordinator's, in PEM. Default: those that this machine trusts.
+    /// Certificate of the authority that signed the coordinator's, in PEM. Default: the authorities that this machine
+    /// trusts.
     #[arg(long, value_name = "FILE", env = "KGFLEET_CA")]
     ca: Option<PathBuf>,
-    /// This client's certificate, in PEM, for coordinators that ask for one.
+    /// Client certificate, in PEM, for coordinators that require one.
     #[arg(long, value_name = "FILE", env = "KGFLEET_CERT", requires = "key")]
     cert: Option<PathBuf>,
     /// The key of --cert, in PEM.
@@ -74,25 +76,24 @@ pub struct ClientTls {
 }
 
 impl Remote {
-    /// What a client is made of.
+    /// Configuration of a client.
     pub fn config(&self) -> anyhow::Result<ClientConfig> {
         self.tls.config(&self.coordinator)
     }
 
-    /// A client; it connects with its first call. To be made where a runtime runs.
+    /// A client; it connects with its first call. Requires a runtime.
     pub fn client(&self) -> anyhow::Result<Client> {
         models::install_crypto();
         Client::connect_lazy(&self.config()?).map_err(explained)
     }
 
-    /// The address.
     pub fn address(&self) -> &str {
         &self.coordinator
     }
 }
 
 impl MaybeRemote {
-    /// The coordinator, where one is named.
+    /// The coordinator, if one is named.
     pub fn named(&self) -> Option<Remote> {
         let coordinator = self.coordinator.clone()?;
         Some(Remote { coordinator, tls: self.tls.clone() })
@@ -130,12 +131,12 @@ impl ClientTls {
     }
 }
 
-/// Runs calls to a coordinator to their end.
+/// Runs calls to a coordinator to completion.
 pub fn block_on<T>(calls: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(calls)
 }
 
-/// An error of a coordinator with the exit code it leads to.
+/// An error of a coordinator with its exit code.
 pub fn explained(error: ServiceError) -> anyhow::Error {
     let code = match error.code {
         ErrorCode::Invalid | ErrorCode::NotFound | ErrorCode::Conflict | ErrorCode::Incompatible => {

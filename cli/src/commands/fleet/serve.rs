@@ -20,7 +20,7 @@ use service_kit::shutdown::{self, Stop, reached};
 use tokio::net::TcpListener;
 use worker::evaluate::sandbox::confine;
 use worker::{
-    Connectors, EVALUATOR_COMMAND, Endpoints, Evaluation, Keyring, SpoolConfig, Worker, WorkerConfig,
+    Connectors, EVALUATOR_COMMAND, Endpoints, EvaluationMode, Keyring, SpoolConfig, Worker, WorkerConfig,
     WorkerError,
 };
 
@@ -29,11 +29,12 @@ use super::{Remote, explained};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
 
-/// Plan runs, hand out their work, store their records.
+/// Plan runs, hand out work, store records.
 ///
-/// Any number of coordinators may serve the same Redis and the same records at once; one without Redis serves its
-/// --data-dir alone. Serves until a signal comes. Exit codes: 0 stopped by a signal; 2 the options cannot be used; 3
-/// queue, disk or socket, another coordinator has the --data-dir, or the records are not those that the queue belongs to.
+/// Any number of coordinators may serve the same Redis and the same records at once; a coordinator without Redis
+/// serves its --data-dir alone. Runs until a signal arrives. Exit codes: 0 stopped by a signal; 2 the options cannot
+/// be used; 3 queue, disk or socket failed, another coordinator holds the --data-dir, or the queue belongs to other
+/// records.
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorArguments {
     /// Address for workers and the command line (gRPC).
@@ -42,14 +43,15 @@ pub struct CoordinatorArguments {
     /// Address for /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
     http: String,
-    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for one
-    /// coordinator without Redis. After a restart that one builds its queue again; workers lose the work in their hands.
+    /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for a
+    /// single coordinator without Redis, which rebuilds the queue after a restart; dialogues in progress are then
+    /// asked again.
     #[arg(long, value_name = "URL", env = "KGFLEET_QUEUE", hide_env_values = true, default_value = MEMORY)]
     queue: String,
     /// Certificate of the authority that signed Redis's, in PEM.
     #[arg(long, value_name = "FILE")]
     queue_ca: Option<PathBuf>,
-    /// Certificate that Redis is shown, in PEM.
+    /// Client certificate for Redis, in PEM.
     #[arg(long, value_name = "FILE", requires = "queue_key")]
     queue_cert: Option<PathBuf>,
     /// The key of --queue-cert, in PEM.
@@ -58,35 +60,37 @@ pub struct CoordinatorArguments {
     /// Folder of runs; with --sink a cache of them.
     #[arg(long, value_name = "DIR", env = "KGFLEET_DATA_DIR", default_value = "kgfleet-data")]
     data_dir: PathBuf,
-    /// Keep runs in an object store: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Credentials come from the environment.
+    /// Store runs in an object store: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX. Credentials come from the
+    /// environment.
     #[arg(long, value_name = "URL", env = "KGFLEET_SINK")]
     sink: Option<String>,
-    /// Give the queue to this place of records, whatever it belonged to: after records were moved by hand.
+    /// Assign the queue to this record store, whichever it belonged to; use it after moving records by hand.
     #[arg(long)]
     adopt_store: bool,
-    /// Seconds that a worker holds its work without a sign of life.
+    /// Seconds without a sign of life after which a worker loses its work.
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     lease: f64,
-    /// Workers that may die of a unit while it runs alone before it is set aside.
+    /// Worker deaths, while a unit runs alone, that make it a dead letter.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
     #[command(flatten)]
     door: Door,
 }
 
-/// Take work from a coordinator, ask models, judge their answers.
+/// Take work from a coordinator, ask models, judge the answers.
 ///
-/// Finds out what its servers serve and asks for work of these models. SIGTERM drains: nothing new is begun, what is in
-/// flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used, a server
-/// serves another model than --model says, or another process has the --name; 3 disk or coordinator.
+/// Discovers which models its servers serve and asks for work on these. SIGTERM drains: no new dialogues start, those
+/// in flight may finish within --grace, the rest is given back. Exit codes: 0 drained; 2 the options cannot be used,
+/// a server does not serve --model, or another process has the --name; 3 disk or coordinator failed.
 #[derive(Debug, clap::Args)]
 pub struct WorkerArguments {
-    /// Name, unique in the fleet. A worker started again under its name and --work-dir delivers what it had not, and takes
-    /// its work over; elsewhere it waits until the other one has been silent for a lease, at least 30 s, and gives up if it
-    /// is not. Default: host name and the first number that is free in --work-dir.
+    /// Name, unique in the fleet. A worker restarted with its name and --work-dir delivers its remaining records and
+    /// takes over at once. With another --work-dir, it waits until the other process has been silent for the lease,
+    /// at least 30 s, and gives up if that process stays alive. Default: host name and the first number that is free
+    /// in --work-dir.
     #[arg(long, value_name = "NAME", env = "KGFLEET_WORKER")]
     name: Option<String>,
-    /// Base URL of a server with OpenAI's API, such as http://127.0.0.1:8000/v1; may be given several times.
+    /// Base URL of a server with OpenAI's API, such as http://127.0.0.1:8000/v1; repeatable.
     #[arg(
         long = "endpoint",
         value_name = "URL",
@@ -95,26 +99,27 @@ pub struct WorkerArguments {
         conflicts_with = "endpoints_file"
     )]
     endpoints: Vec<String>,
-    /// File of such URLs, one per line or a JSON list; read again while the worker runs.
+    /// File of such URLs, one per line or a JSON list; reloaded while the worker runs.
     #[arg(long, value_name = "FILE", env = "KGFLEET_ENDPOINTS_FILE")]
     endpoints_file: Option<PathBuf>,
-    /// Environment variable that holds the key of these servers.
+    /// Environment variable with the key of these servers.
     #[arg(long, value_name = "VAR")]
     key_env: Option<String>,
-    /// A model that the servers must serve; may be given several times. Others are not asked then.
+    /// A model that the servers must serve; repeatable. No others are asked then.
     #[arg(long = "model", value_name = "NAME")]
     models: Vec<String>,
-    /// Also ask models that configurations reach by this connector at addresses of their own: openai-compatible,
-    /// anthropic or gemini.
+    /// Also ask models with this connector, at addresses given in configurations or the provider's own:
+    /// openai-compatible, anthropic or gemini.
     #[arg(long = "connector", value_name = "CONNECTOR", value_delimiter = ',', value_parser = connector)]
     connectors: Vec<Connector>,
     /// Keys that configurations may name: a TOML file of tables `[NAME]` with `connector`, `env` or `file`, and
-    /// `endpoints` that the key may be sent to (default: the provider's own). Default: ANTHROPIC_API_KEY as `anthropic`
-    /// and GEMINI_API_KEY as `gemini`, where they are set.
+    /// `endpoints` that the key may be sent to (default: the provider's own). Default: ANTHROPIC_API_KEY as
+    /// `anthropic` and GEMINI_API_KEY as `gemini`, if set.
     #[arg(long, value_name = "FILE", env = "KGFLEET_KEYS")]
     keys: Option<PathBuf>,
-    /// An address that configurations may lead to: http[s]://HOST[:PORT][/PATH] for all that begin so, or HOST[:PORT];
-    /// may be given several times. Others are not asked, beside the servers of --endpoint and the providers' own.
+    /// An address in configurations that this worker may contact: http[s]://HOST[:PORT][/PATH] for all that begin
+    /// with it, or HOST[:PORT]; repeatable. Besides these, it contacts only its --endpoint servers and the providers'
+    /// own addresses.
     #[arg(
         long = "allow-endpoint",
         value_name = "ADDRESS",
@@ -125,16 +130,16 @@ pub struct WorkerArguments {
     /// Dialogues in flight per server: a number, or `auto` to adapt.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     concurrency: String,
-    /// Evaluation processes. Default: one per processor.
+    /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
-    /// Folder for undelivered records and fetched packs.
+    /// Folder for undelivered records and downloaded packs.
     #[arg(long, value_name = "DIR", env = "KGFLEET_WORK_DIR", default_value = "kgfleet-work")]
     work_dir: PathBuf,
-    /// Megabytes of undelivered records at which no more dialogues are begun.
+    /// Megabytes of undelivered records at which no new dialogues start.
     #[arg(long, value_name = "MB", default_value_t = SpoolConfig::BYTES_MAX >> 20)]
     spool_mb: u64,
-    /// Seconds that dialogues in flight may go on after SIGTERM.
+    /// Seconds that dialogues in flight may take after SIGTERM.
     #[arg(long, value_name = "SECONDS", default_value_t = 25.0)]
     grace: f64,
     /// Address for /healthz, /readyz and /metrics. Default: none.
@@ -144,7 +149,7 @@ pub struct WorkerArguments {
     remote: Remote,
 }
 
-/// A connector whose models a worker reaches at addresses of their own.
+/// Parses a connector whose models have addresses of their own.
 fn connector(text: &str) -> Result<Connector, String> {
     let has_addresses = |connector: &Connector| match connector {
         Connector::OpenaiCompatible | Connector::Anthropic | Connector::Gemini => true,
@@ -157,18 +162,18 @@ fn connector(text: &str) -> Result<Connector, String> {
     })
 }
 
-/// The address of a queue that nobody else can reach.
+/// Queue address for the in-memory queue.
 const MEMORY: &str = "memory";
 
-/// Takes the data folder, for as long as the file is held: `alone`, or together with others who share a queue. Two queues
-/// over one folder would draw equal tickets, and which record of a dialogue counts would be left to chance.
+/// Locks the data folder for as long as the file is held, exclusively (`alone`) or together with others who share a
+/// queue. Two queues over one folder would draw equal tickets, and the winner of a dialogue would be arbitrary.
 fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
     let path = data_dir.join("coordinator.lock");
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     match if alone { file.try_lock() } else { file.try_lock_shared() } {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(anyhow!(
-            "another coordinator serves {}; coordinators share a folder only when all of them are given the same Redis with \
+            "another coordinator serves {}; coordinators can share a folder only if all of them use the same Redis with \
              --queue",
             data_dir.display()
         )),
@@ -183,7 +188,7 @@ fn seconds(option: &str, given: f64) -> anyhow::Result<Duration> {
     Duration::try_from_secs_f64(given)
         .ok()
         .filter(|time| !time.is_zero())
-        .ok_or_else(|| Exit::usage(anyhow!("{option} {given} is no time in seconds")))
+        .ok_or_else(|| Exit::usage(anyhow!("{option} {given} is not a time in seconds")))
 }
 
 async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
@@ -212,8 +217,8 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         let alone = arguments.queue == MEMORY;
         if alone && arguments.sink.is_some() {
             return Err(Exit::usage(anyhow!(
-                "--queue memory is for one coordinator and its own --data-dir: nothing keeps a second one from the object \
-                 store of --sink. Give a redis:// address"
+                "--queue memory is for one coordinator with its own --data-dir: nothing locks the object \
+                 store of --sink against a second one. Use a redis:// address"
             )));
         }
         let _share = share_folder(&arguments.data_dir, alone)?;
@@ -223,15 +228,15 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             eprintln!("warning: {warning}");
         }
         let sink = match &arguments.sink {
-            Some(url) => results::sink::Sink::objects(url, arguments.data_dir.clone())?,
-            None => results::sink::Sink::folder(arguments.data_dir.clone()),
+            Some(url) => results::sink::objects(url, arguments.data_dir.clone())?,
+            None => results::sink::folder(arguments.data_dir.clone()),
         };
         let coordinator = Coordinator::start(config, queue, sink);
         coordinator.bind(arguments.adopt_store).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper.clone(), |wanted| match wanted {
-            Stop::Drain => say("stopping: answering the calls in hand"),
+            Stop::Drain => say("stopping: finishing calls in progress"),
             _ => say("stopping at once"),
         })?;
         let ready = Arc::clone(&coordinator);
@@ -245,7 +250,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         let hear = stop.clone();
         tokio::spawn(async move {
             reached(hear, Stop::Drain).await;
-            // Workers that wait for work are told at once that there is none here.
+            // Workers waiting for work are told at once that there is none.
             draining.close();
         });
         tokio::select! {
@@ -268,7 +273,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
     {
         return Err(Exit::usage(anyhow!(
-            "a worker needs something to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
+            "a worker needs models to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
         )));
     }
     let (name, _taken) = match &arguments.name {
@@ -288,7 +293,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             Exit::usage(anyhow!("--concurrency {number}: expected `auto` or a number from 1"))
         })?),
     };
-    let evaluation = Evaluation::Sandbox {
+    let evaluation = EvaluationMode::Sandbox {
         program: std::env::current_exe().context("cannot find this program's own file")?,
         arguments: vec![EVALUATOR_COMMAND.to_owned()],
     };
@@ -298,7 +303,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     }
     let keys = Arc::new(keys);
     let sandbox = confine::available();
-    eprintln!("answers are judged with: {}", sandbox.join(", "));
+    eprintln!("sandbox: {}", sandbox.join(", "));
     let usual = WorkerConfig::new(WorkerId::new(&*name), evaluation);
     let config = WorkerConfig {
         host,
@@ -323,12 +328,12 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     let readiness = config.readiness.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        // What is wrong with the address is told now; each runtime makes its own client then.
+        // Reports a bad address now; each runtime makes its own client later.
         Client::connect_lazy(&client).map_err(explained)?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper, |wanted| match wanted {
-            Stop::Drain => say("draining: nothing new is begun"),
-            _ => say("dropping the dialogues in flight"),
+            Stop::Drain => say("draining: no new dialogues"),
+            _ => say("dropping dialogues in flight"),
         })?;
         let probing = match &arguments.http {
             None => None,
@@ -341,7 +346,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         };
         eprintln!("worker {name} asking {} for work", arguments.remote.address());
         let factory = move || -> Arc<dyn WorkExchange> {
-            // The same configuration was taken a moment ago.
+            // The same configuration was accepted a moment ago.
             Arc::new(Client::connect_lazy(&client).expect("an address that was checked"))
         };
         let report = Worker::run(config, Arc::new(factory), stop).await.map_err(refused)?;
@@ -349,18 +354,18 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             probing.abort();
         }
         eprintln!(
-            "worker {name} ended: {} dialogues, {} records not delivered",
+            "worker {name} ended: {} dialogues, {} undelivered records",
             report.dialogues, report.unacknowledged
         );
         Ok(ExitCode::Success)
     })
 }
 
-/// Workers of one machine and folder that choose their names.
+/// Maximum number of workers of one machine and folder that choose their own names.
 const NAMES_MAX: u32 = 1_000;
 
-/// The first name of this machine that no other worker in this folder has now. A worker that is started again thus gets
-/// its old name, and with it the records that it had not delivered.
+/// The first name of this machine that no other worker in this folder holds. So a restarted worker gets its old name,
+/// and with it its undelivered records.
 fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
     let cannot = || format!("cannot write to {}", work_dir.display());
     std::fs::create_dir_all(work_dir).with_context(cannot)?;
@@ -376,7 +381,7 @@ fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
     Err(Exit::usage(anyhow!("{NAMES_MAX} workers run in {}; give this one a --name", work_dir.display())))
 }
 
-/// The exit code that a worker's failure leads to.
+/// The exit code for a worker's failure.
 fn refused(error: WorkerError) -> anyhow::Error {
     match error {
         WorkerError::Endpoint(_) | WorkerError::WrongModel(_) | WorkerError::NameTaken { .. } => {

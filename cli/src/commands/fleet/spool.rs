@@ -1,4 +1,4 @@
-//! `kgfleet spool`: what workers of this machine have not been able to deliver.
+//! `kgfleet spool`: undelivered records of the workers on this machine.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use worker::outbox::spools;
 use crate::exit_code::ExitCode;
 use crate::output::{Align, Table};
 
-/// Look at the records that workers of this machine have not delivered, or drop them.
+/// List or drop undelivered records of the workers on this machine.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -21,9 +21,10 @@ pub struct Arguments {
 enum Command {
     /// List undelivered records by worker and run.
     ///
-    /// Records that were acknowledged are counted until the segment that holds them is deleted.
+    /// Acknowledged records are counted until the segment that holds them is deleted.
     List(ListArguments),
-    /// Delete undelivered records of workers that do not run now. Their dialogues are asked again if their run goes on.
+    /// Delete undelivered records of workers that are not running. Their dialogues are asked again if their run
+    /// continues.
     Drop(DropArguments),
 }
 

@@ -2,22 +2,23 @@
 
 use std::io::{self, Write};
 
+use domain::FailureCause;
 use domain::control::{Control, RunCommand};
-use domain::{FailureCause, RunId};
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
+use crate::run_name;
 
-/// Hand out no more work of a run; what workers hold goes on.
+/// Stop handing out work of a run; leased work continues.
 #[derive(Debug, clap::Args)]
 pub struct PauseArguments {
     #[command(flatten)]
     of: Steered,
 }
 
-/// Stop a run; workers drop what they hold.
+/// Stop a run; workers drop its dialogues.
 ///
-/// Records that exist stay, and `kgfleet resume RUN --coordinator URL` goes on.
+/// Existing records stay, and `kgfleet resume RUN --coordinator URL` continues the run.
 #[derive(Debug, clap::Args)]
 pub struct CancelArguments {
     #[command(flatten)]
@@ -51,7 +52,8 @@ pub fn cancel(arguments: CancelArguments) -> anyhow::Result<ExitCode> {
 pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
-        let view = client.command(&RunId::new(run), command).await.map_err(explained)?;
+        let run = run_name::of_coordinator(&run, &client).await?;
+        let view = client.command(&run, command).await.map_err(explained)?;
         if json {
             writeln!(io::stdout(), "{}", serde_json::to_string(&view)?)?;
         } else {
@@ -64,7 +66,9 @@ pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) ->
 /// Asks a coordinator to remove a run.
 pub fn remove(remote: &Remote, run: &str, force: bool) -> anyhow::Result<ExitCode> {
     block_on(async {
-        remote.client()?.remove(&RunId::new(run), force).await.map_err(explained)?;
+        let client = remote.client()?;
+        let run = run_name::of_coordinator(run, &client).await?;
+        client.remove(&run, force).await.map_err(explained)?;
         eprintln!("removed run {run}");
         Ok(ExitCode::Success)
     })
@@ -74,11 +78,12 @@ pub fn remove(remote: &Remote, run: &str, force: bool) -> anyhow::Result<ExitCod
 pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause], json: bool) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
-        let queued = client.retry(&RunId::new(run), causes).await.map_err(explained)?;
+        let run = run_name::of_coordinator(run, &client).await?;
+        let queued = client.retry(&run, causes).await.map_err(explained)?;
         if json {
             writeln!(io::stdout(), "{}", serde_json::json!({ "run": run, "queued": queued }))?;
         }
-        eprintln!("{queued} failed dialogues of run {run} are queued again");
+        eprintln!("{queued} failed dialogues of run {run} queued again");
         Ok(ExitCode::Success)
     })
 }

@@ -15,7 +15,7 @@ use crate::run::material::CORE;
 
 /// Queue a run at a coordinator.
 ///
-/// An unfinished run of the same configuration is joined. Exit codes: 0 queued; with --watch as for `kgfleet watch`.
+/// Joins an unfinished run of the same configuration. Exit codes: 0 queued; with --watch as for `kgfleet watch`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.

@@ -7,18 +7,19 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use domain::caller::Role;
+use domain::text::hex;
 use proto::server::{Identities, hash_of_token};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::exit_code::{Exit, ExitCode};
 
-/// Bytes of chance in a token.
+/// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
-/// What tokens begin with, so that they are known for what they are where they should not be.
+/// Prefix of tokens, so that leaked ones can be recognised.
 const PREFIX: &str = "kgfleet_";
 
-/// Make tokens for the identities of a cluster.
+/// Create tokens for the identities of a cluster.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -30,22 +31,22 @@ enum Command {
     New(New),
 }
 
-/// Make a token: printed once, kept nowhere.
+/// Create a token. It is printed once and stored nowhere.
 ///
-/// The token goes to standard output; what belongs into the coordinators' file of identities (--tokens) holds only its hash,
-/// and goes to standard error or, with --append, to the end of that file.
+/// The token is printed on standard output. The entry for the coordinators' identity file (--tokens), which holds
+/// only the token's hash, is printed on standard error or, with --append, appended to that file.
 #[derive(Debug, clap::Args)]
 struct New {
-    /// Who gets it; stands in the history of runs.
+    /// Name of the identity, as shown in the history of runs.
     #[arg(long)]
     name: String,
-    /// What it may do: reader, operator or worker; may be given several times.
+    /// Role: reader, operator or worker; repeatable.
     #[arg(long = "role", required = true, value_parser = role)]
     roles: Vec<Role>,
-    /// Pattern of the worker names that it may act under, such as `gpu-*`. Default: all.
+    /// Pattern of the worker names that it may use, such as `gpu-*`. Default: all.
     #[arg(long, value_name = "PATTERN")]
     workers: Option<String>,
-    /// Append the identity to this file; coordinators read it again by themselves.
+    /// Append the identity to this file; coordinators reload it by themselves.
     #[arg(long, value_name = "FILE")]
     append: Option<PathBuf>,
 }
@@ -62,7 +63,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Command::New(new) = arguments.command;
     let token = random()?;
     let entry = entry(&new, &token);
-    // What cannot be read back is not written.
+    // Never write an entry that cannot be parsed.
     Identities::parse(&entry).map_err(Exit::usage)?;
     match &new.append {
         None => eprintln!("add this to the file that coordinators get as --tokens:\n\n{entry}"),
@@ -89,9 +90,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn random() -> anyhow::Result<String> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     let got = getrandom(&mut bytes, GetRandomFlags::empty()).context("the system gives no random numbers")?;
-    // The kernel gives so few at once or fails.
+    // The kernel returns this few bytes at once, or fails.
     anyhow::ensure!(got == TOKEN_BYTES, "the system gave too few random numbers");
-    Ok(bytes.iter().fold(PREFIX.to_owned(), |token, byte| format!("{token}{byte:02x}")))
+    Ok(format!("{PREFIX}{}", hex(bytes)))
 }
 
 fn entry(new: &New, token: &str) -> String {

@@ -1,4 +1,4 @@
-//! Runs and their models as lines and tables. What is shown is computed by the coordinator; here it is only set.
+//! Formats runs and their models as lines and tables. The coordinator computes the values.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use domain::control::{CellView, ModelView, RunPhase, RunView};
 
 use crate::output::{Align, Table, duration, figure, printable};
 
-/// Reasons that a line names, and messages that stand under a table.
+/// Maximum number of reasons in a line, and of messages below a table.
 const REASONS_SHOWN_MAX: usize = 3;
 
 /// One line per run.
@@ -43,18 +43,18 @@ pub fn runs(views: &[RunView], out: &mut dyn Write) -> io::Result<()> {
     table.write(out)
 }
 
-/// One run in a line.
+/// One run as a line.
 pub fn headline(view: &RunView) -> String {
     let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
     [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// How far a run is and what keeps it, in a line.
+/// Progress of a run and what blocks it, as a line.
 pub fn progress(view: &RunView) -> String {
     [Some(counts_and_pace(view)), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// How far a run is, how fast, and for how long yet.
+/// Progress, rate and time left of a run.
 pub fn counts_and_pace(view: &RunView) -> String {
     let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
     if view.phase == RunPhase::Active {
@@ -68,7 +68,7 @@ pub fn counts_and_pace(view: &RunView) -> String {
     line
 }
 
-/// What keeps a run, or a part of it, from going on.
+/// What keeps a run, or a part of it, from continuing.
 pub fn trouble(view: &RunView) -> Option<String> {
     let blocked = blocked(view);
     let trouble = view.trouble.as_deref().map(printable);
@@ -76,7 +76,7 @@ pub fn trouble(view: &RunView) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// How many models nobody can ask, and why.
+/// How many models no worker can ask, and why.
 pub fn blocked(view: &RunView) -> Option<String> {
     let reasons = view.blocked();
     let models: usize = reasons.iter().map(|(_, models)| models.len()).sum();
@@ -101,12 +101,11 @@ pub fn blocked(view: &RunView) -> Option<String> {
     Some(format!("blocked: {models} {noun} ({})", told.join("; ")))
 }
 
-/// A time left, or `-` where it is not known.
+/// A time left, or `-` if unknown.
 pub fn eta(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), duration)
 }
 
-/// The models of a run.
 pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&[
         ("model", Align::Left),
@@ -154,8 +153,8 @@ pub fn history(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Mean headline scores by task and model, and under them why dialogues have none. `score_of` names the score of a task
-/// where it is known.
+/// Mean headline scores by task and model, and below them the reasons for missing scores. `score_of` returns the
+/// score of a task, if known.
 pub fn scores(
     view: &RunView,
     score_of: impl Fn(&TaskLabel) -> Option<String>,
@@ -186,14 +185,14 @@ pub fn scores(
     failures(view, out)
 }
 
-/// The mean of a model on a task, with what it covers and what failed.
+/// The mean of a model on a task, with its coverage and failures.
 fn mean_of_cell(cell: &CellView) -> String {
     let mean = cell.covered_mean();
     match cell.failed {
         // What has no headline is counted.
         0 if mean.value.is_none() && cell.scored > 0 => format!("{}/{}", cell.scored, cell.planned),
         0 => mean.to_string(),
-        // That some are missing is said by how many failed, where these are all.
+        // If all missing ones failed, the number of failures says enough.
         failed if cell.scored + failed >= cell.planned => match mean.value {
             Some(value) => format!("{value:.3} ({}/{}, {failed} failed)", mean.covered, mean.planned),
             None if cell.scored > 0 => format!("{}/{} ({failed} without)", cell.scored, cell.planned),
@@ -203,7 +202,7 @@ fn mean_of_cell(cell: &CellView) -> String {
     }
 }
 
-/// The mean of a model over its tasks, with what it covers: tasks, or dialogues where every task has some.
+/// The mean of a model over its tasks, with its coverage: tasks, or dialogues if every task has some.
 pub fn mean_of_model(model: &ModelView) -> String {
     match model.mean.value {
         Some(value) if model.mean.is_whole() && model.scored < model.planned => {
@@ -213,7 +212,7 @@ pub fn mean_of_model(model: &ModelView) -> String {
     }
 }
 
-/// Why dialogues have no scores: how many for which cause, and what was said most often.
+/// Why dialogues have no scores: counts by cause, and the most frequent messages.
 fn failures(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     for (cause, count) in &view.failures {
         writeln!(out, "not scored: {count} dialogues ({cause})")?;
@@ -226,7 +225,7 @@ fn failures(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Says once on standard error what must be known to read the scores.
+/// Prints notes on reading the scores on standard error, once.
 pub fn warn(view: &RunView) {
     for note in &view.notes {
         eprintln!("warning: {}", printable(note));
@@ -259,7 +258,6 @@ pub(crate) mod tests {
         }
     }
 
-    /// A run with these models.
     pub fn run(models: Vec<ModelView>) -> RunView {
         let sum = |of: fn(&ModelView) -> u64| models.iter().map(of).sum();
         let cells = (0..26_u64).flat_map(|task| {

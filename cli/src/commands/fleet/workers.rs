@@ -75,7 +75,7 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What is to be known of a worker beside its numbers.
+/// Remarks about a worker besides its numbers.
 pub fn remark(worker: &WorkerView) -> String {
     let status = &worker.status;
     let draining = worker.draining.then(|| "draining".to_owned());

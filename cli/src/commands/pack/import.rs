@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use packs::import::{FollowUpLine, ImportError, Origin, Report, Source};
+use packs::import::{FollowUpLine, ImportError, ImportReport, Origin, Source};
 use packs::{PackHash, seal_file};
 use serde_json::{Value, json};
 
@@ -18,15 +18,15 @@ use crate::reevaluate::{GraphArgument, graph_documents};
 /// Findings that are printed one by one; the rest is counted.
 const FINDINGS_PRINTED_MAX: usize = 20;
 
-/// Make a pack from published LLM-KG-Bench result files, to ask a new model exactly the published exercises.
+/// Create a pack from published LLM-KG-Bench result files, to ask a new model exactly the published exercises.
 ///
-/// Cases and first prompts are taken from the records, those of the first file where recorded prompts of a case differ.
-/// Follow-up templates are learnt from the recorded follow-ups and compared with every one of them. The pack is
+/// Cases and first prompts are taken from the records; if the recorded prompts of a case differ, from the first file.
+/// Follow-up templates are derived from the recorded follow-ups and checked against every one of them. The pack is
 /// protected: its texts leave this machine encrypted or redacted only.
 ///
-/// Exit codes: 0 everything fits; 1 the pack is written, and some records are not what it would have said; 2 the
-/// arguments cannot be used; 3 nothing could be read or written; 4 the pack is written, and some files, records or tasks
-/// are not part of it.
+/// Exit codes: 0 everything fits; 1 the pack is written, but some records differ from what it would ask; 2 the
+/// arguments cannot be used; 3 nothing could be read or written; 4 the pack is written, but without some files,
+/// records or tasks.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Result files, folders or zip archives.
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     /// A graph that cases refer to, to be stored in the pack: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
     #[arg(long = "graph", value_name = "NAME=FILE")]
     graphs: Vec<GraphArgument>,
-    /// The pack file to write, such as `published.kgpack`. One that exists is replaced.
+    /// The pack file to write, such as `published.kgpack`. An existing file is replaced.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Name of the pack. Default: the name of the file without its extension.
@@ -103,7 +103,7 @@ fn progress() -> ProgressBar {
     progress
 }
 
-fn json(report: &Report, hash: &PackHash) -> anyhow::Result<Value> {
+fn json(report: &ImportReport, hash: &PackHash) -> anyhow::Result<Value> {
     let mut object = json!({ "hash": hash });
     if let (Some(object), Value::Object(report)) = (object.as_object_mut(), serde_json::to_value(report)?) {
         object.extend(report);
@@ -111,7 +111,7 @@ fn json(report: &Report, hash: &PackHash) -> anyhow::Result<Value> {
     Ok(object)
 }
 
-fn print(report: &Report, hash: &PackHash, out: &mut dyn Write) -> io::Result<()> {
+fn print(report: &ImportReport, hash: &PackHash, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&[
         ("task", Align::Left),
         ("version", Align::Left),

@@ -1,4 +1,4 @@
-//! `kgfleet pack`: look into packs, prove them, seal and unseal them, import published exercises. One file per verb.
+//! `kgfleet pack`: inspect, verify, seal, unseal and import packs. One file per command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ mod show;
 mod unseal;
 mod verify;
 
-/// Work with task packs: the exercises of the benchmark, sealed so that crawlers do not read them.
+/// Work with task packs: the exercises of the benchmark, sealed against crawlers.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Which identity opens a pack.
+/// The identity that opens a pack.
 #[derive(Debug, clap::Args)]
 struct OpeningIdentity {
     /// Identity file (as age-keygen writes it) that opens the pack. Default: the published one.
@@ -53,11 +53,11 @@ struct OpeningIdentity {
     identity: Option<PathBuf>,
 }
 
-/// Which identity will open a pack.
+/// The identity to seal a pack for.
 #[derive(Debug, clap::Args)]
 struct SealingIdentity {
-    /// Identity file (as age-keygen writes it) to seal the pack for. Default: the published one, which keeps crawlers
-    /// out and nobody else.
+    /// Identity file (as age-keygen writes it) to seal the pack for. Default: the published one, which keeps out
+    /// crawlers only.
     #[arg(long, value_name = "FILE")]
     recipient_identity: Option<PathBuf>,
 }
@@ -90,7 +90,7 @@ fn identity(file: Option<&Path>) -> anyhow::Result<Identity> {
     }
 }
 
-/// A file that cannot be read or written is the world's fault; a file that is no usable pack is a wrong argument.
+/// An unreadable file is an infrastructure failure; a file that is not a usable pack is a usage error.
 fn as_exit(error: PackError) -> anyhow::Error {
     match error {
         PackError::Io { .. } => error.into(),

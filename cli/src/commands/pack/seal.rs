@@ -7,14 +7,14 @@ use packs::{Parts, seal_file};
 use super::{SealingIdentity, as_exit};
 use crate::exit_code::ExitCode;
 
-/// Seal a folder into a pack file, with the manifest in the clear beside it. Prints the pack's hash.
+/// Seal a folder into a pack file, with the plaintext manifest beside it. Prints the pack's hash.
 ///
 /// Exit codes: 0 sealed; 2 the folder holds no valid pack; 3 a file cannot be read or written.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Folder with `pack.toml` and `tasks/`, as `kgfleet pack unseal` writes it.
     dir: PathBuf,
-    /// The pack file to write, such as `own.kgpack`. One that exists is replaced.
+    /// The pack file to write, such as `own.kgpack`. An existing file is replaced.
     file: PathBuf,
     #[command(flatten)]
     identity: SealingIdentity,

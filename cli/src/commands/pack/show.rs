@@ -12,18 +12,18 @@ use super::{OpeningIdentity, as_exit};
 use crate::exit_code::ExitCode;
 use crate::output::{printable, redacted};
 
-/// Show one case: what is asked, what evaluation knows, and answers of known worth.
+/// Show one case: its prompt, its evaluation data, and its answers of known score.
 ///
-/// Texts of protected packs are shown as their lengths, unless --plaintext is given.
+/// Texts of protected packs are replaced by their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// A sealed pack, the folder of an unsealed one, or `core` for the built-in one.
     pack: PathBuf,
-    /// The case: TASK/CASE, or CASE alone where no two tasks share it.
+    /// The case: TASK/CASE, or CASE alone if it is unique.
     case: String,
     #[command(flatten)]
     identity: OpeningIdentity,
-    /// Show texts of protected packs in the clear.
+    /// Show texts of protected packs.
     #[arg(long)]
     plaintext: bool,
     /// Print one JSON object.
@@ -73,7 +73,7 @@ fn first_prompt(pack: &Pack, label: &str, uid: &str) -> anyhow::Result<String> {
     Ok(task.first_prompt(Iteration::try_from(case)?, 0)?.text)
 }
 
-/// A text under its title, or one text per key where there are several.
+/// A text under its title, or one text per key if there are several.
 fn section(title: &str, value: &Value, out: &mut dyn Write) -> io::Result<()> {
     match value {
         Value::Null => Ok(()),

@@ -7,19 +7,19 @@ use anyhow::anyhow;
 use super::{OpeningIdentity, as_exit};
 use crate::exit_code::{Exit, ExitCode};
 
-/// Write the files of a pack into a folder, in the clear, for editing.
+/// Write the files of a pack into a folder, in plaintext, for editing.
 ///
-/// Choose a folder outside of any repository: exercises that stand on the web in the clear end up in training sets.
-/// Files that exist are never overwritten.
+/// Choose a folder outside any repository: exercises published in plaintext end up in training sets. Existing files
+/// are never overwritten.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// A sealed pack, or `core` for the built-in one.
     pack: PathBuf,
-    /// The folder to write; made where needed.
+    /// The folder to write; created if needed.
     dir: PathBuf,
     #[command(flatten)]
     identity: OpeningIdentity,
-    /// Write a protected pack in the clear as well, whose authors ask that it be kept encrypted.
+    /// Allow unsealing a protected pack, whose authors ask to keep it encrypted.
     #[arg(long)]
     plaintext: bool,
 }
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pack = arguments.identity.open(&arguments.pack)?;
     if pack.header().protected && !arguments.plaintext {
         return Err(Exit::usage(anyhow!(
-            "{}: the pack is protected; pass --plaintext to write it in the clear all the same",
+            "{}: the pack is protected; use --plaintext to write it in plaintext anyway",
             pack.name()
         )));
     }

@@ -7,13 +7,13 @@ use super::OpeningIdentity;
 use crate::exit_code::ExitCode;
 use crate::output::printable;
 
-/// Prove a pack: every entry against its hash, every case with answers of known worth.
+/// Verify a pack: every entry against its hash, every case with answers of known score.
 ///
 /// The reference answer must score full marks, the wrong one must not, the malformed one must be refused; broken
-/// documents and queries must be refused by the parser and their repairs accepted. Cases of imported packs come without
-/// such answers and are only built and asked.
+/// documents and queries must be refused by the parser, and their repairs accepted. Cases of imported packs have no
+/// such answers; they are only built and asked.
 ///
-/// Exit codes: 0 everything held; 1 something did not; 2 not a usable pack; 3 the file cannot be read.
+/// Exit codes: 0 all checks passed; 1 some failed; 2 not a usable pack; 3 the file cannot be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// A sealed pack, the folder of an unsealed one, or `core` for the built-in one.
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if report.answers_missing > 0 {
             writeln!(
                 out,
-                "{} answers of known worth are missing and were not tried",
+                "{} answers of known score are missing and were not tested",
                 report.answers_missing
             )?;
         }

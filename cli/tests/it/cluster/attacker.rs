@@ -222,10 +222,13 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
             format!("connector = 'openai-compatible'\nendpoint = '{url}/v1'\nkey_env = 'ANTHROPIC_API_KEY'"),
             "key_env",
         ),
-        ("connector = 'openai-compatible'\nendpoint = 'http://169.254.169.254/v1'".to_owned(), "never asked"),
+        (
+            "connector = 'openai-compatible'\nendpoint = 'http://169.254.169.254/v1'".to_owned(),
+            "never contacted",
+        ),
         (
             "connector = 'openai-compatible'\nendpoint = 'http://[::ffff:a9fe:a9fe]/v1'".to_owned(),
-            "never asked",
+            "never contacted",
         ),
     ] {
         cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(USAGE).says(&[culprit]);

@@ -119,7 +119,7 @@ fn records_of_a_run_that_the_coordinator_does_not_know_are_kept_until_one_knows_
     assert_eq!((view.scored, view.failed), (ITERATIONS.into(), 0));
     winners(&cluster, ITERATIONS as usize);
     worker.signal(Signal::TERM);
-    worker.finish().expect(0).says(&["0 records not delivered"]);
+    worker.finish().expect(0).says(&["0 undelivered records"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_run_that_a_fleet_writes_is_not_removed_or_written_beside_it_and_is_removed_
     server.gate().open();
     // Late records are dropped, not kept for ever.
     worker.signal(Signal::TERM);
-    worker.finish().expect(0).says(&["0 records not delivered"]);
+    worker.finish().expect(0).says(&["0 undelivered records"]);
     cluster.kgfleet(&coordinator, &["status", &run]).expect(2);
 }
 

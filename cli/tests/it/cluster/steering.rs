@@ -26,7 +26,13 @@ fn a_paused_run_hands_out_nothing_until_it_is_resumed() {
     assert_eq!(view.phase, RunPhase::Finished);
     winners(&cluster, 20);
     // A finished run is not joined.
-    assert_ne!(cluster.submit(&coordinator, &TASKS, 10), run);
+    let newest = cluster.submit(&coordinator, &TASKS, 10);
+    assert_ne!(newest, run);
+    // Names are found by their beginning, and by what is newest.
+    cluster.kgfleet(&coordinator, &["status", "latest"]).expect(0).prints(&[&newest]);
+    cluster.kgfleet(&coordinator, &["status", &run[..run.len() - 1]]).expect(0).prints(&[&run]);
+    cluster.kgfleet(&coordinator, &["pause", &run[..4]]).expect(2).says(&["2 runs", &run, &newest]);
+    cluster.kgfleet(&coordinator, &["pause", "latest"]).expect(0).says(&["paused", &newest]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Between our nouns and Anthropic's.
+//! Converts between our types and Anthropic's.
 
 use domain::{Answer, FailureCause, FinishReason, RetryAdvice, Role, Sampling, Usage};
 
@@ -8,7 +8,7 @@ use crate::error::CallError;
 use crate::reasoning;
 use crate::secret::Secret;
 
-/// The request's bytes.
+/// Serialises a request.
 ///
 /// # Errors
 /// A sampling field is set that the API does not have.
@@ -47,18 +47,18 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
         output_config: sampling.reasoning_effort.as_deref().map(|effort| OutputConfig { effort }),
     };
     serde_json::to_vec(&body).map_err(|error| {
-        let message = format!("the request cannot be written: {error}");
+        let message = format!("the request cannot be serialised: {error}");
         CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
     })
 }
 
-/// The answer in the body of a success.
+/// Parses the body of a success.
 ///
 /// # Errors
-/// It is no answer.
+/// It is not an answer.
 pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
     let reply: MessagesReply = serde_json::from_slice(body).map_err(|error| {
-        let message = format!("the answer cannot be read: {error}");
+        let message = format!("the answer cannot be parsed: {error}");
         CallError::new(FailureCause::Server, RetryAdvice::Transient, key.scrub(&message))
     })?;
     let (mut text, mut thinking) = (String::new(), String::new());

@@ -7,7 +7,7 @@ use domain::{FailureCause, RetryAdvice};
 use super::wire::{ErrorDetail, ErrorReply};
 use crate::error::CallError;
 
-/// Says what an answer with an error status means. `text` is its body, free of keys.
+/// Classifies a response with an error status. `text` is its body, without keys.
 pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -> CallError {
     let detail = serde_json::from_str::<ErrorReply>(text)
         .map_or_else(|_| ErrorDetail { kind: String::new(), message: text.to_owned() }, |reply| reply.error);
@@ -21,7 +21,7 @@ fn judge(status: u16, after: Option<Duration>, detail: &ErrorDetail) -> (Failure
     let busy = RetryAdvice::RateLimited { after };
     match (status, detail.kind.as_str()) {
         (402, _) | (_, "billing_error") => (FailureCause::QuotaExhausted, RetryAdvice::No),
-        // An empty account and a spending limit are worded as invalid requests.
+        // An empty account and a spending limit are reported as invalid requests.
         (400 | 403 | 429, _) if says(&["credit balance", "usage limits"]) => {
             (FailureCause::QuotaExhausted, RetryAdvice::No)
         }

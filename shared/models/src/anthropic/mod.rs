@@ -16,10 +16,9 @@ use crate::error::{CallError, SetupError};
 use crate::http::{self, HttpClient, Route};
 use crate::secret::Secret;
 
-/// Version of the API that this connector speaks.
 const API_VERSION: &str = "2023-06-01";
 
-/// How to reach a model of Anthropic.
+/// Configuration of an Anthropic model.
 #[derive(Clone, Debug)]
 pub struct AnthropicConfig {
     /// Address of the API.
@@ -41,7 +40,7 @@ impl AnthropicConfig {
     }
 }
 
-/// A model of Anthropic. Answers come in one piece; the API takes no seed.
+/// An Anthropic model. Answers are not streamed; the API has no seed.
 #[derive(Debug)]
 pub struct Anthropic {
     config: AnthropicConfig,
@@ -50,15 +49,15 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// A connector with connections of its own.
+    /// A connector with its own connections.
     ///
     /// # Errors
-    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: AnthropicConfig) -> Result<Self, SetupError> {
         Self::with_client(config, &HttpClient::new())
     }
 
-    /// A connector that shares the connections of `http` with others.
+    /// A connector that shares the connections of `http`.
     ///
     /// # Errors
     /// As [`Anthropic::new`].

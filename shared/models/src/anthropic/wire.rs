@@ -1,4 +1,4 @@
-//! The bytes of Anthropic's Messages API.
+//! The JSON of Anthropic's Messages API.
 
 use domain::Role;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub(super) struct MessagesReply {
     pub(super) usage: WireUsage,
 }
 
-/// A part of an answer: of the kinds we never ask for, such as tool use, only the fact is read.
+/// A part of an answer. Kinds that we never request, such as tool use, are recognised and skipped.
 #[derive(Deserialize)]
 pub(super) struct Block {
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Between our nouns and Google's.
+//! Converts between our types and Google's.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::error::CallError;
 use crate::reasoning;
 use crate::secret::Secret;
 
-/// The request's bytes.
+/// Serialises a request.
 ///
 /// # Errors
 /// A sampling field is set that the API does not have.
@@ -63,25 +63,25 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
         },
     };
     serde_json::to_vec(&body).map_err(|error| {
-        let message = format!("the request cannot be written: {error}");
+        let message = format!("the request cannot be serialised: {error}");
         CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
     })
 }
 
-/// The API takes seeds of 32 bits with sign; the low 31 bits of ours are as random as the whole.
+/// The API takes signed 32-bit seeds; the low 31 bits of ours are as random as all of it.
 fn seed(seed: u64) -> i32 {
     (seed & 0x7fff_ffff) as i32
 }
 
-/// The answer in the body of a success. Where a filter withheld it, that is an empty answer.
+/// Parses the body of a success. If a filter withheld the answer, it is empty.
 ///
 /// # Errors
-/// It is no answer.
+/// It is not an answer.
 pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
     let unreadable =
         |message: String| CallError::new(FailureCause::Server, RetryAdvice::Transient, key.scrub(&message));
     let reply: GenerateReply = serde_json::from_slice(body)
-        .map_err(|error| unreadable(format!("the answer cannot be read: {error}")))?;
+        .map_err(|error| unreadable(format!("the answer cannot be parsed: {error}")))?;
     let blocked = reply.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some());
     let answer = match reply.candidates.into_iter().next() {
         Some(candidate) => answer(candidate, usage(&reply.usage_metadata)),
@@ -122,7 +122,7 @@ fn finish_reason(word: &str) -> FinishReason {
 fn usage(wire: &UsageMetadata) -> Usage {
     Usage {
         prompt_tokens: wire.prompt_token_count,
-        // Google counts thoughts apart from the answer.
+        // Google counts thoughts separately from the answer.
         completion_tokens: wire
             .candidates_token_count
             .or(wire.thoughts_token_count.map(|_| 0))

@@ -7,7 +7,7 @@ use domain::{FailureCause, RetryAdvice};
 use super::wire::{ErrorDetail, ErrorReply};
 use crate::error::CallError;
 
-/// Says what an answer with an error status means. `text` is its body, free of keys.
+/// Classifies a response with an error status. `text` is its body, without keys.
 pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -> CallError {
     let detail = serde_json::from_str::<ErrorReply>(text)
         .map_or_else(|_| ErrorDetail { message: text.to_owned(), details: Vec::new() }, |reply| reply.error);
@@ -25,14 +25,14 @@ fn judge(status: u16, retry_after: Option<Duration>, detail: &ErrorDetail) -> (F
     };
     match status {
         401 | 403 => (FailureCause::Unauthorized, RetryAdvice::No),
-        // A wrong key is an invalid argument to this API.
+        // This API reports a wrong key as an invalid argument.
         400 if detail.details.iter().any(refused) => (FailureCause::Unauthorized, RetryAdvice::No),
         400 if text.contains("input token count") && text.contains("exceeds") => {
             (FailureCause::ContextExceeded, RetryAdvice::No)
         }
         404 => (FailureCause::ModelNotFound, RetryAdvice::No),
-        // One message serves limits per minute and per day; only the quota's name tells them apart, and a day
-        // is too long to wait for.
+        // The message is the same for limits per minute and per day; only the quota's name distinguishes them, and a
+        // day is too long to wait.
         429 if detail
             .details
             .iter()

@@ -16,7 +16,7 @@ use crate::error::{CallError, SetupError};
 use crate::http::{self, HttpClient, Route};
 use crate::secret::Secret;
 
-/// How to reach a model of Google.
+/// Configuration of a Gemini model.
 #[derive(Clone, Debug)]
 pub struct GeminiConfig {
     /// Address of the API.
@@ -38,7 +38,7 @@ impl GeminiConfig {
     }
 }
 
-/// A model of Google. Answers come in one piece.
+/// A Gemini model. Answers are not streamed.
 #[derive(Debug)]
 pub struct Gemini {
     config: GeminiConfig,
@@ -47,22 +47,22 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// A connector with connections of its own.
+    /// A connector with its own connections.
     ///
     /// # Errors
-    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: GeminiConfig) -> Result<Self, SetupError> {
         Self::with_client(config, &HttpClient::new())
     }
 
-    /// A connector that shares the connections of `http` with others.
+    /// A connector that shares the connections of `http`.
     ///
     /// # Errors
     /// As [`Gemini::new`].
     pub fn with_client(config: GeminiConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let base = http::parse_endpoint(&config.endpoint)?;
         let mut headers = HeaderMap::new();
-        // The API also takes the key in the address, where every log would show it.
+        // The API also accepts the key in the URL, where it would appear in logs.
         headers.insert("x-goog-api-key", config.key.header("")?);
         let identity = ModelIdentity {
             connector: Connector::Gemini.as_str(),

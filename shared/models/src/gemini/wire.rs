@@ -1,4 +1,4 @@
-//! The bytes of Google's `generateContent`.
+//! The JSON of Google's `generateContent`.
 
 use std::borrow::Cow;
 
@@ -72,7 +72,7 @@ pub(super) struct GenerateReply {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Candidate {
-    /// Absent when nothing may be shown.
+    /// Absent if the answer was withheld.
     #[serde(default)]
     pub(super) content: Option<CandidateContent>,
     #[serde(default)]

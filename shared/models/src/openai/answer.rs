@@ -1,4 +1,4 @@
-//! Puts an answer together, from one body or from the events of a stream.
+//! Assembles an answer from one body or from the events of a stream.
 
 use domain::{Answer, FailureCause, FinishReason, RetryAdvice, Usage};
 
@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::reasoning;
 use crate::secret::{Secret, scrub_with};
 
-/// An answer in the making.
+/// An answer being assembled.
 #[derive(Debug, Default)]
 pub(super) struct AnswerBuilder {
     text: String,
@@ -23,23 +23,23 @@ pub(super) struct AnswerBuilder {
     too_large: bool,
 }
 
-/// What a piece brought.
+/// What a piece contained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absorbed {
-    /// A sign that the model is at work.
+    /// A token: the model makes progress.
     Token,
     /// Something else, such as the usage.
     Other,
-    /// More text than is kept: read no further.
+    /// More text than the limit: stop reading.
     Enough,
 }
 
 impl AnswerBuilder {
-    /// Adds one piece of JSON.
+    /// Adds one JSON piece.
     pub(super) fn absorb(&mut self, json: &[u8], key: Option<&Secret>) -> Result<Absorbed, Rejected> {
         let reply: Reply<'_> = serde_json::from_slice(json).map_err(|error| {
-            // Invalid UTF-8 ends here, too: no version of the API sends it.
-            let message = format!("the answer cannot be read: {error}");
+            // Invalid UTF-8 is an error here, too: no version of the API sends it.
+            let message = format!("the answer cannot be parsed: {error}");
             CallError::new(FailureCause::Server, RetryAdvice::Transient, scrub_with(key, &message))
         })?;
         if reply.error.is_some() || reply.object.is_some_and(|object| object.0 == "error") {
@@ -51,7 +51,7 @@ impl AnswerBuilder {
         if let Some(usage) = &reply.usage {
             self.usage = convert::usage(usage);
         }
-        // One answer is asked for, so there is one choice.
+        // We request one answer, so there is one choice.
         let Some(choice) = reply.choices.and_then(|choices| choices.into_iter().next()) else {
             return Ok(Absorbed::Other);
         };
@@ -67,12 +67,12 @@ impl AnswerBuilder {
         Ok(if self.too_large { Absorbed::Enough } else { Absorbed::Token })
     }
 
-    /// Whether the model or the server said that the answer is complete.
+    /// Whether the answer is complete according to the model or the server.
     pub(super) fn is_finished(&self) -> bool {
         self.finish_reason.is_some() || self.too_large
     }
 
-    /// The answer as far as it came.
+    /// The answer so far.
     pub(super) fn finish(self) -> ChatReply {
         let finish_reason = if self.too_large {
             Some(FinishReason::Other(ANSWER_TOO_LARGE.to_owned()))
@@ -82,7 +82,7 @@ impl AnswerBuilder {
         let (mut text, reasoning) =
             reasoning::split(self.text, (!self.reasoning.is_empty()).then_some(self.reasoning));
         if text.is_empty() {
-            // A refusal is what the model said.
+            // A refusal is the model's answer.
             text = self.refusal;
         }
         ChatReply {
@@ -93,7 +93,7 @@ impl AnswerBuilder {
     }
 
     fn add(&mut self, said: &Said<'_>) {
-        // Servers in transition send reasoning under both names; it is the same text.
+        // Some servers send the same reasoning under both names.
         let reasoning = said.reasoning.as_ref().or(said.reasoning_content.as_ref());
         for (kept, piece) in [
             (&mut self.text, said.content.as_ref()),
@@ -108,7 +108,7 @@ impl AnswerBuilder {
     }
 }
 
-/// Reads an answer that came in one piece.
+/// Parses an answer that was not streamed.
 pub(super) fn read_whole(body: &[u8], key: Option<&Secret>) -> Result<ChatReply, Rejected> {
     let mut answer = AnswerBuilder::default();
     if answer.absorb(body, key)? == Absorbed::Other {

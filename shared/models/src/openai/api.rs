@@ -1,4 +1,5 @@
-//! What all questions to one server share: its address and key, its list of models, and what a refusal means.
+//! Shared by all questions to one server: its address and key, its list of models, and the classification of
+//! refusals.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -19,10 +20,10 @@ use crate::error::{CallError, SetupError};
 use crate::http::{self, HttpClient, Route};
 use crate::secret::{Secret, scrub_with};
 
-/// Longest wait for [`Api::models`] and [`Api::health`], in seconds.
+/// Timeout of [`Api::models`] and [`Api::health`], in seconds.
 const PROBE_SECONDS_MAX: u64 = 10;
 
-/// One model's place at a server.
+/// One model at one server.
 #[derive(Debug)]
 pub(super) struct Api {
     identity: ModelIdentity,
@@ -30,19 +31,19 @@ pub(super) struct Api {
     client: Client,
     headers: HeaderMap,
     base: Url,
-    /// vLLM's own routes lie beside `/v1`, not below it.
+    /// vLLM's own routes are beside `/v1`, not below it.
     root: Url,
-    /// The provider answers with names of its own, such as the version behind an alias or a deployment.
+    /// The provider's answers name other models, such as the version behind an alias or a deployment.
     provider_names: bool,
-    /// Other names of the model, learnt from the server's list.
+    /// Other names of the model, from the server's list.
     aliases: Mutex<Vec<String>>,
 }
 
-/// Most names of one model that are remembered.
+/// Maximum number of names kept for one model.
 const ALIASES_MAX: usize = 16;
 
 impl Api {
-    /// The API at `endpoint`, however it is written (see [`http::api_base`]).
+    /// The API at `endpoint`, in any spelling (see [`http::api_base`]).
     pub(super) fn new(
         endpoint: &str,
         model: &str,
@@ -79,31 +80,31 @@ impl Api {
         self.key.as_ref()
     }
 
-    /// A route of the API to post to.
+    /// A POST route of the API.
     pub(super) fn route(&self, path: &str) -> Route {
         Route::post(self.client.clone(), http::join(&self.base, path), self.headers.clone())
     }
 
-    /// A route of vLLM beside the API to post to.
+    /// A POST route of vLLM beside the API.
     pub(super) fn route_beside(&self, path: &str) -> Route {
         Route::post(self.client.clone(), http::join(&self.root, path), self.headers.clone())
     }
 
-    /// What the server serves.
+    /// The models that the server lists.
     pub(super) async fn models(&self) -> Result<Vec<ServedModel>, CallError> {
         let route = Route::get(self.client.clone(), http::join(&self.base, "models"), self.headers.clone());
         let clock = CallClock::whole(Instant::now(), Duration::from_secs(PROBE_SECONDS_MAX));
         let response = self.send(&route, None, &clock).await.map_err(|rejected| rejected.error)?;
         let body = clock.wait(http::read_body(response)).await??;
         let list: ModelList = serde_json::from_slice(&body).map_err(|error| {
-            let message = format!("the list of models cannot be read: {error}");
+            let message = format!("the list of models cannot be parsed: {error}");
             CallError::new(FailureCause::Server, RetryAdvice::No, scrub_with(self.key(), &message))
         })?;
         Ok(list.data)
     }
 
-    /// Checks that an answer comes from the model asked for, by the name that the answer reports. Another model's answer
-    /// says nothing about the one asked for.
+    /// Checks by the name reported in an answer that it comes from the requested model. An answer of another model
+    /// says nothing about the requested one.
     pub(super) async fn check_answerer(
         &self,
         reported: Option<&str>,
@@ -129,8 +130,8 @@ impl Api {
         Err(CallError::new(FailureCause::WrongModel, RetryAdvice::Transient, message))
     }
 
-    /// Whether the server lists this name and the model's own as names of the same weights: vLLM serves one model under
-    /// several names and answers with the first.
+    /// Whether the server lists this name and the model's own as names of the same weights: vLLM serves one model
+    /// under several names and answers with the first.
     async fn serves_as(&self, name: &str, clock: &CallClock) -> bool {
         let Ok(Ok(served)) = clock.wait(self.models()).await else { return false };
         let root = |name: &str| served.iter().find(|model| model.id == name)?.root.as_deref();
@@ -144,7 +145,7 @@ impl Api {
         self.send(&route, None, &clock).await.map(|_| ()).map_err(|rejected| rejected.error)
     }
 
-    /// Posts a question that is answered in one piece, and reads the answer.
+    /// Posts a question that is not streamed, and reads the answer.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         route: &Route,
@@ -152,14 +153,14 @@ impl Api {
         clock: &CallClock,
     ) -> Result<T, CallError> {
         let body = serde_json::to_vec(question).map_err(|error| {
-            let message = format!("the request cannot be written: {error}");
+            let message = format!("the request cannot be serialised: {error}");
             CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
         })?;
         let response = self.send(route, Some(body), clock).await.map_err(|rejected| rejected.error)?;
         read(&clock.wait(http::read_body(response)).await??, self.key())
     }
 
-    /// Passes a success on and classifies the rest.
+    /// Passes on a success and classifies the rest.
     pub(super) async fn send(
         &self,
         route: &Route,
@@ -172,7 +173,7 @@ impl Api {
             return Ok(response);
         }
         let (retry_after, url) = (http::retry_after(response.headers()), response.url().to_string());
-        // An error whose body does not come is still that error.
+        // An error status counts even if its body never arrives.
         let body = clock.wait(http::read_error_body(response)).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
         let rejected = errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text));
@@ -180,7 +181,7 @@ impl Api {
     }
 }
 
-/// Reads a whole answer. Servers that fail in the middle say so with status 200.
+/// Parses a whole answer. Servers that fail midway report it with status 200.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8], key: Option<&Secret>) -> Result<T, CallError> {
     #[derive(Deserialize)]
     struct Failure {
@@ -193,16 +194,16 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8], key: Option<&Secret>) -> Re
         Ok(failure) if failure.error.is_some() || failure.object.as_deref() == Some("error") => {
             errors::classify_within_success(&scrub_with(key, &String::from_utf8_lossy(body))).error
         }
-        _ => unusable(&scrub_with(key, &format!("the answer cannot be read: {error}"))),
+        _ => unusable(&scrub_with(key, &format!("the answer cannot be parsed: {error}"))),
     })
 }
 
-/// An answer that no version of the API sends. Another attempt may get a better one.
+/// The error for an answer that no version of the API sends. A retry may get a better one.
 pub(super) fn unusable(message: &str) -> CallError {
     CallError::new(FailureCause::Server, RetryAdvice::Transient, message)
 }
 
-/// The parts of an answer to `count` inputs in the order of the inputs, each by the index that it names.
+/// Puts the parts of an answer to `count` inputs into the order of the inputs, by the index in each part.
 pub(super) fn in_order<T>(
     parts: impl IntoIterator<Item = (usize, T)>,
     count: usize,
@@ -211,18 +212,18 @@ pub(super) fn in_order<T>(
     for (index, part) in parts {
         match places.get_mut(index) {
             Some(place @ None) => *place = Some(part),
-            Some(Some(_)) => return Err(unusable(&format!("the answer speaks of input {index} twice"))),
-            None => return Err(unusable(&format!("the answer speaks of input {index}, there are {count}"))),
+            Some(Some(_)) => return Err(unusable(&format!("the answer has input {index} twice"))),
+            None => return Err(unusable(&format!("the answer has input {index}, but there are {count}"))),
         }
     }
     let found: Vec<T> = places.into_iter().flatten().collect();
     if found.len() == count {
         return Ok(found);
     }
-    Err(unusable(&format!("the answer speaks of {} of {count} inputs", found.len())))
+    Err(unusable(&format!("the answer has {} of {count} inputs", found.len())))
 }
 
-/// The address without its last segment `v1`.
+/// The address without its last segment, `v1`.
 fn server_root(base: &Url) -> Url {
     let mut root = base.clone();
     let path = base.path().trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! vLLM's `/classify`: which class a pair of texts belongs to.
+//! vLLM's `/classify`: classifies pairs of texts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,30 +24,30 @@ use crate::secret::Secret;
 
 pub use super::join::PairLayout;
 
-/// Texts of one request that are tokenized at once.
+/// Maximum number of texts of one request that are tokenized concurrently.
 const TOKENIZED_AT_ONCE: usize = 8;
 
-/// How far the probabilities of a pair may miss 1: models compute them in half precision.
+/// Tolerance for the sum of probabilities, which should be 1: models compute them in half precision.
 const SUM_TOLERANCE: f64 = 0.02;
 
-/// How to reach a classifier.
+/// Configuration of a classifier.
 #[derive(Clone, Debug)]
 pub struct ClassifyConfig {
-    /// Address of the API, such as `http://127.0.0.1:8000/v1`; `/classify` and `/tokenize` lie beside `/v1`.
+    /// Address of the API, such as `http://127.0.0.1:8000/v1`; `/classify` and `/tokenize` are beside `/v1`.
     pub endpoint: String,
     /// The model name to ask for.
     pub model: String,
     /// Sent as bearer token.
     pub key: Option<Secret>,
-    /// How the model's tokenizer joins a pair. Default: as RoBERTa's.
+    /// How the model's tokenizer joins a pair. Default: like RoBERTa's.
     pub layout: PairLayout,
-    /// The classes in the order of the model's `id2label`. A server that says otherwise is an error. Default: learnt from
-    /// the server's answers.
+    /// The classes in the order of the model's `id2label`. A server that returns others is an error. Default: learnt
+    /// from the server's answers.
     pub labels: Vec<String>,
 }
 
 impl ClassifyConfig {
-    /// Without key, for a model of RoBERTa's kind, with the labels that the server names.
+    /// Defaults: no key, RoBERTa's layout, labels from the server's answers.
     pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -66,12 +66,12 @@ pub struct VllmClassifier {
     api: Api,
     classify: Route,
     tokenize: Route,
-    /// Learnt with the first pair.
+    /// Set by the first pair.
     tokenizer: OnceCell<Tokenizer>,
     labels: Mutex<Labels>,
 }
 
-/// What the server says of the model's tokenizer.
+/// What the server reports about the model's tokenizer.
 #[derive(Clone, Debug)]
 struct Tokenizer {
     frame: Frame,
@@ -79,10 +79,10 @@ struct Tokenizer {
 }
 
 impl VllmClassifier {
-    /// A connector that shares the connections of `http` with others.
+    /// A connector that shares the connections of `http`.
     ///
     /// # Errors
-    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: ClassifyConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
         Ok(Self {
@@ -95,10 +95,10 @@ impl VllmClassifier {
         })
     }
 
-    /// What the server serves.
+    /// The models that the server lists.
     ///
     /// # Errors
-    /// The server cannot be reached, refuses, or sends something else.
+    /// The server is unreachable, refuses, or sends something else.
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
         self.api.models().await
     }
@@ -110,12 +110,12 @@ impl VllmClassifier {
         let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
         let reply: Reply = self.api.ask(&self.classify, &question, &clock).await?;
         self.api.check_answerer(reply.model.as_deref(), &clock).await?;
-        // The lock is never held while waiting.
+        // The lock is never held across an await.
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         reply.read(input.len(), &mut labels)
     }
 
-    /// The pairs as token ids, each text tokenized once.
+    /// Converts the pairs to token ids; each text is tokenized once.
     async fn joined(&self, pairs: &[TextPair], clock: &CallClock) -> Result<Vec<Vec<u32>>, CallError> {
         let tokenizer = self.tokenizer.get_or_try_init(|| self.learn_tokenizer(clock)).await?;
         let mut texts: Vec<&str> =
@@ -168,12 +168,12 @@ impl ClassifyModel for VllmClassifier {
     }
 }
 
-/// Body of `POST /classify`. Nothing is said about truncation: a pair that is too long shall be an error.
+/// Body of `POST /classify`. It does not ask for truncation, so that a too long pair is an error.
 #[derive(Serialize)]
 struct Question<'a> {
     model: &'a str,
     input: &'a [Vec<u32>],
-    /// They are in the ids already.
+    /// The ids already include them.
     add_special_tokens: bool,
 }
 
@@ -190,14 +190,14 @@ struct Reply {
 #[derive(Deserialize)]
 struct Item {
     index: usize,
-    /// The name of the likeliest class; null where the model's configuration names none.
+    /// The name of the likeliest class; null if the model's configuration has no names.
     #[serde(default)]
     label: Option<String>,
     probs: Vec<f64>,
 }
 
 impl Reply {
-    /// The classes of `count` pairs. All of them are checked before any label is learnt.
+    /// The classes of `count` pairs. All are checked before any label is learnt.
     fn read(self, count: usize, labels: &mut Labels) -> Result<ClassifyReply, CallError> {
         let items = in_order(self.data.into_iter().map(|item| (item.index, item)), count)?;
         let mut learnt = labels.clone();
@@ -217,8 +217,8 @@ impl Reply {
     }
 }
 
-/// The model's words for its classes, in its order. The server names the likeliest class of each pair and no other, so
-/// that they become known one by one.
+/// The model's names for its classes, in its order. The server names only the likeliest class of each pair, so names
+/// become known one by one.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Labels {
     names: Vec<Option<Arc<str>>>,
@@ -229,12 +229,12 @@ impl Labels {
         Self { names: labels.iter().map(|label| Some(Arc::from(label.as_str()))).collect() }
     }
 
-    /// Checks one pair's classes; tells the likeliest one and its name.
+    /// Checks one pair's classes; returns the likeliest one with its name.
     fn learn(&mut self, item: &Item) -> Result<(usize, Arc<str>), CallError> {
         let probs = &item.probs;
         let sum: f64 = probs.iter().sum();
         if probs.iter().any(|prob| !(0.0..=1.0).contains(prob)) || (sum - 1.0).abs() > SUM_TOLERANCE {
-            let message = format!("{probs:?} are no probabilities of classes of which one applies");
+            let message = format!("{probs:?} are not the probabilities of mutually exclusive classes");
             return Err(unusable(&message));
         }
         if self.names.is_empty() {
@@ -243,7 +243,7 @@ impl Labels {
         if probs.len() != self.names.len() {
             return Err(disagrees(&format!("{} classes, not {}", probs.len(), self.names.len())));
         }
-        // The first of equals, as vLLM takes it. The sum is about 1, so there is one.
+        // The first of equals, as in vLLM. The sum is about 1, so there is one.
         let mut likeliest = 0;
         for (at, prob) in probs.iter().enumerate() {
             if *prob > probs[likeliest] {
@@ -263,7 +263,8 @@ impl Labels {
                 Ok((likeliest, said))
             }
             (None, None) => {
-                let message = format!("the server names no class {likeliest}: configure the model's labels");
+                let message =
+                    format!("the server does not name class {likeliest}: configure the model's labels");
                 Err(CallError::new(FailureCause::BadRequest, RetryAdvice::No, message))
             }
         }
@@ -278,9 +279,10 @@ impl Labels {
     }
 }
 
-/// The server's model is not the one that was configured or asked before. Asking again changes nothing.
+/// The error for a server that has switched to another model. A retry does not help.
 fn disagrees(message: &str) -> CallError {
-    let message = format!("the server's model has other classes than configured or before: {message}");
+    let message =
+        format!("the classes of the server's model differ from the configured or earlier ones: {message}");
     CallError::new(FailureCause::Server, RetryAdvice::No, message)
 }
 

@@ -1,8 +1,8 @@
-//! How many tokens an answer may have.
+//! Limits the tokens of an answer to what the context leaves.
 //!
-//! Token counts are the server's business: we only bound them. A byte-level tokenizer makes at most one token
-//! of a byte, so a prompt whose bytes fit surely fits; nothing is asked then. Guessing lower would cut answers
-//! that had room, guessing higher would be refused, so in between the server counts.
+//! Only the server knows exact token counts; we bound them. A byte-level tokenizer makes at most one token per byte,
+//! so a prompt whose bytes fit certainly fits, and the server is not asked. A lower guess would cut answers that had
+//! room, a higher one would be refused, so in between the server counts.
 
 use domain::Message;
 
@@ -12,15 +12,15 @@ const TEMPLATE_TOKENS_MAX: usize = 128;
 /// Tokens that a chat template may add to a message.
 const MESSAGE_TOKENS_MAX: usize = 16;
 
-/// Bytes per token of English prose and RDF, guessed low, for servers that tell no count.
+/// Bytes per token of English prose and RDF, estimated low, for servers that do not count.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// More tokens than the prompt can have.
+/// An upper bound of the prompt's tokens.
 pub(super) fn most_tokens(messages: &[Message]) -> u32 {
     tokens(messages, 1)
 }
 
-/// About as many tokens as the prompt has, rather too many than too few.
+/// An estimate of the prompt's tokens, rather too high than too low.
 pub(super) fn likely_tokens(messages: &[Message]) -> u32 {
     tokens(messages, BYTES_PER_TOKEN)
 }
@@ -31,13 +31,13 @@ fn tokens(messages: &[Message], bytes_per_token: usize) -> u32 {
     u32::try_from(sum).unwrap_or(u32::MAX)
 }
 
-/// What the context leaves of the wanted tokens; none if the prompt fills it.
+/// The wanted tokens, reduced to what the context leaves; `None` if the prompt fills it.
 pub(super) fn room(wanted: u32, context: u32, prompt: u32) -> Option<u32> {
     let left = context.saturating_sub(prompt);
     (left > 0).then_some(wanted.min(left))
 }
 
-/// The context and, where it is exact, the prompt's length, from a server's refusal.
+/// The context and, if it is exact, the prompt's length, from a server's refusal.
 pub(super) fn numbers(message: &str) -> Option<(u32, Option<u32>)> {
     let context =
         ["maximum context length is ", "context length is only ", "max_model_len=", "model length of "]
@@ -46,7 +46,7 @@ pub(super) fn numbers(message: &str) -> Option<(u32, Option<u32>)> {
     let prompt = number_before(message, " in the messages")
         .or_else(|| number_before(message, " input tokens"))
         .or_else(|| number_after(message, "prompt (length "));
-    // "at least N" is where the tokenizer stopped counting: it proves that a prompt is too long, no more.
+    // "at least N" is where the tokenizer stopped counting: it only proves that the prompt is too long.
     let known = prompt.filter(|prompt| *prompt >= context || !message.contains("at least"));
     Some((context, known))
 }
@@ -60,7 +60,7 @@ fn number_after(text: &str, mark: &str) -> Option<u32> {
 fn number_before(text: &str, mark: &str) -> Option<u32> {
     let rest = &text[..text.find(mark)?];
     let start = rest.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
-    // A character before the digits may be longer than a byte; then there is no number to speak of.
+    // The character before the digits may take several bytes; then there is no number to read.
     rest.get(start..)?.parse().ok()
 }
 

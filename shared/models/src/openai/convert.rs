@@ -1,4 +1,4 @@
-//! Between our nouns and the wire's words.
+//! Converts between our types and the API's.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use domain::{FinishReason, Message, Role, Usage};
 
 use super::wire::WireUsage;
 
-/// The conversation for models without a system role or with strict alternation: system messages go before
-/// the user's next words, neighbours of one role become one message, parted by an empty line.
+/// The conversation for models without a system role or with strict alternation: system messages are put before the
+/// next user message, and neighbours with one role are merged, separated by an empty line.
 pub(super) fn folded(messages: &[Message]) -> Cow<'_, [Message]> {
     if !needs_folding(messages) {
         return Cow::Borrowed(messages);
@@ -32,10 +32,10 @@ pub(super) fn needs_folding(messages: &[Message]) -> bool {
         || messages.windows(2).any(|pair| pair[0].role == pair[1].role)
 }
 
-/// The server's word for why the model stopped; none if it was the server that stopped.
+/// Parses the finish reason; `None` if the server itself stopped the generation.
 pub(super) fn finish_reason(word: &str) -> Option<FinishReason> {
     match word {
-        // vLLM: the engine dropped or failed the request; the text so far is no answer.
+        // vLLM: the engine dropped or failed the request, so the text is not an answer.
         "abort" | "error" => None,
         "stop" | "eos_token" | "stop_sequence" => Some(FinishReason::Stop),
         "length" => Some(FinishReason::Length),
@@ -45,15 +45,15 @@ pub(super) fn finish_reason(word: &str) -> Option<FinishReason> {
     }
 }
 
-/// The longest unknown finish reason kept, in characters.
+/// Maximum length of an unknown finish reason, in characters.
 const FINISH_REASON_CHARS_MAX: usize = 64;
 
-/// Token counts of a question that generates nothing. vLLM says 0 there, OpenAI nothing: it is no count of anything.
+/// Token counts of a question that generates no text. vLLM reports 0 generated tokens, OpenAI none; we store none.
 pub(super) fn usage_of_inputs(wire: &WireUsage) -> Usage {
     Usage { completion_tokens: None, reasoning_tokens: None, ..usage(wire) }
 }
 
-/// Token counts as we keep them.
+/// Converts token counts.
 pub(super) fn usage(wire: &WireUsage) -> Usage {
     Usage {
         prompt_tokens: wire.prompt_tokens,

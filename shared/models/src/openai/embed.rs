@@ -1,4 +1,4 @@
-//! OpenAI's embeddings API, which vLLM and others speak, too.
+//! OpenAI's embeddings API, as also served by vLLM and others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ use crate::error::{CallError, SetupError};
 use crate::http::{HttpClient, Route};
 use crate::secret::Secret;
 
-/// How to reach an embedder.
+/// Configuration of an embedder.
 #[derive(Clone, Debug)]
 pub struct EmbedConfig {
     /// Address of the API, such as `http://127.0.0.1:8000/v1`. Without a path, `/v1` is meant.
@@ -27,14 +27,14 @@ pub struct EmbedConfig {
     pub model: String,
     /// Sent as bearer token.
     pub key: Option<Secret>,
-    /// How many numbers a vector shall have, for models that can shorten theirs. Default: the model's own length.
+    /// Requested length of the vectors, for models that can shorten theirs. Default: the model's own length.
     pub dimensions: Option<u32>,
     /// Further fields of the request body, sent as they are.
     pub extra_body: serde_json::Map<String, serde_json::Value>,
 }
 
 impl EmbedConfig {
-    /// Without key, with vectors as the model makes them.
+    /// Defaults: no key, the model's own vector length.
     pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -52,25 +52,25 @@ pub struct OpenAiEmbedder {
     config: EmbedConfig,
     api: Api,
     embeddings: Route,
-    /// The length of the vectors: the one asked for, or that of the first answer; 0 while unknown.
+    /// The length of the vectors: the requested one, or that of the first answer; 0 while unknown.
     length: AtomicUsize,
 }
 
 impl OpenAiEmbedder {
-    /// A connector that shares the connections of `http` with others.
+    /// A connector that shares the connections of `http`.
     ///
     /// # Errors
-    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: EmbedConfig, http: &HttpClient) -> Result<Self, SetupError> {
         let api = Api::new(&config.endpoint, &config.model, config.key.clone(), http)?;
         let length = AtomicUsize::new(config.dimensions.map_or(0, |dimensions| dimensions as usize));
         Ok(Self { embeddings: api.route("embeddings"), api, config, length })
     }
 
-    /// What the server serves.
+    /// The models that the server lists.
     ///
     /// # Errors
-    /// The server cannot be reached, refuses, or sends something else.
+    /// The server is unreachable, refuses, or sends something else.
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
         self.api.models().await
     }
@@ -92,7 +92,7 @@ impl OpenAiEmbedder {
         match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
             Err(known) if known != length => {
                 let message =
-                    format!("the vectors have {length} numbers, not {known} as asked for or before");
+                    format!("the vectors have {length} numbers, not {known} as requested or before");
                 Err(CallError::new(FailureCause::Server, RetryAdvice::No, message))
             }
             _ => Ok(reply),
@@ -110,7 +110,7 @@ impl EmbedModel for OpenAiEmbedder {
     }
 }
 
-/// Body of `POST /v1/embeddings`. Nothing is said about truncation: a text that is too long shall be an error.
+/// Body of `POST /v1/embeddings`. It does not ask for truncation, so that a too long text is an error.
 #[derive(Serialize)]
 struct Question<'a> {
     model: &'a str,
@@ -181,11 +181,11 @@ mod tests {
     fn answers_that_are_no_vectors_of_one_length_are_errors() {
         for (body, count, part) in [
             (items(&[&[1.0]]), 2, "1 of 2 inputs"),
-            (items(&[&[1.0], &[2.0]]), 1, "input 1, there are 1"),
+            (items(&[&[1.0], &[2.0]]), 1, "input 1, but there are 1"),
             (items(&[&[1.0], &[2.0, 3.0]]), 2, "1 and of 2 numbers"),
             (items(&[&[1.0], &[1e39]]), 2, "number out of range"),
             (items(&[&[0.0]]), 1, "text 0: a vector of zeros"),
-            (items(&[&[]]), 1, "without numbers"),
+            (items(&[&[]]), 1, "an empty vector"),
             (json!({"data": [{"index": 0, "embedding": [null]}]}), 1, "cannot be read"),
             (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), 1, "cannot be read"),
             (json!({"data": [{"index": -1, "embedding": [1]}]}), 1, "cannot be read"),

@@ -1,8 +1,7 @@
-//! What a refusal means.
+//! Classifies refusals.
 //!
-//! Servers with this API agree on statuses, more or less, and on little else. Codes and parameters are matched
-//! first and texts second. The texts are those of vLLM 0.2 to 0.32, OpenAI and llama.cpp; the table in the
-//! tests shows them.
+//! Servers with this API roughly agree on statuses, and on little else. Codes and parameters are matched first, texts
+//! second. The texts are those of vLLM 0.2 to 0.32, OpenAI and llama.cpp; the table in the tests lists them.
 
 use std::time::Duration;
 
@@ -12,25 +11,25 @@ use serde_json::Value;
 use super::context;
 use crate::error::CallError;
 
-/// A call that failed, and what may put it right.
+/// A failed call, and the correction that may fix it.
 #[derive(Debug)]
 pub(super) struct Rejected {
     pub(super) error: CallError,
     pub(super) remedy: Option<Remedy>,
 }
 
-/// A change of the request's form that the refusal asks for.
+/// A correction of the request that the refusal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// No system role, or strict alternation.
+    /// The model has no system role, or requires strict alternation.
     FoldRoles,
     /// The token limit is called `max_completion_tokens`.
     CompletionTokens,
-    /// Prompt and answer together exceed the context; the prompt alone does not, as far as is known.
+    /// Prompt and answer together exceed the context; the prompt alone does not, as far as known.
     FewerTokens {
         /// The context in tokens.
         context: u32,
-        /// The prompt in tokens, where the server said so exactly.
+        /// The prompt in tokens, if the server said so exactly.
         prompt: Option<u32>,
     },
 }
@@ -51,8 +50,8 @@ struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Knows `{"error": {…}}`, `{"error": "…"}`, `{"detail": …}`, `{"object": "error", "message": …}`, and takes
-    /// anything else as the message itself.
+    /// Parses `{"error": {…}}`, `{"error": "…"}`, `{"detail": …}`, `{"object": "error", "message": …}`; anything else
+    /// is the message itself.
     fn parse(text: &str) -> Self {
         let Ok(Value::Object(body)) = serde_json::from_str(text) else {
             return Self { message: text.to_owned(), ..Self::default() };
@@ -82,12 +81,12 @@ impl ErrorBody {
     }
 }
 
-/// Says what an answer with an error status means. `text` is its body, free of keys.
+/// Classifies a response with an error status. `text` is its body, without keys.
 pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -> Rejected {
     classify_body(status, retry_after, &ErrorBody::parse(text))
 }
 
-/// The same for an error that came with status 200, in a stream for instance: the body's code is the status.
+/// The same for an error with status 200, for example in a stream: the body's code is the status.
 pub(super) fn classify_within_success(text: &str) -> Rejected {
     let body = ErrorBody::parse(text);
     let status = body.code.parse().ok().filter(|status| (400..600).contains(status)).unwrap_or(500);
@@ -123,14 +122,14 @@ fn judge(
         || says(CONTEXT)
     {
         let remedy = match context::numbers(&body.message) {
-            // vLLM did not even count: so many characters cannot be so few tokens, whatever is left out of the answer.
+            // vLLM did not even count the tokens: the text is too long whatever the token limit of the answer.
             _ if body.param == "input_text" => None,
             Some((context, prompt)) if prompt.is_none_or(|prompt| prompt < context) => {
                 Some(Remedy::FewerTokens { context, prompt })
             }
             _ => None,
         };
-        // Without a prompt to blame, it is our limit that was wrong.
+        // If the prompt is not to blame, our limit was wrong.
         let cause = if body.param == "max_tokens" && says(&["max_model_len"]) {
             FailureCause::BadRequest
         } else {
@@ -144,7 +143,7 @@ fn judge(
         503 | 529 => (FailureCause::Overloaded, busy, None),
         408 | 504 => (FailureCause::Timeout, transient, None),
         501 | 505 => final_(FailureCause::Server),
-        // vLLM while it drains answers 500 "cannot schedule new futures after shutdown": another one takes it.
+        // A draining vLLM answers 500 "cannot schedule new futures after shutdown"; a retry reaches another server.
         409 | 500.. => (FailureCause::Server, transient, None),
         404 if body.param == "model" || body.code == "model_not_found" || says(&["model"]) => {
             final_(FailureCause::ModelNotFound)

@@ -1,5 +1,5 @@
 //! Pairs of texts as token ids. vLLM's `/classify` takes no pairs: both sides are tokenized and joined here with the
-//! model's separators, as the model was trained on.
+//! separators that the model was trained on.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ pub enum PairLayout {
     /// `<s> A </s> </s> B </s>`: RoBERTa, XLM-RoBERTa, BART.
     #[default]
     DoubleSeparator,
-    /// `[CLS] A [SEP] B [SEP]`: ModernBERT, DeBERTa. BERT itself also marks which tokens are B's, which ids alone
-    /// cannot say: its classes come out wrong.
+    /// `[CLS] A [SEP] B [SEP]`: ModernBERT, DeBERTa. BERT itself also needs segment ids, which the API cannot carry:
+    /// its classes would be wrong.
     SingleSeparator,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// From the tokens of the empty text: what is there is the frame. None for tokenizers that end a text with nothing,
-    /// such as those of chat models.
+    /// Derives the frame from the tokens of the empty text. `None` for tokenizers that put nothing after a text, such
+    /// as those of chat models.
     pub(super) fn of_nothing(mut tokens: Vec<u32>) -> Option<Self> {
         let separator = tokens.pop()?;
-        // A lone token opens: it says where a text begins, not where it ends.
+        // A single token opens a text and does not end it.
         (!tokens.is_empty()).then_some(Self { opening: tokens, separator })
     }
 
-    /// The pair as the model reads it. A text that spells a separator gets that very token from the tokenizer and could
-    /// end itself early; such tokens are left out, so that separators are ours alone.
+    /// The pair as the model reads it. If a text spells a separator, the tokenizer produces the real separator token
+    /// and could end the text early; such tokens are removed, so that all separators are ours.
     pub(super) fn join(&self, layout: PairLayout, premise: &[u32], hypothesis: &[u32]) -> Vec<u32> {
         let separators = match layout {
             PairLayout::DoubleSeparator => 2,
@@ -60,7 +60,6 @@ impl Frame {
 pub(super) struct TokenizeText<'a> {
     pub(super) model: &'a str,
     pub(super) prompt: &'a str,
-    /// Put the frame around it.
     pub(super) add_special_tokens: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Any server with OpenAI's API: vLLM first, also OpenAI, llama.cpp and the many others. Here it is asked to chat;
-//! [`embed`] asks it for vectors and [`classify`] for classes, by vLLM's own route.
+//! Any server with OpenAI's API: vLLM first, also OpenAI, llama.cpp and many others. This module is the chat
+//! connector; [`embed`] requests vectors and [`classify`] classes, by vLLM's own route.
 //!
-//! One call is one attempt, with one exception: a request refused for its form is put right and sent again at
-//! once, because nothing was generated. There are three such corrections, each learnt once per connector:
-//! roles (the model takes no system role, or wants strict alternation), the name of the token limit
-//! (`max_completion_tokens`), and a token limit beyond the context.
+//! One call is one attempt, with one exception: a request refused for its form is corrected and sent again at once,
+//! because nothing was generated. There are three such corrections, each learnt once per connector: roles (the model
+//! has no system role, or requires strict alternation), the name of the token limit (`max_completion_tokens`), and a
+//! token limit beyond the context.
 
 mod answer;
 mod api;
@@ -40,21 +40,21 @@ pub use wire::ServedModel;
 use api::Api;
 use errors::{Rejected, Remedy};
 
-/// How to reach a model behind an OpenAI-compatible server.
+/// Configuration of a model behind an OpenAI-compatible server.
 #[derive(Clone, Debug)]
 pub struct OpenAiConfig {
-    /// Address of the API, such as `http://127.0.0.1:8000/v1`; see [`http::api_base`] for what else is understood.
+    /// Address of the API, such as `http://127.0.0.1:8000/v1`; see [`http::api_base`] for other spellings.
     pub endpoint: String,
     /// The model name to ask for.
     pub model: String,
     /// Sent as bearer token.
     pub key: Option<Secret>,
-    /// Whether to stream the answer. A stream shows stalls; without one, calls cost less CPU time on both
-    /// sides, and only the deadline ends a call to a hanging server.
+    /// Whether to stream the answer. A stream shows stalls. Without one, calls cost less CPU time on both sides, but
+    /// only the deadline ends a call to a hanging server.
     pub stream: bool,
-    /// Whether the server takes a seed.
+    /// Whether to send a seed.
     pub send_seed: bool,
-    /// The model's context in tokens; learnt from the server where it tells (see [`OpenAiCompatible::probe`]).
+    /// The model's context in tokens; learnt from the server if it reports it (see [`OpenAiCompatible::probe`]).
     pub context_tokens: Option<u32>,
     /// How long a stream may be silent.
     pub stall: StallLimits,
@@ -63,7 +63,7 @@ pub struct OpenAiConfig {
 }
 
 impl OpenAiConfig {
-    /// The usual settings: streaming, with seed, without key.
+    /// Defaults: streaming, with seed, without key.
     pub fn new(endpoint: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -88,12 +88,12 @@ pub struct OpenAiCompatible {
     learnt: Learnt,
 }
 
-/// What the server taught about itself. Races between calls are harmless: each would learn the same.
+/// Facts learnt about the server. Races between calls are harmless: each learns the same.
 #[derive(Debug, Default)]
 struct Learnt {
     /// The context in tokens; 0 while unknown.
     context_tokens: AtomicU32,
-    /// System messages go into the user's, and neighbours of the same role into one.
+    /// System messages are merged into the user's, and neighbours with one role into one.
     fold_roles: AtomicBool,
     /// The token limit is called `max_completion_tokens`.
     completion_tokens: AtomicBool,
@@ -101,19 +101,19 @@ struct Learnt {
     no_tokenize: AtomicBool,
 }
 
-/// Most corrections of one request: one of each kind.
+/// Maximum number of corrections of one request: one of each kind.
 const CORRECTIONS_MAX: u32 = 3;
 
 impl OpenAiCompatible {
-    /// A connector with connections of its own.
+    /// A connector with its own connections.
     ///
     /// # Errors
-    /// The endpoint is no HTTP address, the key cannot be sent, or no HTTP client can be built.
+    /// The endpoint is not an HTTP address, the key cannot be sent, or the HTTP client cannot be built.
     pub fn new(config: OpenAiConfig) -> Result<Self, SetupError> {
         Self::with_client(config, &HttpClient::new())
     }
 
-    /// A connector that shares the connections of `http` with others.
+    /// A connector that shares the connections of `http`.
     ///
     /// # Errors
     /// As [`OpenAiCompatible::new`].
@@ -130,10 +130,10 @@ impl OpenAiCompatible {
         })
     }
 
-    /// What the server serves. Learns the context length of the model asked for on the way.
+    /// The models that the server lists. Also learns the context length of this model.
     ///
     /// # Errors
-    /// The server cannot be reached, refuses, or sends something else.
+    /// The server is unreachable, refuses, or sends something else.
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
         let served = self.api.models().await?;
         if let Some(model) = served.iter().find(|model| model.id == self.config.model)
@@ -144,10 +144,10 @@ impl OpenAiCompatible {
         Ok(served)
     }
 
-    /// Whether the server says it is alive. A server may say so while its engine hangs or drains.
+    /// Whether the server reports that it is alive. It may do so while its engine hangs or drains.
     ///
     /// # Errors
-    /// It cannot be reached, or says otherwise.
+    /// It is unreachable, or reports otherwise.
     pub async fn health(&self) -> Result<(), CallError> {
         self.api.health().await
     }
@@ -157,7 +157,7 @@ impl OpenAiCompatible {
         Some(self.learnt.context_tokens.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
     }
 
-    /// Asks, putting the request's form right as the server demands.
+    /// Sends the request, correcting it as the server demands.
     async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, CallError> {
         let now = Instant::now();
         let clock = if self.config.stream {
@@ -196,21 +196,21 @@ impl OpenAiCompatible {
                 }
                 _ => return Err(rejected.error),
             }
-            tracing::debug!(model = %self.config.model, error = %rejected.error, "request put right");
+            tracing::debug!(model = %self.config.model, error = %rejected.error, "request corrected");
         }
         let reply = self.attempt(request, max_tokens, clock).await.map_err(|rejected| rejected.error)?;
         self.of_asked_model(reply, &clock).await
     }
 
-    /// Passes on an answer of the model asked for.
+    /// Passes on an answer of the requested model.
     async fn of_asked_model(&self, reply: ChatReply, clock: &CallClock) -> Result<ChatReply, CallError> {
         self.api.check_answerer(reply.reported_model.as_deref(), clock).await?;
         Ok(reply)
     }
 
-    /// The token limit to send: `wanted`, or what the context leaves of it. Costs nothing unless the prompt
-    /// comes near the limit; then the server is asked to count. Where it cannot, `unknown` is sent, and the
-    /// server's refusal tells the numbers.
+    /// The token limit to send: `wanted`, or what the context leaves of it. This is free unless the prompt comes near
+    /// the limit; then the server is asked to count. If it cannot, `unknown` is sent, and the server's refusal
+    /// reveals the numbers.
     async fn fit(
         &self,
         request: &ChatRequest,
@@ -232,7 +232,7 @@ impl OpenAiCompatible {
         })
     }
 
-    /// Has the server count the prompt's tokens, template included; none where it cannot.
+    /// Has the server count the prompt's tokens, template included; `None` if it cannot.
     async fn count_tokens(&self, messages: &[Message], clock: &CallClock) -> Option<u32> {
         if self.learnt.no_tokenize.load(Ordering::Relaxed) {
             return None;
@@ -268,11 +268,11 @@ impl OpenAiCompatible {
         let completion_tokens = self.learnt.completion_tokens.load(Ordering::Relaxed);
         let body = wire::ChatBody::new(&self.config, request, &messages, max_tokens, completion_tokens);
         let body = body.to_bytes().map_err(|error| {
-            let message = format!("the request cannot be written: {error}");
+            let message = format!("the request cannot be serialised: {error}");
             CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
         })?;
         let response = self.api.send(&self.chat, Some(body), &clock).await?;
-        // Some servers ignore the wish for a stream: what came counts, not what was asked for.
+        // Some servers ignore the request for a stream, so the response's own type decides.
         if is_event_stream(&response) {
             stream::read(response, clock, self.api.key()).await
         } else {

@@ -1,12 +1,12 @@
-//! Whether an answer comes from the model that was asked.
+//! Whether an answer comes from the requested model.
 
 use reqwest::Url;
 
-/// Hosts, and those below them, whose names of models are their own affair: what is asked for may be an alias or a
-/// deployment, and the answer names what stands behind it.
+/// Hosts (with subdomains) whose answers may name another model than the requested one, because that is an alias or a
+/// deployment.
 const PROVIDERS: [&str; 2] = ["openai.com", "azure.com"];
 
-/// Whether the server at this address belongs to a provider with names of its own.
+/// Whether the server at this address belongs to such a provider.
 pub(super) fn are_the_providers(base: &Url) -> bool {
     let Some(host) = base.host_str() else { return false };
     PROVIDERS.iter().any(|provider| {
@@ -14,9 +14,9 @@ pub(super) fn are_the_providers(base: &Url) -> bool {
     })
 }
 
-/// Whether `reported` names the model `asked`, or a dated version of it. Case does not count, nor do the folders and
-/// organisations before a name that only one of the two has, nor the ending of a model file. A server that says nothing
-/// is believed.
+/// Whether `reported` names the model `asked`, or a dated version of it. Case is ignored, and so are folders or
+/// organisations that only one of the two names has, and the extension of a model file. A server that reports nothing
+/// is trusted.
 pub(super) fn is_name_of(reported: &str, asked: &str) -> bool {
     let (reported, asked) = (normal(reported), normal(asked));
     let ((reported_in, reported), (asked_in, asked)) = (split(&reported), split(&asked));
@@ -32,17 +32,17 @@ fn normal(name: &str) -> String {
     name.strip_suffix(".gguf").map(str::to_owned).unwrap_or(name)
 }
 
-/// Folder, or organisation, and name.
+/// Splits a name into folder or organisation, and name.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Whether a folder is the end of a path.
+/// Whether a folder is the last part of a path.
 fn is_below(path: &str, folder: &str) -> bool {
     path.strip_suffix(folder).is_some_and(|rest| rest.is_empty() || folder.is_empty() || rest.ends_with('/'))
 }
 
-/// Whether this is a date or a version's number behind a name: `-2024-08-06`, `-20250219`, `-0613`, `@001`.
+/// Whether this is a date or version number after a name: `-2024-08-06`, `-20250219`, `-0613`, `@001`.
 fn is_date(rest: &str) -> bool {
     let Some(date) = rest.strip_prefix(['-', '@']) else { return false };
     let digits = date.bytes().filter(u8::is_ascii_digit).count();

@@ -1,5 +1,3 @@
-//! Reads a streamed answer.
-
 use std::time::Duration;
 
 use reqwest::Response;
@@ -15,17 +13,17 @@ use crate::secret::Secret;
 use crate::sse::{EventTooLarge, SseParser};
 use domain::{FailureCause, RetryAdvice};
 
-/// How long the end of a stream may take after its last event, in milliseconds. A stream read to its end
-/// gives its connection back; one that lingers is dropped.
+/// How long the end of a stream may take after its last event, in milliseconds. Reading to the end frees the
+/// connection for reuse; one that lingers is dropped.
 const END_MILLISECONDS_MAX: u64 = 100;
 
-/// What the events so far amount to.
+/// The events so far.
 #[derive(Debug, Default)]
 struct Reading {
     answer: AnswerBuilder,
-    /// A token came since this was last cleared.
+    /// A token arrived since this was last cleared.
     token: bool,
-    /// Nothing more is wanted.
+    /// Nothing more is needed.
     done: bool,
 }
 
@@ -47,10 +45,10 @@ impl Reading {
     }
 }
 
-/// Reads to the end, at most until the clock's limits.
+/// Reads to the end, at most until the clock's limit.
 ///
-/// The answer counts when the model's finish reason or `[DONE]` came; a stream that just ends is a server that
-/// stopped, and its half answer must never be scored.
+/// The answer counts if a finish reason or `[DONE]` arrived. A stream that just ends means that the server stopped,
+/// and its partial answer must never be scored.
 pub(super) async fn read(
     mut response: Response,
     mut clock: CallClock,
@@ -70,11 +68,11 @@ pub(super) async fn read(
         };
         parser.push(&chunk, |data| reading.event(data, key))?;
         if reading.done {
-            // The last bytes are on their way or here already.
+            // The last bytes have arrived or are on their way.
             let _ = timeout(Duration::from_millis(END_MILLISECONDS_MAX), response.chunk()).await;
             return Ok(reading.answer.finish());
         }
-        // Comments that keep the connection alive are no progress.
+        // Keep-alive comments are not progress.
         if std::mem::take(&mut reading.token) {
             clock.token(Instant::now());
         }

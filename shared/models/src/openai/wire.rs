@@ -1,8 +1,7 @@
-//! The bytes of OpenAI's chat completions API and of the vLLM routes beside it, and nothing else.
+//! The JSON of OpenAI's chat completions API and of the vLLM routes beside it.
 //!
-//! Requests are written straight to bytes and answers read straight from them; fields we do not use are
-//! skipped. Whole answers and the pieces of a stream differ only in `message` and `delta`, so that one type
-//! reads both.
+//! Requests are serialised directly to bytes and answers parsed directly from them; unused fields are skipped. Whole
+//! answers and the pieces of a stream differ only in `message` and `delta`, so one type parses both.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -52,7 +51,7 @@ pub(super) struct ChatBody<'a> {
 
 #[derive(Serialize)]
 struct StreamOptions {
-    /// Without it a stream says nothing about tokens.
+    /// Without it, a stream does not report token counts.
     include_usage: bool,
 }
 
@@ -87,7 +86,7 @@ impl<'a> ChatBody<'a> {
     }
 
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
-        // The texts, some room for escapes, and the fields: one allocation in nearly every call.
+        // Room for the texts, some escapes, and the fields: one allocation in nearly every call.
         let texts: usize = self.messages.iter().map(|message| message.content.len() + 48).sum();
         let mut bytes = Vec::with_capacity(texts + texts / 8 + 512);
         serde_json::to_writer(&mut bytes, self)?;
@@ -108,7 +107,7 @@ pub(super) struct Reply<'a> {
     pub(super) choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
     pub(super) usage: Option<WireUsage>,
-    /// Servers that fail in the middle say so with status 200.
+    /// Servers that fail midway report it with status 200.
     #[serde(default)]
     pub(super) error: Option<IgnoredAny>,
 }
@@ -128,13 +127,13 @@ pub(super) struct Choice<'a> {
 pub(super) struct Said<'a> {
     #[serde(borrow, default)]
     pub(super) content: Option<Text<'a>>,
-    /// vLLM's name for it today.
+    /// vLLM's current name for it.
     #[serde(borrow, default)]
     pub(super) reasoning: Option<Text<'a>>,
     /// Its older name, and DeepSeek's.
     #[serde(borrow, default)]
     pub(super) reasoning_content: Option<Text<'a>>,
-    /// OpenAI's models decline here, with `content` null.
+    /// OpenAI's models refuse here, with `content` null.
     #[serde(borrow, default)]
     pub(super) refusal: Option<Text<'a>>,
 }
@@ -163,8 +162,8 @@ pub(super) struct CompletionDetails {
     pub(super) reasoning_tokens: Option<u64>,
 }
 
-/// A text of an answer, borrowed from the bytes where JSON has no escapes in it. Some servers send content as
-/// a list of parts; their texts are put together.
+/// A text of an answer, borrowed from the bytes unless JSON escapes occur. Some servers send content as a list of
+/// parts; their texts are concatenated.
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
@@ -208,7 +207,7 @@ pub(super) struct ModelList {
     pub(super) data: Vec<ServedModel>,
 }
 
-/// A model that a server offers.
+/// A model that a server lists.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServedModel {
     /// The name to ask for.

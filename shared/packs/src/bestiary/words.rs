@@ -83,7 +83,6 @@ pub(super) const ALIGNMENTS: [(&str, &str); 9] = [
     ("chaoticEvil", "chaotic evil"),
 ];
 
-/// Languages.
 pub(super) const LANGUAGES: [&str; 24] = [
     "Ancestral",
     "Barrowspeech",
@@ -114,7 +113,6 @@ pub(super) const LANGUAGES: [&str; 24] = [
 /// Size categories, small to large.
 pub(super) const SIZES: [&str; 6] = ["Minute", "Small", "Medium", "Large", "Huge", "Towering"];
 
-/// Habitats.
 pub(super) const HABITATS: [&str; 16] = [
     "Bog",
     "Canyon",

@@ -24,7 +24,6 @@ pub(super) struct Collector {
     by_label: HashMap<String, usize>,
 }
 
-/// One task.
 #[derive(Debug)]
 pub(super) struct CollectedTask {
     /// The task as the pack will hold it. Until [`Collector::settle_wording`] it has no wording.
@@ -183,7 +182,6 @@ impl CollectedTask {
             && record.task_parameter().map_or(self.data.parameters.is_empty(), |p| *p == self.data.parameters)
     }
 
-    /// The case of a record.
     pub(super) fn case_index(&self, record: &ResultRecord) -> Option<usize> {
         static NO_DATA: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
         let data = record.task_data().unwrap_or(&NO_DATA);

@@ -34,7 +34,6 @@ pub(super) fn is_same_family(one: TaskClass, other: TaskClass) -> bool {
     !one.follow_ups.is_empty() && one.follow_ups == other.follow_ups
 }
 
-/// The follow-ups of a record.
 pub(super) fn recorded(record: &ResultRecord, class: TaskClass) -> Vec<RecordedFollowUp<'_>> {
     let mut answers = 0_usize;
     let mut found = Vec::new();

@@ -32,7 +32,7 @@ mod own_wording;
 mod provenance;
 mod report;
 
-pub use report::{FileLine, Finding, Findings, FollowUpLine, Origin, Problem, Report, TaskReport};
+pub use report::{FileLine, Finding, Findings, FollowUpLine, ImportReport, Origin, Problem, TaskReport};
 
 use cases::Collector;
 
@@ -72,7 +72,7 @@ pub struct Imported {
     /// The pack laid out as files.
     pub parts: Parts,
     /// What was imported and what did not fit.
-    pub report: Report,
+    pub report: ImportReport,
 }
 
 /// Nothing can be imported.
@@ -131,7 +131,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, ImportError> {
     let tasks = checker.finish();
     let files = provenance::files(&documents, source.graphs, &mut findings);
     let parts = lay_out(source, &collector, &files)?;
-    Ok(Imported { parts, report: Report { name: source.name.to_owned(), files, tasks, findings } })
+    Ok(Imported { parts, report: ImportReport { name: source.name.to_owned(), files, tasks, findings } })
 }
 
 /// A record with the place where it stands.
@@ -168,7 +168,6 @@ fn library(graphs: &[GraphDocument]) -> GraphLibrary {
     builder.build()
 }
 
-/// The files of the pack.
 fn lay_out(source: &Source<'_>, collector: &Collector, files: &[FileLine]) -> Result<Parts, PackError> {
     let mut parts = Parts::new(source.name);
     let tasks: Vec<&TaskData> = collector.tasks().iter().map(|task| &task.data).collect();

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use domain::text::hex;
 use results::llmkgbench::Document;
 use sha2::{Digest, Sha256};
 
@@ -54,7 +55,7 @@ fn sha256_of(path: &Path) -> io::Result<String> {
             length => digest.update(&buffer[..length]),
         }
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(digest.finalize()))
 }
 
 /// The provenance of the header.

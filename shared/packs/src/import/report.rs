@@ -13,7 +13,7 @@ const FINDINGS_MAX: usize = 1_000;
 /// What was imported, and what did not fit.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct ImportReport {
     /// Name of the pack.
     pub name: String,
     /// The files it comes from.
@@ -38,9 +38,7 @@ pub struct FileLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskReport {
-    /// Its label.
     pub task: TaskLabel,
-    /// Its class.
     pub class: String,
     /// Version of the class.
     pub version: String,
@@ -60,7 +58,6 @@ pub struct TaskReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FollowUpLine {
-    /// Which kind.
     pub kind: PromptKind,
     /// Where its template comes from.
     pub origin: Origin,
@@ -135,10 +132,7 @@ pub enum Problem {
     OtherTask,
     /// The case was met before with other data; the first one is imported.
     #[error("the case `{case}` has other data than in the first record of it")]
-    CaseDiffers {
-        /// The case.
-        case: String,
-    },
+    CaseDiffers { case: String },
     /// The cases of a model do not go round. Replayed answers of this model would meet another case.
     #[error(
         "the case `{case}` comes out of turn, `{expected}` is next; this is told once for a model and task"
@@ -160,7 +154,6 @@ pub enum Problem {
     FollowUpDiffers {
         /// The round of the answer before, from 0.
         round: usize,
-        /// Its kind.
         kind: PromptKind,
     },
 }

@@ -1,9 +1,9 @@
-//! One suite for every store. A backend's test file stamps it with [`conformance_suite!`](crate::conformance_suite).
+//! One suite for every store. A store's test file instantiates it with
+//! [`conformance_suite!`](crate::conformance_suite).
 //!
-//! Every test gets a fresh [`Bench`]. Leases last an hour of the store's time, which the test moves in steps of
-//! forty minutes, so that the milliseconds which a real server's clock adds never decide an outcome.
+//! Every test gets a fresh [`Bench`]. Leases last an hour of the store's time, which the test moves in steps of forty
+//! minutes, so that the milliseconds added by a real server's clock never decide a test.
 
-#![expect(missing_docs, reason = "the names of the tests say it all")]
 #![expect(clippy::unwrap_used, reason = "this is a test, compiled as a library so that others can use it")]
 
 mod leases;
@@ -18,13 +18,13 @@ use domain::{DialogueKey, InstanceId, ModelLabel, RunId, TaskLabel, WorkerId};
 
 use crate::testing::{Bench, block_on};
 use crate::{
-    Claim, Commit, Committed, Error, Fence, Heartbeat, Lease, LeaseRequest, NameTaken, NewUnit, Orders,
-    QueueStore, Rate, RateReply, Reap, Reaped, RunRef, RunSpec, RunState, Transition, UnitId, Verdict,
-    limits,
+    Claim, Commit, CommitEffect, Committed, Error, Fence, Heartbeat, HeartbeatOrders, Lease, LeaseRequest,
+    NameTaken, NewUnit, QueueStore, Rate, RateReply, Reap, Reaped, RunRef, RunSpec, RunState, Transition,
+    UnitId, limits,
 };
 
-/// Stamps the suite onto a store: `conformance_suite!(open)` with `async fn open() -> Option<Bench>`, `None` where
-/// the store cannot be had on this machine (say so aloud).
+/// Instantiates the suite for a store: `conformance_suite!(open)` with `async fn open() -> Option<Bench>`, which
+/// returns `None`, with a message, if this machine lacks the store.
 #[macro_export]
 macro_rules! conformance_suite {
     ($open:path) => {
@@ -132,7 +132,7 @@ async fn lease(bench: &Bench, at: &RunRef, worker: &str, max_units: u32) -> Vec<
     bench.store.lease(at, &ask(worker, &["m"], max_units)).await.unwrap()
 }
 
-/// A worker's process ends without a word.
+/// A worker's process dies.
 async fn die(bench: &Bench, at: &RunRef, worker: &str) -> Reaped {
     bench.store.reap(at, &Reap::Worker(worker.into())).await.unwrap()
 }

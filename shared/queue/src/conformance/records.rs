@@ -37,15 +37,15 @@ pub async fn the_winner_of_a_dialogue_does_not_depend_on_the_order_of_commits(be
         commit(1_000_000, false, 7),
     ];
     let expected = [
-        Verdict::First,
-        Verdict::First,
-        Verdict::Supersedes(record(false, 1)),
-        Verdict::Loses(record(true, 3)),
-        Verdict::Repeated,
-        Verdict::Loses(record(true, 2)),
-        Verdict::Loses(record(true, 2)),
-        Verdict::Supersedes(record(true, 3)),
-        Verdict::First,
+        CommitEffect::First,
+        CommitEffect::First,
+        CommitEffect::Supersedes(record(false, 1)),
+        CommitEffect::Loses(record(true, 3)),
+        CommitEffect::Repeated,
+        CommitEffect::Loses(record(true, 2)),
+        CommitEffect::Loses(record(true, 2)),
+        CommitEffect::Supersedes(record(true, 3)),
+        CommitEffect::First,
     ];
     assert_eq!(bench.store.commit(&at, &batch).await.unwrap(), expected);
     let keys =

@@ -155,7 +155,7 @@ pub async fn names_and_payloads_of_any_shape_stay_apart(bench: Bench) {
     let commit = |key, ticket| Commit { key, record: Committed { scored: true, ticket } };
     let batch =
         [commit(key("a:b", "c", 1), 1), commit(key("a", "b:c", 1), 2), commit(key("a:b:c", "1", 1), 3)];
-    assert_eq!(bench.store.commit(&at, &batch).await.unwrap(), [Verdict::First; 3]);
+    assert_eq!(bench.store.commit(&at, &batch).await.unwrap(), [CommitEffect::First; 3]);
     assert_eq!(bench.store.counts(&at).await.unwrap().len(), odd.len() + 1);
     let worker = "said \"no\" \\ {}";
     let fence = Fence { generation: at.generation, model: "a".into(), unit: UnitId(1), attempt: 1 };

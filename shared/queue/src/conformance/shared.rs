@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn beat(bench: &Bench, worker: &WorkerId, info: &[u8]) -> Orders {
+async fn beat(bench: &Bench, worker: &WorkerId, info: &[u8]) -> HeartbeatOrders {
     match bench.store.heartbeat(worker, &Claim::default(), info, LEASE).await.unwrap() {
         Heartbeat::Registered(orders) => orders,
         Heartbeat::Taken(by) => panic!("{by:?}"),
@@ -12,7 +12,7 @@ async fn beat(bench: &Bench, worker: &WorkerId, info: &[u8]) -> Orders {
 pub async fn workers_come_go_and_drain(bench: Bench) {
     let (a, b) = (WorkerId::new("a"), WorkerId::new("b"));
     let orders = beat(&bench, &b, b"\x00\xff").await;
-    assert_eq!(orders, Orders { drain: false });
+    assert_eq!(orders, HeartbeatOrders { drain: false });
     beat(&bench, &a, b"one").await;
     let workers = bench.store.workers().await.unwrap();
     let seen: Vec<_> = workers.iter().map(|w| (w.worker.as_str(), w.info.as_slice(), w.draining)).collect();
@@ -48,7 +48,7 @@ pub async fn a_name_has_one_process_until_it_is_silent_or_followed(bench: Bench)
         let (store, w) = (bench.store.clone(), w.clone());
         async move { store.heartbeat(&w, &claim, b"here", LEASE).await.unwrap() }
     };
-    let ours = Heartbeat::Registered(Orders { drain: false });
+    let ours = Heartbeat::Registered(HeartbeatOrders { drain: false });
     assert_eq!(beat(claim("one", &[])).await, ours);
     assert_eq!(beat(claim("one", &[])).await, ours);
     bench.time.advance(STEP).await;

@@ -1,4 +1,4 @@
-//! One run in the memory model: its units, where each of them is, and the sets by which they are found.
+//! One run in the memory model: its units, the place of each, and the sets that index them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(crate) struct Run {
     pub(crate) status: RunStatus,
     pub(crate) last_ticket: u64,
     pub(crate) models: BTreeMap<ModelLabel, Model>,
-    /// Every unit that is not done.
+    /// Units that are not done.
     pub(crate) units: BTreeMap<UnitId, Unit>,
     /// Suspects that are leased, by the worker that holds nothing else.
     pub(crate) alone: BTreeMap<WorkerId, UnitId>,
@@ -23,7 +23,7 @@ pub(crate) struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) added: u64,
-    /// Pending units without a death on their account.
+    /// Pending units that are not suspects.
     pub(crate) pending: BTreeSet<UnitId>,
     /// Pending suspects, by their number of deaths.
     pub(crate) suspects: BTreeSet<(usize, UnitId)>,
@@ -61,7 +61,7 @@ impl Run {
         self.models.get(label).map(|model| model.leased.clone()).unwrap_or_default()
     }
 
-    /// Whether the fence is the proof of a lease in force.
+    /// Whether the fence belongs to a current lease.
     pub(super) fn holds(&self, fence: &Fence) -> bool {
         fence.generation == self.status.at.generation
             && self.units.get(&fence.unit).is_some_and(|unit| {
@@ -96,7 +96,7 @@ impl Run {
         !self.models.values().any(|model| model.leased.iter().any(held))
     }
 
-    /// Puts a unit where it belongs now, with what else changes of it, and keeps the sets in step.
+    /// Moves a unit to a new place, applies further changes, and updates the sets.
     pub(super) fn place(&mut self, id: UnitId, place: Place, change: impl FnOnce(&mut Unit)) {
         let Some(unit) = self.units.get_mut(&id) else { return };
         let model = self.models.entry(unit.content.model.clone()).or_default();
@@ -116,9 +116,9 @@ impl Run {
         }
     }
 
-    /// Takes a leased unit out for good.
+    /// Removes a leased unit for good.
     pub(super) fn remove(&mut self, id: UnitId) {
-        // Pending first, so that nobody holds it any more.
+        // Made pending first, so that no worker holds it any more.
         self.place(id, Place::Pending, |_| {});
         if let Some(unit) = self.units.remove(&id) {
             self.model(&unit.content.model).set(id, &unit, false);
@@ -131,13 +131,13 @@ impl Run {
         self.units.get(&id).map(|unit| self.lease_of(id, unit, deadline_ms))
     }
 
-    /// Takes a lease over: a death on the unit's account.
+    /// Ends a lease by the death of its worker.
     pub(super) fn take_over(&mut self, now_ms: u64, id: UnitId, cause: &str, reaped: &mut Reaped) {
         let Some(unit) = self.units.get(&id) else { return };
         let Place::Leased { worker, .. } = &unit.place else { return };
         let death =
             Death { worker: worker.clone(), attempt: unit.attempt, cause: cause.to_owned(), at_ms: now_ms };
-        // The first death makes it a suspect, and is no strike.
+        // The first death makes it a suspect and is not a strike.
         let strikes = unit.deaths.len();
         let (place, list) = match strikes {
             0 => (Place::Pending, &mut reaped.suspected),
@@ -162,7 +162,7 @@ impl Run {
 }
 
 impl Unit {
-    /// Whether a worker died with it, whether or not it was set aside since.
+    /// Whether it is a suspect or a dead letter.
     pub(crate) fn is_suspect(&self) -> bool {
         !self.deaths.is_empty()
     }

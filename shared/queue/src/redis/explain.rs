@@ -1,4 +1,4 @@
-//! What a refusal of Redis means to a caller of the queue.
+//! Converts errors of Redis to errors of the queue.
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -7,12 +7,12 @@ use crate::error::Error;
 use crate::limits;
 use crate::run::RunRef;
 
-/// An answer that was not asked for.
+/// An unexpected answer.
 pub(super) fn corrupt(what: &str) -> Error {
-    Error::Corrupt { message: format!("Redis answered what was not asked: {what}") }
+    Error::Corrupt { message: format!("unexpected answer of Redis: {what}") }
 }
 
-/// What a refusal means to the caller.
+/// Converts one error.
 pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
     let error = match refused {
         Refused::Queue(error) => return error,
@@ -37,7 +37,7 @@ pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
             ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => unfit(&error),
             ErrorKind::Server(ServerErrorKind::ResponseError | ServerErrorKind::CrossSlot)
             | ErrorKind::UnexpectedReturnType => corrupt(&error.to_string()),
-            // Loading, failing over, read-only after a failover, resharding, network: all of them pass.
+            // Loading, failing over, read-only after a failover, resharding, network: all are temporary.
             _ => Error::Unavailable { message: error.to_string() },
         },
     }

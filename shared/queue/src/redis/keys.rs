@@ -1,5 +1,5 @@
-//! Names of keys. The layout of a run's keys is described in `scripts/lib.lua`, which builds them all from the
-//! one key named here.
+//! Names of keys. `scripts/lib.lua` describes the layout of a run's keys and derives them all from the one key named
+//! here.
 
 use domain::{DialogueKey, RunId};
 
@@ -7,10 +7,10 @@ use domain::{DialogueKey, RunId};
 /// default of `hash-max-listpack-entries`), about a fifth of what a field costs in a large hash.
 const ITERATIONS_PER_CELL: u32 = 100;
 
-/// The set of the names of all runs. Each run has a hash tag of its own, so this cannot live among a run's keys.
+/// The set of the names of all runs. Each run has its own hash tag, so this cannot be one of a run's keys.
 pub(super) const RUNS: &str = "kgf:runs";
 
-/// The identity of the place of records that the queue belongs to.
+/// The identity of the record store that the queue belongs to.
 pub(super) const OWNER: &str = "kgf:store";
 
 /// The keys of `scripts/workers_lib.lua`, in its order.
@@ -22,13 +22,13 @@ pub(super) const WORKERS: [&str; 5] = [
     "kgf-workers:{all}:instance",
 ];
 
-/// The hash that holds what is known of a run as a whole. The braces make the run's name the hash tag, so a cluster
-/// keeps all of its keys on one node.
+/// The hash with the status of a run. The braces make the run's name the hash tag, so a cluster keeps all of its keys
+/// on one node.
 pub(super) fn run(run: &RunId) -> String {
     format!("kgf:{{{run}}}:run")
 }
 
-/// The cell of a dialogue within its run. The length of the model's label stands first, because labels may hold
+/// The cell of a dialogue within its run. It begins with the length of the model's label, because labels may contain
 /// colons: (`a:b`, `c`) and (`a`, `b:c`) must differ.
 pub(super) fn cell(key: &DialogueKey) -> String {
     let model = key.model.as_str();

@@ -1,4 +1,4 @@
-//! The way to Redis: one server, a primary found by Sentinel, or a cluster; with or without TLS.
+//! Connections to Redis: one server, a primary found by Sentinel, or a cluster; with or without TLS.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use crate::error::{Error, Result};
 
-/// Where Redis is and how to speak to it.
+/// Address and connection options of Redis.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
     /// One of
@@ -25,17 +25,17 @@ pub struct RedisOptions {
     ///   with the user's name and password on the server and none on the sentinels,
     /// - `redis+cluster://[USER:PASSWORD@]HOST:PORT[,HOST:PORT…]`: a cluster, from any of its nodes.
     ///
-    /// With `rediss` instead of `redis` everything goes through TLS. The process must have installed its rustls
-    /// provider before.
+    /// With `rediss` instead of `redis`, all connections use TLS. The process must have installed its rustls provider
+    /// before.
     pub url: String,
     /// A PEM file with the authority that signed the server's certificate; the system's authorities otherwise.
     pub ca_file: Option<PathBuf>,
-    /// PEM files with the certificate and the key that the server is shown.
+    /// PEM files with the client certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Connections at most, to one server; a Sentinel or cluster link shares one connection per node.
+    /// Maximum number of connections to one server; a Sentinel or cluster link shares one connection per node.
     pub connections: usize,
-    /// How long to wait for an answer. The client library's own default of 500 ms is less than a busy server may
-    /// take for a long script, and a call given up is a call that may have been carried out.
+    /// Response timeout. The client library's default of 500 ms is less than a busy server may take for a long
+    /// script, and an abandoned call may still be carried out.
     pub response_timeout: Duration,
 }
 
@@ -52,13 +52,12 @@ impl RedisOptions {
     }
 }
 
-/// Time to open a connection.
+/// Connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// An open way to Redis. Nothing is connected before the first call, so that a coordinator can start while Redis
-/// is away.
+/// A link to Redis. It connects on the first call, so that a coordinator can start while Redis is unreachable.
 pub(super) enum Link {
-    /// A pool, because a script that holds one connection must not hold up the others.
+    /// A pool, because a script on one connection must not delay the others.
     Server(Pool),
     /// Shares one connection to the primary.
     Sentinel(Box<Sentinel>),
@@ -172,7 +171,7 @@ impl Link {
     }
 }
 
-/// The way to a primary that sentinels know. They are asked again once the connection that they led to fails.
+/// Finds the primary through Sentinel. The sentinels are asked again when the connection fails.
 pub(super) struct Sentinel {
     client: Mutex<SentinelClient>,
     open: Mutex<Option<MultiplexedConnection>>,
@@ -189,7 +188,7 @@ impl Sentinel {
         Ok(open.insert(connection).clone())
     }
 
-    /// Any failure that is not a script's own may mean that the primary has moved.
+    /// Any failure except a script's own may mean that the primary has moved.
     async fn judge<T>(&self, answer: RedisResult<T>) -> Tried<T> {
         if let Err(error) = &answer
             && !matches!(error.code(), Some("RUNGONE" | "STALEGEN" | "WORKERSFULL"))
@@ -225,15 +224,14 @@ fn certificates(options: &RedisOptions) -> Tried<Option<TlsCertificates>> {
     Ok(some.then_some(TlsCertificates { client_tls, root_cert }))
 }
 
-/// The address itself is not repeated: it may hold a password.
+/// The message leaves out the address, because it may contain a password.
 fn bad_url(why: &str) -> Error {
     Error::Unfit { message: format!("the Redis address cannot be used: {why}") }
 }
 
-/// The result of trying.
 type Tried<T> = std::result::Result<T, Refused>;
 
-/// Why a call came to nothing.
+/// Why a call failed.
 pub(super) enum Refused {
     Redis(RedisError),
     Queue(Error),

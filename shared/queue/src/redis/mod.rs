@@ -1,8 +1,8 @@
 //! The queue in Redis: streams with consumer groups, one stream per run and model, every operation one Lua script.
 //!
-//! Why scripts: an operation touches a stream, its pending-entries list and a few hashes, and must be seen as a whole
-//! by the coordinators beside this one. Why never a blocking read: it would hold a connection, and a read given up by
-//! the client still hands its unit to a consumer that does not know of it. Coordinators poll.
+//! Operations are scripts because each one touches a stream, its pending-entries list and a few hashes, and other
+//! coordinators must see all of it or nothing. Reads never block, because a blocking read holds a connection, and an
+//! abandoned one still assigns its unit to a consumer that does not know of it. Coordinators poll.
 
 mod explain;
 mod keys;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use ::redis::{ScriptInvocation, Value};
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
-use crate::commit::{Commit, Committed, Verdict};
+use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::local::millis;
@@ -27,7 +27,7 @@ use crate::store::{QueueStore, Reply};
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, NameTaken, Orders, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, Rate, RateReply, WorkerEntry};
 
 use explain::{corrupt, explain};
 use link::Link;
@@ -45,10 +45,10 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A store at this address. Nothing is connected yet: [`QueueStore::check`] does that.
+    /// A store at this address. It is not contacted yet: [`QueueStore::check`] does that.
     ///
     /// # Errors
-    /// [`Error::Unfit`] for an address that cannot be read.
+    /// [`Error::Unfit`] if the address is invalid.
     pub fn new(options: &RedisOptions) -> Result<Self> {
         Ok(Self { link: Link::new(options)? })
     }
@@ -95,7 +95,7 @@ impl QueueStore for RedisStore {
                 set.arg("NX");
             }
             self.link.send(&set).await.map_err(|refused| explain(refused, None))?;
-            // Gone again where somebody empties the store at this very moment.
+            // Gone again if the store was just flushed.
             Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
         })
     }
@@ -103,7 +103,7 @@ impl QueueStore for RedisStore {
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
         Box::pin(async move {
             limits::check_spec(spec)?;
-            // Named first: a name without a run is skipped by `runs`, a run without a name would be hidden.
+            // The name is added first: `runs` skips a name without a run, but a run without a name would be hidden.
             let mut name = ::redis::cmd("SADD");
             name.arg(keys::RUNS).arg(spec.run.as_str());
             self.link.send(&name).await.map_err(|refused| explain(refused, None))?;
@@ -286,7 +286,7 @@ impl QueueStore for RedisStore {
         })
     }
 
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<Verdict>> {
+    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>> {
         Box::pin(async move {
             limits::check_commits(commits)?;
             let mut call = call(&scripts::COMMIT, at);
@@ -299,10 +299,10 @@ impl QueueStore for RedisStore {
             self.invoke("commit", &call, Some(at)).await?.read_all(|answer| {
                 let verdict: String = answer.read()?;
                 match (verdict.as_str(), read_record(answer)?) {
-                    ("first", _) => Ok(Verdict::First),
-                    ("repeated", _) => Ok(Verdict::Repeated),
-                    ("supersedes", Some(other)) => Ok(Verdict::Supersedes(other)),
-                    ("loses", Some(other)) => Ok(Verdict::Loses(other)),
+                    ("first", _) => Ok(CommitEffect::First),
+                    ("repeated", _) => Ok(CommitEffect::Repeated),
+                    ("supersedes", Some(other)) => Ok(CommitEffect::Supersedes(other)),
+                    ("loses", Some(other)) => Ok(CommitEffect::Loses(other)),
                     _ => Err(answer.corrupt(&format!("is `{verdict}`"))),
                 }
             })
@@ -453,7 +453,7 @@ impl QueueStore for RedisStore {
                     silent_ms: answer.read()?,
                     free_in_ms: answer.read()?,
                 }),
-                drain => Heartbeat::Registered(Orders { drain: drain == 1 }),
+                drain => Heartbeat::Registered(HeartbeatOrders { drain: drain == 1 }),
             })
         })
     }
@@ -517,7 +517,7 @@ impl QueueStore for RedisStore {
                 self.link.send(&::redis::cmd("INFO")).await.map_err(|refused| explain(refused, None))?;
             let through_cluster = matches!(self.link, Link::Cluster(_));
             let nodes: Vec<String> = match info {
-                // A cluster answers once per node: pairs of its address and its information.
+                // A cluster answers per node: pairs of address and information.
                 Value::Map(nodes) => {
                     let text =
                         |(_, info)| ::redis::from_redis_value(info).map_err(|e| corrupt(&e.to_string()));

@@ -1,5 +1,5 @@
-//! The Lua scripts. Each is one atomic step; they are sent by their hash and loaded where the server does not know
-//! them (after a restart, a failover or `SCRIPT FLUSH`).
+//! The Lua scripts. Each is one atomic step. They are called by hash, and loaded if the server does not know them
+//! (after a restart, a failover or `SCRIPT FLUSH`).
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use ::redis::{FromRedisValue, Script, Value};
 
 use crate::error::{Error, Result};
 
-/// A script made of its parts.
+/// A script assembled from its parts.
 type Lazy = LazyLock<Script>;
 
 macro_rules! scripts {
@@ -44,7 +44,7 @@ scripts! {
     TAKE_RATE = "take_rate.lua";
 }
 
-/// What a script returned: a flat list, read from the front.
+/// The answer of a script: a flat list, read from the front.
 pub(super) struct Answer {
     script: &'static str,
     values: std::vec::IntoIter<Value>,

@@ -1,13 +1,13 @@
-//! Whether a Redis server is fit to hold the queue, from what it says in `INFO`.
+//! Checks by `INFO` whether a Redis server can hold the queue.
 
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 
-/// Judges one server by its `INFO`.
+/// Checks one server's `INFO`.
 ///
 /// # Errors
-/// [`Error::Unfit`] where the queue would lose data or cannot work; the warnings are about what it survives.
+/// [`Error::Unfit`] if the queue would lose data or could not work; less serious findings are warnings.
 pub(super) fn judge(info: &str, through_cluster: bool) -> Result<Vec<String>> {
     let fields: HashMap<&str, &str> =
         info.lines().filter_map(|line| line.trim_end().split_once(':')).collect();
@@ -15,7 +15,7 @@ pub(super) fn judge(info: &str, through_cluster: bool) -> Result<Vec<String>> {
     let unfit = |message: String| Err(Error::Unfit { message });
 
     let version = field("redis_version");
-    // Valkey answers `redis_version:7.2.4` for the sake of clients, and its own beside it.
+    // Valkey reports `redis_version:7.2.4` for compatibility, and its own version beside it.
     let major: u32 = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
     if major < 7 {
         return unfit(format!("it is version `{version}`; Redis 7 or Valkey is needed"));
@@ -38,13 +38,13 @@ pub(super) fn judge(info: &str, through_cluster: bool) -> Result<Vec<String>> {
     let mut warnings = Vec::new();
     if field("aof_enabled") != "1" {
         warnings.push(
-            "Redis keeps no append-only file: a restart loses the queue since its last snapshot, and coordinators build \
-             it again from the record log, which costs a pause. Set `appendonly yes` to avoid that"
+            "Redis keeps no append-only file: a restart loses the queue since its last snapshot, and coordinators rebuild \
+             it from the record log, which takes a moment. Set `appendonly yes` to avoid that"
                 .to_owned(),
         );
     }
     if field("aof_last_write_status") == "err" || field("rdb_last_bgsave_status") == "err" {
-        warnings.push("Redis reports that its last write to disk failed: look at its disk".to_owned());
+        warnings.push("Redis reports that its last write to disk failed: check its disk".to_owned());
     }
     Ok(warnings)
 }

@@ -1,4 +1,4 @@
-//! What goes to a script and what comes back, in the nouns of the queue.
+//! Converts arguments and answers of scripts.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ pub(super) fn read_status(run: &RunId, answer: &mut Answer) -> Result<RunStatus>
     })
 }
 
-/// A call of a script on a run, in the caller's generation.
+/// A script call on a run, in the caller's generation.
 pub(super) fn call<'s>(script: &'s Script, at: &RunRef) -> ScriptInvocation<'s> {
     let mut call = script.key(keys::run(&at.run));
     call.arg(at.generation);
     call
 }
 
-/// Adds the fences of this generation; the others are stale whatever the server says, and get 0 for an answer.
+/// Adds the fences of this generation; others are stale anyway, and get 0 as answer.
 pub(super) fn add_fences(call: &mut ScriptInvocation<'_>, at: &RunRef, fences: &[Fence]) {
     for fence in fences.iter().filter(|fence| fence.generation == at.generation) {
         call.arg(fence.model.as_str()).arg(fence.unit.0).arg(fence.attempt);
@@ -72,7 +72,7 @@ pub(super) fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
     match (kind, ticket.parse()) {
         ("s", Ok(ticket)) => Ok(Some(Committed { scored: true, ticket })),
         ("f", Ok(ticket)) => Ok(Some(Committed { scored: false, ticket })),
-        _ => Err(answer.corrupt(&format!("holds `{text}`, which is no record"))),
+        _ => Err(answer.corrupt(&format!("has `{text}`, which is not a record"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What tests of any store need: a store with its time in the test's hand.
+//! Support for tests of any store: a store whose time the test controls.
 
 mod redis;
 
@@ -14,9 +14,9 @@ use crate::store::QueueStore;
 
 pub use redis::{RedisServer, free_port, wait_until};
 
-/// Time that a test moves.
+/// Time controlled by a test.
 pub trait Time: Send + Sync {
-    /// Lets the store believe that this much more time has passed.
+    /// Makes the store believe that this much more time has passed.
     fn advance(&self, by: Duration) -> BoxFuture<'_, ()>;
 }
 
@@ -27,13 +27,11 @@ impl Time for ManualClock {
     }
 }
 
-/// A fresh store on the bench.
+/// A fresh store for a test.
 pub struct Bench {
-    /// The store.
     pub store: Arc<dyn QueueStore>,
-    /// Its time.
     pub time: Arc<dyn Time>,
-    /// What must live as long as the store: a server, a folder.
+    /// Kept alive as long as the store: a server, a folder.
     pub guard: Box<dyn Any + Send>,
 }
 
@@ -46,7 +44,7 @@ impl Bench {
     }
 }
 
-/// Where manual clocks start: some day in 2026, so that times have the size that real ones have.
+/// Start of manual clocks: a day in 2026, so that times have a realistic size.
 const START_MS: u64 = 1_780_000_000_000;
 
 /// Runs a test to its end on a runtime of its own.

@@ -14,11 +14,10 @@ use super::{Bench, Time};
 use crate::local::millis;
 use crate::redis::{RedisOptions, RedisStore};
 
-/// How long a server may take to answer its first ping, or a cluster to agree. Reached only where something is
-/// broken.
+/// How long a server may take to answer its first ping, or a cluster to form. Reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A `redis-server`, or a `valkey-server`, of the test's own.
+/// A `redis-server` or `valkey-server` started by the test.
 pub struct RedisServer {
     program: PathBuf,
     arguments: Vec<String>,
@@ -28,12 +27,12 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// A server that keeps nothing on disk. `None`, said aloud, where this machine has no such program.
+    /// A server without persistence. `None`, with a message, if this machine has no such program.
     pub fn start() -> Option<Self> {
         Self::start_with(&["--save", "", "--appendonly", "no"])
     }
 
-    /// A server with these arguments beside its port and its folder.
+    /// A server with these arguments, besides port and folder.
     pub fn start_with(arguments: &[&str]) -> Option<Self> {
         let Some(program) = ["redis-server", "valkey-server"].into_iter().find_map(find_program) else {
             test_support::skip("neither redis-server nor valkey-server is installed");
@@ -41,8 +40,8 @@ impl RedisServer {
         };
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
         let mut folder = tempfile::tempdir().expect("a temporary folder");
-        // Another process may take the port between our letting go of it and the server's taking it. The server then
-        // ends at once, and the next port is tried.
+        // Another process may take the port before the server does. The server then ends at once, and the next port
+        // is tried.
         for _ in 0..8 {
             let port = free_port();
             let process = spawn(&program, &arguments, port, &folder);
@@ -66,18 +65,17 @@ impl RedisServer {
         self.process.id()
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Sends a command, blocking: tests have time.
+    /// Sends a command and waits.
     pub fn send<T: FromRedisValue>(&self, command: &Cmd) -> T {
         let mut connection = self.connection().expect("the server answers");
         command.query(&mut connection).expect("the server takes the command")
     }
 
-    /// Sends a command given in words.
+    /// Sends a command given as text.
     pub fn say<T: FromRedisValue>(&self, words: &str) -> T {
         let mut words = words.split_whitespace();
         let mut command = redis::cmd(words.next().expect("a command"));
@@ -87,14 +85,14 @@ impl RedisServer {
         self.send(&command)
     }
 
-    /// Ends it as a power cut would.
+    /// Kills it, like a power cut.
     pub fn kill(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // It may have ended by itself; both are fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
-    /// Starts it again on its port, with what it kept.
+    /// Restarts it on its port, with its persisted data.
     pub fn restart(&mut self) {
         self.kill();
         self.process = spawn(&self.program, &self.arguments, self.port, &self.folder);
@@ -141,16 +139,16 @@ fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// A port that nobody listened on a moment ago.
+/// A port that was free a moment ago.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its address").port()
 }
 
-/// Waits for an event by looking again and again.
+/// Polls until an event happens.
 ///
 /// # Panics
-/// After thirty seconds: then it will not come.
+/// After thirty seconds.
 pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !happened() {
@@ -159,7 +157,7 @@ pub fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-/// The time of Redis servers: nothing waits, everything in them grows older.
+/// The time of Redis servers: instead of waiting, everything stored in them is aged.
 struct RedisTime {
     urls: Vec<String>,
 }
@@ -179,7 +177,7 @@ impl Time for RedisTime {
 }
 
 impl Bench {
-    /// A Redis server of its own, `None` where there is none to be had.
+    /// A Redis server for one test; `None` if there is no such program.
     pub fn redis() -> Option<Self> {
         let server = RedisServer::start()?;
         let store = RedisStore::new(&RedisOptions::new(server.url())).expect("a fine address");
@@ -190,7 +188,7 @@ impl Bench {
     /// A Redis Cluster of two nodes, each with half of the slots. Call it within a runtime.
     pub fn redis_cluster() -> Option<Self> {
         let node = || {
-            // The usual bus port, port + 10000, may lie above the last port there is.
+            // The usual bus port, port + 10000, may exceed the highest port.
             let bus = free_port().to_string();
             RedisServer::start_with(&["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus])
         };

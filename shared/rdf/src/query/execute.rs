@@ -15,6 +15,7 @@ use crate::literal::rdflib_lexical;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{QueryEvaluationError, QueryResults, QuerySolutionIter};
 use spargebra::Query;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// What one execution may use.
@@ -48,7 +49,8 @@ pub enum ExecutionError {
     },
     /// The query came to something on which rdflib gives a query up, such as an aggregate in a FILTER.
     #[error(
-        "The query cannot be evaluated: it uses an aggregate or GRAPH where there is none, or sums what is no number"
+        "The query cannot be evaluated: it uses an aggregate or GRAPH where there is none, sums or sorts by what has no \
+         value, or has a regular expression that is none"
     )]
     Raised,
     /// The query cannot be evaluated.
@@ -84,21 +86,31 @@ pub struct Solutions {
 }
 
 /// Most unknown functions of one query that are made to fail softly.
-const UNKNOWN_FUNCTIONS_MAX: usize = 64;
+pub const UNKNOWN_FUNCTIONS_MAX: usize = 64;
 
 /// Evaluates a SELECT query.
 pub(super) fn select(
     query: &Query,
+    separators: &[String],
     graph: &QueryGraph,
     limits: &QueryLimits,
 ) -> Result<Solutions, ExecutionError> {
-    with_time(limits.deadline, || evaluate(query, graph, limits.rows_max))
-        .unwrap_or(Err(ExecutionError::TimedOut))
+    let run = || with_time(limits.deadline, || evaluate(query, separators, graph, limits.rows_max));
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(in_time) => in_time.unwrap_or(Err(ExecutionError::TimedOut)),
+        // The engine sorts terms of all kinds by an order that is none, on which the standard library's sort may panic.
+        Err(_) => Err(ExecutionError::Evaluation("The evaluator gave up".to_owned())),
+    }
 }
 
-fn evaluate(query: &Query, graph: &QueryGraph, rows_max: usize) -> Result<Solutions, ExecutionError> {
+fn evaluate(
+    query: &Query,
+    separators: &[String],
+    graph: &QueryGraph,
+    rows_max: usize,
+) -> Result<Solutions, ExecutionError> {
     let raised = Raised::default();
-    let mut evaluator = raised.evaluator();
+    let mut evaluator = raised.evaluator(separators);
     for _ in 0..UNKNOWN_FUNCTIONS_MAX {
         match evaluator.prepare(query).execute(graph.dataset()) {
             // A call of an unknown function is an error of the expression, not of the query.

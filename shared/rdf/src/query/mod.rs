@@ -13,6 +13,8 @@ mod standard;
 mod tests;
 pub mod tokens;
 
+pub use execute::UNKNOWN_FUNCTIONS_MAX;
 pub use execute::{ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
 pub use iris::{iri_suffix, query_iris};
 pub use parse::{Dialect, PreparedQuery, QuerySyntaxError, prepare};
+pub use rdflib::PATTERN_STEPS_MAX;

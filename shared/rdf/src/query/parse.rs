@@ -35,7 +35,8 @@ pub struct PreparedQuery {
 
 #[derive(Debug, Clone)]
 enum Plan {
-    Run(Arc<Query>),
+    /// A query and the separators of its GROUP_CONCATs.
+    Run(Arc<(Query, Vec<String>)>),
     /// Parsed, but not to be evaluated.
     Fail(&'static str),
 }
@@ -100,9 +101,13 @@ const NO_SELECT: Plan = Plan::Fail("Only SELECT queries are evaluated");
 fn plan_rdflib(tokens: &Tokens<'_>, prefixes: &PrefixTable, dialect: Dialect) -> Result<Plan, Refusal> {
     match rdflib::read(tokens.source, prefixes, dialect) {
         Ok(reading) if reading.calls_service => Ok(SERVICE),
-        Ok(reading) => Ok(Plan::Run(Arc::new(reading.query))),
+        Ok(reading) => Ok(Plan::Run(Arc::new((reading.query, reading.separators)))),
         // Other kinds of query are grammatical, and never evaluated.
-        Err(Refusal::NoSelect(_)) if standard::read(tokens, prefixes).is_ok() => Ok(NO_SELECT),
+        Err(Refusal::NoSelect(_))
+            if standard::read(tokens, prefixes).is_ok_and(|query| !matches!(query, Query::Select { .. })) =>
+        {
+            Ok(NO_SELECT)
+        }
         Err(refusal) => Err(refusal),
     }
 }
@@ -115,7 +120,7 @@ fn plan_standard(tokens: &Tokens<'_>, prefixes: &PrefixTable) -> Result<Plan, Re
         // SILENT would turn the refusal into one empty solution, so any call at all is the error.
         SERVICE
     } else {
-        Plan::Run(Arc::new(query))
+        Plan::Run(Arc::new((query, Vec::new())))
     })
 }
 
@@ -127,8 +132,9 @@ impl PreparedQuery {
     /// stop.
     pub fn execute(&self, graph: &QueryGraph, limits: &QueryLimits) -> Result<Solutions, ExecutionError> {
         match &self.plan {
-            Plan::Run(query) => {
-                let mut solutions = execute::select(query, graph, limits)?;
+            Plan::Run(plan) => {
+                let (query, separators) = &**plan;
+                let mut solutions = execute::select(query, separators, graph, limits)?;
                 if self.dialect == Dialect::Rdflib {
                     solutions.rows.iter_mut().flatten().flatten().for_each(in_python_time);
                 }

@@ -1,95 +1,60 @@
 //! The [`table`](super::table) as comma-separated values (RFC 4180), UTF-8, with a heading line.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
+use csv::WriterBuilder;
 use domain::RunId;
 
-use super::table::{self, COLUMNS, Cell, PER_SCORE, TableRecord};
+use super::table::{self, COLUMNS, Cell, PER_SCORE, TableRecord, WIDTH};
 use super::{ExportError, ExportSummary, guard_formula};
 use crate::log::LogError;
 
 /// Writes the table. Empty cells are empty, numbers have full precision, times are RFC 3339.
 pub fn write(
-    mut writer: impl Write,
+    writer: impl Write,
     run: &RunId,
     records: impl Iterator<Item = Result<TableRecord, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
-    let heading = COLUMNS.map(|(name, ..)| name).join(",");
-    writeln!(writer, "{heading}")?;
+    let mut writer = WriterBuilder::new().from_writer(writer);
+    writer.write_record(COLUMNS.map(|(name, ..)| name))?;
     let mut summary = ExportSummary::default();
-    // A dialogue has a dozen rows that differ in three cells: the others are written once and copied.
-    let (mut before, mut after, mut line) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cells: [String; WIDTH] = Default::default();
     for record in records {
         let record = record?;
-        before.clear();
-        after.clear();
         summary.dialogues += 1;
-        summary.rows += table::rows(run, &record, |row| -> std::io::Result<()> {
-            if before.is_empty() {
-                push_cells(&mut before, &row[..PER_SCORE.start])?;
-                push_cells(&mut after, &row[PER_SCORE.end..])?;
+        // A dialogue has a dozen rows that differ in three cells: the others are made once.
+        let mut first = true;
+        summary.rows += table::rows(run, &record, |row| {
+            let changed = if first { 0..WIDTH } else { PER_SCORE };
+            first = false;
+            for (text, cell) in cells[changed.clone()].iter_mut().zip(&row[changed]) {
+                set(text, cell);
             }
-            line.clear();
-            line.extend_from_slice(&before);
-            push_cells(&mut line, &row[PER_SCORE])?;
-            line.extend_from_slice(&after);
-            // The comma behind the last cell.
-            line.pop();
-            line.push(b'\n');
-            writer.write_all(&line)
+            writer.write_record(&cells)
         })?;
     }
     writer.flush()?;
     Ok(summary)
 }
 
-/// Appends cells, each with a comma behind it.
-fn push_cells(line: &mut Vec<u8>, cells: &[Cell<'_>]) -> std::io::Result<()> {
-    for cell in cells {
-        match cell {
-            Cell::Empty => {}
-            Cell::Text(text) => push_text(line, &guard_formula(text)),
-            Cell::Integer(number) => write!(line, "{number}")?,
-            Cell::Number(number) => write!(line, "{number}")?,
-            Cell::Time(time) => write!(line, "{time}")?,
+impl From<csv::Error> for ExportError {
+    fn from(error: csv::Error) -> Self {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => Self::Io(error),
+            other => Self::Format { format: "CSV", message: format!("{other:?}") },
         }
-        line.push(b',');
     }
-    Ok(())
 }
 
-/// Appends a text, in quotes where it needs them.
-fn push_text(line: &mut Vec<u8>, text: &str) {
-    if !text.contains([',', '"', '\r', '\n']) {
-        line.extend_from_slice(text.as_bytes());
-        return;
-    }
-    line.push(b'"');
-    for byte in text.bytes() {
-        if byte == b'"' {
-            line.push(b'"');
-        }
-        line.push(byte);
-    }
-    line.push(b'"');
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn texts_read_back(texts in prop::collection::vec("[a-c,\"\r\n ]{0,6}", 2..5)) {
-            let mut line = Vec::new();
-            let cells: Vec<Cell<'_>> = texts.iter().map(|text| Cell::Text(text)).collect();
-            push_cells(&mut line, &cells).unwrap();
-            line.pop();
-            let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_slice());
-            let row = reader.records().next().unwrap().unwrap();
-            prop_assert_eq!(row.iter().collect::<Vec<_>>(), texts.iter().map(|text| guard_formula(text)).collect::<Vec<_>>());
-        }
-    }
+fn set(text: &mut String, cell: &Cell<'_>) {
+    text.clear();
+    // Writing to a String cannot fail.
+    let _ = match cell {
+        Cell::Empty => Ok(()),
+        Cell::Text(words) => text.write_str(&guard_formula(words)),
+        Cell::Integer(number) => write!(text, "{number}"),
+        Cell::Number(number) => write!(text, "{number}"),
+        Cell::Time(time) => write!(text, "{time}"),
+    };
 }

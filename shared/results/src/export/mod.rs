@@ -4,14 +4,15 @@
 //! prompts and answers. [`jsonl`] writes whole records. The result files of LLM-KG-Bench are made by
 //! [`llmkgbench`](crate::llmkgbench).
 //!
-//! Every writer takes an iterator of what it needs of the winning records (a [`PlaceReader`](crate::log::PlaceReader) reads
-//! them in any order) and holds a bounded number of them. [`to_file`] gives them a file, and names it in errors.
+//! Every writer takes an iterator of what it needs of the winning records and holds a bounded number of them. [`Source`]
+//! reads them in the order of the plan and writes files; errors name the file.
 
 pub mod csv;
 mod file;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod source;
 pub mod table;
 pub mod xlsx;
 
@@ -20,7 +21,9 @@ use std::io;
 use std::path::PathBuf;
 
 pub use file::to_file;
+pub use source::{Format, Source, Written};
 
+use crate::llmkgbench::WriteError;
 use crate::log::LogError;
 
 /// An export that did not come to its end. What was written so far is not usable.
@@ -29,6 +32,9 @@ pub enum ExportError {
     /// The records could not be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The result file could not be written.
+    #[error(transparent)]
+    Result(#[from] WriteError),
     /// What was made could not be written.
     #[error("the export cannot be written: {0}")]
     Io(#[from] io::Error),

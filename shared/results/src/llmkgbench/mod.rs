@@ -30,4 +30,4 @@ pub use export::{TaskMeta, from_record};
 pub use record::{Interaction, ResultRecord, Speaker};
 pub use repair::Repair;
 pub use source::{Document, ReadRecord, Summary, discover};
-pub use writer::{ResultWriter, WriteError};
+pub use writer::{Archive, ResultFile, ResultWriter, WriteError};

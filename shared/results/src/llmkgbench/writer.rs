@@ -1,6 +1,5 @@
 //! Writes result files, record by record: memory does not grow with their number.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -54,46 +53,66 @@ impl<W: Write> ResultWriter<W> {
     }
 }
 
-/// Writes the file `path` with the records that `fill` writes. It appears under its name only when complete
-/// and synced to disk: what was there before survives an error or a crash.
-pub fn write_file(
+/// A result file that is being written.
+pub struct ResultFile<'a> {
+    path: &'a Path,
+    list: ResultWriter<&'a mut dyn Write>,
+}
+
+impl ResultFile<'_> {
+    /// Appends a record.
+    pub fn write(&mut self, record: &ResultRecord) -> Result<(), WriteError> {
+        self.list.write(record).map_err(|source| WriteError { file: self.path.to_owned(), source })
+    }
+}
+
+/// An archive around a result file, so that protected texts do not lie about in the open.
+#[derive(Clone, Copy)]
+pub struct Archive<'a> {
+    /// Name of the file in it.
+    pub member: &'a str,
+    /// What it is encrypted with (AES-256).
+    pub password: &'a str,
+}
+
+/// Writes the file `path` with the records that `fill` writes, in the clear or into a zip archive; then the plain text
+/// never touches the disk. It appears under its name only when complete and synced to disk: what was there before survives
+/// an error or a crash.
+///
+/// # Errors
+/// The file cannot be written; or the error of `fill`, as it is.
+pub fn write<E: From<WriteError>>(
     path: &Path,
-    fill: impl FnOnce(&mut ResultWriter<&mut dyn Write>) -> io::Result<()>,
-) -> Result<(), WriteError> {
-    replace(path, |file| {
-        let mut buffered = BufWriter::new(file);
-        fill_list(&mut buffered, fill)?;
-        buffered.into_inner().map_err(io::IntoInnerError::into_error)
-    })
-}
-
-/// Like [`write_file`], into a zip archive with the one file `member`, encrypted with AES-256, so that
-/// protected texts do not lie about in the open. The plain text never touches the disk.
-pub fn write_encrypted(
-    path: &Path,
-    member: &str,
-    password: &str,
-    fill: impl FnOnce(&mut ResultWriter<&mut dyn Write>) -> io::Result<()>,
-) -> Result<(), WriteError> {
-    replace(path, |file| {
-        let mut archive = ZipWriter::new(BufWriter::new(file));
-        let options =
-            SimpleFileOptions::default().with_aes_encryption(AesMode::Aes256, password).large_file(true);
-        archive.start_file(member, options)?;
-        fill_list(&mut archive, fill)?;
-        archive.finish()?.into_inner().map_err(io::IntoInnerError::into_error)
-    })
-}
-
-fn fill_list(
-    writer: &mut dyn Write,
-    fill: impl FnOnce(&mut ResultWriter<&mut dyn Write>) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut list = ResultWriter::new(writer);
-    fill(&mut list)?;
-    list.finish().map(|_| ())
-}
-
-fn replace(path: &Path, write: impl FnOnce(File) -> io::Result<File>) -> Result<(), WriteError> {
-    files::replace(path, write).map_err(|source| WriteError { file: path.to_owned(), source })
+    archive: Option<Archive<'_>>,
+    fill: impl FnOnce(&mut ResultFile<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut failed = None;
+    let fill_list = |writer: &mut dyn Write| -> io::Result<()> {
+        let mut file = ResultFile { path, list: ResultWriter::new(writer) };
+        fill(&mut file).map_err(|error| {
+            failed = Some(error);
+            io::Error::other("the list is incomplete")
+        })?;
+        file.list.finish().map(|_| ())
+    };
+    let written = files::replace(path, |file| {
+        let mut file = BufWriter::new(file);
+        match archive {
+            None => {
+                fill_list(&mut file)?;
+                file.into_inner().map_err(io::IntoInnerError::into_error)
+            }
+            Some(Archive { member, password }) => {
+                let mut archive = ZipWriter::new(file);
+                let aes = SimpleFileOptions::default().with_aes_encryption(AesMode::Aes256, password);
+                archive.start_file(member, aes.large_file(true))?;
+                fill_list(&mut archive)?;
+                archive.finish()?.into_inner().map_err(io::IntoInnerError::into_error)
+            }
+        }
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => written.map_err(|source| WriteError { file: path.to_owned(), source }.into()),
+    }
 }

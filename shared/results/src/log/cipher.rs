@@ -27,7 +27,6 @@ pub const OVERHEAD_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 /// Where a frame lies: the context that encryption binds it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The segment.
     pub segment: SegmentId,
     /// Start of the frame in the segment, in bytes.
     pub offset: u64,

@@ -14,7 +14,6 @@ pub struct Damage {
     pub kind: DamageKind,
 }
 
-/// Kinds of damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DamageKind {
     /// A segment ends as a crash leaves it, in the middle of a frame or in zeros, behind everything that is known to have

@@ -39,7 +39,6 @@ pub enum LogError {
         key: String,
         /// Length of its JSON.
         bytes: usize,
-        /// The limit.
         limit: usize,
     },
     /// A record that came as JSON and cannot stand in a line of the log.

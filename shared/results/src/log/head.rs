@@ -6,9 +6,7 @@ use serde::{Deserialize, Deserializer};
 /// What a record says in short.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct RecordHead {
-    /// Which dialogue.
     pub key: DialogueKey,
-    /// Which attempt.
     pub attempt: AttemptHead,
     /// How it ended.
     pub outcome: OutcomeHead,
@@ -109,7 +107,6 @@ impl RecordHead {
         serde_json::from_str(json)
     }
 
-    /// Of a record.
     pub fn of(record: &Record) -> Self {
         let attempt = AttemptHead { id: record.attempt.id.clone(), generation: record.attempt.generation };
         let outcome = match &record.outcome {

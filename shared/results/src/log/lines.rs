@@ -16,7 +16,6 @@ use super::writer::Position;
 /// Where an entry lies. The order is that in which readers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
-    /// The segment.
     pub segment: SegmentId,
     /// Start of its frame in the segment, in bytes.
     pub offset: u64,

@@ -19,7 +19,7 @@
 //! ([`cipher`]); checksums are checked without the key, everything else needs it.
 //!
 //! **Who reads how.** [`reader`] reads everything there is, [`tail`] what has come since it was asked before, and both give
-//! whole records; [`places`] reads entries in any order. [`head`] is the part of them that counting needs.
+//! whole records; [`places`] reads entries in any order, [`ordered`] those that count in a chosen one. [`head`] is the part of them that counting needs.
 //!
 //! **Which record counts.** A key may have several records; [`winner`] says which one every reader takes. What comes after
 //! a run has finished does not change that.
@@ -32,6 +32,7 @@ pub mod error;
 pub mod frame;
 pub mod head;
 pub mod lines;
+pub mod ordered;
 pub mod places;
 pub mod reader;
 pub mod seal;
@@ -52,6 +53,7 @@ pub use envelope::{LogEntry, Parsed};
 pub use error::LogError;
 pub use head::{OutcomeHead, RecordHead};
 pub use lines::{FrameLines, Line, Location};
+pub use ordered::Ordered;
 pub use places::PlaceReader;
 pub use reader::{LogItem, LogReader};
 pub use seal::{Ends, SealEvent, Seals};

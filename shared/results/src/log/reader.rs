@@ -23,7 +23,6 @@ use super::writer::Position;
 /// What a reader meets.
 #[derive(Debug)]
 pub enum LogItem {
-    /// An entry.
     Entry {
         /// Where it lies.
         location: Location,

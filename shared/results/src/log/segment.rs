@@ -23,7 +23,6 @@ pub enum Part {
     Frame {
         /// Where it starts.
         offset: u64,
-        /// Its header.
         header: Header,
         /// Its payload, still compressed.
         payload: Vec<u8>,

@@ -42,7 +42,6 @@ impl WriterId {
         Self(number)
     }
 
-    /// Its number.
     pub fn number(self) -> u32 {
         self.0
     }

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use domain::{DialogueKey, Iteration, Standing};
+use serde::de::DeserializeOwned;
 
 use super::cipher::LogCipher;
 use super::damage::Damage;
 use super::envelope::LogEntry;
 use super::error::LogError;
 use super::lines::Location;
+use super::ordered::Ordered;
 use super::reader::{LogItem, LogReader};
 
 /// The order in which records of one key count: the smallest wins.
@@ -31,7 +33,6 @@ impl Rank {
         self.standing.is_scored()
     }
 
-    /// Its ticket.
     pub fn ticket(&self) -> u64 {
         self.standing.ticket()
     }
@@ -116,6 +117,17 @@ impl WinnerIndex {
     /// appended since are left out, damage is skipped: [`build`](Self::build) told of it.
     pub fn records(&self, folder: &Path, cipher: Option<&LogCipher>) -> Result<WinningRecords<'_>, LogError> {
         Ok(WinningRecords { index: self, reader: LogReader::open(folder, cipher)? })
+    }
+
+    /// Streams winning records, or the part of them that `R` is, with their tickets in the order of `keys`; keys without a
+    /// record are passed over. Memory does not grow with the run.
+    pub fn ordered<'i, K: Iterator<Item = DialogueKey>, R: DeserializeOwned>(
+        &'i self,
+        folder: &Path,
+        cipher: Option<&LogCipher>,
+        keys: K,
+    ) -> Ordered<'i, K, R> {
+        Ordered::new(self, folder, cipher, keys)
     }
 
     /// Reads the winner of one key.

@@ -46,14 +46,12 @@ impl Default for LogOptions {
 pub struct Recovery {
     /// Bytes of a group that was being written when a writer died. They stay at the end of their segment.
     pub torn_bytes: u64,
-    /// Their segment.
     pub torn_segment: Option<PathBuf>,
 }
 
 /// How far a writer has synced: everything of the segment up to its end, and all earlier segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The segment.
     pub segment: SegmentId,
     /// Its end then.
     pub end: SegmentEnd,
@@ -138,7 +136,6 @@ impl SegmentFile for MarkedFile {
 /// Opens segment files, new or existing ones that end here, for appending.
 type OpenSegment<F> = Box<dyn FnMut(&Path, SegmentId, SegmentEnd) -> io::Result<F> + Send>;
 
-/// One writer of a log.
 pub struct LogWriter<F = MarkedFile> {
     folder: PathBuf,
     options: LogOptions,

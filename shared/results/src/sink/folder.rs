@@ -1,18 +1,19 @@
-//! Runs in a folder of this machine, or of a file system that several machines share. Everything here blocks.
+//! Runs in a folder of this machine, or of a file system that several machines share.
 
+use std::fmt::{self, Display};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+use chacha20poly1305::aead::OsRng;
+use chacha20poly1305::aead::rand_core::RngCore;
 use domain::RunId;
 
-use super::{SinkError, SinkReport};
-use crate::log::{LogOptions, LogWriter, Recovery, SegmentId};
+use super::{OpenLog, Reply, Sink, SinkError, SinkReport, blocking};
+use crate::log::{CommitPolicy, LogOptions, LogWriter, SegmentId};
 use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest, files};
-
-/// Length of the hash of a pack, in hexadecimal digits.
-const HASH_DIGITS: usize = 64;
 
 /// A data folder.
 #[derive(Clone, Debug)]
@@ -25,23 +26,20 @@ impl Folder {
         Self { data }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.data
-    }
-
-    pub(super) fn create_run(&self, manifest: &RunManifest) -> Result<RunDir, SinkError> {
-        Ok(RunDir::create(&self.data, manifest)?)
-    }
-
-    pub(super) fn runs(&self) -> Result<Vec<FoundRun>, SinkError> {
-        Ok(RunDir::list(&self.data)?)
-    }
-
     pub(super) fn run_dir(&self, run: &RunId) -> Result<RunDir, SinkError> {
         Ok(RunDir::of(&self.data, run)?)
     }
 
-    pub(super) fn existing(&self, run: &RunId) -> Result<RunDir, SinkError> {
+    /// Does something with a copy of this on a thread that may be blocked.
+    fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, SinkError> + Send + 'static,
+    ) -> Reply<'static, T> {
+        let folder = self.clone();
+        Box::pin(blocking(move || work(&folder)))
+    }
+
+    fn find(&self, run: &RunId) -> Result<RunDir, SinkError> {
         let dir = self.run_dir(run)?;
         if dir.manifest_path().is_file() {
             Ok(dir)
@@ -50,157 +48,23 @@ impl Folder {
         }
     }
 
-    pub(super) fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
-        Ok(self.run_dir(run)?.manifest()?)
-    }
-
-    pub(super) fn open_writer(
-        &self,
-        run: &RunId,
-        options: LogOptions,
-    ) -> Result<(LogWriter, Recovery), SinkError> {
-        Ok(LogWriter::open(&self.existing(run)?.log(), options)?)
-    }
-
-    pub(super) fn read_state(&self, run: &RunId) -> Result<Option<Vec<u8>>, SinkError> {
-        read(&self.run_dir(run)?.state_path())
-    }
-
-    pub(super) fn write_state(&self, run: &RunId, state: &[u8]) -> Result<(), SinkError> {
-        replace(&self.existing(run)?.state_path(), state)
-    }
-
-    pub(super) fn put_retry(&self, run: &RunId, name: &str, content: &[u8]) -> Result<(), SinkError> {
-        let folder = self.existing(run)?.retries();
-        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
-        replace(&folder.join(format!("{name}.json")), content)
-    }
-
-    pub(super) fn retries(&self, run: &RunId) -> Result<Vec<Vec<u8>>, SinkError> {
-        let folder = self.run_dir(run)?.retries();
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.and_then(|entries| {
-                entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()
-            }),
-        };
-        let mut paths = entries.map_err(|error| SinkError::io(&folder, "list", error))?;
-        // Others are half written.
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-        paths.sort();
-        paths.iter().map(|path| Ok(read(path)?.unwrap_or_default())).collect()
-    }
-
-    pub(super) fn seal(&self, run: &RunId, name: &str, content: &[u8]) -> Result<bool, SinkError> {
-        let folder = self.existing(run)?.log();
-        // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.
-        for segment in SegmentId::list(&folder)? {
-            let path = segment.path(&folder);
-            fs::File::open(&path)
-                .and_then(|file| file.sync_data())
-                .map_err(|error| SinkError::io(path, "sync", error))?;
-        }
-        let path = folder.join(name);
-        files::create_shared(&path, content).map_err(|error| SinkError::io(path, "write", error))
-    }
-
-    pub(super) fn put_pack(&self, hash: &str, sealed: &[u8]) -> Result<(), SinkError> {
-        let path = self.pack_path(hash)?;
-        let folder = self.data.join("packs");
-        fs::create_dir_all(&folder).map_err(|error| SinkError::io(folder, "create", error))?;
-        replace(&path, sealed)
-    }
-
-    pub(super) fn pack(&self, hash: &str) -> Result<Option<Vec<u8>>, SinkError> {
-        read(&self.pack_path(hash)?)
-    }
-
-    fn pack_path(&self, hash: &str) -> Result<PathBuf, SinkError> {
-        Ok(self.data.join("packs").join(pack_name(hash)?))
-    }
-
-    /// The folder of a pipeline, by a name that is one of a run, too.
-    fn pipeline(&self, pipeline: &RunId) -> Result<PathBuf, SinkError> {
-        self.run_dir(pipeline)?;
-        Ok(self.data.join(super::PIPELINES).join(pipeline.as_str()))
-    }
-
-    fn document_path(&self, pipeline: &RunId, name: &str) -> Result<PathBuf, SinkError> {
-        self.run_dir(&RunId::new(name))?;
-        Ok(self.pipeline(pipeline)?.join(name))
-    }
-
-    pub(super) fn create_document(
-        &self,
-        pipeline: &RunId,
-        name: &str,
-        content: &[u8],
-    ) -> Result<bool, SinkError> {
-        let (folder, path) = (self.pipeline(pipeline)?, self.document_path(pipeline, name)?);
-        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
-        files::create_shared(&path, content).map_err(|error| SinkError::io(path, "write", error))
-    }
-
-    pub(super) fn put_document(&self, pipeline: &RunId, name: &str, content: &[u8]) -> Result<(), SinkError> {
-        let (folder, path) = (self.pipeline(pipeline)?, self.document_path(pipeline, name)?);
-        fs::create_dir_all(&folder).map_err(|error| SinkError::io(&folder, "create", error))?;
-        replace(&path, content)
-    }
-
-    pub(super) fn document(&self, pipeline: &RunId, name: &str) -> Result<Option<Vec<u8>>, SinkError> {
-        read(&self.document_path(pipeline, name)?)
-    }
-
-    pub(super) fn pipelines(&self) -> Result<Vec<RunId>, SinkError> {
-        let folder = self.data.join(super::PIPELINES);
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.and_then(|entries| entries.collect::<io::Result<Vec<_>>>()),
-        };
-        let entries = entries.map_err(|error| SinkError::io(&folder, "list", error))?;
-        let mut names: Vec<RunId> =
-            entries.iter().map(|entry| RunId::new(entry.file_name().to_string_lossy())).collect();
-        names.sort();
-        Ok(names)
-    }
-
-    pub(super) fn remove_documents(&self, pipeline: &RunId) -> Result<(), SinkError> {
-        let folder = self.pipeline(pipeline)?;
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(SinkError::io(folder, "remove", error))
-            }
-            _ => Ok(()),
+    /// The path of a file that is about to be written. Its folder is made, unless it is that of a run: nobody is to bring
+    /// a run back that was just removed.
+    fn to_write(&self, file: &str) -> Result<PathBuf, SinkError> {
+        let path = self.data.join(file);
+        let of_run = file.starts_with("runs/") && file.matches('/').count() == 2;
+        match path.parent() {
+            Some(folder) if !of_run => fs::create_dir_all(folder)
+                .map_err(|error| SinkError::io(folder, "create", error))
+                .map(|()| path),
+            _ => Ok(path),
         }
     }
 
-    pub(super) fn remove_run(&self, run: &RunId) -> Result<(), SinkError> {
-        let dir = self.existing(run)?;
-        let lock = dir.lock_shared()?;
-        Ok(dir.remove(&lock)?)
-    }
-
-    pub(super) fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
-        let Some(mark) = self.run_dir(run)?.removed_path() else { return Ok(false) };
-        mark.try_exists().map_err(|error| SinkError::io(mark, "look for", error))
-    }
-
-    pub(super) fn identity(&self) -> Result<Option<Vec<u8>>, SinkError> {
-        read(&self.data.join(super::IDENTITY_FILE))
-    }
-
-    pub(super) fn identify(&self, content: &[u8]) -> Result<(), SinkError> {
-        fs::create_dir_all(&self.data).map_err(|error| SinkError::io(&self.data, "create", error))?;
-        let path = self.data.join(super::IDENTITY_FILE);
-        let made = files::create_shared(&path, content);
-        made.map(|_| ()).map_err(|error| SinkError::io(path, "write", error))
-    }
-
-    /// Writes, reads and removes a file, and asks for the space that is left.
-    pub(super) fn check(&self) -> Result<SinkReport, SinkError> {
-        fs::create_dir_all(&self.data).map_err(|error| SinkError::io(&self.data, "create", error))?;
-        let probe = self.data.join(super::probe_name());
+    fn probe(&self) -> Result<SinkReport, SinkError> {
+        let name = probe_name();
         let content = b"kgfleet was here";
+        let probe = self.to_write(&name)?;
         replace(&probe, content)?;
         let found = read(&probe)?;
         fs::remove_file(&probe).map_err(|error| SinkError::io(&probe, "remove", error))?;
@@ -211,16 +75,117 @@ impl Folder {
         let space = rustix::fs::statvfs(&self.data)
             .map_err(|error| SinkError::io(&self.data, "ask for the free space of", error.into()))?;
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        Ok(SinkReport { place: self.data.display().to_string(), free_bytes })
+        Ok(SinkReport { place: self.to_string(), free_bytes })
     }
 }
 
-/// File name of a pack.
-pub(super) fn pack_name(hash: &str) -> Result<String, SinkError> {
-    if hash.len() == HASH_DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Ok(format!("{hash}.kgpack"))
-    } else {
-        Err(SinkError::PackHash(hash.to_owned()))
+impl Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.data.display())
+    }
+}
+
+impl Sink for Folder {
+    fn folder(&self) -> &Path {
+        &self.data
+    }
+
+    fn has_locks(&self) -> bool {
+        true
+    }
+
+    fn commit_policy(&self) -> CommitPolicy {
+        CommitPolicy::DISK
+    }
+
+    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> Reply<'a, RunDir> {
+        let manifest = manifest.clone();
+        self.blocking(move |folder| Ok(RunDir::create(&folder.data, &manifest)?))
+    }
+
+    fn runs(&self) -> Reply<'_, Vec<FoundRun>> {
+        self.blocking(|folder| Ok(RunDir::list(&folder.data)?))
+    }
+
+    fn existing<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunDir> {
+        let run = run.clone();
+        self.blocking(move |folder| folder.find(&run))
+    }
+
+    fn read<'a>(&'a self, file: &'a str) -> Reply<'a, Option<Bytes>> {
+        let path = self.data.join(file);
+        self.blocking(move |_| Ok(read(&path)?.map(Bytes::from)))
+    }
+
+    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, ()> {
+        let file = file.to_owned();
+        self.blocking(move |folder| replace(&folder.to_write(&file)?, &content))
+    }
+
+    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, bool> {
+        let file = file.to_owned();
+        self.blocking(move |folder| create(&folder.to_write(&file)?, &content))
+    }
+
+    fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>> {
+        let path = self.data.join(folder);
+        self.blocking(move |_| {
+            let entries = match fs::read_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                entries => entries.and_then(|entries| {
+                    entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()
+                }),
+            };
+            let names = entries.map_err(|error| SinkError::io(path, "list", error))?;
+            let mut names: Vec<String> =
+                names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+            names.sort_unstable();
+            Ok(names)
+        })
+    }
+
+    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> Reply<'a, bool> {
+        let (run, name) = (run.clone(), name.to_owned());
+        self.blocking(move |folder| {
+            let log = folder.run_dir(&run)?.log();
+            // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.
+            for segment in SegmentId::list(&log)? {
+                let path = segment.path(&log);
+                fs::File::open(&path)
+                    .and_then(|file| file.sync_data())
+                    .map_err(|error| SinkError::io(path, "sync", error))?;
+            }
+            create(&log.join(name), &content)
+        })
+    }
+
+    fn remove_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, ()> {
+        let run = run.clone();
+        self.blocking(move |folder| {
+            let dir = folder.find(&run)?;
+            let lock = dir.lock_shared()?;
+            Ok(dir.remove(&lock)?)
+        })
+    }
+
+    fn open_log<'a>(
+        &'a self,
+        run: &'a RunId,
+        options: LogOptions,
+        policy: CommitPolicy,
+    ) -> Reply<'a, OpenLog> {
+        let run = run.clone();
+        self.blocking(move |folder| {
+            OpenLog::start(LogWriter::open(&folder.find(&run)?.log(), options)?, policy)
+        })
+    }
+
+    fn refresh<'a>(&'a self, _run: &'a RunId) -> Reply<'a, usize> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
+    fn check(&self) -> Reply<'_, SinkReport> {
+        self.blocking(Self::probe)
     }
 }
 
@@ -233,6 +198,15 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, SinkError> {
     }
 }
 
+fn create(path: &Path, content: &[u8]) -> Result<bool, SinkError> {
+    files::create_shared(path, content).map_err(|error| SinkError::io(path, "write", error))
+}
+
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SinkError> {
     files::replace_shared(path, content).map_err(|error| SinkError::io(path, "write", error))
+}
+
+/// A name that no two checks share.
+pub(super) fn probe_name() -> String {
+    format!("probe-{:016x}", OsRng.next_u64())
 }

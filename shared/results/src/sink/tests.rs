@@ -1,14 +1,22 @@
 //! The same promises, kept by a folder and by an object store.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
+use chacha20poly1305::aead::OsRng;
+use chacha20poly1305::aead::rand_core::RngCore;
+use domain::control::HistoryEntry;
 use domain::{ErrorCode, ServiceError};
 use object_store::memory::InMemory;
+use object_store::path::Path;
 use serde_json::{Value, json};
 
-use super::*;
-use crate::log::{LogError, LogItem, LogReader, RecordHead, TailPart, WinnerIndex, verify};
-use crate::testing;
+use super::{CommitPolicy, LogOptions, ObjectStore, RunDir, RunId, RunManifest, Sink, SinkError};
+use crate::log::{
+    LogError, LogItem, LogReader, LogTail, RecordHead, TailPart, WinnerIndex, WriterId, verify,
+};
+use crate::{sink, testing};
 
 /// An object store to test on, such as `s3://BUCKET/PREFIX`; its settings come from the environment, as always. The tests
 /// remove what they make there, except for packs.
@@ -40,15 +48,15 @@ impl Shared {
     }
 
     /// The sink of one more coordinator.
-    fn sink(&self) -> Sink {
+    fn sink(&self) -> Arc<dyn Sink> {
         let number = self.mirrors.fetch_add(1, Ordering::Relaxed);
         let mirror = self.folder.path().join(format!("mirror {number}"));
         match &self.place {
-            Place::Folder => Sink::folder(self.folder.path().join("data")),
+            Place::Folder => sink::folder(self.folder.path().join("data")),
             Place::Memory(store) => {
-                Sink::store(Arc::clone(store) as Arc<dyn ObjectStore>, Path::from("some/prefix"), mirror)
+                sink::store(Arc::clone(store) as Arc<dyn ObjectStore>, Path::from("some/prefix"), mirror)
             }
-            Place::Real(url) => Sink::objects(url, mirror).unwrap(),
+            Place::Real(url) => sink::objects(url, mirror).unwrap(),
         }
     }
 }
@@ -62,9 +70,13 @@ fn record(ticket: u64) -> (u64, Arc<str>) {
     (ticket, serde_json::to_string(&entry.record).unwrap().into())
 }
 
+fn of(writer: WriterId) -> LogOptions {
+    LogOptions { writer, ..LogOptions::default() }
+}
+
 /// Commits records of these tickets as a new writer, and ends it.
-async fn write(sink: &Sink, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
-    let log = sink.open_log(&run(name), writer, None, CommitPolicy::DISK).await.unwrap();
+async fn write(sink: &Arc<dyn Sink>, name: &str, writer: WriterId, tickets: std::ops::Range<u64>) {
+    let log = sink.open_log(&run(name), of(writer), CommitPolicy::DISK).await.unwrap();
     for ticket in tickets {
         log.queue.commit_batch(vec![record(ticket)]).await.unwrap();
     }
@@ -187,7 +199,7 @@ async fn coordinators_write_one_log_together() {
         write(&two, "r", WriterId::random(), 40..45).await;
         one.refresh(&run("r")).await.unwrap();
         assert_eq!(poll(&mut tail), (40..45).collect::<Vec<_>>());
-        let taken = third.open_log(&run("r"), other, None, CommitPolicy::DISK).await.unwrap_err();
+        let taken = third.open_log(&run("r"), of(other), CommitPolicy::DISK).await.unwrap_err();
         assert!(matches!(taken, SinkError::Log(LogError::Taken { .. })));
     }
 }
@@ -201,7 +213,7 @@ async fn a_log_that_was_opened_for_nothing_is_empty() {
         let log = sink.run_dir(&run("r")).unwrap().log();
         assert_eq!(std::fs::read_dir(log).unwrap().count(), 0);
         assert_eq!(shared.sink().refresh(&run("r")).await.unwrap(), 0);
-        let missing = sink.open_log(&run("none"), WriterId::random(), None, CommitPolicy::DISK).await;
+        let missing = sink.open_log(&run("none"), of(WriterId::random()), CommitPolicy::DISK).await;
         assert_eq!(code(missing.unwrap_err()), ErrorCode::NotFound);
     }
 }
@@ -253,7 +265,7 @@ async fn a_check_leaves_nothing_behind() {
     }
     // A file stands where the folder should be.
     let file = tempfile::NamedTempFile::new().unwrap();
-    let error = Sink::folder(file.path()).check().await.unwrap_err().to_string();
+    let error = sink::folder(file.path()).check().await.unwrap_err().to_string();
     assert!(error.contains(file.path().to_str().unwrap()), "{error}");
 }
 
@@ -262,9 +274,9 @@ async fn while_the_store_is_away_records_are_refused_and_come_again() {
     let folder = tempfile::tempdir().unwrap();
     let share = folder.path().join("share");
     let url = format!("file://{}", share.display());
-    let sink = Sink::objects(&url, folder.path().join("mirror")).unwrap();
+    let sink = sink::objects(&url, folder.path().join("mirror")).unwrap();
     sink.create_run(&testing::manifest("r")).await.unwrap();
-    let log = sink.open_log(&run("r"), WriterId::random(), None, CommitPolicy::DISK).await.unwrap();
+    let log = sink.open_log(&run("r"), of(WriterId::random()), CommitPolicy::DISK).await.unwrap();
     log.queue.commit_batch(vec![record(0)]).await.unwrap();
     // A file stands where the folder of the log was.
     let objects = share.join("runs/r/log");
@@ -281,13 +293,13 @@ async fn while_the_store_is_away_records_are_refused_and_come_again() {
     }
     drop(log.queue);
     tokio::task::spawn_blocking(|| log.thread.join()).await.unwrap();
-    let other = Sink::objects(&url, folder.path().join("other mirror")).unwrap();
+    let other = sink::objects(&url, folder.path().join("other mirror")).unwrap();
     other.refresh(&run("r")).await.unwrap();
     for sink in [&sink, &other] {
         // The first one that was refused was kept and stored after all, and then came again.
         assert_eq!(tickets(&sink.run_dir(&run("r")).unwrap()), [0, 1, 1, 2]);
     }
-    let lock_holder = sink.open_log(&run("r"), WriterId::LOCK_HOLDER, None, CommitPolicy::DISK).await;
+    let lock_holder = sink.open_log(&run("r"), of(WriterId::LOCK_HOLDER), CommitPolicy::DISK).await;
     assert!(matches!(lock_holder, Err(SinkError::NoLock { .. })));
 }
 
@@ -304,5 +316,30 @@ async fn what_was_asked_again_is_kept_in_order_for_all() {
             assert_eq!(sink.retries(&run("a")).await.unwrap(), ["1", "2"].map(Bytes::from));
         }
         assert!(one.put_retry(&run("none"), "1", Bytes::new()).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn what_was_noted_stays_in_its_order_wherever_it_is_kept() {
+    for shared in Shared::all() {
+        let sink = shared.sink();
+        let run = RunId::new("a");
+        let entry = |second: i64, what: &str| HistoryEntry {
+            at: jiff::Timestamp::from_second(second).unwrap(),
+            who: "alice".to_owned(),
+            what: what.to_owned(),
+        };
+        assert!(sink.append_history(&run, &entry(1, "submitted")).await.is_err(), "no such run");
+        sink.create_run(&testing::manifest("a")).await.unwrap();
+        assert_eq!(sink.history(&run).await.unwrap(), []);
+        let entries =
+            [entry(1, "submitted"), entry(2, "paused"), entry(2, "cancelled"), entry(10, "resumed")];
+        for entry in [&entries[3], &entries[0], &entries[1], &entries[2]] {
+            sink.append_history(&run, entry).await.unwrap();
+        }
+        let mut found = sink.history(&run).await.unwrap();
+        assert_eq!((&found[0], &found[3]), (&entries[0], &entries[3]));
+        found.retain(|entry| entry.at == entries[1].at);
+        assert_eq!(found.len(), 2, "two of the same moment are both there");
     }
 }

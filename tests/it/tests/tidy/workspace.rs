@@ -16,7 +16,6 @@ pub fn root() -> PathBuf {
 
 /// A package of the workspace.
 pub struct Member {
-    /// Its name.
     pub name: String,
     /// Its folder, relative to the workspace's.
     pub folder: String,

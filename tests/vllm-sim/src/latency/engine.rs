@@ -38,7 +38,6 @@ pub struct JobId(u64);
 /// A request as far as time is concerned.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// Tokens of the prompt.
     pub prompt_tokens: u32,
     /// Tokens of the answer; at least one is always made.
     pub output_tokens: u32,

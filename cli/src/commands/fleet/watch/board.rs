@@ -1,17 +1,16 @@
-//! What the full screen of `kgfleet watch` shows, as plain data: the last views, which list is open, what is chosen in it.
+//! The state of the full screen of `kgfleet watch`, as plain data: the last views, the open list, the selection.
 
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use domain::control::{RunView, WorkerView};
 
-/// Silence from which on the screen says that it is not the present that it shows.
+/// Silence after which the screen says that it may be stale.
 pub const SILENCE: Duration = Duration::from_secs(5);
 
 /// Rows that a page key moves by.
 const PAGE: usize = 10;
 
-/// The lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum List {
     /// The models of the run.
@@ -24,10 +23,10 @@ pub enum List {
 }
 
 impl List {
-    /// All of them, in the order of their keys.
+    /// All lists, in the order of their keys.
     pub const ALL: [Self; 3] = [Self::Models, Self::Workers, Self::Failures];
 
-    /// What stands above it.
+    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Models => "Models",
@@ -37,50 +36,47 @@ impl List {
     }
 }
 
-/// What a key asks of the loop.
+/// The effect of a key on the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// To go on.
     Stay,
-    /// To leave; the run goes on.
+    /// Leave; the run continues.
     Leave,
-    /// To leave as if by a signal.
+    /// Leave as if by a signal.
     Interrupt,
 }
 
 /// The screen. Times are those since it began.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
-    /// The run as last told.
+    /// The last view of the run.
     pub view: Option<RunView>,
-    /// The workers as last told.
+    /// The last list of workers.
     pub workers: Vec<WorkerView>,
-    /// The list that is open.
     pub list: List,
     heard: Duration,
     chosen: [usize; List::ALL.len()],
 }
 
 impl Board {
-    /// The coordinator told where the run stands.
+    /// Takes a new view of the run.
     pub fn told(&mut self, view: RunView, now: Duration) {
         self.view = Some(view);
         self.heard = now;
         self.keep_choices();
     }
 
-    /// The coordinator told of its workers.
+    /// Takes a new list of workers.
     pub fn told_workers(&mut self, workers: Vec<WorkerView>) {
         self.workers = workers;
         self.keep_choices();
     }
 
-    /// How long nothing was heard, where that is too long.
+    /// How long the coordinator has been silent, if that is too long.
     pub fn silence(&self, now: Duration) -> Option<Duration> {
         Some(now.saturating_sub(self.heard)).filter(|silence| *silence >= SILENCE)
     }
 
-    /// Rows of a list.
     pub fn rows(&self, list: List) -> usize {
         let view = self.view.as_ref();
         match list {
@@ -90,12 +86,12 @@ impl Board {
         }
     }
 
-    /// The row that is chosen in the open list.
+    /// The selected row of the open list.
     pub fn chosen(&self) -> usize {
         self.chosen[self.list as usize]
     }
 
-    /// A key was pressed.
+    /// Handles a key.
     pub fn press(&mut self, key: KeyEvent) -> Wish {
         if key.kind == KeyEventKind::Release {
             return Wish::Stay;
@@ -123,7 +119,7 @@ impl Board {
         self.list = List::ALL[(self.list as usize + by) % List::ALL.len()];
     }
 
-    /// Lists may have become shorter.
+    /// Lists may have shrunk.
     fn keep_choices(&mut self) {
         for list in List::ALL {
             let last = self.rows(list).saturating_sub(1);

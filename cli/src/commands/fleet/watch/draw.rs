@@ -1,4 +1,4 @@
-//! Draws the board: three lines that stay, the open list, what is chosen in full, and the keys.
+//! Draws the board: three fixed lines, the open list, the selected entry in full, and the keys.
 
 use std::time::Duration;
 
@@ -13,16 +13,17 @@ use super::board::{Board, List};
 use crate::commands::fleet::{view, workers};
 use crate::output::{duration, figure, printable};
 
-/// The keys, as `--help` tells them.
+/// The keys, as in `--help`.
 pub const KEYS: &str = "Tab 1 2 3 lists   ↑ ↓ PgUp PgDn Home End move   q leave";
 
-/// Lines for what is chosen, in full.
+/// Lines for the selected entry.
 const DETAIL_LINES: u16 = 3;
 
-/// From this width on a list has room for all its columns.
+/// Minimum width for all columns of a list.
 const WIDE: u16 = 110;
 
-/// A column: its head, whether it is a number, whether only a wide screen has it, and how wide it is; 0 for what is left.
+/// A column: its title, whether it is a number, whether only a wide screen shows it, and its width; 0 for the
+/// remaining width.
 type Column = (&'static str, bool, bool, u16);
 
 /// Draws everything.
@@ -50,7 +51,7 @@ pub fn draw(frame: &mut Frame<'_>, board: &Board, now: Duration) {
     let note = match (board.silence(now), &board.view) {
         (Some(silence), _) => {
             let seconds = silence.as_secs();
-            Some(format!("no answer for {seconds} s; this is what it said last"))
+            Some(format!("no answer for {seconds} s; showing the last view"))
         }
         (None, Some(view)) => view::trouble(view),
         (None, None) => None,

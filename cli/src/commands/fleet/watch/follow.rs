@@ -1,4 +1,4 @@
-//! A run as its coordinator tells it, again and again, through restarts of the coordinator.
+//! Follows a run at its coordinator, through restarts of the coordinator.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use domain::{RunId, ServiceError};
 use futures::StreamExt;
 use tokio::time::Instant;
 
-/// Calls that may fail in a row: a coordinator that is restarted, or moved, is back by then.
+/// Calls that may fail in a row: by then, a coordinator that restarts or moves is back.
 const RECONNECTS_MAX: u32 = 600;
 
-/// Between two of them.
+/// Time between two calls.
 const RECONNECT_EVERY: Duration = Duration::from_secs(1);
 
 /// The views of a run.
@@ -23,16 +23,15 @@ pub struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    /// Of this run.
     pub fn of(control: &'a dyn Control, run: &'a RunId) -> Self {
         Self { control, run, feed: None, failures: 0, not_before: None }
     }
 
-    /// The next view. A coordinator that goes away is waited for: the run goes on without a listener. May be dropped and
-    /// called again at any time.
+    /// The next view. If the coordinator goes away, waits until it is back, because the run continues without a
+    /// listener. Cancel safe.
     ///
     /// # Errors
-    /// One that repetition does not mend, or [`RECONNECTS_MAX`] in a row.
+    /// An error that a retry cannot fix, or [`RECONNECTS_MAX`] in a row.
     pub async fn next(&mut self) -> Result<RunView, ServiceError> {
         loop {
             if let Some(not_before) = self.not_before {
@@ -50,7 +49,7 @@ impl<'a> Views<'a> {
                     tracing::info!(%error, "the coordinator does not answer");
                 }
                 Some(Err(error)) => return Err(error),
-                // A feed ends with its run, or with its coordinator.
+                // A feed ends with its run, or when its coordinator stops.
                 None => {}
             }
             self.failures += 1;

@@ -1,7 +1,7 @@
 //! `kgfleet status` and `kgfleet watch`.
 //!
-//! [`follow`] asks the coordinator through its restarts. On a terminal [`screen`] shows what [`board`] holds as [`draw`]
-//! draws it; elsewhere there are lines.
+//! [`follow`] follows the coordinator through restarts. On a terminal, [`screen`] shows the state in [`board`], drawn
+//! by [`draw`]; otherwise lines are printed.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -19,14 +19,15 @@ use follow::Views;
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
+use crate::run_name;
 
-/// Between two lines where standard output is no terminal.
+/// Time between two lines if standard output is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Show where runs stand.
+/// Show the status of runs.
 #[derive(Debug, clap::Args)]
 pub struct StatusArguments {
-    /// Name of a run: its models and scores. Default: all runs, one line each.
+    /// Name of a run, to show its models and scores. Default: all runs, one line each.
     run: Option<String>,
     /// Print JSON: one object, or one line for each run.
     #[arg(long)]
@@ -37,11 +38,11 @@ pub struct StatusArguments {
 
 /// Follow a run until it ends.
 ///
-/// On a terminal: the whole screen, with lists of models, workers and failures. Tab, Left, Right, 1, 2 and 3 change the
-/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move in it, and what is chosen is shown in full; q or
-/// Escape leaves. The run goes on without a watcher. Elsewhere: a line every ten seconds.
+/// On a terminal: full screen, with lists of models, workers and failures. Tab, Left, Right, 1, 2 and 3 change the
+/// list; Up, Down, PageUp, PageDown, Home and End (also k, j, g, G) move the selection, which is shown in full; q or
+/// Escape leaves. The run continues without a watcher. Elsewhere: a line every ten seconds.
 ///
-/// A coordinator that is gone is waited for; the screen says since when it has not answered.
+/// If the coordinator does not answer, the command keeps trying, and the screen shows for how long.
 ///
 /// Exit codes: 0 finished, or left; 1 finished with failed dialogues; 130 cancelled, or interrupted.
 #[derive(Debug, clap::Args)]
@@ -61,7 +62,8 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
         let client = arguments.remote.client()?;
         let mut out = io::stdout().lock();
         if let Some(run) = arguments.run {
-            let found = client.run(&RunId::new(run)).await.map_err(explained)?;
+            let run = run_name::of_coordinator(&run, &client).await?;
+            let found = client.run(&run).await.map_err(explained)?;
             if arguments.json {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
@@ -92,11 +94,11 @@ pub fn watch(arguments: WatchArguments) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = arguments.remote.client()?;
         let run = match arguments.run {
-            Some(run) => RunId::new(run),
+            Some(run) => run_name::of_coordinator(&run, &client).await?,
             None => match client.runs().await.map_err(explained)?.pop() {
                 Some(newest) => newest.run,
                 None => {
-                    eprintln!("the coordinator has no runs; `kgfleet submit CONFIG` begins one");
+                    eprintln!("the coordinator has no runs; `kgfleet submit CONFIG` starts one");
                     return Ok(ExitCode::Success);
                 }
             },
@@ -105,7 +107,7 @@ pub fn watch(arguments: WatchArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Shows a run until it ends: on the whole screen where there is one, else as lines or JSON.
+/// Shows a run until it ends: full screen on a terminal, otherwise as lines or JSON.
 pub async fn follow(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
     if !json && screen::is_there() {
         return screen::follow(control, run).await;
@@ -134,7 +136,7 @@ pub async fn follow(control: &dyn Control, run: &RunId, json: bool) -> anyhow::R
     }
 }
 
-/// What stands at the end of a run.
+/// Prints the final state of a run.
 fn end(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     view::scores(view, |_| None, out)?;

@@ -1,4 +1,4 @@
-//! The full screen: a terminal that is left as it was found, whatever happens, and the loop that keeps it up to date.
+//! The full screen: the loop that keeps it up to date, and a terminal that is always restored.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -19,19 +19,19 @@ use super::{code, end};
 use crate::commands::fleet::{explained, view};
 use crate::exit_code::ExitCode;
 
-/// Between two looks at the workers.
+/// Time between two queries of the workers.
 const WORKERS_EVERY: Duration = Duration::from_secs(2);
 
-/// How often the screen is drawn although nothing happened: it counts the seconds of a silence.
+/// Redraw interval without events: the screen counts the seconds of a silence.
 const DRAWN_EVERY: Duration = Duration::from_secs(1);
 
-/// Whether there is somebody with a screen and keys.
+/// Whether standard input and output are a terminal.
 pub fn is_there() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
-/// The alternate screen without echo. The terminal's own state comes back when this is dropped, and before a panic is
-/// told.
+/// The alternate screen without echo. Dropping it restores the terminal, and so does a panic before its message is
+/// printed.
 struct Screen(DefaultTerminal);
 
 impl Screen {
@@ -47,7 +47,6 @@ impl Drop for Screen {
     }
 }
 
-/// How it ended.
 enum Ended {
     Over,
     Left,
@@ -56,7 +55,7 @@ enum Ended {
 
 /// Shows a run until it ends or the watcher leaves.
 pub async fn follow(control: &dyn Control, run: &RunId) -> anyhow::Result<ExitCode> {
-    // What cannot be followed at all is told in lines, on the screen as it was.
+    // If the run cannot be followed at all, the error is printed on the normal screen.
     let mut views = Views::of(control, run);
     let first = views.next().await.map_err(explained)?;
     let mut board = Board::default();
@@ -96,12 +95,12 @@ async fn show(
         if board.view.as_ref().is_some_and(|view| view.phase.is_over()) {
             return Ok(Ended::Over);
         }
-        // Its size is asked for anew each time, so that a resize is a redraw like any other.
+        // The size is queried each time, so that a resize is an ordinary redraw.
         terminal.draw(|frame| draw(frame, board, began.elapsed()))?;
         tokio::select! {
             view = views.next() => board.told(view.map_err(explained)?, began.elapsed()),
             workers = answer(&mut asking) => {
-                // One that cannot be had now is asked for again.
+                // A failed query is repeated later.
                 if let Ok(workers) = workers {
                     board.told_workers(workers);
                 }
@@ -113,7 +112,7 @@ async fn show(
                     Wish::Interrupt => return Ok(Ended::Interrupted),
                 },
                 Some(Ok(_)) => {}
-                // Without keys the screen still shows; signals end it.
+                // Without keys the screen still works; signals end it.
                 Some(Err(_)) | None => keys = None,
             },
             _ = looks.tick() => {
@@ -136,7 +135,7 @@ async fn next_event(keys: &mut Option<EventStream>) -> Option<io::Result<Event>>
     }
 }
 
-/// The answer that is waited for; never, where none is.
+/// The pending answer; pends forever if there is none.
 async fn answer<T>(asking: &mut Option<Reply<'_, T>>) -> Result<T, domain::ServiceError> {
     let Some(call) = asking else { return std::future::pending().await };
     let answer = call.as_mut().await;

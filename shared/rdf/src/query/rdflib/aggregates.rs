@@ -1,11 +1,11 @@
 //! Aggregates as rdflib has them: they pass over what they cannot use, where the standard gives up.
 
-use super::functions::NOTHING;
+use super::functions::{FAILED, NOTHING, Raised};
 use crate::literal::is_numeric;
 use oxrdf::{Literal, NamedNode, Term, vocab};
 use oxsdatatypes::Decimal;
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
-use spargebra::algebra::AggregateFunction;
+use spargebra::algebra::{AggregateExpression, AggregateFunction};
 use std::cmp::Ordering;
 
 /// An aggregate of our own.
@@ -15,6 +15,8 @@ pub(super) struct Aggregate(&'static str);
 pub(super) const AVERAGE: Aggregate = Aggregate("urn:kgfleet:average");
 pub(super) const LEAST: Aggregate = Aggregate("urn:kgfleet:least");
 pub(super) const GREATEST: Aggregate = Aggregate("urn:kgfleet:greatest");
+
+const JOINED: &str = "urn:kgfleet:joined:";
 
 impl Aggregate {
     /// What the algebra calls it.
@@ -27,16 +29,52 @@ impl Aggregate {
     }
 }
 
+/// GROUP_CONCAT by one of the separators of a query.
+pub(super) fn joined_by(separator: usize) -> AggregateFunction {
+    AggregateFunction::Custom(joined_name(separator))
+}
+
+fn joined_name(separator: usize) -> NamedNode {
+    NamedNode::new_unchecked(format!("{JOINED}{separator}"))
+}
+
+/// The value of an aggregate over no rows at all.
+pub(super) fn of_nothing(aggregate: &AggregateExpression) -> Option<Literal> {
+    match aggregate {
+        AggregateExpression::CountSolutions { .. } => Some(Literal::from(0)),
+        AggregateExpression::FunctionCall { name, .. } => match name {
+            AggregateFunction::Count | AggregateFunction::Sum => Some(Literal::from(0)),
+            AggregateFunction::Custom(name) if *name == AVERAGE.iri() => Some(Literal::from(0)),
+            AggregateFunction::Custom(name) if name.as_str().starts_with(JOINED) => {
+                Some(Literal::new_simple_literal(""))
+            }
+            _ => None,
+        },
+    }
+}
+
 /// Makes the aggregates known to an evaluator.
-pub(super) fn register(evaluator: QueryEvaluator) -> QueryEvaluator {
+pub(super) fn register(
+    mut evaluator: QueryEvaluator,
+    separators: &[String],
+    raised: &Raised,
+) -> QueryEvaluator {
+    let extreme = |wanted| {
+        let raised = raised.clone();
+        move || -> Box<dyn AggregateFunctionAccumulator + Send + Sync> {
+            Box::new(Extreme { wanted, value: None, raised: raised.clone() })
+        }
+    };
+    for (index, separator) in separators.iter().enumerate() {
+        let separator = separator.clone();
+        evaluator = evaluator.with_custom_aggregate_function(joined_name(index), move || {
+            Box::new(Joined { separator: separator.clone(), text: None })
+        });
+    }
     evaluator
         .with_custom_aggregate_function(AVERAGE.iri(), || Box::<Average>::default())
-        .with_custom_aggregate_function(LEAST.iri(), || {
-            Box::new(Extreme { wanted: Ordering::Less, value: None })
-        })
-        .with_custom_aggregate_function(GREATEST.iri(), || {
-            Box::new(Extreme { wanted: Ordering::Greater, value: None })
-        })
+        .with_custom_aggregate_function(LEAST.iri(), extreme(Ordering::Less))
+        .with_custom_aggregate_function(GREATEST.iri(), extreme(Ordering::Greater))
 }
 
 /// Literals of different types lie in the order of the names of their types, those with a language after plain ones.
@@ -57,14 +95,56 @@ pub(super) fn order(left: &Term, right: &Term) -> Option<Ordering> {
     }
 }
 
+/// A text by which terms of one kind come together, in the order of kinds: nothing, blank nodes, IRIs, literals by the
+/// names of their types. Numbers are one kind.
+pub(super) fn kind(term: &Term) -> String {
+    match term {
+        term if is_nothing(term) => "0".to_owned(),
+        Term::BlankNode(_) => "1".to_owned(),
+        Term::NamedNode(_) => "2".to_owned(),
+        Term::Literal(literal) => match (literal.language(), literal.datatype()) {
+            (Some(language), _) => format!("3{} {language}", vocab::xsd::STRING.as_str()),
+            (None, datatype) if is_numeric(datatype.as_str()) => format!("3{}", vocab::xsd::DECIMAL.as_str()),
+            (None, datatype) => format!("3{}", datatype.as_str()),
+        },
+    }
+}
+
 fn number(literal: &Literal) -> Option<f64> {
     if is_numeric(literal.datatype().as_str()) { literal.value().parse().ok() } else { None }
+}
+
+/// Texts one after the other; none at all are an empty text.
+struct Joined {
+    separator: String,
+    text: Option<String>,
+}
+
+impl AggregateFunctionAccumulator for Joined {
+    fn accumulate(&mut self, element: Term) {
+        if is_nothing(&element) {
+            return;
+        }
+        match &mut self.text {
+            None => self.text = Some(plain(&element).to_owned()),
+            Some(text) => {
+                text.push_str(&self.separator);
+                text.push_str(plain(&element));
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Option<Term> {
+        Some(Literal::new_simple_literal(self.text.take().unwrap_or_default()).into())
+    }
 }
 
 /// The least or the greatest term: blank nodes, IRIs, literals. It comes out as a literal, whatever it was.
 struct Extreme {
     wanted: Ordering,
     value: Option<Term>,
+    /// Python cannot compare a value with an error.
+    raised: Raised,
 }
 
 impl AggregateFunctionAccumulator for Extreme {
@@ -79,6 +159,12 @@ impl AggregateFunctionAccumulator for Extreme {
         if is_nothing(&element) {
             return;
         }
+        if let Some(value) = &self.value
+            && (is_failed(value) || is_failed(&element))
+        {
+            self.raised.set();
+            return;
+        }
         let beats = |value: &Term| {
             let ranks = rank(&element).cmp(&rank(value));
             ranks.then_with(|| order(&element, value).unwrap_or_else(|| plain(&element).cmp(plain(value))))
@@ -90,7 +176,7 @@ impl AggregateFunctionAccumulator for Extreme {
     }
 
     fn finish(&mut self) -> Option<Term> {
-        Some(match self.value.take()? {
+        Some(match self.value.take().filter(|value| !is_failed(value))? {
             Term::NamedNode(node) => Literal::new_simple_literal(node.into_string()).into(),
             Term::BlankNode(node) => Literal::new_simple_literal(node.into_string()).into(),
             literal @ Term::Literal(_) => literal,
@@ -98,8 +184,13 @@ impl AggregateFunctionAccumulator for Extreme {
     }
 }
 
-fn is_nothing(term: &Term) -> bool {
+/// Whether a term stands for one that is not there.
+pub(super) fn is_nothing(term: &Term) -> bool {
     matches!(term, Term::NamedNode(node) if node.as_str() == NOTHING)
+}
+
+fn is_failed(term: &Term) -> bool {
+    matches!(term, Term::NamedNode(node) if node.as_str() == FAILED)
 }
 
 fn plain(term: &Term) -> &str {

@@ -3,9 +3,10 @@
 use super::Reader;
 use super::aggregates;
 use super::functions::{self, Relation};
+use super::python;
 use super::terms::XSD;
 use crate::query::parse::Dialect;
-use oxrdf::{Literal, NamedNode, Variable};
+use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 
 /// The functions that take a fixed number of expressions: name, least and most of them.
@@ -198,7 +199,17 @@ impl Reader<'_> {
             self.symbol(")")?;
             return Some(self.new_aggregate(AggregateExpression::CountSolutions { distinct }));
         }
-        let expr = self.expression()?;
+        let mut expr = self.expression()?;
+        let counts_terms = matches!(name, AggregateFunction::Count);
+        if counts_terms && !matches!(expr, Expression::Variable(_)) {
+            // Errors are counted, too.
+            expr = functions::or_nothing(expr);
+        }
+        let looks_first = matches!(name, AggregateFunction::Avg | AggregateFunction::GroupConcat { .. });
+        if distinct && looks_first && matches!(expr, Expression::Variable(_)) {
+            // Whether a value was there before is asked without a thought that there may be none.
+            expr = functions::or_raise(expr);
+        }
         let (name, expr) = match name {
             AggregateFunction::GroupConcat { .. } => {
                 let separator = self.attempt(|r| {
@@ -207,12 +218,14 @@ impl Reader<'_> {
                     r.symbol("=")?;
                     r.scanner.string()
                 });
-                (AggregateFunction::GroupConcat { separator }, call(Function::Str, vec![expr]))
+                self.separators.push(separator.unwrap_or_else(|| " ".to_owned()));
+                let name = aggregates::joined_by(self.separators.len() - 1);
+                (name, functions::or_nothing(call(Function::Str, vec![expr])))
             }
-            AggregateFunction::Sum => (name, functions::addend(expr)),
+            AggregateFunction::Sum => (name, functions::addend(expr, distinct)),
             AggregateFunction::Avg => (aggregates::AVERAGE.name(), functions::or_nothing(expr)),
-            AggregateFunction::Min => (aggregates::LEAST.name(), functions::or_nothing(expr)),
-            AggregateFunction::Max => (aggregates::GREATEST.name(), functions::or_nothing(expr)),
+            AggregateFunction::Min => (aggregates::LEAST.name(), functions::or_failed(expr)),
+            AggregateFunction::Max => (aggregates::GREATEST.name(), functions::or_failed(expr)),
             name => (name, expr),
         };
         self.symbol(")")?;
@@ -265,12 +278,6 @@ impl Reader<'_> {
 
     /// A call as rdflib and, for tasks on Wikidata, its endpoint understand it.
     fn lenient(&self, function: Function, mut arguments: Vec<Expression>) -> Expression {
-        if function == Function::Regex {
-            if let Some(Expression::Literal(pattern)) = arguments.get_mut(1) {
-                *pattern = Literal::new_simple_literal(pattern.value());
-            }
-            known_flags(&mut arguments);
-        }
         let takes_text = matches!(
             function,
             Function::Contains | Function::StrStarts | Function::StrEnds | Function::Regex
@@ -279,7 +286,7 @@ impl Reader<'_> {
             let text = arguments.remove(0);
             arguments.insert(0, call(Function::Str, vec![text]));
         }
-        call(function, arguments)
+        call(python::in_place_of(function), arguments)
     }
 
     /// `( ... , ... )` or `()`.
@@ -319,7 +326,8 @@ impl Reader<'_> {
 fn custom(name: NamedNode) -> Function {
     match name.as_str().strip_prefix(XSD) {
         Some(local) if !CASTS.contains(&local) => functions::unknown(),
-        _ => Function::Custom(name),
+        Some(local) => python::cast_to(local).unwrap_or(Function::Custom(name)),
+        None => Function::Custom(name),
     }
 }
 
@@ -363,16 +371,6 @@ fn is_plain(expression: &Expression) -> bool {
         (!plain).then(|| part.clone())
     });
     plain
-}
-
-/// Flags that Python's `re` does not have are passed over.
-fn known_flags(arguments: &mut Vec<Expression>) {
-    let Some(Expression::Literal(flags)) = arguments.get(2) else { return };
-    let known: String = flags.value().chars().filter(|flag| "ism".contains(*flag)).collect();
-    arguments.truncate(2);
-    if !known.is_empty() {
-        arguments.push(Literal::new_simple_literal(known).into());
-    }
 }
 
 /// Replaces parts of an expression from the outside in; what `replace` returns is left as it is. Patterns in EXISTS are

@@ -1,19 +1,26 @@
 //! Functions that stand in an algebra for what SPARQL has no word for.
 
 use super::aggregates::{self, order};
+use super::pattern::Patterns;
+use super::python::{self, NoValue};
 use crate::literal::is_numeric;
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::QueryEvaluator;
 use spargebra::algebra::{Expression, Function};
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{self, AtomicBool};
+use std::sync::{Arc, Mutex, PoisonError};
 
 const RAISE: &str = "urn:kgfleet:raise";
 const ADDEND: &str = "urn:kgfleet:addend";
+const SORTABLE: &str = "urn:kgfleet:sortable";
+const KIND: &str = "urn:kgfleet:kind";
 const AMONG: &str = "urn:kgfleet:among";
 /// Stands where an expression has no value.
 pub(super) const NOTHING: &str = "urn:kgfleet:nothing";
+/// Stands where an expression fails that is no mere variable.
+pub(super) const FAILED: &str = "urn:kgfleet:failed";
 const UNKNOWN: &str = "urn:kgfleet:unknown";
 const AGGREGATE: &str = "urn:kgfleet:aggregate:";
 
@@ -22,14 +29,27 @@ pub(super) fn raise() -> Expression {
     call(RAISE.to_owned(), Vec::new())
 }
 
+/// The value of an expression, which makes rdflib raise where there is none.
+pub(super) fn or_raise(expression: Expression) -> Expression {
+    Expression::Coalesce(vec![expression, raise()])
+}
+
 /// The value of an expression under SUM: whatever has a value that is no number makes rdflib raise, and so does any
-/// expression but a variable that has none.
-pub(super) fn addend(expression: Expression) -> Expression {
+/// expression that has none, but for a variable without DISTINCT.
+pub(super) fn addend(expression: Expression, distinct: bool) -> Expression {
     let otherwise = match expression {
-        Expression::Variable(_) => Literal::from(0).into(),
+        Expression::Variable(_) if !distinct => Literal::from(0).into(),
         _ => raise(),
     };
     Expression::Coalesce(vec![call(ADDEND.to_owned(), vec![expression]), otherwise])
+}
+
+/// The value of an expression, or [`FAILED`], which MIN and MAX cannot compare; of a variable, or [`NOTHING`].
+pub(super) fn or_failed(expression: Expression) -> Expression {
+    match expression {
+        variable @ Expression::Variable(_) => or_nothing(variable),
+        other => Expression::Coalesce(vec![other, NamedNode::new_unchecked(FAILED).into()]),
+    }
 }
 
 /// The value of an expression, or [`NOTHING`], which the aggregates of our own pass over.
@@ -37,9 +57,26 @@ pub(super) fn or_nothing(expression: Expression) -> Expression {
     Expression::Coalesce(vec![expression, NamedNode::new_unchecked(NOTHING).into()])
 }
 
-/// Whether a value is one of the terms of a list. An element without a value is no term.
+/// The value of an expression by which rows are sorted. Python cannot compare an error with anything, so rdflib raises
+/// where one of several rows has no value. `number` tells the expressions of a query apart.
+pub(super) fn sortable(number: usize, expression: Expression) -> Expression {
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    call(SORTABLE.to_owned(), vec![Literal::from(number).into(), or_nothing(expression)])
+}
+
+/// What kind of term the value of an expression is, as a text. Terms are sorted by it first: rdflib's order begins so,
+/// and the engine's own order of different kinds is none that a sort can use.
+pub(super) fn kind(expression: Expression) -> Expression {
+    call(KIND.to_owned(), vec![or_nothing(expression)])
+}
+
+/// Whether a value is one of the terms of a list. What has no value is no term, unless it is a variable.
 pub(super) fn among(value: Expression, list: Vec<Expression>) -> Expression {
     let elements = list.into_iter().map(or_nothing);
+    let value = match value {
+        variable @ Expression::Variable(_) => variable,
+        other => or_nothing(other),
+    };
     call(AMONG.to_owned(), std::iter::once(value).chain(elements).collect())
 }
 
@@ -107,19 +144,26 @@ fn call(name: String, arguments: Vec<Expression>) -> Expression {
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Raised(Arc<AtomicBool>);
 
+/// What is known of the rows that one expression sorts.
+#[derive(Debug, Default)]
+struct SortedRows {
+    several: bool,
+    one_failed: bool,
+}
+
 impl Raised {
     /// Whether it happened.
     pub(in super::super) fn is_set(&self) -> bool {
         self.0.load(atomic::Ordering::Relaxed)
     }
 
-    fn set(&self) -> Option<Term> {
+    pub(super) fn set(&self) -> Option<Term> {
         self.0.store(true, atomic::Ordering::Relaxed);
         None
     }
 
-    /// An evaluator that knows these functions.
-    pub(in super::super) fn evaluator(&self) -> QueryEvaluator {
+    /// An evaluator that knows these functions, and the aggregates that join texts by the separators of a query.
+    pub(in super::super) fn evaluator(&self, separators: &[String]) -> QueryEvaluator {
         let number = |arguments: &[Term]| match arguments.first() {
             Some(Term::Literal(literal)) if is_numeric(literal.datatype().as_str()) => {
                 Some(Term::from(literal.clone()))
@@ -135,10 +179,36 @@ impl Raised {
             };
             evaluator = evaluator.with_custom_function(NamedNode::new_unchecked(relation.name()), compare);
         }
-        aggregates::register(evaluator)
+        let patterns = Patterns::default();
+        for (name, compute) in python::CALLS {
+            let (raised, patterns) = (self.clone(), patterns.clone());
+            evaluator =
+                evaluator.with_custom_function(
+                    NamedNode::new_unchecked(name),
+                    move |arguments| match compute(arguments, &patterns) {
+                        Ok(value) => Some(value),
+                        Err(NoValue::Error) => None,
+                        Err(NoValue::Raise) => raised.set(),
+                    },
+                );
+        }
+        let (sorting, sorted) = (self.clone(), Mutex::new(HashMap::<Term, SortedRows>::new()));
+        aggregates::register(evaluator, separators, self)
+            .with_custom_function(NamedNode::new_unchecked(KIND), |arguments| {
+                Some(Literal::new_simple_literal(aggregates::kind(arguments.first()?)).into())
+            })
+            .with_custom_function(NamedNode::new_unchecked(SORTABLE), move |arguments| {
+                let [number, value] = arguments else { return None };
+                let mut sorted = sorted.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = sorted.contains_key(number);
+                let rows = sorted.entry(number.clone()).or_default();
+                rows.several |= known;
+                rows.one_failed |= aggregates::is_nothing(value);
+                if rows.several && rows.one_failed { sorting.set() } else { Some(value.clone()) }
+            })
             .with_custom_function(NamedNode::new_unchecked(AMONG), |arguments| {
                 let (value, list) = arguments.split_first()?;
-                Some(Literal::from(list.contains(value)).into())
+                Some(Literal::from(!aggregates::is_nothing(value) && list.contains(value)).into())
             })
             .with_custom_function(NamedNode::new_unchecked(RAISE), move |_| raise.set())
             .with_custom_function(NamedNode::new_unchecked(ADDEND), move |arguments| {

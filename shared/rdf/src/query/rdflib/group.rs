@@ -2,11 +2,12 @@
 
 use super::Reader;
 use super::expression::{all_of, extend, filtered, has_aggregate};
-use super::functions;
 use super::path::{Verb, join, triple};
 use super::terms::RDF;
+use super::{functions, lazy};
+use crate::literal::is_numeric;
 use crate::query::parse::Dialect;
-use oxrdf::{NamedNode, Variable};
+use oxrdf::{Literal, NamedNode, Variable, vocab};
 use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern};
 
@@ -17,6 +18,8 @@ struct Group {
     /// Triple patterns not yet joined to the whole: those on both sides of a FILTER are one pattern.
     triples: GraphPattern,
     filters: Vec<Expression>,
+    /// Whether the whole has one of rdflib's joins, a LIMIT or a DISTINCT in it.
+    settled: bool,
 }
 
 impl Group {
@@ -25,16 +28,43 @@ impl Group {
     }
 
     fn settle(&mut self) -> GraphPattern {
+        self.settled |= !is_empty(&self.whole) && !is_empty(&self.triples);
         join(std::mem::take(&mut self.whole), std::mem::take(&mut self.triples))
     }
 
-    fn add(&mut self, pattern: GraphPattern) {
-        self.whole = join(self.settle(), pattern);
+    /// Joins a pattern to the whole. `settled` says of it what [`Group::settled`] says of the whole.
+    fn add(&mut self, pattern: GraphPattern, settled: bool) {
+        let whole = self.settle();
+        let joins = !is_empty(&whole) && !is_empty(&pattern);
+        self.settled |= settled;
+        self.whole = if joins && !self.settled { lazy::join(whole, pattern) } else { join(whole, pattern) };
+        self.settled |= joins;
     }
 
     /// The patterns, and the FILTERs, which hold for the whole group wherever they stand.
-    fn finish(mut self) -> (GraphPattern, Vec<Expression>) {
-        (self.settle(), self.filters)
+    fn finish(&mut self) -> (GraphPattern, Vec<Expression>) {
+        let mut filters = std::mem::take(&mut self.filters);
+        if let [Expression::Literal(literal)] = filters.as_slice()
+            && is_false(literal)
+        {
+            // To rdflib there is no FILTER then.
+            filters.clear();
+        }
+        (self.settle(), filters)
+    }
+}
+
+fn is_empty(pattern: &GraphPattern) -> bool {
+    matches!(pattern, GraphPattern::Bgp { patterns } if patterns.is_empty())
+}
+
+/// Whether Python takes a literal for false.
+fn is_false(literal: &Literal) -> bool {
+    let text = literal.value();
+    match literal.datatype() {
+        datatype if is_numeric(datatype.as_str()) => text.parse() == Ok(0.0),
+        datatype if datatype == vocab::xsd::BOOLEAN => matches!(text, "false" | "0"),
+        _ => text.is_empty(),
     }
 }
 
@@ -47,6 +77,7 @@ impl Reader<'_> {
     /// `{ ... }` with its FILTERs apart.
     fn open_group(&mut self) -> Option<(GraphPattern, Vec<Expression>)> {
         self.attempt(|r| {
+            r.settled = false;
             r.symbol("{")?;
             let inner = match r.attempt(Self::sub_select) {
                 Some(select) => (select, Vec::new()),
@@ -64,31 +95,40 @@ impl Reader<'_> {
             let _ = self.scanner.symbol(".");
             self.triples_block(&mut group);
         }
-        group.finish()
+        let finished = group.finish();
+        self.settled = group.settled;
+        finished
     }
 
     fn group_part(&mut self, group: &mut Group) -> Option<()> {
         if let Some(first) = self.group() {
             let mut union = first;
-            for right in self.many(|r| {
+            let mut settled = self.settled;
+            for (right, also) in self.many(|r| {
                 r.keyword("UNION")?;
-                r.group()
+                Some((r.group()?, r.settled))
             }) {
                 union = GraphPattern::Union { left: Box::new(union), right: Box::new(right) };
+                settled |= also;
             }
-            group.add(union);
+            group.add(union, settled);
         } else if self.scanner.keyword("OPTIONAL") {
-            let (right, filters) = self.open_group()?;
-            let (left, right) = (Box::new(group.settle()), Box::new(right));
+            let (mut right, filters) = self.open_group()?;
+            let left = group.settle();
+            group.settled |= self.settled;
+            lazy::see(&mut right, &lazy::bound(&left));
+            let (left, right) = (Box::new(left), Box::new(right));
             group.whole = GraphPattern::LeftJoin { left, right, expression: all_of(filters) };
         } else if self.scanner.keyword("MINUS") {
             let right = Box::new(self.group()?);
-            group.whole = GraphPattern::Minus { left: Box::new(group.settle()), right };
+            let left = Box::new(group.settle());
+            group.settled |= self.settled;
+            group.whole = GraphPattern::Minus { left, right };
         } else if self.scanner.keyword("GRAPH") {
             self.variable_or_iri()?;
             self.group()?;
             // One graph has no named graphs, and rdflib raises when it is asked for one.
-            group.add(filtered(GraphPattern::default(), vec![functions::raise()]));
+            group.add(filtered(GraphPattern::default(), vec![functions::raise()]), true);
         } else if self.scanner.keyword("SERVICE") {
             let _ = self.scanner.keyword("SILENT");
             let name = self.variable_or_iri()?;
@@ -108,7 +148,7 @@ impl Reader<'_> {
         } else {
             self.keyword("VALUES")?;
             let values = self.data_block()?;
-            group.add(values);
+            group.add(values, false);
         }
         Some(())
     }

@@ -13,7 +13,10 @@ mod aggregates;
 mod expression;
 pub(super) mod functions;
 mod group;
+mod lazy;
 mod path;
+mod pattern;
+mod python;
 mod scanner;
 mod select;
 mod terms;
@@ -30,6 +33,8 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) query: Query,
+    /// The separators of its GROUP_CONCATs; aggregates refer to them by number.
+    pub(super) separators: Vec<String>,
     /// Whether it asks the network.
     pub(super) calls_service: bool,
     /// The byte at which a FILTER or BIND begins whose expression has an aggregate in it.
@@ -58,6 +63,7 @@ pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<
             Some(prefix) => Err(Refusal::UnknownPrefix(prefix)),
             None => Ok(Reading {
                 query,
+                separators: reader.separators,
                 calls_service: reader.calls_service,
                 misplaced_aggregate: reader.misplaced_aggregate,
             }),
@@ -65,6 +71,7 @@ pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<
     }
 }
 
+pub use pattern::PATTERN_STEPS_MAX;
 pub(super) use scanner::without_unicode_escapes;
 
 /// The state of reading one query. Its methods are the rules of the grammar: each reads what it is named after, or
@@ -81,6 +88,9 @@ struct Reader<'a> {
     misplaced_aggregate: Option<usize>,
     /// The aggregates read so far; expressions refer to them by number, see [`functions::aggregate`].
     aggregates: Vec<AggregateExpression>,
+    separators: Vec<String>,
+    /// Whether what was read last has one of rdflib's joins, a LIMIT or a DISTINCT in it, see [`lazy`].
+    settled: bool,
     /// Variables mentioned so far in the SELECT that is being read, with repetitions.
     mentioned: Vec<Variable>,
     /// Variables and blank nodes made so far.
@@ -100,6 +110,8 @@ impl<'a> Reader<'a> {
             calls_service: false,
             misplaced_aggregate: None,
             aggregates: Vec::new(),
+            separators: Vec::new(),
+            settled: false,
             mentioned: Vec::new(),
             made: 0,
         }

@@ -47,9 +47,7 @@ impl Reader<'_> {
         if !self.scanner.is_done() {
             return None;
         }
-        // Without LIMIT and OFFSET the order of a whole result changes nothing.
-        let order = if select.slice.is_some() { select.order } else { drop_order(select.order) };
-        let (pattern, _) = self.translate(Select { order, ..select });
+        let (pattern, _) = self.translate(select);
         Some(Query::Select { dataset: None, pattern, base_iri: None })
     }
 
@@ -62,6 +60,8 @@ impl Reader<'_> {
             let prefix = self.scanner.prefix()?;
             let iri = self.scanner.iri_reference()?;
             let namespace = self.absolute(iri);
+            // A namespace has one prefix: the last.
+            self.declared.retain(|_, taken| *taken != namespace);
             self.declared.insert(prefix, namespace);
         }
         Some(())
@@ -72,7 +72,10 @@ impl Reader<'_> {
         let outer = std::mem::take(&mut self.mentioned);
         let select = self.select(false);
         self.mentioned = outer;
-        let (pattern, projected) = self.translate(select?);
+        let select = select?;
+        self.settled |=
+            select.modifier == Some("DISTINCT") || select.slice.is_some() || select.values.is_some();
+        let (pattern, projected) = self.translate(select);
         self.mentioned.extend(projected);
         Some(pattern)
     }
@@ -96,15 +99,22 @@ impl Reader<'_> {
         self.mentioned.clear();
         let pattern = self.group()?;
         let visible = std::mem::take(&mut self.mentioned);
+        let (keys, having, order, slice) = (
+            self.attempt(Self::group_by).unwrap_or_default(),
+            self.attempt(Self::having).unwrap_or_default(),
+            self.attempt(Self::order_by).unwrap_or_default(),
+            self.slice(),
+        );
         Some(Select {
             modifier,
             items,
             pattern,
             visible,
-            keys: self.attempt(Self::group_by).unwrap_or_default(),
-            having: self.attempt(Self::having).unwrap_or_default(),
-            order: self.attempt(Self::order_by).unwrap_or_default(),
-            slice: self.slice(),
+            keys,
+            having,
+            // Without LIMIT and OFFSET the order changes nothing.
+            order: if slice.is_some() { order } else { drop_order(order) },
+            slice,
             values: self.attempt(|r| {
                 r.keyword("VALUES")?;
                 r.data_block()
@@ -247,6 +257,17 @@ impl Reader<'_> {
         if !order.is_empty() {
             let expression = order
                 .into_iter()
+                .flat_map(|(descending, expression)| {
+                    let kind = functions::kind(expression.clone());
+                    let expression = match expression {
+                        variable @ Expression::Variable(_) => variable,
+                        other => {
+                            self.made += 1;
+                            functions::sortable(self.made, other)
+                        }
+                    };
+                    [(descending, kind), (descending, expression)]
+                })
                 .map(|(descending, expression)| {
                     if descending {
                         OrderExpression::Desc(expression)
@@ -346,9 +367,10 @@ impl Grouping<'_, '_> {
     }
 }
 
-/// The conditions that change more than the order: those with aggregates make groups.
+/// The conditions that change more than the order: those with aggregates make groups, and other expressions may have no
+/// value.
 fn drop_order(order: Vec<(bool, Expression)>) -> Vec<(bool, Expression)> {
-    order.into_iter().filter(|(_, expression)| has_aggregate(expression)).collect()
+    order.into_iter().filter(|(_, expression)| !matches!(expression, Expression::Variable(_))).collect()
 }
 
 /// What stands in the place of an expression while it is rewritten.

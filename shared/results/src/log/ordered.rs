@@ -5,16 +5,19 @@ use std::path::Path;
 use std::vec;
 
 use domain::DialogueKey;
-use results::log::{LogCipher, LogError, PlaceReader, WinnerIndex};
 use serde::de::DeserializeOwned;
+
+use super::cipher::LogCipher;
+use super::error::LogError;
+use super::places::PlaceReader;
+use super::winner::WinnerIndex;
 
 /// Records held at once. The log is in the order of commits, so they are read in groups: within a group in the order of
 /// the log, so that each frame is opened once. About 60 MB of whole records at the published mean length of a dialogue.
 const GROUP_RECORDS: usize = 4096;
 
-/// Streams winning records, or the part of them that `R` is, with their tickets in the order of `keys`; keys without a
-/// record are passed over. Memory does not grow with the run.
-pub(super) struct Ordered<'a, K, R> {
+/// The winning records in a chosen order, see [`WinnerIndex::ordered`].
+pub struct Ordered<'a, K, R> {
     index: &'a WinnerIndex,
     places: PlaceReader,
     keys: K,

@@ -1,19 +1,24 @@
-//! How long to wait before the next try.
+//! Delays between attempts.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
-/// Bounded exponential back-off with jitter, without a clock: whoever uses it sleeps.
+use crate::seed::SplitMix64;
+
+/// Bounded exponential back-off with jitter. It has no clock; the caller sleeps.
 ///
-/// The n-th delay (from 0) is drawn evenly from `shortest ..= min(shortest * 2^(n + 1), longest)`. Drawing from the
-/// whole range spreads clients that lost the same server at the same moment widest ("full jitter" in M. Brooker,
-/// *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015); the floor keeps them from asking at once.
+/// The n-th delay (from 0) is drawn uniformly from `shortest ..= min(shortest * 2^(n + 1), longest)`. Drawing from
+/// the whole range spreads clients that lost the same server at the same moment as far as possible ("full jitter" in
+/// M. Brooker, *Exponential Backoff and Jitter*, AWS Architecture Blog, 2015); the lower bound keeps them from
+/// retrying at once.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     shortest: Duration,
     longest: Duration,
     ceiling: Duration,
-    random: u64,
+    /// The share of the ceiling that every delay has at least.
+    floor: f64,
+    random: SplitMix64,
 }
 
 impl Default for Backoff {
@@ -24,37 +29,34 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Delays between these two. Where `longest` is the smaller one, every delay is `longest`.
+    /// Delays between these two. If `longest` is smaller, every delay is `longest`.
     pub fn new(shortest: Duration, longest: Duration) -> Self {
-        // The standard library's own source of differing seeds; nothing here needs more than that.
+        // The standard library's source of varying seeds; nothing better is needed here.
         Self::seeded(shortest, longest, std::hash::RandomState::new().build_hasher().finish())
     }
 
-    /// The same with chosen randomness, so that a test sees the same delays each time.
+    /// The same with a fixed seed, so that a test sees the same delays each time.
     pub fn seeded(shortest: Duration, longest: Duration, seed: u64) -> Self {
         let shortest = shortest.min(longest);
-        Self { shortest, longest, ceiling: shortest, random: seed }
+        Self { shortest, longest, ceiling: shortest, floor: 0.0, random: SplitMix64::new(seed) }
     }
 
-    /// The delay before the next try.
+    /// Delays of at least half their ceiling ("equal jitter"): for few clients with a bounded number of tries, which
+    /// should last.
+    pub fn at_least_half(self) -> Self {
+        Self { floor: 0.5, ..self }
+    }
+
+    /// The delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         self.ceiling = self.ceiling.saturating_mul(2).min(self.longest);
-        self.shortest + (self.ceiling - self.shortest).mul_f64(self.draw())
+        let floor = self.ceiling.mul_f64(self.floor).max(self.shortest);
+        floor + (self.ceiling - floor).mul_f64(self.random.unit())
     }
 
-    /// It worked: the next failure is a first one again.
+    /// Resets after a success.
     pub fn reset(&mut self) {
         self.ceiling = self.shortest;
-    }
-
-    /// A number from 0 to 1: SplitMix64 (Steele, Lea, Flood, *Fast Splittable Pseudorandom Number Generators*, 2014).
-    fn draw(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bits = (z ^ (z >> 31)) >> 11;
-        bits as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -87,6 +89,17 @@ mod tests {
         let delays: Vec<_> = (0..200).map(|_| backoff.next_delay()).skip(5).collect();
         assert!(delays.iter().any(|delay| *delay < Duration::from_secs(1)));
         assert!(delays.iter().any(|delay| *delay > Duration::from_secs(4)));
+    }
+
+    #[test]
+    fn half_of_the_ceiling_is_waited_at_least() {
+        let mut backoff = Backoff::seeded(SHORTEST, LONGEST, 7).at_least_half();
+        let mut ceiling = SHORTEST;
+        for _ in 0..40 {
+            ceiling = (2 * ceiling).min(LONGEST);
+            let delay = backoff.next_delay();
+            assert!((ceiling / 2..=ceiling).contains(&delay), "{delay:?} of {ceiling:?}");
+        }
     }
 
     #[test]

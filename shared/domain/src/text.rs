@@ -1,0 +1,57 @@
+//! Texts that several crates make: of bytes, and of errors with what caused them.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// An error with its causes, outermost first. A cause that the text before it already tells is left out: some errors
+/// print their source, some leave it to the reader.
+pub fn with_causes(error: &dyn Error) -> String {
+    followed_by_causes(error.to_string(), error)
+}
+
+/// `text` and the causes of `error`, for an error that tells more than it prints.
+pub fn followed_by_causes(mut text: String, error: &dyn Error) -> String {
+    for cause in std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Caused {
+        text: &'static str,
+        #[source]
+        by: Option<Box<Caused>>,
+    }
+
+    #[test]
+    fn causes_are_told_once_and_in_order() {
+        let inner = Caused { text: "connection refused", by: None };
+        let middle = Caused { text: "cannot connect: connection refused", by: Some(Box::new(inner)) };
+        let outer = Caused { text: "no answer", by: Some(Box::new(middle)) };
+        assert_eq!(with_causes(&outer), "no answer: cannot connect: connection refused");
+    }
+
+    #[test]
+    fn bytes_have_two_digits_each() {
+        assert_eq!(hex([0, 10, 255]), "000aff");
+    }
+}

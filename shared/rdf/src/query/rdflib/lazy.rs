@@ -1,0 +1,222 @@
+//! Joins in which the right side sees what the left side has bound.
+//!
+//! rdflib evaluates the right side of most joins once for each solution of the left side, with the variables of that
+//! solution bound, and so within a SELECT on the right, whether or not it projects them. Among triple patterns that is
+//! no other result. A SELECT with aggregates, however, is grouped anew for each of those solutions. In the algebra that
+//! is a grouping by the variables that both sides bind.
+//!
+//! It is not done where rdflib joins in another way: where one side has a join in it, a LIMIT or a DISTINCT.
+
+use super::aggregates;
+use super::expression::{extend, filtered};
+use oxrdf::Variable;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
+use spargebra::term::{NamedNodePattern, TermPattern};
+use std::collections::BTreeSet;
+
+type Variables = BTreeSet<Variable>;
+
+/// The join in which `right` sees the variables of `left`.
+pub(super) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
+    if !has_select(&right) {
+        return super::path::join(left, right);
+    }
+    let outer = bound(&left);
+    match Ungrouped::of(right) {
+        Ok(ungrouped) => ungrouped.for_each(left, &outer),
+        Err(mut right) => {
+            see(&mut right, &outer);
+            super::path::join(left, *right)
+        }
+    }
+}
+
+/// Lets the SELECTs of a pattern see variables that are bound outside of it.
+pub(super) fn see(pattern: &mut GraphPattern, outer: &Variables) {
+    match pattern {
+        GraphPattern::Project { inner, variables } => {
+            see_in_select(inner, outer);
+            add(variables, outer, &bound(inner));
+        }
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::Reduced { inner } => see(inner, outer),
+        GraphPattern::Union { left, right } | GraphPattern::Join { left, right } => {
+            see(left, outer);
+            see(right, outer);
+        }
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => see(left, outer),
+        _ => {}
+    }
+}
+
+/// The same for what a SELECT has inside.
+fn see_in_select(pattern: &mut GraphPattern, outer: &Variables) {
+    match pattern {
+        GraphPattern::Group { inner, variables, .. } => {
+            see(inner, outer);
+            add(variables, outer, &bound(inner));
+        }
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. } => see_in_select(inner, outer),
+        other => see(other, outer),
+    }
+}
+
+/// Adds the variables that are bound on both sides.
+fn add(variables: &mut Vec<Variable>, outer: &Variables, inner: &Variables) {
+    for variable in outer.intersection(inner) {
+        if !variables.contains(variable) {
+            variables.push(variable.clone());
+        }
+    }
+}
+
+/// A SELECT with aggregates and without GROUP BY. It has one row whatever it finds, and so it has for each solution of
+/// the left side.
+struct Ungrouped {
+    /// What is grouped.
+    inner: GraphPattern,
+    aggregates: Vec<(Variable, AggregateExpression)>,
+    /// What is made of the aggregates, the first step last.
+    steps: Vec<Step>,
+    projected: Vec<Variable>,
+}
+
+enum Step {
+    Extend(Variable, Expression),
+    Filter(Expression),
+}
+
+impl Ungrouped {
+    fn of(pattern: GraphPattern) -> Result<Self, Box<GraphPattern>> {
+        let GraphPattern::Project { inner, variables } = pattern else {
+            return Err(Box::new(pattern));
+        };
+        let (mut inner, projected) = (inner, variables);
+        let mut steps = Vec::new();
+        loop {
+            match *inner {
+                GraphPattern::Extend { inner: next, variable, expression } => {
+                    steps.push(Step::Extend(variable, expression));
+                    inner = next;
+                }
+                GraphPattern::Filter { inner: next, expr } => {
+                    steps.push(Step::Filter(expr));
+                    inner = next;
+                }
+                // The order of one row.
+                GraphPattern::OrderBy { inner: next, .. } => inner = next,
+                GraphPattern::Group { inner, variables, aggregates } if variables.is_empty() => {
+                    return Ok(Self { inner: *inner, aggregates, steps, projected });
+                }
+                other => return Err(Box::new(Self::put_back(other, steps, projected))),
+            }
+        }
+    }
+
+    fn put_back(pattern: GraphPattern, steps: Vec<Step>, projected: Vec<Variable>) -> GraphPattern {
+        let inner = Box::new(with_steps(pattern, steps));
+        GraphPattern::Project { inner, variables: projected }
+    }
+
+    /// Its row for each solution of `left`.
+    fn for_each(mut self, left: GraphPattern, outer: &Variables) -> GraphPattern {
+        see(&mut self.inner, outer);
+        let common: Vec<Variable> = outer.intersection(&bound(&self.inner)).cloned().collect();
+        if common.is_empty() {
+            let Self { inner, aggregates, steps, projected } = self;
+            let group = GraphPattern::Group { inner: Box::new(inner), variables: Vec::new(), aggregates };
+            return super::path::join(left, Self::put_back(group, steps, projected));
+        }
+        let of_groups = self.aggregates.iter().map(|(variable, _)| variable.clone());
+        let projected = common.iter().cloned().chain(of_groups).collect();
+        let defaults: Vec<_> = self
+            .aggregates
+            .iter()
+            .filter_map(|(variable, aggregate)| Some((variable.clone(), aggregates::of_nothing(aggregate)?)))
+            .collect();
+        let group = GraphPattern::Group {
+            inner: Box::new(self.inner),
+            variables: common,
+            aggregates: self.aggregates,
+        };
+        let right = GraphPattern::Project { inner: Box::new(group), variables: projected };
+        let mut pattern =
+            GraphPattern::LeftJoin { left: Box::new(left), right: Box::new(right), expression: None };
+        for (variable, default) in defaults {
+            let value = Expression::Coalesce(vec![variable.clone().into(), default.into()]);
+            pattern = extend(pattern, variable, value);
+        }
+        with_steps(pattern, self.steps)
+    }
+}
+
+fn with_steps(pattern: GraphPattern, steps: Vec<Step>) -> GraphPattern {
+    steps.into_iter().rev().fold(pattern, |pattern, step| match step {
+        Step::Extend(variable, expression) => extend(pattern, variable, expression),
+        Step::Filter(expression) => filtered(pattern, vec![expression]),
+    })
+}
+
+fn has_select(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Project { .. } => true,
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::Reduced { inner } => has_select(inner),
+        GraphPattern::Union { left, right }
+        | GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Minus { left, right } => has_select(left) || has_select(right),
+        _ => false,
+    }
+}
+
+/// The variables that every solution of a pattern binds.
+pub(super) fn bound(pattern: &GraphPattern) -> Variables {
+    let of_term = |term: &TermPattern| match term {
+        TermPattern::Variable(variable) => Some(variable.clone()),
+        _ => None,
+    };
+    match pattern {
+        GraphPattern::Bgp { patterns } => patterns
+            .iter()
+            .flat_map(|triple| {
+                let predicate = match &triple.predicate {
+                    NamedNodePattern::Variable(variable) => Some(variable.clone()),
+                    NamedNodePattern::NamedNode(_) => None,
+                };
+                [of_term(&triple.subject), predicate, of_term(&triple.object)]
+            })
+            .flatten()
+            .collect(),
+        GraphPattern::Path { subject, object, .. } => {
+            [of_term(subject), of_term(object)].into_iter().flatten().collect()
+        }
+        GraphPattern::Join { left, right } => &bound(left) | &bound(right),
+        GraphPattern::Union { left, right } => &bound(left) & &bound(right),
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => bound(left),
+        GraphPattern::Values { variables, bindings } => variables
+            .iter()
+            .enumerate()
+            .filter(|(column, _)| bindings.iter().all(|row| row[*column].is_some()))
+            .map(|(_, variable)| variable.clone())
+            .collect(),
+        GraphPattern::Project { inner, variables } => {
+            &bound(inner) & &variables.iter().cloned().collect::<Variables>()
+        }
+        GraphPattern::Group { inner, variables, .. } => {
+            &bound(inner) & &variables.iter().cloned().collect::<Variables>()
+        }
+        GraphPattern::Graph { inner, .. }
+        | GraphPattern::Service { inner, .. }
+        | GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. } => bound(inner),
+    }
+}
