@@ -296,7 +296,7 @@ mod tests {
         let mut table = Aggregate::new(layout.slots());
         let outcomes = [Ok(Some(0.5)), Ok(None), Err(FailureCause::JudgeUnparseable)];
         for (slot, outcome) in outcomes.into_iter().enumerate() {
-            table.fold(slot, Entry { ticket: slot as u64, outcome, late: false });
+            table.fold(slot, Row { ticket: slot as u64, outcome, late: false });
             assert_eq!(table.get(slot).unwrap().outcome, outcome);
         }
         let cell = &table.cells(&plan, &layout)[0];
