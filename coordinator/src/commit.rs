@@ -38,9 +38,6 @@ const MAX_BATCH: usize = 512;
 /// Batches of a run that are under way at a time: one draws tickets, one is in the log, one in the queue, one returns.
 const MAX_BATCHES_UNDER_WAY: usize = 4;
 
-/// Records that wait for a batch; their bytes are bounded by the room for records.
-const WAITING: usize = 1024;
-
 /// Ids of records that are remembered as appended: those of more seconds than a worker takes to repeat itself.
 const RECENT_RECORDS: usize = 32_768;
 
@@ -62,7 +59,8 @@ pub(crate) struct Checked {
 
 /// The way to one run's log.
 pub(crate) struct Committer {
-    checked: mpsc::Sender<Checked>,
+    /// Bounded by the room that each of them holds.
+    checked: mpsc::UnboundedSender<Checked>,
     /// Set where the log has ended and must be opened anew.
     broken: Arc<AtomicBool>,
 }
@@ -111,7 +109,7 @@ pub(crate) struct Commits {
 
 impl Committer {
     fn start(commits: Weak<Commits>, run: Weak<Run>, log: CommitQueue) -> Self {
-        let (checked, waiting) = mpsc::channel(WAITING);
+        let (checked, waiting) = mpsc::unbounded_channel();
         let broken = Arc::new(AtomicBool::new(false));
         tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
         Self { checked, broken }
@@ -124,7 +122,7 @@ async fn gather(
     commits: Weak<Commits>,
     run: Weak<Run>,
     log: CommitQueue,
-    mut waiting: mpsc::Receiver<Checked>,
+    mut waiting: mpsc::UnboundedReceiver<Checked>,
     broken: Arc<AtomicBool>,
 ) {
     let under_way = Arc::new(Semaphore::new(MAX_BATCHES_UNDER_WAY));
@@ -232,14 +230,13 @@ impl Commits {
             receipt,
             _room: room,
         };
-        let items = self.committer(&run).await.inspect_err(|error| {
+        let committer = self.committer(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
                 self.runs.forget(run.id());
             }
         })?;
-        items
+        committer
             .send(checked)
-            .await
             .map_err(|_| ServiceError::new(ErrorCode::Unavailable, "the record log was closed"))?;
         Ok(received)
     }
@@ -260,7 +257,10 @@ impl Commits {
     }
 
     /// The way to a run's log, opened with the first record, and anew where it has ended.
-    pub(crate) async fn committer(self: &Arc<Self>, run: &Arc<Run>) -> Result<mpsc::Sender<Checked>> {
+    pub(crate) async fn committer(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+    ) -> Result<mpsc::UnboundedSender<Checked>> {
         let mut log = run.log.lock().await;
         let open = |committer: &&Committer| !committer.broken.load(Ordering::Acquire);
         if let Some(committer) = log.committer.as_ref().filter(open) {
@@ -273,9 +273,9 @@ impl Commits {
         log.reopened = true;
         log.thread = Some(open.thread);
         let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
-        let items = committer.checked.clone();
+        let sender = committer.checked.clone();
         log.committer = Some(committer);
-        Ok(items)
+        Ok(sender)
     }
 
     /// Closes the logs of all runs in order, after the records that are on their way. They are opened again where another

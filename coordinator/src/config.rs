@@ -18,7 +18,7 @@ pub struct CoordinatorConfig {
     pub scope: Scope,
     /// How long a lease lasts without renewal; workers report three times as often. 50 ms to 7 days.
     pub lease_for: Duration,
-    /// Deaths of workers after which a unit is set aside, 1 to 100.
+    /// Strikes that make a unit a dead letter, 1 to 100.
     pub max_strikes: u32,
     /// How long no lease is taken over after a start, and after the queue could not be reached: workers get the time to
     /// renew first. Default: [`lease_for`](Self::lease_for).
@@ -37,7 +37,7 @@ pub struct CoordinatorConfig {
 impl CoordinatorConfig {
     /// For a run within one process.
     pub fn local() -> Self {
-        // Nobody waits for a run to be over as long as who has started it, and nothing is far away.
+        // The user is waiting, and everything is local, so poll often.
         Self { scope: Scope::Local, tend_every: Duration::from_millis(100), ..Self::fleet() }
     }
 

@@ -146,7 +146,7 @@ impl Coordinator {
         letters.into_iter().map(|letter| view(&run, letter)).collect()
     }
 
-    /// Every unit of a run that was set aside (`dead`), or that is a suspect and was not.
+    /// All dead letters of a run (`dead`), or all suspects.
     pub(crate) async fn suspects(&self, run: &Arc<Run>, dead: bool) -> Result<Vec<Suspect>> {
         let mut letters: Vec<Suspect> = Vec::new();
         loop {

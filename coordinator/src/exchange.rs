@@ -14,7 +14,7 @@ use domain::exchange::{
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
 use futures::FutureExt;
 use queue::limits::{MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_PREDECESSORS, MAX_WORKER_INFO_BYTES};
-use queue::{Claim, Fence, Heartbeat, Lease, Rate, RateReply, Reap, Renewal, RunState, UnitId};
+use queue::{Claim, Fence, Heartbeat, Lease, RateLimit, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
 
 use crate::backlog::Snapshot;
@@ -311,7 +311,7 @@ impl Coordinator {
         }
         // Six seconds' worth may be used at once: short bursts pass, and no minute sees much more than its share.
         let burst = (budget.per_minute / 10).max(permits);
-        let rate = Rate { per_minute: budget.per_minute, burst };
+        let rate = RateLimit { per_minute: budget.per_minute, burst };
         let reply = self.health.note_queue(self.queue.take_rate(&budget.name, rate, permits).await)?;
         Ok(match reply {
             RateReply::Granted => None,

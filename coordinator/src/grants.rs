@@ -183,7 +183,7 @@ impl Coordinator {
             .iter()
             .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
         {
-            // Perhaps it was answered meanwhile, or set aside, which only records tell.
+            // It may have been answered meanwhile, or become a dead letter; only records tell.
             self.runs.follow(run).await?;
         }
         let mut units = Vec::with_capacity(leases.len());
@@ -238,7 +238,7 @@ impl Coordinator {
 
 impl Leased {
     /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by a retry,
-    /// or by giving a unit that was set aside another chance, which only then is leased more often than it may be struck.
+    /// or by requeuing a dead letter, which only then is leased more often than it may be struck.
     fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {
         let requeued = self.lease.fence.attempt > max_strikes;
         let open = |known: &Known| match known {

@@ -1,4 +1,4 @@
-//! Units that were set aside, in the record log: their dialogues end as failures, so that the run can end.
+//! Dead letters in the record log: their dialogues end as failures, so that the run can end.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::run::Run;
 pub(crate) const COORDINATOR: &str = "coordinator";
 
 impl Coordinator {
-    /// Writes failed records for the dialogues of units set aside that have none. A later record with scores wins over
+    /// Writes failed records for the dialogues of dead letters that have none. A later record with scores wins over
     /// them, and so does an earlier failure.
     pub(crate) async fn record_dead(&self, run: &Arc<Run>) -> Result<()> {
         let mut deliveries = Vec::new();
@@ -48,7 +48,7 @@ impl Coordinator {
                 self.commits.deliver(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
             {
                 if let Receipt::Refused { reason } = receipt {
-                    return Err(internal(format!("a record of a unit set aside was refused: {reason}")));
+                    return Err(internal(format!("a record of a dead letter was refused: {reason}")));
                 }
             }
         }
@@ -78,7 +78,7 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
         outcome: Outcome::Failed {
             cause: FailureCause::Poisoned,
             message: format!(
-                "unit {} was set aside after its workers died: {}",
+                "unit {} became a dead letter after its workers died: {}",
                 letter.unit,
                 deaths.join(", ")
             ),

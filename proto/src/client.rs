@@ -28,10 +28,10 @@ use crate::version;
 use crate::wire::control_service_client::ControlServiceClient;
 use crate::wire::work_service_client::WorkServiceClient;
 
-/// A channel that says our wire version, and who we are, with every call.
+/// A channel that adds the wire version and the caller's credentials to every call.
 type Wire = InterceptedService<Channel, Introduction>;
 
-/// What every call begins with.
+/// The metadata of every call.
 #[derive(Clone, Debug)]
 struct Introduction {
     authorization: Option<MetadataValue<Ascii>>,
@@ -50,8 +50,8 @@ impl Interceptor for Introduction {
 /// A coordinator on the other side of a network, as [`WorkExchange`](domain::exchange::WorkExchange) and as
 /// [`Control`](domain::control::Control).
 ///
-/// It has one connection, made at the first call and again after it broke; no call is repeated by itself. The
-/// connection's driver lives on the runtime that made the client: use a client on one runtime only.
+/// It has one connection, made at the first call and again after a failure; it does not retry calls. The connection's
+/// driver belongs to the runtime that made the client: use a client on one runtime only.
 #[derive(Clone, Debug)]
 pub struct Client {
     line: Line,
@@ -64,8 +64,7 @@ impl Client {
     /// A client that connects when it is first used.
     ///
     /// # Errors
-    /// [`ErrorCode::Invalid`]: the address or the certificates of the configuration cannot be used, or no Tokio
-    /// runtime is running here.
+    /// [`ErrorCode::Invalid`]: the address or the certificates are invalid, or there is no Tokio runtime.
     pub fn connect_lazy(config: &ClientConfig) -> Result<Self, ServiceError> {
         let channel = connect::channel(config)?;
         let wire = InterceptedService::new(channel, Introduction { authorization: authorization(config)? });
@@ -81,27 +80,27 @@ impl Client {
     }
 }
 
-/// The header that says who we are.
+/// The authorization header.
 fn authorization(config: &ClientConfig) -> Result<Option<MetadataValue<Ascii>>, ServiceError> {
     let Some(token) = &config.token else { return Ok(None) };
     let value = MetadataValue::try_from(format!("{BEARER}{token}"));
     let mut value = value.map_err(|_| {
-        // Without the token: it may be nearly right.
-        ServiceError::new(ErrorCode::Invalid, "the token has characters that no header can carry")
+        // Without the token, because it may be almost right.
+        ServiceError::new(ErrorCode::Invalid, "the token has characters that a header cannot carry")
     })?;
     value.set_sensitive(true);
     Ok(Some(value))
 }
 
-/// What calls have in common: whom they go to and how their answers are judged.
+/// Shared by all calls: the peer, and the interpretation of its answers.
 #[derive(Clone, Debug)]
 struct Line {
-    /// The other side in the words of error messages.
+    /// The peer, as named in errors.
     peer: Arc<str>,
 }
 
 impl Line {
-    /// A request that the server drops when its deadline is over.
+    /// A request that the server drops after its deadline.
     fn request<T>(&self, deadline: Duration, message: T) -> Request<T> {
         let mut request = Request::new(message);
         request.set_timeout(deadline);
@@ -124,7 +123,7 @@ impl Line {
         }
     }
 
-    /// The answers of a call that has many, as a feed. Each may take as long as `patience`.
+    /// The answers of a streaming call. Each may take up to `patience`.
     fn feed<'a, W, T>(
         self,
         patience: Duration,

@@ -1,7 +1,7 @@
-//! What the wire says, in the words of `domain`, and back: one file for each noun.
+//! Converts between wire messages and `domain` types: one file per type.
 //!
-//! Nothing that arrives can panic here. Towards the wire conversions cannot fail, but for JSON that cannot be
-//! written; from the wire everything is checked: required fields, numbers of enumerations, ranges.
+//! No message can cause a panic here. Conversions to the wire cannot fail, except for values that cannot be written
+//! as JSON. Conversions from the wire check everything: required fields, enumeration numbers, ranges.
 
 mod connector;
 mod dead_letter;
@@ -44,29 +44,28 @@ pub enum ConversionError {
         /// Message and field.
         field: &'static str,
     },
-    /// An enumeration has no such number here; the sender may be newer.
+    /// An unknown enumeration number; the sender may be newer.
     #[error("{field} has the number {number}, which this version does not know")]
     Unknown {
         /// Message and field.
         field: &'static str,
         number: i32,
     },
-    /// A number lies outside of its range.
-    #[error("{field} is {value}, outside of {range}")]
+    /// A number is out of range.
+    #[error("{field} is {value}, expected {range}")]
     OutOfRange {
         /// Message and field.
         field: &'static str,
         /// The number.
         value: String,
-        /// What is allowed.
+        /// The valid range.
         range: &'static str,
     },
-    /// A text is no text, or not the JSON that it should be.
-    #[error("{field} cannot be read: {reason}")]
+    /// A text is not UTF-8, or not the expected JSON.
+    #[error("{field} is invalid: {reason}")]
     Unreadable {
         /// Message and field.
         field: &'static str,
-        /// What is wrong with it.
         reason: String,
     },
 }
@@ -81,24 +80,24 @@ fn present<T>(field: &'static str, value: Option<T>) -> Result<T, ConversionErro
     value.ok_or(ConversionError::Missing { field })
 }
 
-/// The generated type of an enumeration's number. The number 0 is the caller's to refuse.
+/// The generated enumeration of a number. The caller must refuse 0.
 fn enumerated<T: TryFrom<i32>>(field: &'static str, number: i32) -> Result<T, ConversionError> {
     T::try_from(number).map_err(|_| ConversionError::Unknown { field, number })
 }
 
-/// Converts all or says what is wrong with the first bad one.
+/// Converts all items, or returns the first error.
 pub(crate) fn all<T, U: TryFrom<T, Error = ConversionError>>(
     items: Vec<T>,
 ) -> Result<Vec<U>, ConversionError> {
     items.into_iter().map(U::try_from).collect()
 }
 
-/// Converts all where nothing can fail.
+/// Converts all items; cannot fail.
 pub(crate) fn every<T, U: From<T>>(items: Vec<T>) -> Vec<U> {
     items.into_iter().map(U::from).collect()
 }
 
-/// A text that travelled as bytes, shared.
+/// Decodes a text that travels as bytes.
 fn text(field: &'static str, bytes: &[u8]) -> Result<std::sync::Arc<str>, ConversionError> {
     match std::str::from_utf8(bytes) {
         Ok("") => Err(ConversionError::Missing { field }),
@@ -107,12 +106,12 @@ fn text(field: &'static str, bytes: &[u8]) -> Result<std::sync::Arc<str>, Conver
     }
 }
 
-/// A text on its way as bytes. Copied once: text and bytes of the two sides have different owners.
+/// Encodes a text as bytes. Copied once: text and bytes of the two sides have different owners.
 fn bytes(text: &str) -> prost::bytes::Bytes {
     prost::bytes::Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// The answer to a request that cannot be understood.
+/// The error for an invalid request.
 pub(crate) fn refuse_request(error: ConversionError) -> ServiceError {
     let code = match error {
         ConversionError::Unknown { .. } => ErrorCode::Incompatible,
@@ -121,10 +120,7 @@ pub(crate) fn refuse_request(error: ConversionError) -> ServiceError {
     ServiceError::new(code, error.to_string())
 }
 
-/// What a caller makes of an answer that cannot be understood: repetition would bring it again.
+/// The error for an invalid answer; a retry would bring it again.
 pub(crate) fn refuse_answer(error: ConversionError) -> ServiceError {
-    ServiceError::new(
-        ErrorCode::Incompatible,
-        format!("the coordinator's answer cannot be understood: {error}"),
-    )
+    ServiceError::new(ErrorCode::Incompatible, format!("the coordinator's answer is invalid: {error}"))
 }

@@ -1,5 +1,5 @@
-//! Bytes of version 1 as they were first written, decoded by every build. They are never rewritten: a change that
-//! reads them differently breaks every cluster that is updated one process at a time.
+//! Messages of version 1 as first written, decoded by every build. They are never rewritten: a change that decodes
+//! them differently breaks every cluster that is updated one process at a time.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -26,14 +26,14 @@ use crate::convert::{
 };
 use crate::wire::{self, batch_outcome::Outcome, submit_part::Part};
 
-/// Reads the frozen bytes of a message. With `KGFLEET_BLESS=1` a file that is missing is written first.
+/// Reads the frozen bytes of a message. With `KGFLEET_BLESS=1`, a missing file is written first.
 fn thawed<W: Message + Default>(name: &str, message: W) -> W {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/v1").join(format!("{name}.bin"));
     if !path.exists() && std::env::var_os("KGFLEET_BLESS").is_some() {
         std::fs::write(&path, message.encode_to_vec()).unwrap();
     }
     let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    // A field of the future: number 2047, three bytes. It is ignored everywhere.
+    // A field from the future: number 2047, three bytes. It must be ignored.
     let with_unknown_field: Vec<u8> = bytes.iter().copied().chain([0xfa, 0x7f, 3, 1, 2, 3]).collect();
     let message = W::decode(bytes.as_slice()).unwrap();
     let same = W::decode(with_unknown_field.as_slice()).unwrap();
@@ -41,7 +41,7 @@ fn thawed<W: Message + Default>(name: &str, message: W) -> W {
     message
 }
 
-/// The frozen bytes of a noun are this value.
+/// Checks that the frozen bytes decode to this value.
 fn frozen<D, W>(name: &str, value: D)
 where
     D: Clone + Debug + PartialEq + TryFrom<W>,

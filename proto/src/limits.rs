@@ -1,104 +1,105 @@
-//! Every bound of the wire, with its unit. Both sides use the same.
+//! Every limit of the wire, with its unit. Both sides use the same.
 
 use std::time::Duration;
 
-/// Bytes of a message that are not the record it carries: its head, and generous room.
+/// Bytes of a message besides its record: its head, and generous room.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Longest message in bytes: the longest record with its head. A longer one is refused by the side that would send it.
+/// Maximum message size in bytes: the longest record with its head. The sender refuses longer ones.
 pub const MESSAGE_BYTES: usize = domain::record::RECORD_BYTES_MAX + HEAD_BYTES;
 
-/// Bytes of one batch of records, unless one record alone is longer. Small enough that a batch passes in well under
-/// a second on a slow line, so that keep-alive pings between batches are never late.
+/// Maximum size of a batch of records in bytes, unless one record alone is longer. Small enough to take well under a
+/// second on a slow line, so that keep-alive pings between batches are never late.
 pub const BATCH_BYTES: usize = 4 << 20;
 
-/// Longest delivery in bytes: it must fit into a message, which has a number and tags besides.
+/// Maximum size of a delivery in bytes: it must fit into a message, with its number and tags.
 pub const DELIVERY_BYTES: usize = MESSAGE_BYTES - (1 << 10);
 
-/// Batches of one client that were sent and not answered. With [`BATCH_BYTES`] this bounds what a client holds twice
-/// to 256 MiB; usual batches are far smaller.
+/// Maximum number of unanswered batches per client. With [`BATCH_BYTES`], a client's copies take at most 256 MiB;
+/// typical batches are far smaller.
 pub const BATCHES_IN_FLIGHT: usize = 64;
 
-/// Batches of one stream that a server stores at the same time. More would not make a disk faster, fewer would let it
-/// sync for one batch at a time.
+/// Batches of one stream that a server stores concurrently. More would not make a disk faster; fewer would sync for
+/// one batch at a time.
 pub const BATCHES_STORED_AT_ONCE: usize = 16;
 
-/// Bytes of one piece of a pack.
+/// Size of a pack chunk in bytes.
 pub const PACK_CHUNK_BYTES: usize = 1 << 20;
 
-/// Largest sealed pack in bytes that a message stream may bring.
+/// Maximum size of a sealed pack in bytes.
 pub const PACK_BYTES: u64 = 256 << 20;
 
-/// Longest text of an error in bytes. It travels in a header, percent-encoded to at most three times its length,
-/// and HTTP/2 headers of one answer are limited to 16 KiB.
+/// Maximum size of an error message in bytes. It travels in a header, percent-encoded to at most three times its
+/// length, and HTTP/2 headers of one answer are limited to 16 KiB.
 pub const ERROR_TEXT_BYTES: usize = 4 << 10;
 
-/// Time between two pings on a connection, used or not. Without them a connection that a network cut silently is
-/// used for ever: every call on it waits for its deadline, also when the network is back.
+/// Interval of keep-alive pings on a connection, used or not. Without them, a connection that the network silently
+/// cut is used for ever: every call on it waits for its deadline, even when the network is back.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long the answer to a ping may take before the connection is given up.
+/// Timeout of a ping, after which the connection is closed.
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a call may take unless it says more.
+/// Default deadline of a call.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a call that waits on purpose may take beyond its wait.
+/// Extra time of a long poll beyond its wait.
 pub const LONG_POLL_MARGIN: Duration = Duration::from_secs(10);
 
-/// Longest wait of a long poll that a server grants, so that no call outlives a forgotten client for long.
+/// Maximum wait of a long poll, so that no call outlives a vanished client for long.
 pub const LONG_POLL: Duration = Duration::from_secs(60);
 
-/// How long a batch may wait for its outcome: several syncs of a slow object store.
+/// Timeout for the outcome of a batch: several syncs of a slow object store.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long calls that move a pack, plan or rebuild a run, or read a whole record log may take.
+/// Deadline of calls that transfer a pack, plan or rebuild a run, or read a whole record log.
 pub const LONG_CALL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long a stream may stay silent before the listener gives it up. Watched runs are told about once a second.
+/// Maximum silence of a stream before the listener gives up. Watched runs are sent about once a second.
 pub const STREAM_SILENCE: Duration = Duration::from_secs(60);
 
-/// Calls of one connection that a server works on at the same time; more wait.
+/// Concurrent calls per connection; more wait.
 pub const CALLS_PER_CONNECTION: u32 = 256;
 
-/// Items of a stream that were made and not sent yet.
+/// Buffered items of a stream.
 pub const ITEMS_AHEAD: usize = 64;
 
-/// How long a server that was asked to stop lets calls in hand go on.
+/// Grace period for calls in progress when a server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// Connections that a server has at once; more are closed as they come. Two for each worker of a large fleet, and people.
+/// Maximum number of connections of a server; more are closed at once. Two per worker of a large fleet, and people.
 pub const CONNECTIONS: usize = 8192;
 
-/// Connections from one address at once: a thousand workers on one machine, two each. One address cannot take all.
+/// Maximum number of connections from one address: a thousand workers on one machine, two each. One address cannot
+/// take all.
 pub const CONNECTIONS_PER_ADDRESS: usize = 4096;
 
-/// How long a TLS handshake may take.
+/// Timeout of a TLS handshake.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long a connection may exist before somebody who is known calls.
+/// Maximum age of a connection without an authenticated call.
 pub const UNKNOWN_PEER: Duration = Duration::from_secs(10);
 
-/// How long a connection may exist without a call.
+/// Maximum idle time of a connection.
 pub const IDLE_CONNECTION: Duration = Duration::from_secs(600);
 
-/// How long a piece of an answer may wait to be read before its connection ends.
+/// Maximum time that a client may leave an answer unread before its connection is closed.
 pub const SLOW_READER: Duration = Duration::from_secs(60);
 
-/// How long a socket may take nothing before its connection ends.
+/// Maximum time that a socket may accept no data before its connection is closed.
 pub const STALLED_WRITE: Duration = Duration::from_secs(30);
 
-/// Bytes of messages of one connection that are being received at once; more wait.
+/// Bytes of messages of one connection being received concurrently; more wait.
 pub const DECODE_BYTES: usize = 2 * MESSAGE_BYTES;
 
-/// How long a message may wait for that room.
+/// Maximum time that a message may wait for that room.
 pub const ROOM_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Headers of one call in bytes.
+/// Maximum size of the headers of a call, in bytes.
 pub const HEADER_BYTES: u32 = 16 << 10;
 
-/// Longest configuration in bytes, as JSON.
+/// Maximum size of a configuration as JSON, in bytes.
 pub const CONFIGURATION_BYTES: usize = 4 << 20;
 
-/// How long a stream goes on whose caller's rights have ended.
+/// How long a stream continues after its caller's rights were revoked.
 pub const REVOKED_WITHIN: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use prost::bytes::Bytes;
 use crate::limits::{PACK_BYTES, PACK_CHUNK_BYTES};
 use crate::wire;
 
-/// A pack as chunks, at least one; the bytes are shared, not copied.
+/// Splits a pack into chunks, at least one; the bytes are shared, not copied.
 pub(crate) fn chunks(pack: Arc<[u8]>) -> impl Iterator<Item = wire::PackChunk> + Send + 'static {
     let pack = Bytes::from_owner(pack);
     let total = pack.len();
@@ -18,7 +18,7 @@ pub(crate) fn chunks(pack: Arc<[u8]>) -> impl Iterator<Item = wire::PackChunk> +
     })
 }
 
-/// A pack in the making.
+/// A pack being assembled.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     total: u64,
@@ -29,7 +29,7 @@ impl Assembly {
     /// Takes the next chunk.
     ///
     /// # Errors
-    /// [`ErrorCode::Invalid`]: the pack is larger than [`PACK_BYTES`], or than its chunks say.
+    /// [`ErrorCode::Invalid`]: the pack is larger than [`PACK_BYTES`], or than announced.
     pub(crate) fn push(&mut self, chunk: &wire::PackChunk) -> Result<(), ServiceError> {
         self.total = chunk.total_bytes;
         if self.total > PACK_BYTES {
@@ -38,7 +38,7 @@ impl Assembly {
         }
         self.bytes.extend_from_slice(&chunk.data);
         if self.bytes.len() as u64 > self.total {
-            let message = format!("the pack is longer than the {} bytes that its chunks promise", self.total);
+            let message = format!("the pack is longer than the announced {} bytes", self.total);
             return Err(ServiceError::new(ErrorCode::Invalid, message));
         }
         Ok(())
@@ -47,7 +47,7 @@ impl Assembly {
     /// The whole pack.
     ///
     /// # Errors
-    /// [`ErrorCode::Unavailable`]: the stream ended early; another try may bring all of it.
+    /// [`ErrorCode::Unavailable`]: the stream ended early; a retry may succeed.
     pub(crate) fn finish(self) -> Result<Arc<[u8]>, ServiceError> {
         if self.bytes.len() as u64 == self.total {
             return Ok(self.bytes.into());

@@ -1,4 +1,4 @@
-//! Every noun comes back from the wire as it was; whatever else arrives is an error and no panic.
+//! Every type survives the round trip over the wire; all other input is an error and never a panic.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -338,7 +338,7 @@ fn over_the_wire<W: Message + Default>(message: &W) -> W {
     W::decode(message.encode_to_vec().as_slice()).unwrap()
 }
 
-/// A noun over the wire and back.
+/// Encodes and decodes a value.
 fn there_and_back<D, W>(value: D) -> Result<(), TestCaseError>
 where
     D: Clone + Debug + PartialEq + TryFrom<W>,
@@ -350,7 +350,7 @@ where
     Ok(())
 }
 
-/// Reads hostile bytes as every message; returns how many could be converted.
+/// Decodes hostile bytes as every message; returns how many could be converted.
 fn read_as_anything(bytes: &[u8]) -> usize {
     fn read<D: TryFrom<W>, W: Message + Default>(bytes: &[u8]) -> usize {
         W::decode(bytes).ok().and_then(|message| D::try_from(message).ok()).map_or(0, |_| 1)
@@ -538,7 +538,7 @@ fn what_is_missing_unknown_or_out_of_range_is_named() {
         ConversionError::Missing { field: "Delivery.failure" }
     );
     let not_text = Delivery::try_from(delivery(None, b"\xff")).unwrap_err();
-    assert!(not_text.to_string().starts_with("Delivery.json cannot be read: invalid utf-8"), "{not_text}");
+    assert!(not_text.to_string().starts_with("Delivery.json is invalid: invalid utf-8"), "{not_text}");
 
     for (seconds, nanos) in [(-1, 0), (0, -1), (0, 1_000_000_000)] {
         let wait = Some(prost_types::Duration { seconds, nanos });
@@ -553,7 +553,7 @@ fn what_is_missing_unknown_or_out_of_range_is_named() {
     }
     let budget = wire::RateRequest { budget: "b".into(), per_minute: 0, permits: 1 };
     let error = <(RateBudget, u32)>::try_from(budget).unwrap_err();
-    assert_eq!(error.to_string(), "RateRequest.per_minute is 0, outside of the numbers from 1");
+    assert_eq!(error.to_string(), "RateRequest.per_minute is 0, expected a number from 1");
 }
 
 #[test]

@@ -46,16 +46,16 @@ use crate::version;
 use crate::wire::control_service_server::{ControlServiceServer, SERVICE_NAME as CONTROL_SERVICE};
 use crate::wire::work_service_server::{SERVICE_NAME as WORK_SERVICE, WorkServiceServer};
 
-/// A coordinator for everybody who may call it.
+/// A coordinator, as each caller may use it.
 pub trait Serve: Send + Sync + 'static {
-    /// As this worker sees it.
+    /// The interface for this worker.
     fn exchange(&self, caller: &Caller) -> Arc<dyn WorkExchange>;
 
-    /// As this person or tool sees it.
+    /// The interface for this person or tool.
     fn control(&self, caller: &Caller) -> Arc<dyn Control>;
 }
 
-/// A coordinator that is the same for everybody.
+/// A coordinator that is the same for every caller.
 #[derive(Clone)]
 pub struct Services {
     /// For workers.
@@ -74,17 +74,17 @@ impl Serve for Services {
     }
 }
 
-/// Who gets in, and how.
+/// Authentication and encryption.
 #[derive(Clone)]
 pub struct Security {
-    /// Who is known.
+    /// The known identities.
     pub identities: Identities,
     /// TLS; none for plain connections.
     pub tls: Option<Tls>,
 }
 
 impl Security {
-    /// Everybody, over plain connections: for one machine.
+    /// No authentication, plain connections: for one machine.
     pub fn none() -> Self {
         Self { identities: Identities::anyone(), tls: None }
     }
@@ -109,17 +109,19 @@ pub enum ServeError {
     #[error("the protocol's description is broken: {0}")]
     Description(String),
     /// The listener failed.
-    #[error("the server cannot go on: {0}")]
+    #[error("the server failed: {0}")]
     Transport(String),
 }
 
-/// Serves a coordinator on a bound socket, with gRPC health and reflection beside it, until `shutdown` is ready.
+/// Serves a coordinator on a bound socket, with gRPC health and reflection beside it, until `shutdown` completes.
 ///
-/// Then health says `NOT_SERVING`, nothing new is accepted, record streams take no more batches, watchers are told
-/// to come back, and calls in hand go on for at most [`SHUTDOWN_GRACE`]; what still runs then is answered with
-/// [`Unavailable`](domain::ErrorCode::Unavailable). A long poll counts as in hand: who serves one ends it by itself.
+/// Then health reports `NOT_SERVING`, nothing new is accepted, record streams take no more batches, watchers are told
+/// to reconnect, and calls in progress may take up to [`SHUTDOWN_GRACE`]; after that, the remaining ones are answered
+/// with [`Unavailable`](domain::ErrorCode::Unavailable). A long poll counts as a call in progress: its server must
+/// end it.
 ///
-/// A call whose caller went away is dropped where it waits, except batches of records, which are stored to the end.
+/// A call whose caller went away is dropped at its next await, except batches of records, which are stored
+/// completely.
 ///
 /// # Errors
 /// The listener failed.
@@ -163,7 +165,7 @@ pub async fn serve(
     let incoming = incoming::connections(listener, security.tls);
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = pin!(router.serve_with_incoming_shutdown(incoming, async move {
-        // An error means that `serve` was dropped, which is a stop too.
+        // An error means that `serve` was dropped, which also stops it.
         let _ = stopped.await;
     }));
     tokio::select! {
@@ -181,15 +183,15 @@ pub async fn serve(
         return Ok(());
     }
     phase.send_replace(Phase::Cut);
-    // Long enough for the last words. A connection whose peer reads nothing ends with the process.
+    // Long enough for the last answers. A connection whose client reads nothing ends with the process.
     let _ = tokio::time::timeout(LAST_WORDS, &mut serving).await;
     Ok(())
 }
 
-/// How long connections may take to end after their calls were cut.
+/// How long connections may take to close after their calls were aborted.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Waits for the result of a call, or for the end of the server's patience, and answers.
+/// Waits for the result of a call, or for its timeout, and answers.
 async fn answer<T, W: From<T>>(
     closing: &Closing,
     call: impl Future<Output = Result<T, ServiceError>>,

@@ -1,7 +1,7 @@
-//! Errors of calls: [`ErrorCode`] to gRPC status and back, closed.
+//! Errors of calls: converts [`ErrorCode`] to gRPC status and back.
 //!
 //! The code travels by name in the metadata key [`KEY`], because gRPC's own codes are fewer and are also used by
-//! everything between the two sides. They are set to the nearest, for tools that know only them.
+//! everything between the two sides. The gRPC status is set to the nearest code, for tools that know only that.
 
 use domain::text::followed_by_causes;
 use domain::{ErrorCode, ServiceError};
@@ -13,7 +13,7 @@ use crate::limits::ERROR_TEXT_BYTES;
 /// Metadata key of an error's code.
 const KEY: &str = "kgfleet-error-code";
 
-/// The name of a code on the wire, and gRPC's nearest code.
+/// The name of a code on the wire, and the nearest gRPC code.
 fn on_the_wire(code: ErrorCode) -> (&'static str, Code) {
     match code {
         ErrorCode::Invalid => ("invalid", Code::InvalidArgument),
@@ -27,7 +27,7 @@ fn on_the_wire(code: ErrorCode) -> (&'static str, Code) {
     }
 }
 
-/// An error as the answer to a call. A text longer than [`ERROR_TEXT_BYTES`] is cut.
+/// Converts an error to a status. A message longer than [`ERROR_TEXT_BYTES`] is cut.
 pub(crate) fn to_status(error: ServiceError) -> Status {
     let (name, code) = on_the_wire(error.code);
     let mut metadata = MetadataMap::new();
@@ -35,11 +35,11 @@ pub(crate) fn to_status(error: ServiceError) -> Status {
     Status::with_metadata(code, shortened(error.message), metadata)
 }
 
-/// The error behind a failed call to `peer`.
+/// Converts the status of a failed call to `peer` to an error.
 ///
-/// Without a code of ours something between the two sides spoke. Only what repetition cannot mend is told apart;
-/// everything else is [`ErrorCode::Unavailable`], above all calls that were cancelled or took too long: they may
-/// have been carried out.
+/// Without our own code, the status comes from something between the two sides. Only errors that a retry cannot fix
+/// are distinguished; everything else is [`ErrorCode::Unavailable`], above all cancelled calls and timeouts, which
+/// may have been carried out.
 pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
     let name = status.metadata().get(KEY).and_then(|name| name.to_str().ok());
     let known = name.and_then(|name| ErrorCode::ALL.into_iter().find(|code| on_the_wire(*code).0 == name));
@@ -49,7 +49,7 @@ pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
     let code = match status.code() {
         Code::Unimplemented => ErrorCode::Incompatible,
         Code::Unauthenticated | Code::PermissionDenied => ErrorCode::Denied,
-        // What tonic says of a message that is longer than the limit, or no message.
+        // tonic's errors for a message above the limit, or an invalid one.
         Code::OutOfRange | Code::InvalidArgument => ErrorCode::Invalid,
         _ => ErrorCode::Unavailable,
     };
@@ -66,7 +66,7 @@ pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
     ServiceError::new(code, format!("no answer from {peer}: {told}{advice}"))
 }
 
-/// What an error means that a client and a server make who do not agree on whether they speak TLS.
+/// Explains an error caused by TLS on only one of the two sides.
 fn wrong_scheme(told: &str) -> Option<&'static str> {
     told.contains("InvalidContentType")
         .then_some("it does not speak TLS there: write http:// instead of https://, or name its TLS port")

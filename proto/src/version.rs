@@ -1,7 +1,7 @@
-//! The handshake: both sides say with every call and every answer which version of the wire they speak.
+//! The version check: both sides send their wire version with every call and every answer.
 //!
-//! There is no negotiation. A cluster is updated as a whole, coordinators first, and a mixture is refused with words
-//! that say which side to update. When the number rises is said in `proto/README.md`.
+//! There is no negotiation. A cluster is updated as a whole, coordinators first; a mixture is refused with a message
+//! that says which side to update. `proto/README.md` says when the number rises.
 
 use domain::{ErrorCode, ServiceError};
 use tonic::metadata::{MetadataMap, MetadataValue};
@@ -9,23 +9,23 @@ use tonic::{Request, Response, Status};
 
 use crate::status::to_status;
 
-/// The version of the wire that this code speaks.
+/// The wire version of this code.
 pub const WIRE_VERSION: u32 = 1;
 
 /// The metadata key that carries it, as a decimal number.
 pub const WIRE_VERSION_KEY: &str = "kgfleet-wire-version";
 
-/// Says our version.
+/// Adds our version.
 fn announce(metadata: &mut MetadataMap) {
     metadata.insert(WIRE_VERSION_KEY, MetadataValue::from(WIRE_VERSION));
 }
 
-/// What the other side said.
+/// The peer's version.
 fn announced(metadata: &MetadataMap) -> Option<u32> {
     metadata.get(WIRE_VERSION_KEY)?.to_str().ok()?.parse().ok()
 }
 
-/// Client interceptor: says our version with a call.
+/// Client interceptor: adds our version to a call.
 pub(crate) fn announce_in_request(mut request: Request<()>) -> Result<Request<()>, Status> {
     announce(request.metadata_mut());
     Ok(request)
@@ -39,21 +39,21 @@ pub(crate) fn check_request(request: Request<()>) -> Result<Request<()>, Status>
     }
 }
 
-/// An answer that says our version.
+/// Adds our version to an answer.
 pub(crate) fn answer<T>(message: T) -> Response<T> {
     let mut response = Response::new(message);
     announce(response.metadata_mut());
     response
 }
 
-/// What a client makes of the version in an answer of `peer`.
+/// Checks the version in an answer of `peer`.
 ///
 /// # Errors
 /// [`ErrorCode::Incompatible`] for another version or none.
 pub(crate) fn check_answer(metadata: &MetadataMap, peer: &str) -> Result<(), ServiceError> {
     let advice = match announced(metadata) {
         Some(WIRE_VERSION) => return Ok(()),
-        None => format!("{peer} names no wire version: it is no kgfleet coordinator"),
+        None => format!("{peer} sends no wire version: it is not a kgfleet coordinator"),
         Some(theirs) => {
             let which = if theirs > WIRE_VERSION { "this side" } else { "the coordinator" };
             format!("{peer} speaks wire version {theirs}, this side speaks {WIRE_VERSION}: update {which}")
@@ -62,13 +62,13 @@ pub(crate) fn check_answer(metadata: &MetadataMap, peer: &str) -> Result<(), Ser
     Err(ServiceError::new(ErrorCode::Incompatible, advice))
 }
 
-/// Why a caller is refused, if it is.
+/// Why a caller is refused, if so.
 fn refusal_of_caller(theirs: Option<u32>) -> Option<String> {
     let ours = concat!("this coordinator (kgfleet ", env!("CARGO_PKG_VERSION"), ")");
     match theirs {
         Some(WIRE_VERSION) => None,
         None => Some(format!(
-            "the caller names no wire version in `{WIRE_VERSION_KEY}`; {ours} speaks {WIRE_VERSION}: update the caller"
+            "the caller sends no wire version in `{WIRE_VERSION_KEY}`; {ours} speaks {WIRE_VERSION}: update the caller"
         )),
         Some(theirs) => {
             let which = if theirs > WIRE_VERSION { "the coordinator" } else { "the caller" };
@@ -90,7 +90,7 @@ mod tests {
         assert!(newer.contains("wire version 2") && newer.ends_with("update the coordinator"), "{newer}");
         let older = refusal_of_caller(Some(0)).unwrap();
         assert!(older.ends_with("update the caller"), "{older}");
-        assert!(refusal_of_caller(None).unwrap().contains("names no wire version"));
+        assert!(refusal_of_caller(None).unwrap().contains("sends no wire version"));
     }
 
     #[test]

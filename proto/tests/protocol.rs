@@ -54,8 +54,8 @@ async fn another_version_of_the_wire_is_refused_with_the_side_to_update() {
             (Some(future.as_str()), "the caller speaks wire version 2"),
             (Some(future.as_str()), "update the coordinator"),
             (Some("0"), "update the caller"),
-            (Some("latest"), "names no wire version"),
-            (None, "names no wire version"),
+            (Some("latest"), "sends no wire version"),
+            (None, "sends no wire version"),
         ] {
             let status = call_with_version(channel.clone(), method, version).await.unwrap_err();
             assert_eq!(status.metadata().get("kgfleet-error-code").unwrap(), "incompatible");
@@ -228,15 +228,15 @@ async fn everybody_does_what_their_role_says() {
     fake.will_return(run_view());
     reader.run(&run).await.unwrap();
     denied(reader.drain_worker(&"w".into()).await, "`reader` may not call DrainWorker");
-    denied(reader.run_material(&run).await.map(drop), "takes the role worker");
+    denied(reader.run_material(&run).await.map(drop), "needs the role worker");
     let pool = with_token(&node, Some("token-pool"));
-    denied(pool.runs().await.map(drop), "takes the role reader or operator");
+    denied(pool.runs().await.map(drop), "needs the role reader or operator");
     fake.will_return(fake::material());
     pool.run_material(&run).await.unwrap();
     let operator = with_token(&node, Some("token-operator"));
     fake.will_return(());
     operator.drain_worker(&"w".into()).await.unwrap();
-    denied(operator.deliver(vec![fake::delivery(1)]).await.map(drop), "takes the role worker");
+    denied(operator.deliver(vec![fake::delivery(1)]).await.map(drop), "needs the role worker");
 
     // Who is struck off the list is out, also in the middle of a call.
     fake.will_show_and_wait(run_view());
@@ -250,7 +250,7 @@ async fn everybody_does_what_their_role_says() {
         }
     };
     assert_eq!(error.code, ErrorCode::Denied, "{error}");
-    denied(reader.runs().await.map(drop), "the token is not known");
+    denied(reader.runs().await.map(drop), "the token is unknown");
 }
 
 #[tokio::test]

@@ -1,46 +1,46 @@
-//! Stops asking a model that cannot be asked: its quota is used up, its server is gone, its key is refused, or its server
-//! refuses whatever it is asked.
+//! A circuit breaker per model: stops asking a model whose quota is used up, whose server is gone, whose key is
+//! refused, or whose server refuses every request.
 //!
-//! A plain state machine, one per model of a run. Records of dialogues that failed for such a reason say nothing about
-//! the model, so they are held back until it is clear whether the reason is the dialogue's own: when the breaker opens
-//! they are dropped, and the dialogues are asked again later; when a dialogue ends otherwise they are delivered.
+//! A plain state machine, one per model of a run. Records that failed for such a reason say nothing about the model.
+//! They are held back until it is clear whether the cause is the dialogue itself: if the breaker opens, they are
+//! dropped and the dialogues are asked again later; if a later dialogue ends otherwise, they are delivered.
 
 use std::time::Duration;
 
 use domain::FailureCause;
 use tokio::time::Instant;
 
-/// Dialogues in a row that must end in a failure of the connection before it is taken for the model's.
+/// Dialogues in a row that must fail by the connection before the model counts as unreachable.
 pub const STREAK_MAX: u32 = 5;
 
-/// The first dialogues of a model that its server must refuse in the same words, with no success among them, before they are
-/// taken for a refusal of whatever is asked. Two units: one alone may have a case that a server does not take.
+/// The first dialogues of a model that its server must refuse in the same words, without a success, before it counts
+/// as refusing everything. Two units, because a single one may have a case that the server does not accept.
 pub const REFUSALS_MAX: u32 = 20;
 
-/// How long refusals are held back after the last of them: as long as it takes to be granted more of the model.
+/// How long refusals are held back after the last of them: until more units of the model can be granted.
 pub const REFUSALS_HELD: Duration = Duration::from_secs(2);
 
-/// How long a model is parked whose quota is used up. Quotas return by the hour or the day, hence no short wait.
+/// Parking of a model whose quota is used up. Quotas renew by the hour or the day, hence no shorter wait.
 pub const QUOTA_PARKED: Duration = Duration::from_secs(15 * 60);
 
-/// How long a model is parked that cannot be reached, the first time; doubles up to [`PARKED_MAX`].
+/// First parking of an unreachable model; doubles up to [`PARKED_MAX`].
 pub const PARKED_FIRST: Duration = Duration::from_secs(60);
 
 /// The longest parking.
 pub const PARKED_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// What is to be done with a record.
+/// What to do with a record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decision<T> {
-    /// These records are to be delivered: the one given, last, and those held back before it.
+    /// Deliver these records: those held back, then the given one.
     Deliver(Vec<T>),
-    /// It is held back.
+    /// Hold it back.
     Hold,
-    /// It is to be forgotten: the model was parked while the dialogue was still under way, and nothing new is learnt.
+    /// Drop it: the model was parked while the dialogue was in progress, and the record adds no information.
     Forget(T),
-    /// The model is parked; these records are to be forgotten.
+    /// The model is parked; drop these records.
     Open {
-        /// All that were held back, the one given included.
+        /// All records held back, including the given one.
         forgotten: Vec<T>,
         /// For how long.
         parked_for: Duration,
@@ -51,19 +51,18 @@ pub enum Decision<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
     pub cause: FailureCause,
-    /// What was said.
     pub message: &'a str,
 }
 
-/// What is known of how a model answers.
+/// What is known about a model's behaviour.
 #[derive(Debug, Default)]
 enum Manner {
     /// Nothing.
     #[default]
     Unknown,
-    /// It has refused every dialogue so far, in these words.
+    /// It has refused every dialogue so far, in the same words.
     Refuses { cause: FailureCause, message: String, times: u32, last: Instant },
-    /// It answers, or refuses some otherwise than others: what it refuses is the dialogue.
+    /// It answers, or its refusals differ: a refusal concerns the dialogue.
     Answers,
 }
 
@@ -74,7 +73,7 @@ pub struct Breaker<T> {
     manner: Manner,
     /// Failures in a row.
     streak: u32,
-    /// Times it has opened since a dialogue last succeeded.
+    /// Openings since the last success.
     openings: u32,
     parked_until: Option<Instant>,
 }
@@ -86,7 +85,7 @@ impl<T> Default for Breaker<T> {
 }
 
 impl<T> Breaker<T> {
-    /// A dialogue ended: with scores where there is no failure.
+    /// Records the end of a dialogue; no `failure` means scores.
     pub fn ended(&mut self, record: T, failure: Option<Failure<'_>>, now: Instant) -> Decision<T> {
         match failure.map(|failure| failure.cause) {
             Some(cause) if self.is_open(now) && (parks(cause) || self.is_known_refusal(failure)) => {
@@ -99,7 +98,7 @@ impl<T> Breaker<T> {
             Some(cause) if parks(cause) => {
                 self.held_back.push(record);
                 self.streak += 1;
-                // After a parking one failure is enough: it is not over yet.
+                // After a parking, one failure is enough to open again.
                 let enough = if self.openings > 0 { 1 } else { STREAK_MAX };
                 if self.streak >= enough {
                     let parked_for = self.next_parking();
@@ -121,14 +120,14 @@ impl<T> Breaker<T> {
                             };
                         }
                     }
-                    // What failed for another reason says nothing about what is held back.
+                    // A failure for another reason says nothing about the records held back.
                     Some(_) if matches!(self.manner, Manner::Refuses { .. }) => {
                         return Decision::Deliver(vec![record]);
                     }
                     Some(_) => {}
                     None => self.manner = Manner::Answers,
                 }
-                // The server answered, if only to refuse: it is there.
+                // The server answered, if only to refuse: it is reachable.
                 (self.streak, self.openings) = (0, 0);
                 let mut records = std::mem::take(&mut self.held_back);
                 records.push(record);
@@ -137,8 +136,8 @@ impl<T> Breaker<T> {
         }
     }
 
-    /// Takes note of a refusal: how many times the model has said nothing but this, or `None` where it has answered, or
-    /// has refused otherwise.
+    /// Counts a refusal: how many times the model has said nothing but this, or `None` if it has answered, or has
+    /// refused in other words.
     fn refused(&mut self, failure: Failure<'_>, now: Instant) -> Option<u32> {
         match &mut self.manner {
             Manner::Answers => None,
@@ -166,12 +165,12 @@ impl<T> Breaker<T> {
         failure.is_some_and(|failure| failure.cause == *cause && failure.message == message)
     }
 
-    /// Whether refusals are held back that more of the model may still explain.
+    /// Whether refusals are held back that further dialogues may explain.
     pub fn waits(&self, now: Instant) -> bool {
         matches!(self.manner, Manner::Refuses { last, .. } if now < last + REFUSALS_HELD)
     }
 
-    /// Opens for a reason beyond dialogues, such as a key that is missing: for how long, and what is to be forgotten.
+    /// Opens for a reason outside dialogues, such as a missing key. Returns the duration, and the records to drop.
     pub fn trip(&mut self, now: Instant) -> (Vec<T>, Duration) {
         let parked_for = self.next_parking();
         match self.open(parked_for, now) {
@@ -180,7 +179,7 @@ impl<T> Breaker<T> {
         }
     }
 
-    /// Nothing of the model is left that could tell more: what is held back is to be delivered. The streak goes on.
+    /// Releases the records held back, because no dialogue is left that could tell more. The streak is kept.
     pub fn settle(&mut self) -> Vec<T> {
         std::mem::take(&mut self.held_back)
     }
@@ -195,7 +194,7 @@ impl<T> Breaker<T> {
         self.parked_until.is_some_and(|until| now < until)
     }
 
-    /// Whether it remembers something that matters: records, or failures not long ago.
+    /// Whether it has state worth keeping: records, or recent failures.
     pub fn is_worth_keeping(&self, now: Instant) -> bool {
         self.holds() || self.parked_until.is_some_and(|until| now < until + PARKED_MAX)
     }
@@ -212,13 +211,13 @@ impl<T> Breaker<T> {
     }
 }
 
-/// Whether dialogues that end for this reason say something about the way to the model, and nothing about the model.
+/// Whether this cause concerns the path to the model rather than the model.
 fn parks(cause: FailureCause) -> bool {
     use FailureCause::{Connection, ModelNotFound, QuotaExhausted, Unauthorized};
     matches!(cause, QuotaExhausted | Connection | Unauthorized | ModelNotFound)
 }
 
-/// Whether a server that says this of every dialogue refuses to be asked at all.
+/// Whether a server that fails every dialogue with this cause refuses to be used at all.
 fn refuses(cause: FailureCause) -> bool {
     matches!(cause, FailureCause::BadRequest | FailureCause::Server)
 }

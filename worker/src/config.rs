@@ -1,4 +1,4 @@
-//! What a worker is told.
+//! Configuration of a worker.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,62 +19,62 @@ use crate::runs::EvaluationMode;
 /// Settings of one worker.
 #[derive(Clone)]
 pub struct WorkerConfig {
-    /// Its name, unique in the fleet. A worker that is started again under its name takes up its spool.
+    /// Its name, unique in the fleet. A worker restarted under its name takes over its spool.
     pub worker: WorkerId,
-    /// Where it runs, for people.
+    /// Host name, for people.
     pub host: String,
-    /// Servers with an OpenAI-compatible API; whatever they serve is offered.
+    /// Servers with an OpenAI-compatible API; all their models are offered.
     pub endpoints: Endpoints,
-    /// Names of models that the servers are expected to serve; others are not asked. Empty: any.
+    /// Names of models that the servers must serve; others are not offered. Empty: any.
     pub expected_models: Vec<String>,
-    /// Sent to these servers as bearer token where a model's configuration names no key.
+    /// Bearer token for these servers, if a model's configuration names no key.
     pub server_key: Option<Secret>,
-    /// Models that configurations reach by these connectors at addresses of their own are offered as well.
+    /// Connectors whose models are also offered, at addresses given in configurations or the provider's own.
     pub connectors: Vec<Connector>,
-    /// Its keys, and where it may ask, in a fleet; without them configurations are this machine's own. The same that
-    /// [`connect`](Self::connect) was made with.
+    /// Its keys and allowed addresses, in a fleet. Without them, configurations come from this machine and may refer
+    /// to it. Must be the same as in [`connect`](Self::connect).
     pub keys: Option<Arc<Keyring>>,
     /// Dialogues in flight per server, instead of adapting.
     pub concurrency: Option<u32>,
-    /// Who judges answers.
+    /// How answers are judged.
     pub evaluation: EvaluationMode,
-    /// What keeps answers from doing harm there, for people; see [`confine::available`](crate::evaluate::sandbox::confine).
+    /// The protections of the sandbox, for people; see [`confine::available`](crate::evaluate::sandbox::confine).
     pub sandbox: Vec<String>,
-    /// Processes or threads that judge, for each pack and set of tasks.
+    /// Number of judging processes or threads, per pack and set of tasks.
     pub evaluators: NonZeroUsize,
-    /// Where packs that are not part of the program are kept by their hashes.
+    /// Folder for packs other than the built-in one, by hash.
     pub pack_dir: Option<PathBuf>,
-    /// Where records wait on disk; none where they wait in memory, as in one process with the coordinator.
+    /// Where undelivered records are kept on disk; `None` to keep them in memory, as in one process with the
+    /// coordinator.
     pub spool: Option<SpoolConfig>,
-    /// How long dialogues may go on after the worker was told to end. Delivering their records may take up to 10 s
-    /// more.
+    /// Grace period for dialogues in flight when the worker stops. Delivering their records may take up to 10 s more.
     pub grace: Duration,
-    /// Repetition of calls that failed for a reason of transport.
+    /// Retries of calls that failed in transport.
     pub retry: RetryPolicy,
     /// Time limits of calls and dialogues.
     pub deadlines: Deadlines,
     /// Makes connectors.
     pub connect: Arc<dyn Connect>,
-    /// Where the worker says whether it can do its work.
+    /// Readiness of the worker.
     pub readiness: Readiness,
 }
 
-/// Records on disk.
+/// Configuration of the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolConfig {
-    /// The folder under which every worker has its own, by its name.
+    /// The folder that contains each worker's spool, by name.
     pub dir: PathBuf,
-    /// With so many bytes waiting, no dialogue is begun. The records of dialogues under way come on top of it.
+    /// Spool size at which no new dialogues start. Records of dialogues in flight come on top.
     pub bytes_max: u64,
 }
 
 impl SpoolConfig {
-    /// Bytes of a spool where nobody says otherwise: more than 100 000 usual records.
+    /// Default of the spool size: more than 100 000 typical records.
     pub const BYTES_MAX: u64 = 1 << 30;
 }
 
 impl WorkerConfig {
-    /// The usual settings of a worker without servers.
+    /// Defaults, without servers.
     pub fn new(worker: WorkerId, evaluation: EvaluationMode) -> Self {
         Self {
             worker,
@@ -98,7 +98,7 @@ impl WorkerConfig {
         }
     }
 
-    /// What is true of the worker before it has done anything, for people.
+    /// The initial status.
     pub(crate) fn first_status(&self) -> WorkerStatus {
         WorkerStatus {
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),

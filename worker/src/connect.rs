@@ -1,4 +1,4 @@
-//! From a model's description to a connector.
+//! Creates connectors from model descriptions.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use models::{
 use crate::dialogue::Script;
 use crate::keys::Keyring;
 
-/// Models that a message lists.
+/// Maximum number of models in a message.
 const MODELS_LISTED_MAX: usize = 20;
 
-/// Makes connectors. Programs that know more ways to answer than the network, such as recordings, bring their own and
-/// leave the rest to [`Connectors`].
+/// Creates connectors. Programs with other ways to answer than the network, such as recordings, implement this and
+/// delegate the rest to [`Connectors`].
 pub trait Connect: Send + Sync + 'static {
-    /// The connector of a model, at a server that was found for it or, without one, at the address that the
-    /// description or the provider gives. May block: it reads keys and recordings.
+    /// The connector of a model, at a discovered server or, without one, at the address of the description or
+    /// provider. May block: it reads keys and recordings.
     ///
     /// # Errors
-    /// What is missing, and what to do.
+    /// What is missing, and what to do about it.
     fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError>;
 }
 
@@ -31,39 +31,39 @@ pub trait Connect: Send + Sync + 'static {
 pub struct FoundServer {
     /// Its address.
     pub endpoint: String,
-    /// Sent as bearer token where the description of the model names no key.
+    /// Bearer token, if the model's description names no key.
     pub key: Option<Secret>,
-    /// The context of the model in tokens, where the server tells.
+    /// The context of the model in tokens, if the server reports it.
     pub context_tokens: Option<u32>,
 }
 
-/// A connector, and what can be asked of its server beforehand.
+/// A connector, with what can be checked at its server beforehand.
 pub struct Connected {
     /// The connector.
     pub model: Arc<dyn ChatModel>,
-    /// The same where it is one that lists what it serves.
+    /// The same connector if its server lists models.
     pub listing: Option<Arc<OpenAiCompatible>>,
-    /// What a replayed model was asked.
+    /// The recorded prompts of a replayed model.
     pub script: Option<Script>,
 }
 
 impl Connected {
-    /// A connector of which nothing else is known.
+    /// A connector without further checks.
     pub fn opaque(model: Arc<dyn ChatModel>) -> Self {
         Self { model, listing: None, script: None }
     }
 
-    /// Makes sure that the server is there, takes the key and serves the model, before thousands of dialogues find out
-    /// one by one. Connectors and servers that list nothing pass.
+    /// Checks that the server is reachable, accepts the key and serves the model, before thousands of dialogues find
+    /// out one by one. Connectors and servers without a model list pass.
     ///
     /// # Errors
-    /// [`ConnectError::Unreachable`] may pass; the others need a person.
+    /// [`ConnectError::Unreachable`] may be temporary; the others need a person.
     pub async fn check(&self, spec: &ModelSpec) -> Result<Listed, ConnectError> {
         let Some(server) = &self.listing else { return Ok(Listed::Nothing) };
         let endpoint = self.model.identity().endpoint.clone().unwrap_or_default();
         let served = match server.probe().await {
             Ok(served) => served,
-            // Not every compatible server lists its models.
+            // Not every compatible server has a model list.
             Err(error) if matches!(error.status, Some(404 | 405 | 501)) => return Ok(Listed::Refused),
             Err(error) => {
                 return Err(ConnectError::Unreachable { model: spec.label.to_string(), endpoint, error });
@@ -85,29 +85,28 @@ impl Connected {
     }
 }
 
-/// What a server says of what it serves.
+/// What a server's model list says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
-    /// Its API has no list.
+    /// Its API has no model list.
     Nothing,
-    /// It has none, although others of its kind have.
+    /// It has no usable list, although its API has one.
     Refused,
-    /// The model asked for is in it.
+    /// It lists the requested model.
     Served,
 }
 
 /// Why there is no connector.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Its settings cannot be used.
+    /// Its settings are invalid.
     #[error("model `{model}`: {source}")]
     Setup {
         /// Label of the model.
         model: String,
-        /// What is wrong.
         source: SetupError,
     },
-    /// It may not be asked.
+    /// This worker may not ask it.
     #[error("model `{model}`: {denied}")]
     Denied {
         /// Label of the model.
@@ -115,25 +114,23 @@ pub enum ConnectError {
         /// Why.
         denied: Denied,
     },
-    /// There is no address.
-    #[error("model `{0}` has no `endpoint`, and no server that this worker knows serves it")]
+    /// No address is known.
+    #[error("model `{0}` has no `endpoint`, and no server of this worker serves it")]
     NoEndpoint(String),
-    /// Only a program with recordings or a simulator can.
-    #[error("model `{model}`: this worker cannot reach models by the connector `{connector}`")]
+    /// Only a program with recordings or a simulator supports the connector.
+    #[error("model `{model}`: this worker does not support the connector `{connector}`")]
     Unsupported {
         /// Label of the model.
         model: String,
-        /// How it would be reached.
         connector: Connector,
     },
-    /// Nobody is there, or not as they should be.
+    /// The server is unreachable, or does not answer properly.
     #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
     Unreachable {
         /// Label of the model.
         model: String,
         /// Address of the server.
         endpoint: String,
-        /// What it said.
         error: CallError,
     },
     /// The server serves other models.
@@ -146,22 +143,21 @@ pub enum ConnectError {
         model: String,
         /// Address of the server.
         endpoint: String,
-        /// Name asked for.
+        /// Requested name.
         requested: String,
         /// Names served.
         served: String,
     },
-    /// What a replayed model is to answer cannot be read.
+    /// The recordings of a replayed model cannot be read.
     #[error("model `{model}`: {message}")]
     Recording {
         /// Label of the model.
         model: String,
-        /// What is wrong.
         message: String,
     },
 }
 
-/// Names for a message, not all of too many.
+/// Lists names for a message, shortened if there are many.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().take(MODELS_LISTED_MAX + 1).collect();
     if names.len() > MODELS_LISTED_MAX {
@@ -170,21 +166,21 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-/// The connectors over the network. They share connections.
+/// The network connectors. They share connections.
 #[derive(Clone, Debug, Default)]
 pub struct Connectors {
     http: HttpClient,
-    /// The keys of a worker in a fleet; without them configurations are this machine's own and may point into it.
+    /// The keys of a worker in a fleet. Without them, configurations come from this machine and may refer to it.
     keys: Option<Arc<Keyring>>,
 }
 
 impl Connectors {
-    /// Those of a worker in a fleet, whose configurations come from others.
+    /// Connectors of a worker in a fleet, whose configurations come from others.
     pub fn of_fleet(keys: Arc<Keyring>) -> Self {
         Self { http: HttpClient::default(), keys: Some(keys) }
     }
 
-    /// The key that a model is asked with.
+    /// The key for a model.
     fn key(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Option<Secret>, ConnectError> {
         let model = || spec.label.to_string();
         match &self.keys {
@@ -210,7 +206,7 @@ impl Connect for Connectors {
                 config.key = key.or_else(|| server.and_then(|server| server.key.clone()));
                 config.context_tokens = server.and_then(|server| server.context_tokens);
                 config.send_seed = spec.send_seed.unwrap_or(true);
-                // A simulator is close and cannot stall unnoticed; whole answers cost less.
+                // A simulator is local and cannot stall unnoticed, and whole answers are cheaper.
                 config.stream = spec.stream.unwrap_or(spec.connector != Connector::Simulated);
                 let server = Arc::new(OpenAiCompatible::with_client(config, &self.http).map_err(setup)?);
                 let model = Arc::clone(&server) as Arc<dyn ChatModel>;
@@ -241,10 +237,10 @@ impl Connect for Connectors {
     }
 }
 
-/// The key that a model's description names, or the one of its provider's usual variable.
+/// The key that a model's description names, or the one in its provider's usual variable.
 ///
 /// # Errors
-/// It is not where it should be.
+/// The key is missing.
 pub fn key_of(spec: &ModelSpec) -> Result<Option<Secret>, SetupError> {
     match spec.key_place() {
         Some(KeyPlace::Variable(name)) => Secret::from_env(name).map(Some),
@@ -257,17 +253,17 @@ fn missing_key() -> SetupError {
     SetupError::KeyMissing("none is configured".to_owned())
 }
 
-/// What names the key of a model, for people and for rate budgets: the connector and the name, variable or file, never
+/// Identifies the key of a model, for people and rate budgets: the connector and the name, variable or file; never
 /// the key itself.
 pub fn key_name(spec: &ModelSpec) -> String {
-    // Without a key it is the server that bears the calls.
+    // Without a key, the calls are limited per server.
     let server = || spec.endpoint.clone().unwrap_or_else(|| spec.requested().to_owned());
     let placed = || spec.key_place().map_or_else(server, |place| place.to_string());
     let key = spec.key.clone().unwrap_or_else(placed);
     format!("{}/{key}", spec.connector)
 }
 
-/// A model that is not sent the seed of the dialogue.
+/// A model whose requests carry no seed.
 struct WithoutSeed(Arc<dyn ChatModel>);
 
 impl ChatModel for WithoutSeed {

@@ -1,4 +1,4 @@
-//! Finds servers: reads where they may be, asks what they serve, and asks again.
+//! Discovers servers: reads their addresses, and polls what they serve.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,32 +16,32 @@ use crate::servers::News;
 use crate::vllm::ServerLoad;
 use domain::Backoff;
 
-/// How often a discovery file is read.
+/// Interval between reads of a discovery file.
 const READ_EVERY: Duration = Duration::from_secs(2);
 
-/// How often a server that answers is asked what it serves.
+/// Interval between model list queries of a responding server.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
-/// How often a server that answers is asked how many requests wait there.
+/// Interval between load queries of a responding server.
 const LOAD_EVERY: Duration = Duration::from_secs(1);
 
 /// The largest discovery file read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Addresses of one worker; a longer list is a mistake.
+/// Maximum number of addresses; a longer list is a mistake.
 const ENDPOINTS_MAX: usize = 256;
 
-/// Where servers are.
+/// Where to find servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoints {
-    /// At these addresses, such as `http://127.0.0.1:8000/v1`.
+    /// These addresses, such as `http://127.0.0.1:8000/v1`.
     Listed(Vec<String>),
-    /// At the addresses of a file that may change: a JSON list, a JSON object with the list as `endpoints`, or one
-    /// address per line with `#` before comments.
+    /// The addresses in a file that may change: a JSON list, a JSON object with the list as `endpoints`, or one
+    /// address per line, with `#` before comments.
     File(PathBuf),
 }
 
-/// Looks for servers until it is dropped.
+/// Discovers servers until it is dropped.
 pub struct Discovery {
     suspected: Suspected,
     task: JoinHandle<()>,
@@ -50,14 +50,14 @@ pub struct Discovery {
 type Suspected = Arc<Mutex<HashMap<String, Arc<Notify>>>>;
 
 impl Discovery {
-    /// Begins to look.
+    /// Starts discovery.
     pub fn start(endpoints: Endpoints, key: Option<Secret>, news: mpsc::Sender<News>) -> Self {
         let suspected = Suspected::default();
         let search = Search { key, news, suspected: Arc::clone(&suspected), probes: HashMap::new() };
         Self { suspected, task: tokio::spawn(search.run(endpoints)) }
     }
 
-    /// A dialogue could not reach this address: it is asked at once.
+    /// Queries this address at once, because a dialogue could not reach it.
     pub fn suspect(&self, endpoint: &str) {
         let suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(probe) = suspected.get(endpoint) {
@@ -103,7 +103,7 @@ impl Search {
                         self.tell(News::NoAddresses { reason }).await;
                     }
                     Ok(listed) => self.follow(listed).await,
-                    // What was known stays: the file may be being written.
+                    // Keep the known addresses: the file may be in the middle of a write.
                     Err(reason) if self.probes.is_empty() => self.tell(News::NoAddresses { reason }).await,
                     Err(reason) => tracing::warn!(reason, "the discovery file cannot be used"),
                 }
@@ -115,7 +115,7 @@ impl Search {
         }
     }
 
-    /// Probes exactly these.
+    /// Polls exactly these addresses.
     async fn follow(&mut self, endpoints: Vec<String>) {
         let gone: Vec<String> =
             self.probes.keys().filter(|known| !endpoints.contains(known)).cloned().collect();
@@ -139,12 +139,12 @@ impl Search {
     }
 
     async fn tell(&self, news: News) {
-        // Without a receiver the worker is ending, and so is this task.
+        // Without a receiver the worker is stopping, and so does this task.
         let _ = self.news.send(news).await;
     }
 }
 
-/// Asks one address again and again what it serves, and in between how busy it is.
+/// Polls one address for its models, and in between for its load.
 async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, suspected: Arc<Notify>) {
     let mut config = OpenAiConfig::new(endpoint.clone(), "");
     config.key = key;
@@ -231,10 +231,10 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
     Ok(endpoints)
 }
 
-/// An address in the form in which it is compared and shown.
+/// Normalises an address for comparison and display.
 ///
 /// # Errors
-/// It is no HTTP address.
+/// It is not an HTTP address.
 pub fn normal(endpoint: &str) -> Result<String, models::SetupError> {
     Ok(api_base(endpoint)?.to_string())
 }

@@ -1,26 +1,26 @@
-//! Records that are longer than anything on the way takes: their texts are cut, with a mark, until they fit.
+//! Shortens records that exceed the size limit: their texts are cut, with a mark, until they fit.
 //!
-//! What a dialogue is counted by is never cut: key, scores, usage, times, versions. Reasoning and infos go first, because
-//! re-evaluation needs answers and does not need those. Longer texts are cut before shorter ones.
+//! Values that a dialogue is counted by are never cut: key, scores, usage, times, versions. Reasoning and infos are
+//! cut first, because re-evaluation does not need them. Longer texts are cut before shorter ones.
 
 use domain::exchange::Delivery;
 use domain::{Record, RunId};
 use serde_json::Value;
 
-/// Bytes that every text may keep, in JSON.
+/// Bytes that every text keeps, in JSON.
 const KEPT_BYTES: usize = 4 << 10;
 
 /// Room for a mark, in bytes of JSON.
 const MARK_BYTES: usize = 512;
 
-/// What is in a record at these places is cut: first those of the first list, then all.
+/// Fields of a record whose texts may be cut: first those in the first list, then all.
 const SPARE: [&str; 2] = ["reasoning", "infos"];
 const TEXTS: [&str; 3] = ["rounds", "outcome", "failed_calls"];
 
-/// A record on its way, at most `bytes_max` long.
+/// Prepares a record for delivery, at most `bytes_max` long.
 ///
 /// # Errors
-/// It cannot be written as JSON.
+/// It cannot be serialised.
 pub(crate) fn delivery(run: RunId, record: &Record, bytes_max: usize) -> Result<Delivery, serde_json::Error> {
     let whole = Delivery::of(run, record)?;
     if whole.json.len() <= bytes_max {
@@ -36,7 +36,7 @@ pub(crate) fn delivery(run: RunId, record: &Record, bytes_max: usize) -> Result<
         }
     }
     if json.len() > bytes_max {
-        // Not a few long texts, but very many short ones.
+        // There are no long texts, but very many short ones.
         let bytes = fitting["outcome"]["infos"].to_string().len();
         let mark = format!("{bytes} bytes were left out: a record may have {bytes_max} bytes");
         fitting["outcome"]["infos"] = serde_json::json!({ "cut": mark });
@@ -49,7 +49,7 @@ pub(crate) fn delivery(run: RunId, record: &Record, bytes_max: usize) -> Result<
     Ok(Delivery { json: json.into(), ..whole })
 }
 
-/// A text of a record, and where it stands.
+/// A text of a record, with its path.
 struct Text<'a> {
     place: String,
     bytes: usize,
@@ -89,8 +89,8 @@ fn gather<'a>(place: String, value: &'a mut Value, wanted: bool, texts: &mut Vec
     }
 }
 
-/// Cuts `over` bytes and a little more off these texts, or as many as may be: all that are longer than a bound, which is
-/// as high as it can be, down to it.
+/// Cuts at least `over` bytes from these texts, if possible: all texts longer than a bound, which is as high as
+/// possible, are cut to it.
 fn shrink(texts: Vec<Text<'_>>, over: usize, bytes_max: usize) {
     let wanted = over + texts.len() * MARK_BYTES;
     let saved = |bound: usize| texts.iter().map(|text| text.bytes.saturating_sub(bound)).sum::<usize>();

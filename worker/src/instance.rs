@@ -1,33 +1,34 @@
-//! Which process of a worker this is, and which ones it follows.
+//! The identity of a worker's process, and its predecessors.
 //!
-//! A name belongs to one process at a time. What tells a restart, which takes over at once, from a second worker under the
-//! same name, which must not, is the spool: only one process can hold it, so the processes named in its file `instances`
-//! have ended. Every process adds itself before it registers, so that one which dies at any moment is known to the next.
+//! A name belongs to one process at a time. A restart takes over the name at once; a second worker with the same name
+//! must not. The spool distinguishes them: only one process can hold it, so the processes listed in its file
+//! `instances` have ended. Every process adds itself before it registers, so that its successor knows it even if it
+//! dies at any moment.
 
 use std::io;
 use std::path::Path;
 
 use domain::InstanceId;
 
-/// Processes remembered: a worker that dies again and again before it registers is no stranger at the end.
+/// Number of processes remembered: enough for a worker that dies repeatedly before it registers.
 const REMEMBERED: usize = 16;
 
-/// This process, and the ones before it.
+/// This process and its predecessors.
 #[derive(Clone, Debug)]
 pub struct Instance {
     /// This process.
     pub id: InstanceId,
-    /// The ones before it, oldest first.
+    /// Its predecessors, oldest first.
     pub predecessors: Vec<InstanceId>,
 }
 
 impl Instance {
-    /// A process that follows none.
+    /// A process without predecessors.
     pub fn fresh() -> Self {
         Self { id: InstanceId::random(), predecessors: Vec::new() }
     }
 
-    /// A process that follows those in the file of a spool's folder, and is written into it. Call it with the folder
+    /// A process that succeeds those in the file of a spool's folder, and is added to it. Call it with the folder
     /// locked.
     ///
     /// # Errors
@@ -44,7 +45,7 @@ impl Instance {
         let this = Self { id: InstanceId::random(), predecessors };
         let ids = this.predecessors.iter().chain([&this.id]);
         let text: String = ids.map(|id| format!("{id}\n")).collect();
-        // Replaced as a whole: half a file would make this process a stranger to its own name.
+        // Replaced atomically: with half a file, this process would not be recognised under its own name.
         let new = path.with_extension("new");
         std::fs::write(&new, text)?;
         std::fs::rename(new, path)?;

@@ -1,8 +1,8 @@
-//! Renews leases, on a thread of its own.
+//! Renews leases on a dedicated thread.
 //!
-//! A worker that evaluates on every core is slow to come round to anything else, and a lease that is renewed too late
-//! makes its unit a suspect. So renewal shares nothing with the work but the ledger: it has its own thread, its own
-//! runtime, and its own connection, because a connection is driven by the runtime that made it.
+//! A worker that evaluates on every core may be slow to do anything else, and a lease that is renewed too late makes
+//! its unit a suspect. So renewal shares only the ledger with the work loop. It has its own thread, its own runtime,
+//! and its own connection, because a connection is driven by the runtime that made it.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -17,16 +17,16 @@ use crate::ledger::SharedLedger;
 use crate::{metrics, name};
 use domain::Backoff;
 
-/// Makes a connection to the coordinator, on the runtime that it is called on.
+/// Connects to the coordinator, on the runtime that calls it.
 pub type ExchangeFactory = Arc<dyn Fn() -> Arc<dyn WorkExchange> + Send + Sync>;
 
-/// Replies that wait for the work loop. More are dropped: the next reply brings everything again.
+/// Maximum number of replies queued for the work loop. More are dropped: the next reply brings everything again.
 const REPLIES_WAITING_MAX: usize = 16;
 
-/// How often the keeper looks whether a renewal is due: leases may come whose time is shorter.
+/// How often the keeper checks whether a renewal is due: new leases may be shorter.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// A failed renewal is given up after this long at least, however short the leases.
+/// Minimum timeout of a renewal, however short the leases.
 const ANSWER_MIN: Duration = Duration::from_secs(1);
 
 /// The keeper of one worker. Ends when it is dropped.
@@ -35,19 +35,19 @@ pub struct Keeper {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a renewal brought: the report that was sent, and the answer.
-pub type Renewal = (Report, Orders);
+/// The result of a renewal: the report that was sent, and the answer.
+pub type RenewalReply = (Report, Orders);
 
 impl Keeper {
-    /// Begins to renew, at least every `report_every`, and every third of the shortest lease.
+    /// Starts renewing, at least every `report_every`, and every third of the shortest lease.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub fn start(
         ledger: SharedLedger,
         connect: ExchangeFactory,
         report_every: Duration,
-    ) -> std::io::Result<(Self, mpsc::Receiver<Renewal>)> {
+    ) -> std::io::Result<(Self, mpsc::Receiver<RenewalReply>)> {
         let (replies, received) = mpsc::channel(REPLIES_WAITING_MAX);
         let (end, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -67,7 +67,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It ends at its next await, within moments.
+            // It ends at its next await.
             let _ = thread.join();
         }
     }
@@ -77,7 +77,7 @@ async fn renew(
     ledger: SharedLedger,
     connect: ExchangeFactory,
     report_every: Duration,
-    replies: mpsc::Sender<Renewal>,
+    replies: mpsc::Sender<RenewalReply>,
 ) {
     let mut exchange = connect();
     let mut backoff = Backoff::default();
@@ -111,14 +111,14 @@ async fn renew(
             Ok(orders) => {
                 (renewed, next) = (began, None);
                 backoff.reset();
-                // A full channel means that the work loop has not looked for a while; see the constant.
+                // A full channel means that the work loop is behind; see the constant.
                 let _ = replies.try_send((report, orders));
             }
             Err(error) => {
                 metrics::exchange_failed(error.code);
                 tracing::warn!(leases = report.held.len(), %error, "leases were not renewed");
                 if timed_out {
-                    // A connection may hang where a new one would not.
+                    // A connection may hang when a new one would work.
                     exchange = connect();
                 }
                 next = Some(Instant::now() + backoff.next_delay().min(interval));

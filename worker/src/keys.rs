@@ -1,7 +1,7 @@
-//! The keys of a worker, and where it may ask.
+//! The keys of a worker, and the addresses that it may contact.
 //!
-//! Secrets belong to the machine that uses them. A configuration that comes from a coordinator names a key; which secret
-//! that is, and where it may be sent, stands in a file beside the worker:
+//! Secrets belong to the machine that uses them. A configuration from a coordinator names a key; a file beside the
+//! worker says which secret that is, and where it may be sent:
 //!
 //! ```toml
 //! [claude]
@@ -22,16 +22,16 @@ use domain::{Connector, ModelSpec};
 use models::Secret;
 use serde::Deserialize;
 
-/// Keys that a worker has where it is told of none: those of the providers' usual variables.
+/// Default keys: those in the providers' usual variables.
 const USUAL: [(&str, Connector, &str); 2] = [
     ("anthropic", Connector::Anthropic, "ANTHROPIC_API_KEY"),
     ("gemini", Connector::Gemini, "GEMINI_API_KEY"),
 ];
 
-/// The largest file of keys read, in bytes.
+/// Maximum size of a key file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The keys of a worker, and where it may ask.
+/// The keys of a worker, and the addresses that it may contact.
 #[derive(Clone, Debug, Default)]
 pub struct Keyring {
     reach: Reach,
@@ -39,7 +39,7 @@ pub struct Keyring {
     lacks: Vec<String>,
 }
 
-/// A file of keys cannot be used.
+/// A key file is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
     /// It cannot be read.
@@ -50,20 +50,19 @@ pub enum KeyringError {
         /// Why.
         source: std::io::Error,
     },
-    /// It says something that cannot be meant.
+    /// It is invalid.
     #[error("the keys in {}: {message}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What.
         message: String,
     },
-    /// An allowed address is none.
+    /// An allowed address is invalid.
     #[error("--allow-endpoint: {0}")]
     Place(String),
 }
 
-/// A key as the file says it.
+/// A key in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -75,11 +74,11 @@ struct Entry {
 }
 
 impl Keyring {
-    /// Reads the keys of a file, or takes the usual ones where there is none, and the addresses that configurations may
-    /// lead to. A key whose secret is not there is lacking, which is told and no error: others can be used.
+    /// Reads the keys of a file, or takes the default ones without a file, and the allowed addresses. A key whose
+    /// secret is missing is reported and not an error, because others can be used.
     ///
     /// # Errors
-    /// The file or an address cannot be used.
+    /// The file or an address is invalid.
     pub fn read(file: Option<&Path>, allowed: &[String]) -> Result<Self, KeyringError> {
         let mut ring = match file {
             Some(path) => Self::of_file(path)?,
@@ -97,7 +96,7 @@ impl Keyring {
         let mut ring = Self::default();
         for (name, connector, variable) in USUAL {
             let key = KeyReach { name: name.to_owned(), connector, places: Vec::new() };
-            // Nobody said that it should be there.
+            // Nobody asked for it.
             if let Ok(secret) = Secret::from_env(variable) {
                 ring.add(key, secret);
             }
@@ -113,7 +112,7 @@ impl Keyring {
             return Err(wrong(format!("{size} bytes are too many")));
         }
         let text = std::fs::read_to_string(path).map_err(io)?;
-        // In the order of the file, in which keys are taken where a configuration names none.
+        // In the order of the file, which is the order of preference if a configuration names none.
         let entries: toml::Table =
             toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
         if entries.len() > REACH_MAX {
@@ -127,7 +126,7 @@ impl Keyring {
             let places = places.map_err(|error| of_key(&error))?;
             if entry.connector.own_endpoint().is_none() && places.is_empty() {
                 return Err(of_key(
-                    &"this connector has no address of its own; say in `endpoints` where the key may go",
+                    &"this connector has no default address; list in `endpoints` where the key may be sent",
                 ));
             }
             let secret = match (&entry.env, &entry.file) {
@@ -148,21 +147,20 @@ impl Keyring {
         self.reach.keys.push(key);
     }
 
-    /// What may be asked, without the secrets.
+    /// What the worker may contact, without the secrets.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Keys that the file names and that are not there, each with the reason.
+    /// Keys in the file whose secret is missing, each with the reason.
     pub fn lacks(&self) -> &[String] {
         &self.lacks
     }
 
-    /// The secret that a model is asked with, at a server that was found at this address or else where its configuration
-    /// says.
+    /// The secret for a model, at a discovered server with this address or else where its configuration says.
     ///
     /// # Errors
-    /// It may not be asked.
+    /// This worker may not ask it.
     pub fn grant(&self, spec: &ModelSpec, found: Option<&str>) -> Result<Option<Secret>, Denied> {
         let key = self.reach.permits(spec, found)?;
         Ok(key.and_then(|key| self.secrets.get(&key.name)).cloned())

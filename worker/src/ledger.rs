@@ -1,4 +1,4 @@
-//! What a worker tells its coordinator, shared by the two who tell it: the work loop and the lease keeper.
+//! The state that a worker reports to its coordinator, shared by the work loop and the lease keeper.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,24 +7,23 @@ use domain::exchange::{Offer, Parking, Registration, Report, Serves, WorkerStatu
 
 use crate::slots::Slots;
 
-/// The state that reports are made of.
+/// The reported state.
 #[derive(Debug)]
 pub struct Ledger {
-    /// Who reports.
     pub registration: Registration,
     /// Leases and their dialogues.
     pub slots: Slots,
-    /// What the worker serves; room is told by the work loop alone.
+    /// What the worker offers; only the work loop adds the room.
     pub serves: Vec<Serves>,
     /// For people.
     pub status: WorkerStatus,
-    /// Whether the worker is ending.
+    /// Whether the worker is stopping.
     pub draining: bool,
     parked: Vec<Parking>,
 }
 
 impl Ledger {
-    /// The ledger of a worker that holds nothing.
+    /// A ledger without leases.
     pub fn new(registration: Registration, status: WorkerStatus) -> Self {
         Self {
             registration,
@@ -36,7 +35,7 @@ impl Ledger {
         }
     }
 
-    /// The whole state as it is now.
+    /// A report of the whole state.
     pub fn report(&self, offers: Vec<Offer>, wait: Duration) -> Report {
         Report {
             worker: self.registration.worker.clone(),
@@ -52,28 +51,28 @@ impl Ledger {
         }
     }
 
-    /// The same without room: renews leases and asks for nothing.
+    /// The same without room: renews leases but requests no work.
     pub fn renewal(&self) -> Report {
         let offers = self.serves.iter().map(|serves| Offer { serves: serves.clone(), room: 0 });
         self.report(offers.collect(), Duration::ZERO)
     }
 
-    /// Tells of a model that cannot be asked for a while; the last word about a model counts.
+    /// Reports a parked model; the last report about a model counts.
     pub fn park(&mut self, parking: Parking) {
         self.parked.retain(|known| known.run != parking.run || known.model != parking.model);
         self.parked.push(parking);
     }
 
-    /// The coordinator has taken note of what this report told.
+    /// Removes what the coordinator has processed of this report.
     pub fn noted(&mut self, report: &Report) {
         self.slots.noted(&report.finished, &report.released);
         self.parked.retain(|parking| !report.parked.contains(parking));
     }
 
-    /// Whether there is something that the coordinator has not taken note of, beyond what `report` tells it.
+    /// Whether the coordinator has yet to process something beyond `report`.
     pub fn has_news(&self, report: Option<&Report>) -> bool {
         let Some(report) = report else { return !(self.slots.is_told() && self.parked.is_empty()) };
-        // What a report tells stays in the ledger until it is noted, so that counting is enough.
+        // Reported items stay in the ledger until they are processed, so comparing counts is enough.
         self.slots.finished().len() > report.finished.len()
             || self.slots.released().len() > report.released.len()
             || self.parked.len() > report.parked.len()
@@ -81,7 +80,7 @@ impl Ledger {
     }
 }
 
-/// A ledger that two threads use, each for moments.
+/// A ledger shared by two threads.
 #[derive(Clone, Debug)]
 pub struct SharedLedger(Arc<Mutex<Ledger>>);
 
@@ -91,7 +90,7 @@ impl SharedLedger {
         Self(Arc::new(Mutex::new(ledger)))
     }
 
-    /// The ledger, for a moment: never across an await.
+    /// Locks the ledger. Never hold it across an await.
     pub fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

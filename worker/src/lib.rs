@@ -1,11 +1,11 @@
-//! A worker: holds dialogues with models, many at once, and judges the answers.
+//! A worker: holds many dialogues with models at once, and judges the answers.
 //!
-//! Reading order. [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in sandboxed
-//! processes. Around them, plain state machines decide: [`slots`] what is held and what is begun next, [`servers`] with
-//! [`limiter`] who is asked and how much at once, [`breaker`] what is not asked for a while, [`outbox::queue`] when
-//! records leave. [`worker`] starts the parts that carry it out: the work loop, the lease keeper in [`keeper`], the
-//! [`outbox`] with its spool, and [`discovery`], which finds servers. [`runs`] and [`connect`] provide what dialogues
-//! need: tasks, evaluators and models.
+//! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
+//! sandboxed processes. Around them are plain state machines: [`slots`] for leases and dialogues, [`servers`] and
+//! [`limiter`] for servers and their concurrency, [`breaker`] for models that cannot be asked, [`outbox::queue`] for
+//! the delivery of records. [`worker`] starts the parts that do the IO: the work loop, the lease keeper in
+//! [`keeper`], the [`outbox`] with its spool, and [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators
+//! and models.
 
 pub mod breaker;
 pub mod config;

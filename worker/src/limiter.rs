@@ -1,21 +1,19 @@
-//! How many dialogues a model is given at once.
+//! Limits the dialogues in flight per model.
 //!
-//! A plain state machine: it grows fast until the server first refuses, then slowly; a refusal shrinks it. It grows
-//! only while its limit is actually used, so that it never promises what was not tried.
+//! A plain state machine. The limit grows fast until the first refusal, then slowly; a refusal shrinks it. It grows
+//! only while it is fully used, so that it never exceeds what was tested.
 
 /// Bounds of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimiterBounds {
-    /// Dialogues at the start.
+    /// Initial limit.
     pub start: u32,
-    /// Dialogues at least.
     pub min: u32,
-    /// Dialogues at most.
     pub max: u32,
 }
 
 impl LimiterBounds {
-    /// Always the same.
+    /// A fixed limit.
     pub fn fixed(dialogues: u32) -> Self {
         Self { start: dialogues, min: dialogues, max: dialogues }
     }
@@ -40,16 +38,16 @@ const SHRINK: f64 = 0.7;
 pub struct Limiter {
     bounds: LimiterBounds,
     limit: f64,
-    /// Set by the first refusal: from then on growth is slow.
+    /// Set by the first refusal; growth is slow from then on.
     refused: bool,
-    /// Completions that still belong to the time before the last shrink and say nothing about the new limit.
+    /// Completions from before the last shrink, which say nothing about the new limit.
     cooling: u32,
-    /// Requests that the server has accepted and does not work on yet.
+    /// Requests queued at the server.
     waiting: u32,
 }
 
 impl Limiter {
-    /// A limit at its start.
+    /// A limiter with its initial limit.
     pub fn new(bounds: LimiterBounds) -> Self {
         Self { bounds, limit: f64::from(bounds.start), refused: false, cooling: 0, waiting: 0 }
     }
@@ -59,7 +57,7 @@ impl Limiter {
         self.limit as usize
     }
 
-    /// The same server under other bounds: the limit is brought within them.
+    /// Changes the bounds and moves the limit into them.
     pub fn set_bounds(&mut self, bounds: LimiterBounds) {
         if bounds != self.bounds {
             self.bounds = bounds;
@@ -67,14 +65,14 @@ impl Limiter {
         }
     }
 
-    /// The server says how many requests wait there. While any does, the limit does not grow: more in flight would
-    /// wait longer and be answered no sooner.
+    /// Sets the number of requests queued at the server. While there are any, the limit does not grow: more dialogues
+    /// would only wait longer.
     pub fn pressure(&mut self, waiting: u32) {
         self.waiting = waiting;
     }
 
-    /// A dialogue ended while `in_flight` others were running; `refused` when the server said that it was full or that
-    /// calls came too fast.
+    /// Records the end of a dialogue while `in_flight` others were running; `refused` if the server reported that it
+    /// was full or that calls came too fast.
     pub fn ended(&mut self, refused: bool, in_flight: usize) {
         if self.cooling > 0 {
             self.cooling -= 1;

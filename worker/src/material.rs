@@ -1,4 +1,4 @@
-//! The tasks of a run: a pack opened and the tasks built, here and in the evaluation processes.
+//! Opens the pack of a run and builds its tasks, here and in the evaluation processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use tasks::{CaseData, Compat, GraphLibrary, Task, TaskData, Wording};
 
 use crate::evaluate::TaskList;
 
-/// The name that means the built-in pack.
+/// Name of the built-in pack.
 pub const CORE: &str = "core";
 
-/// The hidden verb that an evaluation process is started with.
+/// The hidden command that starts an evaluation process.
 pub const EVALUATOR_COMMAND: &str = "evaluation-process";
 
-/// Which tasks a process needs: what a parent tells its evaluation processes.
+/// The tasks that a process needs, as a parent tells its evaluation processes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MaterialRequest {
     /// `core` or the path of a pack file.
     pub pack: String,
-    /// Labels within the pack, in the order of the list wanted.
+    /// Labels within the pack, in the desired order.
     pub tasks: Vec<String>,
     /// Tasks of judges as JSON, each with one case that stands for all; instead of those of a pack. Whatever pack a reply
     /// is about, the same process can read it.
@@ -68,7 +68,7 @@ pub enum MaterialError {
     /// The identity that is part of the program cannot be used.
     #[error("the built-in identity: {0}")]
     Identity(#[from] packs::IdentityError),
-    /// The pack has other tasks.
+    /// The pack lacks a task.
     #[error("the pack {pack} has no task `{task}`")]
     NoTask {
         /// Name of the pack.
@@ -83,20 +83,20 @@ pub enum MaterialError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is another pack.
-    #[error("pack {wanted} was asked for and {found} came from {from}")]
+    /// The pack has another hash.
+    #[error("pack {wanted} was requested, but {from} is {found}")]
     OtherPack {
-        /// Hash of the one wanted.
+        /// Requested hash.
         wanted: String,
-        /// Hash of the one found.
+        /// Actual hash.
         found: String,
-        /// Where it was found.
+        /// Its origin.
         from: String,
     },
     /// A task of judges cannot be built.
     #[error(transparent)]
     Task(#[from] tasks::task::TaskError),
-    /// A parent asked for what no parent asks for.
+    /// The request of a parent is invalid.
     #[error("the request for tasks cannot be read: {0}")]
     Request(#[from] serde_json::Error),
 }
@@ -112,11 +112,11 @@ pub fn open_pack(name: &str) -> Result<Arc<Pack>, MaterialError> {
     Ok(Arc::new(Pack::open(Path::new(name), &Identity::published()?)?))
 }
 
-/// The tasks of these labels, in their order, ready to be asked. Large graphs are left to those who judge: this process
-/// starts sooner and stays small.
+/// Builds the tasks of these labels, in order. Loading large graphs is deferred to the evaluation processes: this
+/// process starts sooner and stays small.
 ///
 /// # Errors
-/// A task is not there, or cannot be built.
+/// A task is missing, or cannot be built.
 pub fn build_to_ask<'a>(
     pack: &Pack,
     labels: impl IntoIterator<Item = &'a TaskLabel>,
@@ -138,7 +138,7 @@ fn build(pack: &Pack, graphs: &GraphLibrary, labels: &[&str]) -> Result<Vec<Arc<
     in_order.collect()
 }
 
-/// Loads what a [`MaterialRequest`] names, large graphs included: the loader of evaluation processes.
+/// Loads the tasks of a [`MaterialRequest`] including large graphs: the loader of evaluation processes.
 ///
 /// # Errors
 /// The pack or a task cannot be used.
@@ -159,18 +159,18 @@ pub fn load(request: &serde_json::Value) -> Result<Vec<Arc<Task>>, String> {
     load().map_err(|error| error.to_string())
 }
 
-/// A folder of packs by their hashes, `HASH.kgpack`: what was fetched once is not fetched again.
+/// A folder of packs by hash, `HASH.kgpack`: a cache of downloaded packs.
 #[derive(Clone, Debug)]
 pub struct PackFolder(PathBuf);
 
 impl PackFolder {
-    /// A folder, made when it is first written to.
+    /// A folder, created at the first write.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// The pack of this hash and the name that [`open_pack`] opens it by; none where it has to be fetched. A file that
-    /// cannot be opened, or holds another pack, counts as not there.
+    /// The pack of this hash, and the name by which [`open_pack`] opens it; `None` if it must be fetched. A file that
+    /// cannot be opened, or is another pack, counts as missing.
     pub fn find(&self, hash: &str) -> Option<(String, Arc<Pack>)> {
         let path = self.path(hash);
         if !path.exists() {
@@ -186,10 +186,10 @@ impl PackFolder {
         }
     }
 
-    /// Keeps a pack that was fetched, once it has proved to be the one of this hash.
+    /// Stores a fetched pack after checking its hash.
     ///
     /// # Errors
-    /// It is another pack, or cannot be written.
+    /// The hash differs, or the file cannot be written.
     pub fn keep(&self, hash: &str, sealed: &[u8]) -> Result<(String, Arc<Pack>), MaterialError> {
         let name = format!("pack {hash} as sent by the coordinator");
         let pack = Pack::open_bytes(&name, sealed, &Identity::published()?)?;
@@ -203,14 +203,14 @@ impl PackFolder {
         let path = self.path(hash);
         let at = |source| MaterialError::Folder { path: path.clone(), source };
         std::fs::create_dir_all(&self.0).map_err(at)?;
-        // Under another name first: several workers may share the folder, and one may be killed here.
+        // Written under another name first: several workers may share the folder, and one may be killed here.
         let new = self.0.join(format!("{hash}.{}.new", std::process::id()));
         std::fs::write(&new, sealed).and_then(|()| std::fs::rename(&new, &path)).map_err(at)?;
         Ok((path.to_string_lossy().into_owned(), Arc::new(pack)))
     }
 
     fn path(&self, hash: &str) -> PathBuf {
-        // A hash from the wire is a name of hexadecimal digits; anything else could leave the folder.
+        // A valid hash is hexadecimal; anything else could leave the folder.
         let name: String = hash.chars().filter(char::is_ascii_hexdigit).take(64).collect();
         self.0.join(format!("{name}.kgpack"))
     }

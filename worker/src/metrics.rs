@@ -1,6 +1,6 @@
-//! Every metric of the worker: names, units and what they count.
+//! Every metric of the worker.
 //!
-//! Labels are bounded by configurations: models, servers, and closed lists of words. Never a task's iteration.
+//! Labels are bounded by configurations (models, servers) and closed lists of words.
 
 use std::time::Duration;
 
@@ -31,21 +31,21 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         name: DIALOGUES,
         kind: MetricKind::Counter,
         unit: Unit::Count,
-        help: "Dialogues that ended here, with scores or by the cause of their failure.",
+        help: "Dialogues that ended at this worker, by outcome: scored, or the cause of failure.",
         labels: &["model", "outcome"],
     },
     MetricDefinition {
         name: DIALOGUE_SECONDS,
         kind: MetricKind::Histogram,
         unit: Unit::Seconds,
-        help: "Time from the begin of a dialogue to its record.",
+        help: "Time from the start of a dialogue to its record.",
         labels: &["model"],
     },
     MetricDefinition {
         name: FAILED_CALLS,
         kind: MetricKind::Counter,
         unit: Unit::Count,
-        help: "Calls of models that failed; most were repeated.",
+        help: "Model calls that failed; most were retried.",
         labels: &["cause"],
     },
     MetricDefinition {
@@ -59,7 +59,7 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         name: LIMIT,
         kind: MetricKind::Gauge,
         unit: Unit::Count,
-        help: "Dialogues that a server is given at once.",
+        help: "Limit of dialogues in flight per server.",
         labels: &["server"],
     },
     MetricDefinition {
@@ -73,14 +73,14 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         name: PENDING,
         kind: MetricKind::Gauge,
         unit: Unit::Count,
-        help: "Dialogues held that have not begun.",
+        help: "Leased dialogues that have not started.",
         labels: &[],
     },
     MetricDefinition {
         name: UNACKNOWLEDGED,
         kind: MetricKind::Gauge,
         unit: Unit::Count,
-        help: "Records that no coordinator has acknowledged.",
+        help: "Records not yet acknowledged by a coordinator.",
         labels: &[],
     },
     MetricDefinition {
@@ -94,7 +94,7 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         name: RECEIPTS,
         kind: MetricKind::Counter,
         unit: Unit::Count,
-        help: "Records acknowledged, stored or refused for good.",
+        help: "Receipts for records: stored or refused for good.",
         labels: &["outcome"],
     },
     MetricDefinition {
@@ -108,28 +108,28 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         name: DELIVERY_FAILURES,
         kind: MetricKind::Counter,
         unit: Unit::Count,
-        help: "Batches of records that went in vain and go again.",
+        help: "Batches of records whose delivery failed; they are sent again.",
         labels: &["code"],
     },
     MetricDefinition {
         name: EXCHANGE_FAILURES,
         kind: MetricKind::Counter,
         unit: Unit::Count,
-        help: "Reports to the coordinator that went in vain.",
+        help: "Reports to the coordinator that failed.",
         labels: &["code"],
     },
     MetricDefinition {
         name: RENEWAL_AGE,
         kind: MetricKind::Gauge,
         unit: Unit::Seconds,
-        help: "Time since leases were last renewed.",
+        help: "Time since the last renewal of leases.",
         labels: &[],
     },
     MetricDefinition {
         name: LOST_LEASES,
         kind: MetricKind::Counter,
         unit: Unit::Count,
-        help: "Leases that were lost while they were held.",
+        help: "Leases lost to expiry or take-over.",
         labels: &[],
     },
     MetricDefinition {

@@ -1,12 +1,13 @@
-//! Whose name a worker has, for every coordinator that it reports to.
+//! Keeps a worker registered with every coordinator that it reports to.
 //!
-//! A registration alone says which processes this one follows; reports do not repeat it. So a coordinator that this process
-//! never registered with, on a queue where one of those still has the name, takes it for a second worker.
+//! Only a registration lists the predecessors of a process; reports do not repeat them. So a coordinator that this
+//! process never registered with, on a queue where a predecessor still has the name, takes it for a second worker.
 
 use domain::ServiceError;
 use domain::exchange::{Orders, Registration, Report, WorkExchange};
 
-/// Reports, and registers again where the coordinator says that another process has the name: it may be one that ended.
+/// Sends a report, and registers again if the coordinator says that another process has the name, because that may be
+/// a predecessor.
 ///
 /// # Errors
 /// Those of the two calls.

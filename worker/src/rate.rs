@@ -1,4 +1,4 @@
-//! Calls within a budget that all workers share.
+//! Limits calls to a budget that all workers share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::connect::key_name;
 use domain::Backoff;
 
-/// The longest wait before a budget is asked again, whatever it says: it may have grown meanwhile.
+/// Maximum wait before a budget is queried again, because it may have grown.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// A model that is called no faster than its budget allows. Waiting is bounded by the time of the dialogue; while no
-/// coordinator can be asked there are no calls, because others may be using the same key.
+/// A model that is called within its rate budget. The dialogue's deadline bounds the wait. While no coordinator is
+/// reachable there are no calls, because others may be using the same key.
 pub struct WithinBudget {
     model: Arc<dyn ChatModel>,
     exchange: Arc<dyn WorkExchange>,
@@ -24,7 +24,7 @@ pub struct WithinBudget {
 }
 
 impl WithinBudget {
-    /// The model as it is where its description limits no rate.
+    /// The model itself, if its description has no rate limit.
     pub fn wrap(
         model: Arc<dyn ChatModel>,
         spec: &ModelSpec,

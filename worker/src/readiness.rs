@@ -1,8 +1,8 @@
-//! Whether a worker can do its work, for those who watch it from outside.
+//! Whether a worker can do its work, for outside observers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a worker can do its work. Clones share it: the worker writes it, its process shows it.
+/// Whether a worker can do its work. Clones share the state: the worker sets it, its process reports it.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<Mutex<Result<(), String>>>);
 
@@ -16,12 +16,11 @@ impl Readiness {
     /// Ready, or why not.
     ///
     /// # Errors
-    /// What keeps it from working.
     pub fn get(&self) -> Result<(), String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What keeps it from working, where something does.
+    /// What keeps it from working, if anything does.
     pub(crate) fn set(&self, trouble: Option<&str>) {
         let state = trouble.map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;

@@ -1,4 +1,4 @@
-//! What the dialogues of one run share: its tasks, its models and who judges.
+//! Shared by the dialogues of one run: tasks, models and evaluator.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use crate::evaluate::{
 use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
 use domain::Backoff;
 
-/// Who judges answers.
+/// How answers are judged.
 #[derive(Clone, Debug)]
 pub enum EvaluationMode {
     /// Child processes with limits.
@@ -28,18 +28,17 @@ pub enum EvaluationMode {
         /// Arguments that lead to [`crate::evaluate::sandbox::child::serve`] with [`material::load`].
         arguments: Vec<String>,
     },
-    /// Threads of this process: for answers that are trusted.
+    /// Threads of this process, for trusted answers.
     InProcess,
 }
 
 pub struct RunContext {
-    /// What the coordinator says of it.
+    /// Its description from the coordinator.
     pub material: RunMaterial,
     /// Its tasks, in the order of the plan.
     pub tasks: TaskList,
-    /// Who judges.
     pub evaluator: Arc<dyn Evaluator>,
-    /// Where the tasks come from.
+    /// Provenance of the tasks.
     pub pack: PackProvenance,
     indexes: HashMap<TaskLabel, usize>,
 }
@@ -56,10 +55,10 @@ impl RunContext {
     }
 }
 
-/// Why a run cannot be worked on here.
+/// Why this worker cannot work on a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The coordinator does not say what is needed.
+    /// The coordinator does not provide its description or pack.
     #[error("run {run}: {source}")]
     Exchange {
         run: RunId,
@@ -80,8 +79,8 @@ pub enum RunError {
         /// Why.
         source: std::io::Error,
     },
-    /// It needs a pack that has to be kept somewhere.
-    #[error("run {run} needs pack {hash}, and this worker was given no folder to keep packs in")]
+    /// It needs a pack, and there is no folder to store it in.
+    #[error("run {run} needs pack {hash}, but this worker has no folder for packs")]
     NoFolder {
         run: RunId,
         /// Hash of the pack.
@@ -89,10 +88,10 @@ pub enum RunError {
     },
 }
 
-/// Evaluators by the pack and tasks that they judge.
+/// Evaluators by pack and tasks.
 type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
 
-/// Makes runs ready to be worked on. Runs that ask the same share an evaluator: its processes hold large graphs.
+/// Prepares runs. Runs with the same tasks share an evaluator, because its processes hold large graphs.
 pub struct Runs {
     exchange: Arc<dyn WorkExchange>,
     evaluation: EvaluationMode,
@@ -102,7 +101,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// None yet. `evaluators` is the number of processes or threads that judge, for each set of tasks.
+    /// `evaluators` is the number of judging processes or threads, per set of tasks.
     pub fn new(
         exchange: Arc<dyn WorkExchange>,
         evaluation: EvaluationMode,
@@ -112,10 +111,11 @@ impl Runs {
         Self { exchange, evaluation, evaluators, packs, started: Mutex::default() }
     }
 
-    /// Makes a run ready. Waits for a coordinator that is away; the caller drops the future when nobody needs the run.
+    /// Prepares a run. Waits while the coordinator is away; the caller drops the future when the run is not needed
+    /// any more.
     ///
     /// # Errors
-    /// What keeps this worker from working on the run, and will keep it from it.
+    /// A permanent reason why this worker cannot work on the run.
     pub async fn load(self: Arc<Self>, run: RunId) -> Result<RunContext, RunError> {
         let failed = |source| RunError::Exchange { run: run.clone(), source };
         let material = patiently(|| self.exchange.run_material(&run)).await.map_err(failed)?;
@@ -128,7 +128,7 @@ impl Runs {
         built.await.unwrap_or_else(|| Err(failed(ServiceError::new(ErrorCode::Internal, "a thread died"))))
     }
 
-    /// The pack of a run and the name that evaluation processes open it by.
+    /// The pack of a run, and the name by which evaluation processes open it.
     async fn pack(&self, material: &RunMaterial) -> Result<(String, Arc<Pack>), RunError> {
         let (run, hash) = (&material.run, material.pack_hash.clone());
         let of_material = |source| RunError::Material { run: run.clone(), source };
@@ -170,7 +170,7 @@ impl Runs {
         Ok(RunContext { tasks, evaluator, pack: self.provenance(pack, limits), indexes, material })
     }
 
-    /// The evaluator of these tasks, started where none runs.
+    /// The evaluator of these tasks; starts one if there is none.
     fn evaluator(
         &self,
         request: MaterialRequest,
@@ -203,7 +203,7 @@ impl Runs {
         Ok(evaluator)
     }
 
-    /// What records say of the pack and of who judges.
+    /// The provenance of pack and evaluator for records.
     fn provenance(&self, pack: &Pack, limits: EvaluationLimits) -> PackProvenance {
         let sandbox = match &self.evaluation {
             EvaluationMode::Sandbox { .. } => Some(SandboxLimits::of(&limits)),
@@ -232,7 +232,7 @@ impl Evaluator for OneCase {
     }
 }
 
-/// The version of the scoring rules: this program's, with every limit that an answer can hit.
+/// The scorer version: kgfleet's version, with every limit that an answer can hit.
 pub fn scorer(evaluation: EvaluationLimits, sandbox: Option<SandboxLimits>) -> String {
     Limits { evaluation, fixed: FixedLimits::of_this_program(), sandbox }.scorer()
 }
@@ -243,7 +243,7 @@ struct Limits {
     evaluation: EvaluationLimits,
     #[serde(flatten)]
     fixed: FixedLimits,
-    /// Nothing where answers are judged on threads of the worker.
+    /// `None` if answers are judged on threads of the worker.
     sandbox: Option<SandboxLimits>,
 }
 
@@ -254,7 +254,7 @@ impl Limits {
     }
 }
 
-/// Repeats a call while its error may pass.
+/// Retries a call while its error is transient.
 async fn patiently<'a, T>(call: impl Fn() -> domain::exchange::Reply<'a, T>) -> Result<T, ServiceError> {
     let mut backoff = Backoff::default();
     loop {
@@ -265,7 +265,7 @@ async fn patiently<'a, T>(call: impl Fn() -> domain::exchange::Reply<'a, T>) -> 
     }
 }
 
-/// Off the async threads; none where the runtime is ending or the work panicked.
+/// Runs `work` off the async threads; `None` if the runtime is shutting down or the work panicked.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

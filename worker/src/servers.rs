@@ -1,8 +1,8 @@
-//! The servers that a worker asks, as far as it knows them: a plain state machine that takes news and the time.
+//! The servers that a worker knows: a plain state machine that takes news and the time.
 //!
 //! A *server* is one model name at one address, or one model at a provider. Each has its own limit on dialogues in
-//! flight, shared by all runs. What is found at addresses may change at any time: servers come and go, and one may be
-//! started again with another model under an old name, which must never be mixed up with the first.
+//! flight, shared by all runs. Discovered servers may change at any time: they come and go, and one may restart with
+//! another model under the old name, which must never be confused with the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,37 +14,36 @@ use tokio::time::Instant;
 use crate::connect::{FoundServer, key_name, list};
 use crate::limiter::{Limiter, LimiterBounds};
 
-/// A server that has not answered for this long is given up: what is held for it goes to others.
+/// After this much silence a server is given up: its leased dialogues go to others.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
 
-/// Dialogues of a usual unit.
+/// Dialogues of a typical unit.
 pub const UNIT_DIALOGUES: u32 = 10;
 
-/// What is asked.
+/// Identifies a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServerKey {
-    /// A model found at an address.
+    /// A model discovered at an address.
     Found {
         /// The address.
         endpoint: String,
-        /// The name that it is served by.
+        /// Its name there.
         model: String,
     },
-    /// A model at the address that a configuration or a provider gives.
+    /// A model at the address of a configuration or a provider.
     Hosted {
-        /// How it is reached.
         connector: Connector,
         /// Name of the key: different keys have different limits.
         key: String,
-        /// The address, where the configuration gives one.
+        /// The address, if the configuration gives one.
         endpoint: Option<String>,
-        /// The name asked for.
+        /// The requested name.
         model: String,
     },
 }
 
 impl ServerKey {
-    /// The server of a model that is reached as its configuration says.
+    /// The server of a model that is not discovered.
     pub fn hosted(spec: &ModelSpec) -> Self {
         Self::Hosted {
             connector: spec.connector,
@@ -63,29 +62,27 @@ impl ServerKey {
     }
 }
 
-/// What became known about an address.
+/// News about an address.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// It answers, and serves these.
+    /// It answers, and lists these models.
     Listed {
         /// The address.
         endpoint: String,
-        /// What it serves.
         models: Vec<ServedModel>,
     },
-    /// It does not answer as it should.
+    /// It does not answer properly.
     Unreachable {
         /// The address.
         endpoint: String,
-        /// What happened.
         reason: String,
     },
-    /// Nobody names it any more.
+    /// It is not configured any more.
     Removed {
         /// The address.
         endpoint: String,
     },
-    /// Requests that wait there, and are not worked on yet.
+    /// The number of requests queued there.
     Waiting {
         /// The address.
         endpoint: String,
@@ -93,10 +90,7 @@ pub enum News {
         requests: u32,
     },
     /// No address is known, and why.
-    NoAddresses {
-        /// What happened.
-        reason: String,
-    },
+    NoAddresses { reason: String },
 }
 
 /// A server serves none of the models that it is expected to serve.
@@ -113,7 +107,7 @@ pub struct WrongModel {
 
 #[derive(Debug, Default)]
 struct Endpoint {
-    /// None until it first answered.
+    /// `None` until its first answer.
     models: Option<Vec<ServedModel>>,
     silent_since: Option<Instant>,
     trouble: Option<String>,
@@ -135,13 +129,13 @@ pub struct Servers {
     key: Option<Secret>,
     endpoints: BTreeMap<String, Endpoint>,
     servers: BTreeMap<ServerKey, Server>,
-    /// What was loaded under a name when it was first seen.
+    /// The model behind each name when it was first seen.
     roots: BTreeMap<String, String>,
     no_addresses: Option<String>,
 }
 
 impl Servers {
-    /// None known yet. `key` is sent to servers found at addresses, where a configuration names no other.
+    /// Without servers. `key` is sent to discovered servers if a configuration names no other.
     pub fn new(expected: Vec<String>, concurrency: Option<u32>, key: Option<Secret>) -> Self {
         Self {
             expected,
@@ -154,11 +148,11 @@ impl Servers {
         }
     }
 
-    /// Takes note of news.
+    /// Processes news.
     ///
     /// # Errors
-    /// An address serves other models than expected the first time it answers. When that happens later it is a
-    /// trouble, because the server served the right one before.
+    /// An address does not serve the expected models at its first answer. Later this is only a problem to report,
+    /// because the server was right before.
     pub fn apply(&mut self, news: News, now: Instant) -> Result<(), WrongModel> {
         match news {
             News::Listed { endpoint, models } => {
@@ -199,7 +193,7 @@ impl Servers {
             if !self.expected.is_empty() && !self.expected.contains(&model.id) {
                 continue;
             }
-            // Servers that do not tell what is loaded are believed by the name.
+            // Servers that do not report the model behind a name are trusted.
             let root = model.root.clone().unwrap_or_else(|| model.id.clone());
             let first = self.roots.entry(model.id.clone()).or_insert_with(|| root.clone());
             if *first == root {
@@ -238,7 +232,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Names of the models that can be had now.
+    /// Names of the models served now.
     pub fn models(&self, now: Instant) -> BTreeSet<String> {
         let endpoints = self.endpoints.values().filter(|endpoint| !given_up(endpoint, now));
         endpoints
@@ -247,7 +241,7 @@ impl Servers {
             .collect()
     }
 
-    /// The servers of a model that are not given up.
+    /// The available servers of a model.
     pub fn of_model(&self, model: &str, now: Instant) -> Vec<ServerKey> {
         let serve = |endpoint: &&Endpoint| {
             !given_up(endpoint, now) && endpoint.models.iter().flatten().any(|served| served.id == model)
@@ -258,7 +252,7 @@ impl Servers {
         found.map(|(endpoint, _)| key(endpoint)).collect()
     }
 
-    /// How to connect to a server that was found.
+    /// How to connect to a discovered server.
     pub fn found(&self, key: &ServerKey) -> Option<FoundServer> {
         let ServerKey::Found { endpoint, model } = key else { return None };
         let models = self.endpoints.get(endpoint)?.models.as_ref()?;
@@ -270,7 +264,7 @@ impl Servers {
         })
     }
 
-    /// Begins to count a server; `concurrency` is what the model's configuration says.
+    /// Starts tracking a server; `concurrency` is the model's setting.
     pub fn open(&mut self, key: &ServerKey, concurrency: Option<u32>) {
         let fixed = self.concurrency.or(concurrency);
         let bounds = match (fixed, key) {
@@ -293,7 +287,7 @@ impl Servers {
         }
     }
 
-    /// Dialogues that a server would take now.
+    /// Dialogues that a server can take now.
     pub fn free(&self, key: &ServerKey) -> u32 {
         let answers = match key {
             ServerKey::Hosted { .. } => true,
@@ -305,7 +299,7 @@ impl Servers {
         if answers { self.limit(key).saturating_sub(self.in_flight(key)) } else { 0 }
     }
 
-    /// Dialogues that a server would hold at once; what it would begin with where none was held yet.
+    /// Maximum number of concurrent dialogues of a server; before it is tracked, the initial limit.
     pub fn limit(&self, key: &ServerKey) -> u32 {
         match self.servers.get(key) {
             Some(server) => server.limiter.limit() as u32,
@@ -313,27 +307,27 @@ impl Servers {
         }
     }
 
-    /// Dialogues of a server that are under way.
+    /// Dialogues in flight at a server.
     pub fn in_flight(&self, key: &ServerKey) -> u32 {
         self.servers.get(key).map_or(0, |server| server.in_flight)
     }
 
-    /// Dialogues to hold beyond those under way, so that a slot never waits for a lease: one unit, or a quarter of the
-    /// limit where dialogues end faster than units come, and no more than the server would hold at once.
+    /// Dialogues to lease ahead, so that a slot never waits for a lease: one unit, or a quarter of the limit if
+    /// dialogues end faster than units arrive, and at most the limit.
     pub fn prefetch(&self, key: &ServerKey) -> u32 {
         let limit = self.limit(key);
         (limit / 4).max(UNIT_DIALOGUES).min(limit)
     }
 
-    /// A dialogue begins.
+    /// Records the start of a dialogue.
     pub fn begin(&mut self, key: &ServerKey) {
         if let Some(server) = self.servers.get_mut(key) {
             server.in_flight += 1;
         }
     }
 
-    /// A dialogue ended; `refused` when the server said that it was asked too much, none when it was stopped and says
-    /// nothing.
+    /// Records the end of a dialogue; `refused` if the server reported overload, `None` if the dialogue was stopped
+    /// and says nothing.
     pub fn ended(&mut self, key: &ServerKey, refused: Option<bool>) {
         let Some(server) = self.servers.get_mut(key) else { return };
         server.in_flight = server.in_flight.saturating_sub(1);
@@ -342,12 +336,12 @@ impl Servers {
         }
     }
 
-    /// Every server with its limit and the dialogues under way.
+    /// Every server with its limit and its dialogues in flight.
     pub fn limits(&self) -> impl Iterator<Item = (&ServerKey, u32, u32)> {
         self.servers.iter().map(|(key, server)| (key, server.limiter.limit() as u32, server.in_flight))
     }
 
-    /// What is wrong, if anything.
+    /// The current problem, if any.
     pub fn trouble(&self) -> Option<String> {
         let endpoints = self.endpoints.values().find_map(|endpoint| endpoint.trouble.clone());
         endpoints.or_else(|| self.no_addresses.clone())

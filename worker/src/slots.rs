@@ -1,7 +1,7 @@
-//! What a worker holds: its leases and how far each of their dialogues is.
+//! The leases of a worker, and the progress of their dialogues.
 //!
 //! A plain state machine without IO. Every granted dialogue ends in exactly one of three ways: its record was
-//! acknowledged, it was given back with its lease, or its lease was lost. [`Slots::check`] says so in code.
+//! acknowledged, it was given back with its lease, or its lease was lost. [`Slots::check`] verifies this.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use std::time::Duration;
 use domain::exchange::{Grant, LeaseId};
 use domain::{Iteration, ModelLabel, RunId, TaskLabel};
 
-/// Leases remembered after their end. A report that was under way when a lease ended may bring its grant again, which
-/// must not begin it anew; grants come again within one lease duration, in which no worker ends as many leases.
+/// Number of leases remembered after their end. A report that was in flight when a lease ended may bring its grant
+/// again, which must not restart it. Grants come again within one lease duration, in which no worker ends this many
+/// leases.
 const CLOSED_KEPT_MAX: usize = 16_384;
 
-/// One model of one run: what dialogues are queued by.
+/// One model of one run: dialogues are queued per lane.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneKey {
     pub run: RunId,
@@ -32,48 +33,46 @@ impl LaneKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag {
     pub lease: Arc<LeaseId>,
-    /// The repetition.
     pub iteration: Iteration,
 }
 
-/// A dialogue to begin.
+/// A dialogue to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// Which dialogue of which lease.
     pub tag: Tag,
     pub task: TaskLabel,
     /// Which retry it is.
     pub retry: Option<u64>,
 }
 
-/// What became of a grant.
+/// Result of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// It is held now.
+    /// It is new.
     New,
-    /// It is held already, or was: nothing happened.
+    /// It is or was held already; nothing changed.
     Known,
 }
 
-/// How many dialogues of a lane are how far.
+/// Dialogues of a lane by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCount {
-    /// Not begun.
+    /// Not started.
     pub pending: u32,
-    /// Under way.
+    /// In flight.
     pub running: u32,
 }
 
-/// How dialogues ended so far, in numbers.
+/// Counts of dialogues by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Came with grants.
+    /// Granted.
     pub granted: u64,
     /// Their records were acknowledged.
     pub delivered: u64,
     /// Given back with their lease.
     pub released: u64,
-    /// Their lease was lost; a record that existed is delivered all the same.
+    /// Their lease was lost; existing records are delivered all the same.
     pub lost: u64,
 }
 
@@ -84,9 +83,9 @@ struct Lease {
     lease_for: Duration,
     pending: VecDeque<Iteration>,
     running: BTreeSet<Iteration>,
-    /// Ended with a record that nobody acknowledged yet.
+    /// Ended with a record that is not yet acknowledged.
     undelivered: BTreeSet<Iteration>,
-    /// Dialogues that are given back with the lease; where there are any, it cannot be finished.
+    /// Dialogues that are given back with the lease; if there are any, the lease cannot be finished.
     given_back: u64,
 }
 
@@ -100,10 +99,10 @@ impl Lease {
 #[derive(Debug, Default)]
 pub struct Slots {
     leases: HashMap<Arc<LeaseId>, Lease>,
-    /// Leases with dialogues to begin, oldest first.
+    /// Leases with dialogues to start, oldest first.
     queues: BTreeMap<LaneKey, VecDeque<Arc<LeaseId>>>,
     counts: BTreeMap<LaneKey, LaneCount>,
-    /// Ended, until a reply says that it was noted.
+    /// Ended leases, until a reply confirms them.
     finished: BTreeSet<Arc<LeaseId>>,
     released: BTreeSet<Arc<LeaseId>>,
     closed: BTreeSet<Arc<LeaseId>>,
@@ -112,7 +111,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Takes a unit. A lease that is known, or was, changes nothing.
+    /// Takes a grant. A lease that is or was known changes nothing.
     pub fn grant(&mut self, grant: Grant) -> Granted {
         let known = self.leases.contains_key(&grant.lease) || self.closed.contains(&grant.lease);
         if known || grant.iterations.is_empty() {
@@ -120,7 +119,7 @@ impl Slots {
         }
         let id = Arc::new(grant.lease);
         let lane = LaneKey::of(&id);
-        // A repetition named twice is one dialogue.
+        // An iteration listed twice is one dialogue.
         let mut seen = BTreeSet::new();
         let pending: VecDeque<_> = grant.iterations.into_iter().filter(|i| seen.insert(*i)).collect();
         self.tally.granted += pending.len() as u64;
@@ -139,7 +138,7 @@ impl Slots {
         Granted::New
     }
 
-    /// Begins the next dialogue of a lane: of its oldest lease first, so that units end one by one.
+    /// Starts the next dialogue of a lane: of its oldest lease first, so that units end one by one.
     pub fn begin(&mut self, lane: &LaneKey) -> Option<Next> {
         let queue = self.queues.get_mut(lane)?;
         let id = Arc::clone(queue.front()?);
@@ -155,7 +154,7 @@ impl Slots {
         Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
     }
 
-    /// A dialogue ended with a record. False where its lease is not held any more.
+    /// Records the end of a dialogue with a record. False if its lease is not held any more.
     pub fn ended(&mut self, tag: &Tag) -> bool {
         let Some(lease) = self.leases.get_mut(&tag.lease) else { return false };
         if lease.running.remove(&tag.iteration) {
@@ -165,7 +164,7 @@ impl Slots {
         true
     }
 
-    /// The record of a dialogue was received: it is done.
+    /// The record of a dialogue was acknowledged: it is done.
     pub fn acknowledged(&mut self, tag: &Tag) {
         let Some(lease) = self.leases.get_mut(&tag.lease) else { return };
         if lease.undelivered.remove(&tag.iteration) {
@@ -174,8 +173,8 @@ impl Slots {
         self.close_if_done(&tag.lease);
     }
 
-    /// A dialogue ended without a record, or its record is not to be kept: it goes back with its lease, and so does
-    /// what the lease has not begun, for somebody who may do better.
+    /// A dialogue ended without a record, or with one that is dropped: it goes back with its lease, together with the
+    /// dialogues of the lease that have not started, for a worker that may do better.
     pub fn dropped(&mut self, tag: &Tag) {
         let Some(lease) = self.leases.get_mut(&tag.lease) else { return };
         if lease.running.remove(&tag.iteration) {
@@ -187,14 +186,14 @@ impl Slots {
         self.give_back(&Arc::clone(&tag.lease));
     }
 
-    /// Gives back everything of a lane that has not begun; leases of which something runs are given back when that
-    /// has ended.
+    /// Gives back everything of a lane that has not started; leases with running dialogues are given back when these
+    /// have ended.
     pub fn give_back_lane(&mut self, lane: &LaneKey) {
         let held: Vec<_> = self.leases_of(lane).collect();
         held.iter().for_each(|lease| self.give_back(lease));
     }
 
-    /// The same for all lanes: a worker that ends.
+    /// The same for all lanes, when a worker stops.
     pub fn give_back_all(&mut self) {
         let held: Vec<_> = self.leases.keys().cloned().collect();
         held.iter().for_each(|lease| self.give_back(lease));
@@ -213,7 +212,7 @@ impl Slots {
         self.close_if_done(id);
     }
 
-    /// Leases are not held any more. Their dialogues that run are to be stopped: these.
+    /// Removes lost leases; returns their running dialogues, which must be stopped.
     pub fn lost(&mut self, id: &LeaseId) -> Vec<Tag> {
         let Some((id, lease)) = self.leases.remove_entry(id) else { return Vec::new() };
         let lane = LaneKey::of(&id);
@@ -221,14 +220,14 @@ impl Slots {
         let count = self.counts.entry(lane.clone()).or_default();
         count.pending -= pending as u32;
         count.running -= running as u32;
-        // What was given back to a lease that is lost is lost with it.
+        // Dialogues given back to a lost lease are lost, too.
         self.tally.lost += (pending + running + lease.undelivered.len()) as u64 + lease.given_back;
         self.unqueue(&lane, &id);
         self.remember(&id);
         lease.running.iter().map(|&iteration| Tag { lease: Arc::clone(&id), iteration }).collect()
     }
 
-    /// Gives back every lease that is left, whatever its state: the last act of a worker that cannot wait.
+    /// Gives back every remaining lease, whatever its state, when a worker cannot wait any longer.
     pub fn release_all(&mut self) {
         let held: Vec<_> = self.leases.keys().cloned().collect();
         for id in held {
@@ -242,7 +241,7 @@ impl Slots {
         self.counts.clear();
     }
 
-    /// Finished and released leases that a reply has taken note of need not be told again.
+    /// Removes finished and released leases that a reply has confirmed.
     pub fn noted(&mut self, finished: &[LeaseId], released: &[LeaseId]) {
         for lease in finished {
             self.finished.remove(lease);
@@ -252,12 +251,12 @@ impl Slots {
         }
     }
 
-    /// Leases worked on, in no order.
+    /// Active leases, in no order.
     pub fn held(&self) -> impl Iterator<Item = &LeaseId> {
         self.leases.keys().map(AsRef::as_ref)
     }
 
-    /// Leases all of whose records were received.
+    /// Leases whose records were all acknowledged.
     pub fn finished(&self) -> impl ExactSizeIterator<Item = &LeaseId> {
         self.finished.iter().map(AsRef::as_ref)
     }
@@ -267,13 +266,13 @@ impl Slots {
         self.released.iter().map(AsRef::as_ref)
     }
 
-    /// Lanes with dialogues to begin.
+    /// Lanes with dialogues to start.
     pub fn waiting_lanes(&self) -> Vec<LaneKey> {
         let waiting = self.counts.iter().filter(|(_, count)| count.pending > 0);
         waiting.map(|(lane, _)| lane.clone()).collect()
     }
 
-    /// Lanes of which a lease is held.
+    /// Lanes with an active lease.
     pub fn held_lanes(&self) -> BTreeSet<LaneKey> {
         self.leases.keys().map(|id| LaneKey::of(id)).collect()
     }
@@ -298,22 +297,22 @@ impl Slots {
         self.leases.is_empty()
     }
 
-    /// Whether everything that ended was noted.
+    /// Whether every ended lease was confirmed.
     pub fn is_told(&self) -> bool {
         self.finished.is_empty() && self.released.is_empty()
     }
 
-    /// The shortest lease held.
+    /// The shortest active lease.
     pub fn shortest_lease(&self) -> Option<Duration> {
         self.leases.values().map(|lease| lease.lease_for).min()
     }
 
-    /// How dialogues ended so far.
+    /// Counts of ended dialogues.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Forgets lanes that have ended; a worker may see many runs.
+    /// Removes finished lanes; a worker may see many runs.
     pub fn forget_idle_lanes(&mut self) {
         self.counts.retain(|_, count| *count != LaneCount::default());
         self.queues.retain(|_, queue| !queue.is_empty());
@@ -354,10 +353,10 @@ impl Slots {
         }
     }
 
-    /// The invariants, as a sentence where one is broken.
+    /// Checks the invariants.
     ///
     /// # Errors
-    /// Which one.
+    /// The violated one.
     pub fn check(&self) -> Result<(), String> {
         let mut counts: BTreeMap<LaneKey, LaneCount> = BTreeMap::new();
         let mut open = 0;

@@ -1,25 +1,25 @@
-//! What vLLM says of its load, beside the API.
+//! Queries vLLM's load, beside the API.
 
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode, Url};
 
-/// The longest wait for an answer: the next question is due by then.
+/// Timeout of a query: the next one is due by then.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// The largest answer read, in bytes.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// From this share of its cache on, a server begins to throw requests out again.
+/// Share of its cache from which a server begins to evict requests.
 const KV_CACHE_FULL: f64 = 0.95;
 
-/// Asks a server for its load, as long as it seems to be one that tells.
+/// Queries a server's load, as long as the server seems to report it.
 pub struct ServerLoad {
     metrics: Option<(Client, Url)>,
 }
 
 impl ServerLoad {
-    /// The load of the server whose API has this address.
+    /// The load of the server with this API address.
     pub fn new(endpoint: &str) -> Self {
         let metrics = || {
             let mut url = Url::parse(endpoint).ok()?;
@@ -35,7 +35,7 @@ impl ServerLoad {
         Self { metrics: metrics() }
     }
 
-    /// Requests that wait, or 1 where none does and the cache is full; none where the server does not tell.
+    /// Queued requests, or 1 if there are none but the cache is full; `None` if the server does not report it.
     pub async fn waiting(&mut self) -> Option<u32> {
         let (client, url) = self.metrics.as_ref()?;
         let mut response = client.get(url.clone()).send().await.ok()?;
@@ -55,7 +55,7 @@ impl ServerLoad {
     }
 }
 
-/// Requests waiting, from a text in Prometheus' format. A server with several engines has one line for each.
+/// Queued requests, from a text in Prometheus's format. A server with several engines has one line for each.
 fn parse(text: &str) -> Option<u32> {
     let values = |name: &'static str| {
         text.lines().filter_map(move |line| {

@@ -1,4 +1,4 @@
-//! A worker from its first words to its last.
+//! The life of a worker, from registration to its last report.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,51 +23,50 @@ use crate::work::{Ears, Work};
 use domain::Backoff;
 use service_kit::{Stop, StopReceiver};
 
-/// News of servers that wait for the work loop.
+/// Maximum number of queued news for the work loop.
 const NEWS_WAITING_MAX: usize = 256;
 
-/// The longest wait for an answer to the first and last words.
+/// Timeout of the registration and of signing off.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// How much longer than its registration lasts a process that has the same name is waited for.
+/// Extra time to wait beyond the registration of a process with the same name.
 const NAME_MARGIN: Duration = Duration::from_secs(5);
 
-/// What a worker did.
+/// Summary of a worker's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerReport {
-    /// Dialogues that ended here, failed ones included.
+    /// Dialogues that ended here, including failed ones.
     pub dialogues: u64,
-    /// How the dialogues that were granted ended.
+    /// Granted dialogues by how they ended.
     pub tally: Tally,
-    /// Records that no coordinator has acknowledged. Where there is a spool, they are sent when a worker of this name
-    /// is started again.
+    /// Unacknowledged records. If there is a spool, the next worker with this name sends them.
     pub unacknowledged: u64,
 }
 
-/// Why a worker does not work.
+/// Why a worker cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// The address of a server is none.
+    /// The address of a server is invalid.
     #[error("{0}")]
     Endpoint(#[from] models::SetupError),
-    /// The spool cannot be used.
+    /// The spool is unusable.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// A server serves something else.
+    /// A server serves other models than expected.
     #[error(transparent)]
     WrongModel(#[from] WrongModel),
     /// Another process has this worker's name.
-    #[error("worker {worker}: {by}; give each worker a --name of its own")]
+    #[error("worker {worker}: {by}; give each worker its own --name")]
     NameTaken {
         /// The name.
         worker: WorkerId,
-        /// Who has it.
+        /// The process that has it.
         by: NameTaken,
     },
-    /// The coordinator does not take this worker.
+    /// The coordinator refuses this worker.
     #[error("the coordinator refuses this worker: {0}")]
     Refused(ServiceError),
-    /// The machine does not give what is needed.
+    /// The machine lacks resources.
     #[error("cannot start the lease keeper: {0}")]
     Keeper(std::io::Error),
 }
@@ -75,13 +74,14 @@ pub enum WorkerError {
 pub struct Worker;
 
 impl Worker {
-    /// Works until `stop` or the coordinator asks for an end, and returns when what it held is delivered or given
-    /// back. `connect` is called on each runtime that talks to the coordinator: here, and on the lease keeper's.
+    /// Runs until `stop` or the coordinator requests a shutdown, and returns when all leases and records are
+    /// delivered or given back. `connect` is called on each runtime that talks to the coordinator: this one, and the
+    /// lease keeper's.
     ///
-    /// A coordinator that cannot be reached is waited for.
+    /// If the coordinator is unreachable, it waits.
     ///
     /// # Errors
-    /// See [`WorkerError`]; all of them need a person.
+    /// See [`WorkerError`]; all of them need an operator.
     pub async fn run(
         mut config: WorkerConfig,
         connect: ExchangeFactory,
@@ -140,13 +140,13 @@ impl Worker {
     }
 }
 
-/// Opens the worker's own folder under the spool's, and finds out which processes this one follows. What workers that do
-/// not come back have left beside it is delivered, too.
+/// Opens the worker's own folder in the spool's, and finds the predecessors of this process. Records of workers that
+/// do not come back are delivered, too.
 async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instance), SpoolError> {
     let Some(SpoolConfig { dir, bytes_max }) = config.spool.clone() else {
         return Ok((None, Instance::fresh()));
     };
-    // Names of workers may have any characters; those of folders may not.
+    // Worker names may contain any characters, folder names may not.
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name: String =
         config.worker.as_str().chars().map(|c| if plain(c) { c } else { '_' }).take(200).collect();
@@ -173,8 +173,8 @@ async fn open_spool(config: &WorkerConfig) -> Result<(Option<OpenSpool>, Instanc
     Ok((Some(OpenSpool { spool, recovered, bytes_max }), instance))
 }
 
-/// Registers, with patience for a coordinator that is not there, and for another process that has the name and may be
-/// dead: until its registration would have ended, which whatever is heard of it in that time prevents.
+/// Registers. Waits for an unreachable coordinator, and for another process with the same name, which may be dead:
+/// until its registration would have ended. Any sign of life of it ends the wait.
 async fn register(
     exchange: &dyn WorkExchange,
     registration: Registration,

@@ -112,7 +112,7 @@ fn runs_that_are_not_there_are_named() {
     }
     data.kgfleet(&["export", "nothing", "--format", "csv"]).expect(INFRASTRUCTURE).says(&["nothing"]);
     data.kgfleet(&["show", "nothing", "m/t/0"]).expect(INFRASTRUCTURE).says(&["nothing"]);
-    data.kgfleet(&["rm", "../escape"]).expect(INFRASTRUCTURE).says(&["`../escape` is no run name"]);
+    data.kgfleet(&["rm", "../escape"]).expect(INFRASTRUCTURE).says(&["`../escape` is not a run name"]);
     data.kgfleet(&["runs"]).expect(0);
 }
 

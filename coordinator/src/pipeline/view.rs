@@ -1,6 +1,5 @@
 //! A pipeline as people see it: its models under test as columns, its stages as rows of progress, then what came out.
 
-
 use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
 use domain::{Mean, ModelSpec, RunId};
 use stages::{Judged, names};

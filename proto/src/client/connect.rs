@@ -1,4 +1,4 @@
-//! How a client reaches its coordinator.
+//! Connects a client to its coordinator.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 
 use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 
-/// Where a coordinator is and how it is reached.
+/// Address and connection options of a coordinator.
 #[derive(Clone)]
 pub struct ClientConfig {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub address: String,
-    /// How long a connection may take to be made. Default: 5 s.
+    /// Connect timeout. Default: 5 s.
     pub connect_timeout: Duration,
     /// Certificates of the authorities that sign the coordinator's, PEM. Default: those that this machine trusts.
     pub ca: Option<Vec<u8>>,
-    /// Certificate and private key that the coordinator is shown, PEM. For `https` only.
+    /// Client certificate and private key, PEM. For `https` only.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// The token that says who calls. Without TLS it goes to this machine only, unless [`insecure`](Self::insecure).
+    /// The caller's token. Without TLS it is sent to this machine only, unless [`insecure`](Self::insecure).
     pub token: Option<String>,
-    /// Whether a token may go over a network in the clear: where something else encrypts it.
+    /// Whether a token may be sent over a network without TLS, because something else encrypts the connection.
     pub insecure: bool,
 }
 
 impl ClientConfig {
-    /// A coordinator at this address, with the defaults for everything else.
+    /// The defaults for a coordinator at this address.
     pub fn new(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
@@ -39,7 +39,7 @@ impl ClientConfig {
     }
 }
 
-/// Without private key and token.
+/// Hides private key and token.
 impl std::fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientConfig")
@@ -53,12 +53,12 @@ impl std::fmt::Debug for ClientConfig {
     }
 }
 
-/// A channel that connects when it is first used.
+/// A channel that connects at its first use.
 pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
     let invalid = |what: String| ServiceError::new(ErrorCode::Invalid, what);
     let address = &config.address;
     let mut endpoint = Endpoint::from_shared(address.clone())
-        .map_err(|e| invalid(format!("`{address}` is no address of a coordinator: {e}")))?
+        .map_err(|e| invalid(format!("`{address}` is not an address of a coordinator: {e}")))?
         .connect_timeout(config.connect_timeout)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
@@ -70,7 +70,7 @@ pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
         }
         Some("http") if config.token.is_some() && !config.insecure && !is_here(endpoint.uri().host()) => {
             return Err(invalid(format!(
-                "a token would go to `{address}` in the clear: use https, or say --insecure where something else \
+                "a token would be sent to `{address}` without TLS: use https, or --insecure-token if something else \
                  encrypts the way"
             )));
         }
@@ -117,10 +117,10 @@ mod tests {
 
     #[tokio::test]
     async fn configurations_that_cannot_work_are_refused_with_a_reason() {
-        assert!(refusal(&ClientConfig::new("not an address")).contains("`not an address` is no address"));
+        assert!(refusal(&ClientConfig::new("not an address")).contains("`not an address` is not an address"));
         assert!(refusal(&ClientConfig::new("coordinator:7700")).contains("neither http"));
         let token = |address: &str| ClientConfig { token: Some("t".into()), ..ClientConfig::new(address) };
-        assert!(refusal(&token("http://coordinator:1")).contains("in the clear"));
+        assert!(refusal(&token("http://coordinator:1")).contains("without TLS"));
         assert!(channel(&token("http://127.0.0.1:1")).is_ok() && channel(&token("http://[::1]:1")).is_ok());
         assert!(channel(&ClientConfig { insecure: true, ..token("http://coordinator:1") }).is_ok());
         let ca = Some(b"no PEM".to_vec());

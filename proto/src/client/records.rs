@@ -1,9 +1,9 @@
-//! Records on their way: all deliveries of a client share one stream of batches.
+//! Delivers records: all deliveries of a client share one stream of batches.
 //!
-//! A call to [`RecordLane::deliver`] cuts its records into batches, each with a number. The outcome of a batch carries
-//! its number and resolves the call that waits for it. When the stream breaks, all that wait get
-//! [`ErrorCode::Unavailable`] and the next call opens another stream; nothing is repeated here, because the caller
-//! keeps its records anyway until they are receipted.
+//! A call to [`RecordLane::deliver`] splits its records into numbered batches. The outcome of a batch carries its
+//! number and completes the waiting call. If the stream breaks, all waiting calls fail with
+//! [`ErrorCode::Unavailable`], and the next call opens another stream. Nothing is retried here, because the caller
+//! keeps its records until they are acknowledged.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::limits::{BATCH_BYTES, BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT,
 use crate::wire::work_service_client::WorkServiceClient;
 use crate::wire::{self, batch_outcome::Outcome};
 
-/// The way of all records of a client.
+/// The shared stream of a client's records.
 #[derive(Debug)]
 pub(super) struct RecordLane {
     line: Line,
@@ -42,7 +42,7 @@ impl RecordLane {
 
     /// Stores records; see [`WorkExchange::deliver`](domain::exchange::WorkExchange::deliver).
     pub(super) async fn deliver(&self, deliveries: Vec<Delivery>) -> Result<Vec<Receipt>, ServiceError> {
-        // A record that fits into no message would break the stream for all others, again and again.
+        // A record that does not fit into a message would break the stream for all others, again and again.
         let too_long = |delivery: &Delivery| size(delivery) > DELIVERY_BYTES;
         let refusals: Vec<Option<Receipt>> =
             deliveries.iter().map(|delivery| too_long(delivery).then(|| refusal(delivery))).collect();
@@ -68,7 +68,7 @@ impl RecordLane {
         match tokio::time::timeout(BATCH_TIMEOUT, outcome).await {
             Ok(result) => result,
             Err(_) => {
-                // Outcomes come in order: if this one does not come, none behind it does.
+                // Outcomes arrive in order: if this one does not arrive, none after it does.
                 let error = self.line.silent(BATCH_TIMEOUT);
                 stream.waiting.close(&error);
                 Err(error)
@@ -85,7 +85,7 @@ impl RecordLane {
         *current = None;
         let (outgoing, batches) = mpsc::channel(BATCHES_IN_FLIGHT);
         let mut work = self.work.clone();
-        // No deadline in the request: the stream lives as long as the connection.
+        // No deadline: the stream lives as long as the connection.
         let call = work.deliver_records(ReceiverStream::new(batches));
         let outcomes = self.line.answer(CALL_TIMEOUT, call).await?;
         let waiting = Arc::new(Waiting::default());
@@ -96,7 +96,7 @@ impl RecordLane {
     }
 }
 
-/// A stream to the coordinator. When nobody uses it any more, its reader ends with it.
+/// A stream to the coordinator. Dropping the last reference also ends its reader.
 #[derive(Debug)]
 struct OpenStream {
     outgoing: mpsc::Sender<wire::DeliveryBatch>,
@@ -118,8 +118,8 @@ impl OpenStream {
         line: &Line,
     ) -> Result<Vec<Receipt>, ServiceError> {
         let lost = || ServiceError::new(ErrorCode::Unavailable, format!("the line to {} broke", line.peer));
-        // First a place in the channel, then the number: between the two nothing can fail or be cancelled, so every
-        // number that somebody waits for is sent.
+        // First reserve a place in the channel, then take the number. Nothing can fail or be cancelled between the
+        // two, so every number that is awaited is also sent.
         let place = self.outgoing.reserve().await.map_err(|_| lost())?;
         let (call, answer) = oneshot::channel();
         let sequence =
@@ -129,7 +129,7 @@ impl OpenStream {
     }
 }
 
-/// A batch whose outcome is not known yet.
+/// A batch without an outcome.
 #[derive(Debug)]
 struct Call {
     records: usize,
@@ -137,7 +137,7 @@ struct Call {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The batches of one stream that wait for their outcome, by number.
+/// The batches of one stream without an outcome, by number.
 #[derive(Debug, Default)]
 struct Waiting(Mutex<State>);
 
@@ -150,14 +150,14 @@ struct State {
 
 impl Waiting {
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code that holds the lock can leave the state half changed.
+        // No panic can leave the state inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a batch; returns its number.
     ///
     /// # Errors
-    /// What the stream was closed with.
+    /// The error that closed the stream.
     fn enter(&self, call: Call) -> Result<u64, ServiceError> {
         let mut state = self.state();
         if let Some(error) = &state.closed {
@@ -178,18 +178,18 @@ impl Waiting {
         self.state().closed.is_some()
     }
 
-    /// Nothing comes any more: all that wait are told so, once.
+    /// Closes the stream: fails all waiting calls.
     fn close(&self, error: &ServiceError) {
         let mut state = self.state();
         state.closed.get_or_insert_with(|| error.clone());
         for call in std::mem::take(&mut state.calls).into_values() {
-            // Who gave up waiting needs no answer.
+            // The caller may have given up.
             let _ = call.answer.send(Err(error.clone()));
         }
     }
 }
 
-/// Hands outcomes to those who wait for them, until the stream ends.
+/// Distributes outcomes to the waiting calls, until the stream ends.
 async fn read(mut outcomes: Streaming<wire::BatchOutcome>, waiting: Arc<Waiting>, line: Line) {
     let error = loop {
         match outcomes.message().await {
@@ -226,7 +226,7 @@ fn refusal(delivery: &Delivery) -> Receipt {
     }
 }
 
-/// Bytes of a delivery in a message, from above: its texts, and generous room for tags, lengths and numbers.
+/// An upper bound of a delivery's size in a message: its texts, and generous room for tags, lengths and numbers.
 fn size(delivery: &Delivery) -> usize {
     const NUMBERS_AND_TAGS: usize = 64;
     let key = &delivery.key;
@@ -237,7 +237,7 @@ fn size(delivery: &Delivery) -> usize {
         + delivery.json.len()
 }
 
-/// Cuts records of these sizes into batches of at most [`BATCH_BYTES`]; one that is longer travels alone.
+/// Splits records of these sizes into batches of at most [`BATCH_BYTES`]; a larger record travels alone.
 fn batches(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! Records on their way to the log and what became of them.
+//! Records on their way to the log, and their receipts.
 
 use domain::RunId;
 use domain::exchange::{Delivery, Receipt};
@@ -54,16 +54,16 @@ impl From<wire::Receipt> for Receipt {
     }
 }
 
-/// The receipts of a batch as they travel.
+/// Encodes the receipts of a batch.
 pub(crate) fn receipts_to_wire(receipts: Vec<Receipt>) -> wire::Receipts {
     wire::Receipts { receipts: super::every(receipts), refusals_are_final: true }
 }
 
-/// The receipts of a batch of `expected` records. A coordinator of before [`Receipt::Later`] refused records of runs that
-/// it did not know: what it refuses is kept until another one is asked.
+/// Decodes the receipts of a batch of `expected` records. A coordinator from before [`Receipt::Later`] refused
+/// records of unknown runs, so records that it refuses are kept.
 ///
 /// # Errors
-/// There are more or fewer: whose they are cannot be told.
+/// Their number differs, so they cannot be assigned.
 pub(crate) fn receipts_from_wire(
     receipts: wire::Receipts,
     expected: usize,

@@ -20,12 +20,12 @@ impl From<ErrorCode> for wire::ErrorCode {
     }
 }
 
-/// Why a batch was not taken, as it travels.
+/// Encodes why a batch was refused.
 pub(crate) fn error_to_wire(error: ServiceError) -> wire::BatchError {
     wire::BatchError { code: wire::ErrorCode::from(error.code).into(), message: error.message }
 }
 
-/// Why a batch was not taken.
+/// Decodes why a batch was refused.
 pub(crate) fn error_from_wire(error: wire::BatchError) -> Result<ServiceError, ConversionError> {
     let field = "BatchError.code";
     let code = match enumerated(field, error.code)? {

@@ -1,4 +1,4 @@
-//! The proof of holding a unit.
+//! Identifies one lease of a unit.
 
 use domain::exchange::LeaseId;
 use domain::{ModelLabel, RunId};
@@ -22,7 +22,7 @@ impl TryFrom<wire::LeaseId> for LeaseId {
     type Error = ConversionError;
 
     fn try_from(lease: wire::LeaseId) -> Result<Self, ConversionError> {
-        // Zero is what an absent field reads as: a fence that fences nothing.
+        // An absent field decodes as zero, which must not be a valid fence.
         if lease.attempt == 0 {
             return Err(ConversionError::Missing { field: "LeaseId.attempt" });
         }

@@ -1,4 +1,4 @@
-//! The calls that one key of a provider bears.
+//! The rate budget of a provider's key.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl TryFrom<wire::RateRequest> for (RateBudget, u32) {
             return Err(ConversionError::OutOfRange {
                 field: "RateRequest.per_minute",
                 value: "0".to_owned(),
-                range: "the numbers from 1",
+                range: "a number from 1",
             });
         }
         let name = required("RateRequest.budget", request.budget)?;

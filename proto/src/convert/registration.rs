@@ -1,4 +1,4 @@
-//! A worker's first words and the answer to them.
+//! A worker's registration and the answer to it.
 
 use domain::exchange::{NameTaken, Registered, Registration};
 use domain::{InstanceId, WorkerId};

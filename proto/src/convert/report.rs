@@ -1,4 +1,4 @@
-//! Everything that a worker knows of itself.
+//! The whole state of a worker.
 
 use domain::exchange::Report;
 use domain::{InstanceId, WorkerId};

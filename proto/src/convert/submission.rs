@@ -1,4 +1,4 @@
-//! A run to be begun. Its pack follows in chunks, see [`pack`](crate::pack).
+//! A run to start. Its pack follows in chunks, see [`pack`](crate::pack).
 
 use super::ConversionError;
 use crate::wire;

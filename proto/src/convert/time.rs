@@ -8,11 +8,11 @@ use super::{ConversionError, present};
 
 const NANOS: i32 = 1_000_000_000;
 
-/// A duration as it travels. One of more than 2^63 seconds travels as that.
+/// Encodes a duration, capped at 2^63 seconds.
 pub(super) fn duration_to_wire(duration: Duration) -> prost_types::Duration {
     prost_types::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        // Below 10^9 by definition.
+        // Always below 10^9.
         nanos: duration.subsec_nanos().cast_signed(),
     }
 }
@@ -33,10 +33,10 @@ pub(super) fn duration_from_wire(
     }
 }
 
-/// An instant as it travels.
+/// Encodes an instant.
 pub(super) fn timestamp_to_wire(timestamp: Timestamp) -> prost_types::Timestamp {
     let (seconds, nanos) = (timestamp.as_second(), timestamp.subsec_nanosecond());
-    // The wire counts nanoseconds forwards, also before 1970.
+    // On the wire, nanoseconds count forwards, also before 1970.
     if nanos < 0 {
         prost_types::Timestamp { seconds: seconds - 1, nanos: nanos + NANOS }
     } else {

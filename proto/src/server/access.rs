@@ -1,23 +1,23 @@
-//! Which call needs which role: one table, and nobody passes who is not in it.
+//! The role that each call needs: one table; a call without a row is refused.
 
 use domain::caller::Role::{self, Operator, Reader, Worker};
 
 /// Who may make a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Everybody: probes ask without a name.
+    /// Every caller, for probes without credentials.
     Open,
-    /// Who has one of these roles.
+    /// Callers with one of these roles.
     Of(&'static [Role]),
 }
 
-/// To look.
+/// For reading.
 const READ: Access = Access::Of(&[Reader, Operator]);
-/// To change something.
+/// For changes.
 const STEER: Access = Access::Of(&[Operator]);
 const WORK: Access = Access::Of(&[Worker]);
 
-/// Every call that there is. What is not here is not served.
+/// Every call. A call without a row is not served.
 const TABLE: &[(&str, Access)] = &[
     ("/kgfleet.v1.ControlService/Submit", STEER),
     ("/kgfleet.v1.ControlService/ListRuns", READ),
@@ -26,7 +26,7 @@ const TABLE: &[(&str, Access)] = &[
     ("/kgfleet.v1.ControlService/CommandRun", STEER),
     ("/kgfleet.v1.ControlService/RetryRun", STEER),
     ("/kgfleet.v1.ControlService/RemoveRun", STEER),
-    // Readers get texts of protected runs redacted, by the coordinator.
+    // The coordinator redacts texts of protected runs for readers.
     ("/kgfleet.v1.ControlService/ExportRun", READ),
     ("/kgfleet.v1.ControlService/ListWorkers", READ),
     ("/kgfleet.v1.ControlService/DrainWorker", STEER),
@@ -46,7 +46,7 @@ const TABLE: &[(&str, Access)] = &[
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", READ),
 ];
 
-/// Who may make the call of this path; `None` where there is no such call.
+/// Who may make the call of this path; `None` for an unknown call.
 pub(super) fn needed(path: &str) -> Option<Access> {
     TABLE.iter().find(|(call, _)| *call == path).map(|(_, access)| *access)
 }

@@ -1,7 +1,8 @@
-//! Memory for what a peer sends: a message takes its room before it is read, and waits where there is none.
+//! Bounds the memory for received messages: a message reserves its size before it is read, and waits if there is no
+//! room.
 //!
-//! A message of gRPC says its length in its first five bytes. What is not read waits in the window of HTTP/2, and then
-//! with the peer.
+//! A gRPC message has its length in its first five bytes. Unread data stays in the HTTP/2 window, and then at the
+//! peer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::limits::{MESSAGE_BYTES, ROOM_PATIENCE};
 /// Bytes before each message: whether it is compressed, and its length.
 const HEAD: usize = 5;
 
-/// Finds the lengths of messages in what comes, in whatever pieces.
+/// Finds the lengths of messages in a byte stream, in whatever pieces it arrives.
 #[derive(Debug, Default)]
 struct Lengths {
     head: [u8; HEAD],
@@ -30,7 +31,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// The lengths of the messages that begin in this piece; `None` where none does.
+    /// The lengths of the messages that begin in this piece; `None` if there are none.
     fn begun(&mut self, mut piece: &[u8]) -> Option<u64> {
         let mut begun = None;
         while !piece.is_empty() {
@@ -54,7 +55,7 @@ impl Lengths {
     }
 }
 
-/// What a peer sends, within its room.
+/// A request body within its memory budget.
 pub(super) struct Budgeted {
     body: Body,
     lengths: Lengths,
@@ -86,9 +87,9 @@ impl http_body::Body for Budgeted {
             let Some(bytes) = frame.data_ref().and_then(|data| this.lengths.begun(data)) else {
                 return Poll::Ready(Some(Ok(frame)));
             };
-            // One that is longer than may be is refused before it is received.
+            // A too long message is refused before it is received.
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(MESSAGE_BYTES);
-            // What came before was received; what is done with it is bounded elsewhere.
+            // Earlier messages are received completely; their processing is bounded elsewhere.
             this.held = None;
             this.waiting = Some((bytes.div_ceil(DECODE_UNIT) as u32, frame, Box::pin(sleep(ROOM_PATIENCE))));
         }

@@ -1,47 +1,47 @@
-//! How a server ends: first it takes nothing new, then it lets go of what it has.
+//! Shutdown of a server: first it accepts nothing new, then it aborts calls in progress.
 
 use domain::{ErrorCode, ServiceError};
 use tokio::sync::watch;
 
-/// How far the end has come.
+/// The stage of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// Not begun.
+    /// Not stopping.
     Open,
-    /// What is in hand is finished.
+    /// Calls in progress may finish.
     Draining,
-    /// What is in hand is given up.
+    /// Calls in progress are aborted.
     Cut,
 }
 
-/// Hears how far the end has come.
+/// Observes the shutdown.
 #[derive(Clone, Debug)]
 pub(super) struct Closing(watch::Receiver<Phase>);
 
-/// An end that has not begun.
+/// Creates both halves.
 pub(super) fn channel() -> (watch::Sender<Phase>, Closing) {
     let (sender, receiver) = watch::channel(Phase::Open);
     (sender, Closing(receiver))
 }
 
 impl Closing {
-    /// Waits until nothing new is to be taken.
+    /// Waits until nothing new may be accepted.
     pub(super) async fn draining(&self) {
         self.reached(Phase::Draining).await;
     }
 
-    /// Waits until everything is to be given up.
+    /// Waits until calls in progress are aborted.
     pub(super) async fn cut(&self) {
         self.reached(Phase::Cut).await;
     }
 
     async fn reached(&self, phase: Phase) {
-        // The sender is gone when the server was dropped: that is its end too.
+        // The sender is gone when the server was dropped, which also ends it.
         let _ = self.0.clone().wait_for(|reached| *reached >= phase).await;
     }
 }
 
-/// What callers hear at the end.
+/// The error for callers during a shutdown.
 pub(super) fn leaving() -> ServiceError {
     ServiceError::new(ErrorCode::Unavailable, "the coordinator is shutting down; ask again")
 }

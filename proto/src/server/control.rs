@@ -19,14 +19,14 @@ use crate::version;
 use crate::wire::control_service_server::ControlService;
 use crate::wire::{self, submit_part::Part};
 
-/// Answers people and their tools.
+/// Serves people and tools.
 pub(super) struct ControlHandlers {
     pub services: Arc<dyn Serve>,
     pub closing: Closing,
 }
 
 impl ControlHandlers {
-    /// The coordinator as the caller sees it.
+    /// The coordinator as the caller may use it.
     fn control<T>(&self, request: &Request<T>) -> Result<Arc<dyn Control>, Status> {
         Ok(self.services.control(&caller(request)?))
     }
@@ -76,7 +76,7 @@ impl ControlService for ControlHandlers {
     ) -> Result<Response<Messages<wire::RunView>>, Status> {
         let (control, caller) = (self.control(&request)?, caller(&request)?);
         let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
-        // One view ahead: a slow watcher sees fewer of them, not older ones.
+        // One view is buffered: a slow watcher sees fewer of them, not older ones.
         let (sender, receiver) = mpsc::channel(1);
         tokio::spawn(async move { pump(control.watch(&run), &caller, &sender).await });
         Ok(version::answer(Box::pin(until_draining(messages(receiver), self.closing.clone()))))
@@ -190,7 +190,7 @@ impl ControlService for ControlHandlers {
     }
 }
 
-/// Puts a submission together.
+/// Assembles a submission.
 async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission, ServiceError> {
     let invalid = |message: &str| ServiceError::new(ErrorCode::Invalid, message);
     let Some(Part::Head(head)) = next(&mut parts).await? else {
@@ -199,7 +199,7 @@ async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission
     if head.configuration_json.len() > CONFIGURATION_BYTES {
         let bytes = head.configuration_json.len();
         return Err(invalid(&format!(
-            "a configuration of {bytes} bytes is too long; {CONFIGURATION_BYTES} may be"
+            "the configuration has {bytes} bytes; the limit is {CONFIGURATION_BYTES}"
         )));
     }
     let configuration = configuration_from_wire(&head).map_err(refuse_request)?;
@@ -207,8 +207,8 @@ async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission
     while let Some(part) = next(&mut parts).await? {
         match (part, &mut pack) {
             (Part::Pack(chunk), Some(pack)) => pack.push(&chunk)?,
-            (Part::Pack(_), None) => return Err(invalid("a pack follows a head that announces none")),
-            (Part::Head(_), _) => return Err(invalid("a submission has one head")),
+            (Part::Pack(_), None) => return Err(invalid("the head announced no pack, but one follows")),
+            (Part::Head(_), _) => return Err(invalid("a submission has only one head")),
         }
     }
     Ok(Submission { configuration, pack: pack.map(Assembly::finish).transpose()? })

@@ -13,22 +13,22 @@ use super::closing::{Closing, leaving};
 use crate::limits::REVOKED_WITHIN;
 use crate::status::to_status;
 
-/// Messages on their way to a client.
+/// A stream of messages to a client.
 pub(super) type Messages<W> = Pin<Box<dyn Stream<Item = Result<W, Status>> + Send>>;
 
-/// The sending half of a feed. The end is said in so many words: a feed that stops without it was cut short, and a
-/// reader must not take its part for the whole.
+/// The sending half of a feed. Its end is marked explicitly: a feed that stops without the mark was cut off, and a
+/// reader must not take the part for the whole.
 pub(super) type Sender<W> = mpsc::Sender<Said<W>>;
 
-/// One word of a feed.
+/// One message of a feed.
 pub(super) enum Said<W> {
     /// An item, or the error that ends the feed.
     Item(Result<W, Status>),
-    /// There is no more.
+    /// The end of the feed.
     End,
 }
 
-/// Passes on what a coordinator tells until it ends, or nobody listens any more.
+/// Forwards a coordinator's items until they end, or nobody listens any more.
 pub(super) async fn pump<T, W: From<T>>(mut feed: Feed<'_, T>, caller: &Caller, sender: &Sender<W>) {
     loop {
         let item = tokio::select! {
@@ -48,16 +48,16 @@ pub(super) async fn pump<T, W: From<T>>(mut feed: Feed<'_, T>, caller: &Caller, 
     }
 }
 
-/// Waits until the rights of a caller have ended.
+/// Waits until a caller's rights are revoked.
 async fn rights_end(caller: &Caller) {
     while !caller.is_revoked() {
         tokio::time::sleep(REVOKED_WITHIN).await;
     }
 }
 
-/// What somebody hears whose rights ended.
+/// The error for a caller whose rights were revoked.
 pub(super) fn revoked(caller: &Caller) -> ServiceError {
-    ServiceError::new(ErrorCode::Denied, format!("the rights of `{}` have ended", caller.name()))
+    ServiceError::new(ErrorCode::Denied, format!("the rights of `{}` were revoked", caller.name()))
 }
 
 /// The receiving half of a feed.
@@ -71,15 +71,14 @@ pub(super) fn messages<W: Send + 'static>(
             Some(Said::Item(Err(status))) => Some((Err(status), None)),
             Some(Said::End) => None,
             None => {
-                let error =
-                    ServiceError::new(ErrorCode::Internal, "the coordinator stopped telling before the end");
+                let error = ServiceError::new(ErrorCode::Internal, "the coordinator's stream broke off");
                 Some((Err(to_status(error)), None))
             }
         }
     })
 }
 
-/// Ends a stream with an error when the server gives up what it has.
+/// Ends a stream with an error when the server aborts calls in progress.
 pub(super) fn until_cut<W: Send + 'static>(
     items: impl Stream<Item = Result<W, Status>> + Send + 'static,
     closing: Closing,
@@ -87,7 +86,7 @@ pub(super) fn until_cut<W: Send + 'static>(
     ended_by(items, async move { closing.cut().await })
 }
 
-/// Ends a stream with an error when the server takes nothing new: for streams that would not end by themselves.
+/// Ends a stream with an error when the server accepts nothing new, for streams that would not end by themselves.
 pub(super) fn until_draining<W: Send + 'static>(
     items: impl Stream<Item = Result<W, Status>> + Send + 'static,
     closing: Closing,
@@ -102,7 +101,7 @@ fn ended_by<W: Send + 'static>(
     stream::unfold(Some((Box::pin(items), Box::pin(end))), |state| async {
         let (mut items, mut end) = state?;
         tokio::select! {
-            // Items first: what is there already is still said.
+            // Items first: those available are still sent.
             biased;
             item = items.next() => item.map(|item| (item, Some((items, end)))),
             () = &mut end => Some((Err(to_status(leaving())), None)),

@@ -1,4 +1,4 @@
-//! The door that every call passes: who calls, may they, and how much of this machine do they take.
+//! The guard in front of every call: authentication, authorisation and resource limits.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,7 +23,6 @@ use crate::status::to_status;
 /// Numbers calls.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Lets through who may pass.
 #[derive(Clone)]
 pub(super) struct Guard<S> {
     inner: S,
@@ -36,9 +35,9 @@ impl<S> Guard<S> {
     }
 }
 
-/// Who makes a call; the guard has found out.
+/// The caller of a request, as established by the guard.
 pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
-    let nobody = || to_status(ServiceError::new(ErrorCode::Denied, "nobody has asked who calls"));
+    let nobody = || to_status(ServiceError::new(ErrorCode::Denied, "the caller is unknown"));
     request.extensions().get::<Caller>().cloned().ok_or_else(nobody)
 }
 
@@ -48,7 +47,7 @@ fn denied(code: tonic::Code, message: String) -> Status {
 }
 
 impl<S> Guard<S> {
-    /// Who calls, if they may; `None` where everybody may.
+    /// The caller, if allowed; `None` if the call is open to everybody.
     fn admit(&self, request: &http::Request<Body>, peer: Option<&Peer>) -> Result<Option<Caller>, Status> {
         let path = request.uri().path();
         let access = needed(path).ok_or_else(|| Status::unimplemented(format!("there is no call {path}")))?;
@@ -58,15 +57,15 @@ impl<S> Guard<S> {
         let certificates = peer.map(|peer| &*peer.certificates).unwrap_or_default();
         let caller = self.identities.who(token, certificates).ok_or_else(|| {
             let what = match (token, certificates) {
-                (Some(_), _) => "the token is not known",
-                (None, []) => "the caller shows no token (--token-file) and no certificate (--cert)",
-                (None, _) => "no identity has a name of the caller's certificate",
+                (Some(_), _) => "the token is unknown",
+                (None, []) => "the caller has no token (--token-file) and no certificate (--cert)",
+                (None, _) => "no identity has the name in the caller's certificate",
             };
-            denied(tonic::Code::Unauthenticated, format!("this coordinator asks who calls: {what}"))
+            denied(tonic::Code::Unauthenticated, format!("this coordinator requires authentication: {what}"))
         })?;
         if !roles.iter().any(|role| caller.has(*role)) {
             let (name, call) = (caller.name(), path.rsplit('/').next().unwrap_or(path));
-            let message = format!("`{name}` may not call {call}: that takes the role {}", words(roles));
+            let message = format!("`{name}` may not call {call}: it needs the role {}", words(roles));
             return Err(denied(tonic::Code::PermissionDenied, message));
         }
         Ok(Some(caller))
@@ -114,7 +113,7 @@ where
     }
 }
 
-/// An answer that counts as a call for as long as it is sent.
+/// An answer that counts as a call in progress while it is sent.
 struct Held {
     body: Body,
     call: Option<Call>,

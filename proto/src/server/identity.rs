@@ -1,4 +1,4 @@
-//! Who is who: bearer tokens and client certificates, as a file says.
+//! Identities of callers: bearer tokens and client certificates, from a file.
 //!
 //! ```toml
 //! [[identity]]
@@ -32,39 +32,34 @@ pub(crate) const AUTHORIZATION: &str = "authorization";
 /// What stands before the token.
 pub(crate) const BEARER: &str = "Bearer ";
 
-/// Who is known. Clones share it, also what [`replace`](Self::replace) changes.
+/// The known identities. Clones share them, including changes by [`replace`](Self::replace).
 #[derive(Clone, Debug)]
 pub struct Identities(Arc<RwLock<Known>>);
 
 #[derive(Debug)]
 enum Known {
-    /// Nobody in particular: whoever calls may do everything.
+    /// No authentication: every caller may do everything.
     Anyone(Caller),
-    /// These.
     Table(Table),
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the hash of the token. To look up a hash tells nobody how much of a token was right.
+    /// By the hash of the token. Looking up a hash reveals nothing about how much of a token was right.
     tokens: HashMap<[u8; 32], Caller>,
     names: HashMap<String, Caller>,
     callers: Vec<(Entry, Caller)>,
 }
 
-/// A file of identities cannot be used.
+/// An identity file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentitiesError {
     /// Not TOML of the expected shape.
     #[error("{0}")]
     Syntax(String),
-    /// An identity that cannot be meant.
+    /// An identity is invalid.
     #[error("identity `{name}`: {problem}")]
-    Entry {
-        name: String,
-        /// What is wrong.
-        problem: String,
-    },
+    Entry { name: String, problem: String },
 }
 
 #[derive(Deserialize)]
@@ -84,7 +79,7 @@ struct Entry {
     workers: Option<String>,
 }
 
-/// The hash of a token as files of identities hold it, in hexadecimal digits.
+/// The hash of a token as in identity files, hexadecimal.
 pub fn hash_of_token(token: &str) -> String {
     hex(digest(token))
 }
@@ -105,12 +100,12 @@ fn read_digest(text: &str) -> Option<[u8; 32]> {
 }
 
 impl Identities {
-    /// Whoever calls may do everything: for one machine, and behind something else that asks who it is.
+    /// No authentication: for one machine, or behind something else that authenticates.
     pub fn anyone() -> Self {
         Self(Arc::new(RwLock::new(Known::Anyone(Caller::anyone()))))
     }
 
-    /// Those of a file.
+    /// The identities of a file.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -118,11 +113,11 @@ impl Identities {
         Ok(Self(Arc::new(RwLock::new(Known::Table(Table::parse(text)?)))))
     }
 
-    /// Takes those of a file from now on. Who is not in it any more, or otherwise, loses its rights at once, also in
-    /// calls that have begun.
+    /// Replaces the identities by those of a file. Identities that are missing or changed lose their rights at once,
+    /// including in calls in progress.
     ///
     /// # Errors
-    /// What is wrong with the file; then nothing changes.
+    /// The file is invalid; then nothing changes.
     pub fn replace(&self, text: &str) -> Result<(), IdentitiesError> {
         let mut table = Table::parse(text)?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -133,12 +128,12 @@ impl Identities {
         Ok(())
     }
 
-    /// Whether nobody is told from anybody else.
+    /// Whether there is no authentication.
     pub(super) fn is_anyone(&self) -> bool {
         matches!(*self.0.read().unwrap_or_else(PoisonError::into_inner), Known::Anyone(_))
     }
 
-    /// Who shows this token or, without one, these certificates. `None`: nobody who is known.
+    /// The identity with this token or, without a token, with one of these certificates. `None` if unknown.
     pub(super) fn who(
         &self,
         token: Option<&str>,
@@ -147,7 +142,7 @@ impl Identities {
         match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
             Known::Anyone(caller) => Some(caller.clone()),
             Known::Table(table) => match token {
-                // A token that is wrong is wrong, whatever else there is.
+                // A wrong token is refused, whatever else the caller has.
                 Some(token) => table.tokens.get(&digest(token)).cloned(),
                 None => table.of_certificate(certificates.first()?),
             },
@@ -160,7 +155,8 @@ impl Table {
         let file: File =
             toml::from_str(text).map_err(|error| IdentitiesError::Syntax(error.message().to_owned()))?;
         if file.identity.len() > IDENTITIES_MAX {
-            let message = format!("{} identities are too many; {IDENTITIES_MAX} may be", file.identity.len());
+            let message =
+                format!("{} identities are too many; the limit is {IDENTITIES_MAX}", file.identity.len());
             return Err(IdentitiesError::Syntax(message));
         }
         let mut table = Self::default();
@@ -169,7 +165,7 @@ impl Table {
                 Err(IdentitiesError::Entry { name: entry.name.clone(), problem: problem.to_owned() })
             };
             if entry.name.is_empty() || entry.name == Caller::ANYONE {
-                return wrong("an identity needs a name of its own");
+                return wrong("an identity needs a unique name");
             }
             if entry.roles.is_empty() {
                 return wrong("it has no role; expected reader, operator or worker");
@@ -199,7 +195,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Whoever is as before stays who it was; the others of before lose their rights.
+    /// Unchanged identities keep their rights; the others are revoked.
     fn keep(&mut self, old: &Self) {
         for (entry, before) in &old.callers {
             match self.callers.iter_mut().find(|(new, _)| new == entry) {
@@ -217,7 +213,7 @@ impl Table {
         }
     }
 
-    /// Who has a certificate, whose chain was verified when the connection was made.
+    /// The identity with a certificate, whose chain was verified by the TLS handshake.
     fn of_certificate(&self, certificate: &CertificateDer<'static>) -> Option<Caller> {
         let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
         let mut names = certificate.valid_dns_names().chain(certificate.valid_uri_names());
@@ -269,8 +265,8 @@ mod tests {
         for (text, culprit) in [
             ("name = 'a'\nroles = []\nsha256 = 'HASH'", "no role"),
             ("name = 'a'\nroles = ['king']\nsha256 = 'HASH'", "king"),
-            ("name = ''\nroles = ['reader']\nsha256 = 'HASH'", "name of its own"),
-            ("name = 'anyone'\nroles = ['reader']\nsha256 = 'HASH'", "name of its own"),
+            ("name = ''\nroles = ['reader']\nsha256 = 'HASH'", "unique name"),
+            ("name = 'anyone'\nroles = ['reader']\nsha256 = 'HASH'", "unique name"),
             ("name = 'a'\nroles = ['reader']\nsha256 = 'secret'", "64 hexadecimal"),
             ("name = 'a'\nroles = ['reader']", "expected `sha256`"),
             ("name = 'a'\nroles = ['reader']\nworkers = 'x'\nsha256 = 'HASH'", "role worker"),

@@ -1,4 +1,4 @@
-//! Connections as they come: counted, greeted, watched, ended.
+//! Incoming connections: counting, handshake, supervision, closing.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,10 +21,10 @@ use super::line::{LOOK_EVERY, Line};
 use super::tls::Tls;
 use crate::limits::{CONNECTIONS, CONNECTIONS_PER_ADDRESS, HANDSHAKE, STALLED_WRITE};
 
-/// Connections that were greeted and not taken yet.
+/// Connections after the handshake that are not yet served.
 const GREETED: usize = 16;
 
-/// The pause after the system could not accept, as when no file descriptor is left.
+/// Pause after a failed accept, for example because no file descriptor is left.
 const ACCEPT_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Accepts connections until the stream is dropped.
@@ -37,7 +37,7 @@ pub(super) fn connections(listener: TcpListener, tls: Option<Tls>) -> ReceiverSt
 async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<io::Result<Connection>>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let addresses = Addresses::default();
-    // Handshakes under way end with this task.
+    // Handshakes in progress end with this task.
     let mut greeting = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -54,14 +54,14 @@ async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<io:
             }
         };
         let Some(seat) = Seat::take(&room, &addresses, peer) else {
-            tracing::warn!(%peer, "a connection was refused: there are as many as may be");
+            tracing::warn!(%peer, "connection refused: the limit is reached");
             continue;
         };
         let (tls, taken) = (tls.clone(), taken.clone());
         greeting.spawn(async move {
             match tokio::time::timeout(HANDSHAKE, greet(stream, tls)).await {
                 Ok(Ok(stream)) => {
-                    // The server that is ending takes none.
+                    // A stopping server takes none.
                     let _ = taken.send(Ok(Connection::new(stream, peer, seat))).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%peer, %error, "no handshake"),
@@ -82,7 +82,7 @@ async fn greet(stream: TcpStream, tls: Option<Tls>) -> io::Result<Stream> {
 /// Connections by address.
 type Addresses = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
-/// A place among the connections that there may be.
+/// A place within the connection limits.
 struct Seat {
     addresses: Addresses,
     ip: IpAddr,
@@ -121,18 +121,18 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A connection that ends when it has to.
+/// A supervised connection.
 pub(super) struct Connection {
     stream: Stream,
     peer: SocketAddr,
     line: Arc<Line>,
     look: Interval,
-    /// Runs out when nothing could be written for long.
+    /// Expires if nothing could be written for too long.
     stalled: Option<Pin<Box<Sleep>>>,
     _seat: Seat,
 }
 
-/// What calls know of their connection.
+/// The data of a connection that calls use.
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
@@ -148,7 +148,7 @@ impl Connection {
         Self { stream, peer, line: Line::new(now), look, stalled: None, _seat: seat }
     }
 
-    /// Whether the connection has to end now. Who asks is woken when it is to ask again.
+    /// Whether the connection must be closed now. Wakes the task when it should ask again.
     fn has_to_end(&mut self, context: &mut Context<'_>) -> bool {
         while self.look.poll_tick(context).is_ready() {
             if let Some(reason) = self.line.close_reason(Instant::now()) {
@@ -159,7 +159,7 @@ impl Connection {
         false
     }
 
-    /// Passes on what came of a write, unless nothing could be written for too long.
+    /// Passes on the result of a write, unless nothing could be written for too long.
     fn written<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
@@ -167,7 +167,7 @@ impl Connection {
         }
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALLED_WRITE)));
         ready!(stalled.as_mut().poll(context));
-        tracing::info!(peer = %self.peer, "a connection was ended: its peer reads nothing");
+        tracing::info!(peer = %self.peer, "connection closed: the peer reads nothing");
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of one connection, and when it has to end: a plain state machine that takes the time.
+//! The state of one connection, and when to close it: a plain state machine that takes the time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,40 +9,40 @@ use tokio::time::Instant;
 
 use crate::limits::{DECODE_BYTES, IDLE_CONNECTION, SLOW_READER, UNKNOWN_PEER};
 
-/// The unit in which memory for decoding is counted, in bytes.
+/// Unit of the memory budget for decoding, in bytes.
 pub(super) const DECODE_UNIT: usize = 1024;
 
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Line {
     state: Mutex<State>,
-    /// Room for messages that are being received, in units of [`DECODE_UNIT`].
+    /// Memory budget for messages being received, in units of [`DECODE_UNIT`].
     pub(super) room: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Whether somebody who is known has called.
+    /// Whether there was an authenticated call.
     known: bool,
     /// When the last call ended.
     idle_since: Instant,
     calls: u64,
-    /// Calls that have handed out a piece of their answer and were not asked for more, since when.
+    /// Calls whose last piece of an answer was not read yet, with the time.
     unread: BTreeMap<u64, Instant>,
 }
 
-/// Why a connection ends.
+/// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseReason {
-    /// Nobody who is known has called in time.
+    /// No authenticated call in time.
     Unknown,
-    /// Nobody has called for long.
+    /// No call for too long.
     Idle,
-    /// Answers are not read.
+    /// The client does not read answers.
     SlowReader,
 }
 
-/// A call that is under way.
+/// A call in progress.
 #[derive(Debug)]
 pub(super) struct Call {
     line: Arc<Line>,
@@ -59,11 +59,11 @@ impl Line {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Plain values are whole at any moment.
+        // No panic can leave plain values inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody who is known calls.
+    /// Registers an authenticated call.
     pub(super) fn begin(self: &Arc<Self>, number: u64) -> Call {
         let mut state = self.state();
         state.known = true;
@@ -71,7 +71,7 @@ impl Line {
         Call { line: Arc::clone(self), number }
     }
 
-    /// Whether the connection has to end, and why.
+    /// Whether to close the connection, and why.
     pub(super) fn close_reason(&self, now: Instant) -> Option<CloseReason> {
         let state = self.state();
         let since = |then: Instant| now.saturating_duration_since(then);
@@ -87,12 +87,12 @@ impl Line {
 }
 
 impl Call {
-    /// A piece of the answer was handed out.
+    /// A piece of the answer was sent.
     pub(super) fn handed_out(&self, now: Instant) {
         self.line.state().unread.insert(self.number, now);
     }
 
-    /// The peer has room for more.
+    /// The client is ready for more.
     pub(super) fn asked_for_more(&self) {
         self.line.state().unread.remove(&self.number);
     }
@@ -107,7 +107,7 @@ impl Drop for Call {
     }
 }
 
-/// How often a connection is looked at.
+/// Interval of checks of a connection.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

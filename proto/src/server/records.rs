@@ -19,8 +19,8 @@ use crate::wire::{self, batch_outcome::Outcome};
 /// The outcomes of a stream of batches.
 pub(super) type Outcomes = Pin<Box<dyn Stream<Item = Result<wire::BatchOutcome, Status>> + Send>>;
 
-/// Stores what a worker sends. At most [`BATCHES_STORED_AT_ONCE`] are in hand; the next is read when the first of
-/// them is answered, so a slow store slows the worker down through HTTP/2's flow control.
+/// Stores the batches of a worker. At most [`BATCHES_STORED_AT_ONCE`] are in progress; the next one is read when the
+/// first of them is answered, so a slow store slows the worker down through HTTP/2's flow control.
 pub(super) fn outcomes(
     exchange: Arc<dyn WorkExchange>,
     caller: Caller,
@@ -38,7 +38,7 @@ pub(super) fn outcomes(
             batch => batch,
         })
         .map(move |batch| {
-            // A task of its own: when the connection breaks, what was begun is stored to the end, not cut in half.
+            // A separate task: if the connection breaks, a batch in progress is still stored completely.
             let stored = batch.map(|batch| {
                 let sequence = batch.sequence;
                 (sequence, tokio::spawn(store(Arc::clone(&exchange), batch)))
@@ -59,7 +59,7 @@ pub(super) fn outcomes(
     Box::pin(until_cut(outcomes, closing))
 }
 
-/// Stores the records of a batch. One that cannot be understood is refused by itself: it spoils no other.
+/// Stores the records of a batch. An invalid record is refused alone; it does not affect the others.
 async fn store(
     exchange: Arc<dyn WorkExchange>,
     batch: wire::DeliveryBatch,
@@ -87,7 +87,7 @@ async fn store(
         _ => None,
     });
     if let Some(reason) = later.filter(|_| !takes_later) {
-        // A worker of before would take the receipt for one of a stored record.
+        // An older worker would mistake the receipt for that of a stored record.
         return Err(ServiceError::new(ErrorCode::Unavailable, reason.clone()));
     }
     let mut receipts = receipts.into_iter();

@@ -1,4 +1,4 @@
-//! The server's side of TLS, which may change while it serves.
+//! The server's TLS configuration, which may change while it serves.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,19 +12,19 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use super::ServeError;
 
-/// The server's side of TLS, all in PEM.
+/// The server's certificates, all in PEM.
 #[derive(Clone)]
 pub struct ServerTls {
     /// Certificate with its chain.
     pub certificate: Vec<u8>,
     /// Private key.
     pub key: Vec<u8>,
-    /// Certificates of the authorities that sign clients'. Where no [`Identities`](super::Identities) are kept, a
-    /// client without a certificate is turned away; else it may show a token instead.
+    /// Certificates of the authorities that sign client certificates. Without [`Identities`](super::Identities), a
+    /// client without a certificate is refused; otherwise it may use a token.
     pub client_ca: Option<Vec<u8>>,
 }
 
-/// TLS as new connections get it. Clones share it, also what [`replace`](Self::replace) changes.
+/// The TLS configuration of new connections. Clones share it, including changes by [`replace`](Self::replace).
 #[derive(Clone)]
 pub struct Tls {
     current: Arc<RwLock<Arc<ServerConfig>>>,
@@ -32,8 +32,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// TLS with these certificates. `tokens` says whether clients may come without a certificate because they have
-    /// tokens.
+    /// `tokens` says whether clients may use tokens instead of certificates.
     ///
     /// # Errors
     /// The certificates cannot be used.
@@ -41,10 +40,10 @@ impl Tls {
         Ok(Self { current: Arc::new(RwLock::new(config(tls, tokens)?)), tokens })
     }
 
-    /// Takes other certificates for new connections.
+    /// Replaces the certificates for new connections.
     ///
     /// # Errors
-    /// They cannot be used; then nothing changes.
+    /// They are invalid; then nothing changes.
     pub fn replace(&self, tls: &ServerTls) -> Result<(), ServeError> {
         let config = config(tls, self.tokens)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;

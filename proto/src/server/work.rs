@@ -18,14 +18,14 @@ use crate::status::to_status;
 use crate::version;
 use crate::wire::{self, work_service_server::WorkService};
 
-/// Answers workers.
+/// Serves workers.
 pub(super) struct WorkHandlers {
     pub services: Arc<dyn Serve>,
     pub closing: Closing,
 }
 
 impl WorkHandlers {
-    /// The coordinator as the caller sees it.
+    /// The coordinator as the caller may use it.
     fn exchange<T>(&self, request: &Request<T>) -> Result<Arc<dyn WorkExchange>, Status> {
         Ok(self.services.exchange(&caller(request)?))
     }

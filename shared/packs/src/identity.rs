@@ -16,7 +16,7 @@ const PUBLISHED: &str = include_str!("../../../task-data/identity.txt");
 pub struct Identity(age::x25519::Identity);
 
 impl Identity {
-    /// The identity of the project's own packs. It stands in the repository and is no secret.
+    /// The identity of the project's own packs. It is in the repository and is not a secret.
     pub fn published() -> Result<Self, IdentityError> {
         PUBLISHED.parse()
     }
@@ -41,7 +41,7 @@ impl Identity {
         })
     }
 
-    /// The text of an identity file that holds this identity.
+    /// The text of an identity file with this identity.
     pub fn to_file_text(&self) -> String {
         format!("# public key: {}\n{}\n", self.0.to_public(), self.0.to_string().expose_secret())
     }
@@ -51,20 +51,20 @@ impl Identity {
     }
 }
 
-/// Shows the public half only, so that a private identity never lands in a log.
+/// Shows only the public half, so that a private identity never appears in a log.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Identity({})", self.0.to_public())
     }
 }
 
-/// The text holds no usable identity.
+/// Why a text has no usable identity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// Only comments and blank lines.
     #[error("no identity found (a line `AGE-SECRET-KEY-1…` was expected)")]
     None,
-    /// The line is no X25519 identity.
+    /// The line is not an X25519 identity.
     #[error("not an X25519 identity: {0}")]
     Malformed(&'static str),
 }

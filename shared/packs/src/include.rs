@@ -1,5 +1,5 @@
-//! Texts kept in files of their own: `{ file = "documents/shop.ttl" }` anywhere in a task stands for the text of that
-//! entry. Documents, queries and prompts stay readable and are written once, however many cases use them.
+//! Texts in separate files: `{ file = "documents/shop.ttl" }` anywhere in a task stands for the text of that entry.
+//! Documents, queries and prompts stay readable and are written once, however many cases use them.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::parts::Parts;
 /// Replaces every table that has `file` as its only key by the text of that entry.
 ///
 /// # Errors
-/// There is no such entry, or it is no text.
+/// There is no such entry, or it is not a text.
 pub(crate) fn resolve(value: &mut Value, parts: &Parts) -> Result<(), PackError> {
     match value {
         Value::Object(table) => {

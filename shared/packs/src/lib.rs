@@ -1,12 +1,12 @@
 //! Packs: the benchmark's tasks, cases, wording and graphs as data, encrypted at rest.
 //!
-//! A pack is one file, `tar | zstd | age`. Plain test data on the web ends up in training sets, so what a repository
-//! holds is sealed. The identity that opens the project's own packs is published beside them: it keeps crawlers out,
-//! it is not a secret. Packs are only ever opened in memory, unless a person asks to edit one.
+//! A pack is one file, `tar | zstd | age`. Plaintext test data on the web ends up in training sets, so packs in a
+//! repository are sealed. The identity that opens the project's own packs is published beside them: it keeps out
+//! crawlers and is not a secret. Packs are opened in memory only, unless a person edits one.
 //!
-//! Reading order: [`manifest`] says what a pack declares, [`parts`] is a pack laid out as files, [`sealed`] is the
-//! container around them, [`Pack`] is an opened pack with its tasks, [`verify`] proves its cases, [`mod@import`] makes a
-//! pack from published result files, [`mod@bestiary`] makes the one graph that is too large to store.
+//! Reading order: [`manifest`] is what a pack declares, [`parts`] a pack as files, [`sealed`] the container around
+//! them, [`Pack`] an opened pack with its tasks; [`verify`] proves its cases, [`mod@import`] creates a pack from
+//! published result files, [`mod@bestiary`] generates the one graph that is too large to store.
 
 pub mod bestiary;
 pub mod error;

@@ -1,4 +1,4 @@
-//! What a pack holds, as data for tables and for `show`.
+//! The content of a pack, as data for tables and for `show`.
 
 use domain::TaskLabel;
 use serde::Serialize;
@@ -17,13 +17,13 @@ pub struct TaskLine {
     pub version: String,
     /// The group that lists it.
     pub group: String,
-    /// Whether a run that names no tasks takes it.
+    /// Whether it is in the default selection of a run.
     pub default: bool,
     /// The identifiers of its cases, in order.
     pub cases: Vec<String>,
 }
 
-/// One case with what it shares with its task.
+/// One case with the data of its task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseView<'p> {
@@ -49,10 +49,10 @@ impl Pack {
         self.tasks().iter().map(line).collect()
     }
 
-    /// The case that `wanted` names: `TASK/UID`, or `UID` alone where no two tasks share it.
+    /// Finds a case: `TASK/UID`, or `UID` alone if it is unique.
     ///
     /// # Errors
-    /// No case is called so, or several are.
+    /// There is no such case, or several.
     pub fn show(&self, wanted: &str) -> Result<CaseView<'_>, PackError> {
         let all = || self.tasks().iter().flat_map(|task| task.cases.iter().map(move |case| (task, case)));
         let full = |(task, case): &(&TaskData, &CaseData)| format!("{}/{}", task.label, case.uid);

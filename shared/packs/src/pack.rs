@@ -16,7 +16,7 @@ use crate::manifest::{Generator, GraphSource, Header, Manifest, PackHash, sha256
 use crate::parts::{Parts, io};
 use crate::sealed;
 
-/// The project's own pack, sealed as it stands in the repository.
+/// The built-in pack, sealed as in the repository.
 const BUILTIN: &[u8] = include_bytes!("../../../task-data/kgfleet-core.kgpack");
 
 /// A set of tasks, cases, wording and graphs, decrypted in memory.
@@ -32,30 +32,30 @@ impl Pack {
     /// Opens a sealed pack.
     ///
     /// # Errors
-    /// What is wrong with the file, naming it and the entry.
+    /// The file is invalid; the error names the file and the entry.
     pub fn open(path: &Path, identity: &Identity) -> Result<Self, PackError> {
         let sealed = std::fs::read(path).map_err(io(path))?;
         Self::open_bytes(&path.display().to_string(), &sealed, identity)
     }
 
-    /// Opens a sealed pack from memory; `name` stands in error messages.
+    /// Opens a sealed pack from memory; `name` appears in errors.
     ///
     /// # Errors
-    /// What is wrong with the bytes, naming the entry.
+    /// The bytes are invalid; the error names the entry.
     pub fn open_bytes(name: &str, sealed: &[u8], identity: &Identity) -> Result<Self, PackError> {
         let (manifest, parts) = sealed::open(name, sealed, identity)?;
         Self::of(manifest, parts)
     }
 
-    /// A pack from its files in the clear, as people edit them.
+    /// A pack from its unsealed files.
     ///
     /// # Errors
-    /// What is wrong with which file.
+    /// A file is invalid.
     pub fn from_parts(parts: Parts) -> Result<Self, PackError> {
         Self::of(Manifest::of(&parts)?, parts)
     }
 
-    /// The project's own pack, which is part of the program.
+    /// The built-in pack.
     ///
     /// # Errors
     /// None in a program that passed its tests.
@@ -101,12 +101,12 @@ impl Pack {
         &self.manifest
     }
 
-    /// What the author says about the pack.
+    /// The author's description.
     pub fn header(&self) -> &Header {
         &self.manifest.header
     }
 
-    /// The name of exactly these exercises.
+    /// The hash, which identifies exactly these exercises.
     pub fn hash(&self) -> &PackHash {
         &self.hash
     }
@@ -116,7 +116,7 @@ impl Pack {
         &self.tasks
     }
 
-    /// Whether a run that names no tasks takes this one.
+    /// Whether a task is in the default selection of a run.
     pub fn is_default(&self, label: &TaskLabel) -> bool {
         self.header().groups.iter().any(|group| group.default && group.tasks.contains(label))
     }
@@ -127,7 +127,7 @@ impl Pack {
         Some(&group.name)
     }
 
-    /// The graphs of the pack. Add to the builder to replace one, build it to use them.
+    /// The graphs of the pack, as a builder: graphs can be replaced before it is built.
     ///
     /// # Errors
     /// A graph's entry is missing, or its format unknown.
@@ -157,7 +157,7 @@ impl Pack {
         Ok(builder)
     }
 
-    /// The tasks that a run takes when it names none, ready to be run.
+    /// The tasks of the default selection, ready to run.
     ///
     /// # Errors
     /// The first task or case that cannot be used.
@@ -165,7 +165,7 @@ impl Pack {
         self.build_selected(&self.graphs()?.build(), |task| self.is_default(&task.label))
     }
 
-    /// The selected tasks, ready to be run with these graphs.
+    /// The selected tasks, ready to run with these graphs.
     ///
     /// # Errors
     /// The first task or case that cannot be used.
@@ -190,13 +190,13 @@ impl Pack {
         &self.parts
     }
 
-    /// What error messages and reports call this pack.
+    /// The name of this pack in errors and reports.
     pub fn name(&self) -> &str {
         self.parts.name()
     }
 }
 
-/// Reads the task of a label: TOML, which people write and which may refer to files, or JSON, which programs write.
+/// Parses the task of a label: TOML, written by people, which may refer to files, or JSON, written by programs.
 fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
     let (toml, json) = (format!("tasks/{label}.toml"), format!("tasks/{label}.json"));
     let (path, value) = if parts.get(&json).is_some() && parts.get(&toml).is_none() {
@@ -214,13 +214,13 @@ fn read_task(label: &TaskLabel, parts: &Parts) -> Result<TaskData, PackError> {
     Ok(task)
 }
 
-/// Generates and checks: a generator that changed must not silently change the exercises.
+/// Generates and checks a graph: a changed generator must not silently change the exercises.
 fn generated_bestiary(seed: u64, triples: usize, sha256: &str) -> Result<Vec<u8>, String> {
     let bestiary = bestiary::generate(seed);
     let found = sha256_hex(bestiary.turtle.as_bytes());
     if bestiary.triples != triples || found != sha256 {
         return Err(format!(
-            "the generator gives {} triples with SHA-256 {found}, the pack was made for {triples} with {sha256}",
+            "the generator produced {} triples with SHA-256 {found}, but the pack expects {triples} with {sha256}",
             bestiary.triples
         ));
     }

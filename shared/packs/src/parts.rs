@@ -1,4 +1,4 @@
-//! A pack laid out as files: what people edit and what sealing takes.
+//! A pack as files: the input and output of editing and sealing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use tasks::TaskData;
 use crate::error::PackError;
 use crate::manifest::{HEADER_PATH, Header, MANIFEST_PATH};
 
-/// Most entries of a pack.
+/// Maximum number of entries of a pack.
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// Most levels of directories of an entry.
+/// Maximum depth of an entry's path.
 const LEVELS_MAX: usize = 8;
 
 /// The files of a pack by path, sorted. Contents are shared, so clones are cheap.
@@ -23,12 +23,12 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// No files yet; `name` stands in error messages.
+    /// Without files; `name` appears in errors.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), files: BTreeMap::new() }
     }
 
-    /// What error messages call this pack.
+    /// The name of this pack in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -67,7 +67,7 @@ impl Parts {
         self.files.iter().map(|(path, content)| (path.as_str(), &**content))
     }
 
-    /// What the author says about the pack.
+    /// The author's description of the pack.
     ///
     /// # Errors
     /// `pack.toml` is missing or not valid.
@@ -75,17 +75,17 @@ impl Parts {
         toml::from_str(self.text(HEADER_PATH)?).map_err(|error| self.invalid(HEADER_PATH, error))
     }
 
-    /// Adds `pack.toml`, for programs that put packs together.
+    /// Adds `pack.toml`, for programs that assemble packs.
     ///
     /// # Errors
-    /// There is one already.
+    /// It exists already.
     pub fn insert_header(&mut self, header: &Header) -> Result<(), PackError> {
         let text = toml::to_string(header).map_err(|error| self.invalid(HEADER_PATH, error))?;
         self.insert(HEADER_PATH, text.into_bytes())
     }
 
-    /// Adds a task as `tasks/LABEL.json`, for programs that put packs together. Its texts are taken as they are:
-    /// only tasks in TOML may refer to files.
+    /// Adds a task as `tasks/LABEL.json`, for programs that assemble packs. Its texts are used literally: only tasks
+    /// in TOML may refer to files.
     ///
     /// # Errors
     /// The label is unacceptable as a path, or taken.
@@ -98,7 +98,7 @@ impl Parts {
     /// Reads all files below a directory. Hidden files and editors' backups (`*~`) are left out.
     ///
     /// # Errors
-    /// A file cannot be read, or has a path that packs do not take.
+    /// A file cannot be read, or has an invalid path.
     pub fn read_dir(dir: &Path) -> Result<Self, PackError> {
         let mut parts = Self::new(dir.display().to_string());
         let mut pending = vec![(dir.to_owned(), String::new(), 0)];
@@ -122,8 +122,8 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Writes all files below a directory, which is made where needed. This puts test data in the clear on disk:
-    /// call it only when a person wants to edit a pack.
+    /// Writes all files below a directory, creating it if needed. This writes plaintext test data to disk: call it
+    /// only when a person wants to edit a pack.
     ///
     /// # Errors
     /// A file exists already, or cannot be written.
@@ -134,7 +134,7 @@ impl Parts {
             if let Some(folder) = target.parent() {
                 std::fs::create_dir_all(folder).map_err(io(folder))?;
             }
-            // Never over an existing file: it may hold edits that are sealed nowhere yet.
+            // Never overwrite a file: it may contain edits that are not sealed yet.
             let mut file = std::fs::File::create_new(&target).map_err(io(&target))?;
             file.write_all(content).map_err(io(&target))?;
         }
@@ -150,7 +150,7 @@ impl Parts {
     }
 }
 
-/// An IO error with the path it is about.
+/// An IO error with its path.
 pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> PackError + use<> {
     let path = path.display().to_string();
     move |source| PackError::Io { path, source }

@@ -1,7 +1,7 @@
 //! The container: `tar | zstd | age`.
 //!
-//! The tar archive holds the manifest first and then every entry, sorted, with fixed times and modes, so that equal
-//! parts give equal archives. Each layer is a common format: `age -d -i identity.txt PACK | zstd -d | tar t` works.
+//! The tar archive has the manifest first and then every entry, sorted, with fixed times and modes, so that equal
+//! parts give equal archives. Each layer is a standard format: `age -d -i identity.txt PACK | zstd -d | tar t` works.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::manifest::{MANIFEST_PATH, Manifest, sha256_hex};
 use crate::pack::Pack;
 use crate::parts::{Parts, io};
 
-/// Most bytes of an unpacked pack; a compressed bomb is refused beyond it.
+/// Maximum size of an unpacked pack in bytes; a decompression bomb is refused beyond it.
 pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
-/// Packs are sealed rarely and downloaded often: a high level, still below the memory-hungry ones.
+/// Compression level: high, because packs are sealed rarely and downloaded often, but below the memory-hungry ones.
 const ZSTD_LEVEL: i32 = 19;
 
-/// How age files begin, binary and as text.
+/// First bytes of age files, binary and text.
 const MAGIC: [&[u8]; 2] = [b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----"];
 
 /// For packs that are made while somebody waits, and read a few times.
@@ -44,12 +44,12 @@ pub fn seal(parts: &Parts, identity: &Identity) -> Result<Vec<u8>, PackError> {
         .map_err(|source| PackError::Io { path: parts.name().to_owned(), source })
 }
 
-/// Seals parts into a file, and writes the manifest in the clear beside it ([`manifest_path`]): reviews of a change
-/// see which entries it touches, and the manifest holds no exercise. Every case is read first, so that a pack which
-/// cannot be opened is never written.
+/// Seals parts into a file, and writes the manifest in plaintext beside it ([`manifest_path`]): reviewers see which
+/// entries a change touches, and the manifest contains no exercise. Every case is parsed first, so that an invalid
+/// pack is never written.
 ///
 /// # Errors
-/// The parts are no valid pack, or a file cannot be written.
+/// The parts are not a valid pack, or a file cannot be written.
 pub fn seal_file(parts: &Parts, identity: &Identity, path: &Path) -> Result<Pack, PackError> {
     let pack = Pack::from_parts(parts.clone())?;
     write_whole(path, &seal(parts, identity)?)?;
@@ -57,12 +57,12 @@ pub fn seal_file(parts: &Parts, identity: &Identity, path: &Path) -> Result<Pack
     Ok(pack)
 }
 
-/// Where the manifest of a sealed file stands in the clear: `core.kgpack` has `core.manifest.json`.
+/// The path of the plaintext manifest of a sealed file: `core.kgpack` has `core.manifest.json`.
 pub fn manifest_path(sealed: &Path) -> PathBuf {
     sealed.with_extension("manifest.json")
 }
 
-/// Through a temporary name, so that an interrupted write leaves the old file as it was.
+/// Writes under a temporary name first, so that an interrupted write leaves the old file unchanged.
 fn write_whole(path: &Path, content: &[u8]) -> Result<(), PackError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -80,16 +80,16 @@ fn seal_archive(parts: &Parts, manifest: &[u8], identity: &Identity, level: i32)
         header.set_mtime(0);
         archive.append_data(&mut header, path, content)?;
     }
-    // In one go rather than streamed: knowing the size, zstd takes tables that fit it.
+    // In one call rather than streamed: knowing the size, zstd chooses tables that fit it.
     let packed = zstd::bulk::compress(&archive.into_inner()?, level)?;
     age::encrypt(&identity.key().to_public(), &packed).map_err(std::io::Error::other)
 }
 
 /// Opens a sealed pack in memory: every entry is checked against the manifest, and the manifest against the header.
-/// `name` stands in error messages.
+/// `name` appears in errors.
 ///
 /// # Errors
-/// What is wrong with the file, see [`PackError`].
+/// The file is invalid, see [`PackError`].
 pub fn open(name: &str, sealed: &[u8], identity: &Identity) -> Result<(Manifest, Parts), PackError> {
     let packed = decrypt(name, sealed, identity)?;
     let archive = unpack(name, &packed)?;
@@ -116,7 +116,7 @@ fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, PackError> {
         |error: std::io::Error| PackError::Damaged { pack: name.to_owned(), message: error.to_string() };
     let decoder = zstd::Decoder::new(packed).map_err(damaged)?;
     let mut archive = Vec::new();
-    // One byte more than allowed tells "exactly full" from "too large".
+    // One byte more than allowed distinguishes "exactly full" from "too large".
     decoder.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut archive).map_err(damaged)?;
     if archive.len() as u64 > UNPACKED_BYTES_MAX {
         return Err(PackError::TooLarge { pack: name.to_owned(), limit_bytes: UNPACKED_BYTES_MAX });
@@ -136,7 +136,7 @@ fn read_archive(name: &str, archive: &[u8]) -> Result<(Manifest, Parts), PackErr
         let mut content = Vec::new();
         item.read_to_end(&mut content).map_err(damaged)?;
         match &manifest {
-            // The manifest comes first, so that a newer version is recognised before anything else is judged.
+            // The manifest comes first, so that a newer version is recognised before anything else is checked.
             None if path == MANIFEST_PATH => manifest = Some(Manifest::from_bytes(name, &content)?),
             None => break,
             Some(_) => parts.insert(&path, content)?,
@@ -147,7 +147,7 @@ fn read_archive(name: &str, archive: &[u8]) -> Result<(Manifest, Parts), PackErr
     Ok((manifest, parts))
 }
 
-/// Entry by entry, so that the error can name the one that does not fit; then the whole.
+/// Entry by entry, so that the error can name the entry; then the whole.
 fn check(manifest: &Manifest, parts: &Parts) -> Result<(), PackError> {
     let pack = || parts.name().to_owned();
     for entry in &manifest.entries {
@@ -164,7 +164,7 @@ fn check(manifest: &Manifest, parts: &Parts) -> Result<(), PackError> {
         }
     }
     if parts.header()? != manifest.header {
-        return Err(parts.invalid(MANIFEST_PATH, "it does not say what `pack.toml` says"));
+        return Err(parts.invalid(MANIFEST_PATH, "it differs from `pack.toml`"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Proof of a pack: every case is tried with answers whose worth is known.
+//! Verifies a pack: tests every case with answers of known score.
 
 use std::fmt;
 
@@ -10,49 +10,49 @@ use tasks::{AnswerForm, CaseData, Dialogue, Effort, GraphLibrary, Marks, Repair,
 use crate::manifest::PackHash;
 use crate::pack::Pack;
 
-/// Sums of floating-point scores may miss 1 by rounding.
+/// Tolerance for sums of floating-point scores.
 const TOLERANCE: f64 = 1e-9;
 
-/// More answers than any dialogue takes.
+/// An upper bound of the answers of a dialogue.
 const ROUNDS_MAX: usize = 16;
 
-/// What [`verify`] found.
+/// The result of [`verify`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PackReport {
     /// The pack's file.
     pub pack: String,
-    /// Its hash. Opening has compared all entries with the manifest already.
+    /// Its hash. Opening the pack compared all entries with the manifest.
     pub hash: PackHash,
-    /// Entries, all of them checked against their SHA-256.
+    /// Number of entries, all checked against their SHA-256.
     pub entries: usize,
-    /// Tasks tried.
+    /// Tasks tested.
     pub tasks: usize,
-    /// Cases tried.
+    /// Cases tested.
     pub cases: usize,
     /// Single checks that passed.
     pub passed: usize,
-    /// Cases of imported packs often come without answers of known worth; these were not tried.
+    /// Missing answers: imported packs often have no answers of known score; these were not tested.
     pub answers_missing: usize,
-    /// What did not hold.
+    /// Failed checks.
     pub findings: Vec<Finding>,
 }
 
 impl PackReport {
-    /// Whether everything held.
+    /// Whether all checks passed.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-/// Something that should hold of a case and does not.
+/// A failed check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     pub task: TaskLabel,
     /// The case; `None` for the whole task.
     pub case: Option<String>,
-    /// What is wrong. It quotes scores and messages, never texts of the pack.
+    /// A message. It quotes scores and messages, never texts of the pack.
     pub message: String,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Tries every case of a pack:
+/// Tests every case of a pack:
 ///
 /// * it can be built, and its first prompt and the follow-ups that its answers provoke can be worded;
 /// * the reference answer has full marks in every single score, at once;
@@ -101,7 +101,7 @@ fn empty_report(pack: &Pack) -> PackReport {
     }
 }
 
-/// The report being written and where it stands.
+/// The report in progress, and the current case.
 struct Check {
     task: TaskLabel,
     case: Option<String>,
@@ -194,7 +194,7 @@ impl Check {
         }
     }
 
-    /// Asks the exercise itself, which knows the formats, prefixes and leniencies that answers are judged by.
+    /// Uses the exercise's own parser, which knows the formats, prefixes and leniency of the task.
     fn repair(&mut self, task: &Task, index: usize, case: &CaseData, effort: &Effort) {
         let Some(Repair { broken, repaired }) = task.class.repair else { return };
         let kind = if task.class.answers == AnswerForm::Query { "query" } else { "document" };
@@ -227,7 +227,7 @@ struct Trial<'t> {
 
 struct TrialOutcome {
     headline: f64,
-    /// Scores of the last answer that have less than full marks, with their values.
+    /// Scores of the last answer below full marks, with their values.
     imperfect: Vec<String>,
     first_reply: Option<PromptKind>,
     has_follow_ups: bool,

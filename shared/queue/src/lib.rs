@@ -43,4 +43,4 @@ pub use store::{QueueStore, Reply};
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-pub use worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, Rate, RateReply, WorkerEntry};
+pub use worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, RateLimit, RateReply, WorkerEntry};

@@ -9,7 +9,7 @@ use crate::commit::Commit;
 use crate::error::{Error, Result};
 use crate::run::RunSpec;
 use crate::unit::{Fence, LeaseRequest, NewUnit, UnitId};
-use crate::worker::{Claim, Rate};
+use crate::worker::{Claim, RateLimit};
 
 /// Bytes of a run's, model's or worker's name, or of a rate bucket's.
 pub const MAX_NAME_BYTES: usize = 256;
@@ -41,7 +41,7 @@ pub const MAX_WORKERS: usize = 10_000;
 pub const MAX_PREDECESSORS: usize = 16;
 /// Bytes of a worker's status.
 pub const MAX_WORKER_INFO_BYTES: usize = 4 * 1024;
-/// Rate buckets in use at a time in the memory store; in Redis each expires by itself.
+/// RateLimit buckets in use at a time in the memory store; in Redis each expires by itself.
 pub const MAX_RATE_BUCKETS: usize = 1_024;
 /// Calls per minute of one rate bucket.
 pub const MAX_RATE_PER_MINUTE: u32 = 6_000_000;
@@ -206,7 +206,7 @@ pub(crate) fn check_heartbeat(worker: &WorkerId, claim: &Claim, info: &[u8], ttl
     within("time to live of a registration", MIN_LEASE, MAX_DURATION, ttl)
 }
 
-pub(crate) fn check_rate(bucket: &str, rate: Rate, permits: u32) -> Result<()> {
+pub(crate) fn check_rate(bucket: &str, rate: RateLimit, permits: u32) -> Result<()> {
     check_name("rate bucket", bucket)?;
     if rate.per_minute == 0 || rate.per_minute > MAX_RATE_PER_MINUTE {
         let why = format!("1 to {MAX_RATE_PER_MINUTE} is allowed, not {}", rate.per_minute);

@@ -18,7 +18,7 @@ use crate::store::{QueueStore, Reply};
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
 
 /// Called with the queue after every operation.
 type Inspect = Box<dyn FnMut(&MemoryQueue) + Send>;
@@ -235,7 +235,7 @@ impl QueueStore for MemoryStore {
         self.call(input, move |queue, now| queue.deregister(now, worker, instance))
     }
 
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply> {
+    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply> {
         let input = limits::check_rate(bucket, rate, permits);
         self.call(input, move |queue, now| queue.take_rate(now, bucket, rate, permits))
     }

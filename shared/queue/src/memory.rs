@@ -19,7 +19,7 @@ use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
 use crate::winners::Winners;
-use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, RateLimit, RateReply, WorkerEntry};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
 #[derive(Clone, Debug, Default)]
@@ -394,7 +394,7 @@ impl MemoryQueue {
         &mut self,
         now_ms: u64,
         bucket: &str,
-        rate: Rate,
+        rate: RateLimit,
         permits: u32,
     ) -> Result<RateReply> {
         let now_us = now_ms * 1_000;

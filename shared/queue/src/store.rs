@@ -12,7 +12,7 @@ use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
 
 /// Return type of all operations. A boxed future rather than an `async fn`, because the store is chosen at run time
 /// from a URL and shared as `Arc<dyn QueueStore>`; one allocation is negligible beside a round trip to Redis.
@@ -168,7 +168,7 @@ pub trait QueueStore: Send + Sync + 'static {
 
     /// Takes permits of a budget that all workers share, all of them or none. Repetition: takes more; permits lost
     /// this way make calls slower, never faster.
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply>;
+    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply>;
 
     /// The store's clock, milliseconds since the Unix epoch.
     fn now_ms(&self) -> Reply<'_, u64>;

@@ -71,7 +71,7 @@ pub struct HeartbeatOrders {
 
 /// The budget of one provider key: a token bucket of `burst` permits that gets `per_minute` new ones a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// New permits per minute, from 1.
     pub per_minute: u32,
     /// Permits of a full bucket, from 1.
@@ -90,7 +90,7 @@ pub enum RateReply {
     },
 }
 
-impl Rate {
+impl RateLimit {
     /// Microseconds until one permit returns.
     pub(crate) fn interval_us(self) -> u64 {
         60_000_000 / u64::from(self.per_minute)
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_bucket_gives_its_burst_and_then_its_rate() {
-        let rate = Rate { per_minute: 60, burst: 2 };
+        let rate = RateLimit { per_minute: 60, burst: 2 };
         let (reply, full_at) = rate.take(0, 5_000_000, 2);
         assert_eq!((reply, full_at), (RateReply::Granted, 7_000_000));
         assert_eq!(rate.take(full_at, 5_000_000, 1), (RateReply::Wait { ms: 1_000 }, full_at));

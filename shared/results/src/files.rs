@@ -1,4 +1,4 @@
-//! Files that appear under their name only when complete, and stay there after a power cut.
+//! Writes files that appear under their name only when complete, and survive a power cut.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
 
-/// Replaces (or makes) the file `path` with what `write` writes and gives back. Until everything is synced the
-/// content lies in `path` + `.part`; after an error the old file is still there. For one writer at a time.
+/// Replaces (or creates) the file `path` with the output of `write`. Until everything is synced, the content is in
+/// `path` + `.part`; after an error the old file is still there. For one writer at a time.
 pub fn replace(path: &Path, write: impl FnOnce(File) -> io::Result<File>) -> io::Result<()> {
     replace_by(path, ".part", write)
 }
 
-/// Like [`replace`], for files that several processes may replace at the same time, perhaps on several machines: one of
-/// their contents is there in the end, as a whole. What a crash leaves behind is not overwritten by the next writer, hence
-/// for small files.
+/// Like [`replace`], for files that several processes may replace at the same time, perhaps on several machines: in
+/// the end the file has one of their contents, complete. Remains of a crash are not overwritten by the next writer,
+/// hence for small files.
 pub fn replace_shared(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, &unique_ending(), |mut file| {
         file.write_all(content)?;
@@ -23,25 +23,25 @@ pub fn replace_shared(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Makes a small file that several processes may make at the same time: the first one does, and it never changes. Returns
-/// whether this call did.
+/// Creates a small file that several processes may create at the same time: the first one succeeds, and the file
+/// never changes. Returns whether this call did.
 pub fn create_shared(path: &Path, content: &[u8]) -> io::Result<bool> {
     let part = part_of(path, &unique_ending());
     let linked = File::create(&part)
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| match fs::hard_link(&part, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // A file system without links: of two at the very same time the last one wins.
+            // On a file system without links, the last of two simultaneous calls wins.
             Err(_) if !path.exists() => fs::rename(&part, path).map(|()| true),
             linked => linked.map(|()| true),
         })
         .and_then(|made| sync_folder(folder_of(path)).map(|()| made));
-    // That it may already be gone is no second error.
+    // It may already be gone.
     let _ = fs::remove_file(&part);
     linked
 }
 
-/// Replaces a file by one that was prepared, and stays open. Nothing is synced.
+/// Replaces a file by a prepared one that stays open. Nothing is synced.
 pub(crate) fn replace_with(path: &Path, prepare: impl FnOnce(&File) -> io::Result<()>) -> io::Result<File> {
     let part = part_of(path, &unique_ending());
     let written = File::create(&part)
@@ -53,7 +53,7 @@ pub(crate) fn replace_with(path: &Path, prepare: impl FnOnce(&File) -> io::Resul
     written
 }
 
-/// Process numbers do not tell processes of several containers apart.
+/// Process ids are not unique across containers.
 fn unique_ending() -> String {
     format!(".{:016x}.part", OsRng.next_u64())
 }
@@ -76,13 +76,13 @@ fn replace_by(path: &Path, ending: &str, write: impl FnOnce(File) -> io::Result<
         .and_then(|()| fs::rename(&part, path))
         .and_then(|()| sync_folder(folder_of(path)));
     if written.is_err() {
-        // The unfinished file is worthless; that it may already be gone is no second error.
+        // The unfinished file is worthless, and may already be gone.
         let _ = fs::remove_file(&part);
     }
     written
 }
 
-/// Makes the names in a folder durable: a synced file whose name is not synced is lost all the same.
+/// Makes the names in a folder durable: without it, a synced file can be lost with its name.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()

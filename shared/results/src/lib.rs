@@ -1,9 +1,8 @@
-//! What a benchmark leaves behind: reading and writing of dialogues that were held.
+//! Reads and writes the results of benchmarks.
 //!
-//! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench, whoever made them. [`log`] is the durable
-//! memory of a run, [`manifest`] says what was planned, [`run_key`] opens the log of a protected run, [`run_dir`] says
-//! where all of it lies, and [`sink`] keeps it there or in an object store for coordinators. [`export`] turns the winning
-//! records into files for people and tools.
+//! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench. [`log`] is the record log of a run, [`manifest`]
+//! its plan, [`run_key`] the key of a protected run's log, [`run_dir`] its folder, and [`sink`] stores runs in
+//! folders or object stores for coordinators. [`export`] writes the winners to files for people and tools.
 
 pub mod export;
 pub mod files;

@@ -13,24 +13,24 @@ use sha2::{Digest, Sha256};
 
 use crate::files;
 
-/// Version of the manifest that is written, and the newest that is read.
+/// The manifest version that is written, and the newest that is read.
 pub const MANIFEST_VERSION: u32 = 1;
 
-/// Written once when a run begins; replaced only when the run is extended.
+/// Written once when a run starts; replaced only when the run is extended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// [`MANIFEST_VERSION`] of the writer.
     pub version: u32,
     pub run: RunId,
-    /// When it began.
+    /// Time of planning.
     pub created_at: Timestamp,
     /// Version of kgfleet that planned it.
     pub kgfleet: String,
-    /// The configuration as it was resolved: defaults filled in, keys of models left out.
+    /// The resolved configuration: defaults filled in, keys of models left out.
     pub configuration: Value,
     /// [`hash`] of the configuration.
     pub configuration_hash: String,
-    /// Hash of the plan, hexadecimal SHA-256: equal plans hold equal dialogues.
+    /// Hash of the plan, hexadecimal SHA-256: equal plans have equal dialogues.
     pub plan_hash: String,
     /// Seed of everything random in the run.
     pub seed: u64,
@@ -41,7 +41,7 @@ pub struct RunManifest {
     /// Whether texts of this run may be stored or exported only encrypted or redacted.
     #[serde(default)]
     pub protected: bool,
-    /// The key of the record log, [wrapped](crate::run_key); none where the log is not encrypted.
+    /// The key of the record log, [wrapped](crate::run_key); `None` if the log is not encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_key: Option<String>,
     /// Whom it judges, where its models are judges.
@@ -60,10 +60,10 @@ pub struct PackUse {
     pub hash: String,
 }
 
-/// A manifest that cannot be used.
+/// Why a manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// The operating system refuses.
+    /// The operating system reported an error.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
         /// The file.
@@ -79,7 +79,6 @@ pub enum ManifestError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
         #[source]
         source: serde_json::Error,
     },
@@ -103,7 +102,7 @@ impl RunManifest {
         })?;
         let malformed = |source| ManifestError::Malformed { path: path.to_owned(), source };
         let value: Value = serde_json::from_slice(&text).map_err(malformed)?;
-        // The version first: what a newer one means by its fields is not known here.
+        // The version first, because the fields of a newer one are unknown.
         if let Some(found) = value.get("version").and_then(Value::as_u64)
             && found > u64::from(MANIFEST_VERSION)
         {
@@ -112,7 +111,7 @@ impl RunManifest {
         serde_json::from_value(value).map_err(malformed)
     }
 
-    /// The manifest as its file holds it.
+    /// Serialises the manifest.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');

@@ -1,4 +1,4 @@
-//! Where a run lies on disk.
+//! The folder of a run on disk.
 //!
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
@@ -21,7 +21,7 @@ use domain::RunId;
 use crate::files;
 use crate::manifest::{ManifestError, RunManifest};
 
-/// What stands in the file that says that a run was removed: its name says all.
+/// Content of the file that marks a removed run; its name is what matters.
 pub(crate) const REMOVED_MARK: &[u8] = b"removed\n";
 
 /// The folder of a run.
@@ -33,17 +33,16 @@ pub struct RunDir {
 /// A run found in a data folder.
 #[derive(Debug)]
 pub struct FoundRun {
-    /// Where it lies.
     pub dir: RunDir,
     /// Its manifest, or why it cannot be used.
     pub manifest: Result<RunManifest, ManifestError>,
 }
 
-/// The right to write a run, held until dropped; also given up when the process dies, however it dies.
+/// The right to write a run, held until dropped or until the process dies.
 #[derive(Debug)]
 pub struct RunLock(#[expect(dead_code, reason = "the lock lives as long as the open file")] File);
 
-/// Who holds the right to write a run.
+/// The holder of the right to write a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// One process, without a cluster.
@@ -61,10 +60,10 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// A run folder that cannot be used.
+/// Why a run folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// The operating system refuses.
+    /// The operating system reported an error.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
         /// The file or folder.
@@ -75,7 +74,7 @@ pub enum RunDirError {
         #[source]
         source: io::Error,
     },
-    /// There is a run of this name already.
+    /// The run exists already.
     #[error("{}: the run exists already", path.display())]
     Exists {
         /// Its folder.
@@ -86,11 +85,10 @@ pub enum RunDirError {
     Busy {
         /// Its folder.
         path: PathBuf,
-        /// Who.
         by: Holder,
     },
-    /// A run name must be one plain part of a path.
-    #[error("`{0}` is no run name: letters, digits, `-`, `_` and `.` are allowed, not `.` first")]
+    /// A run name must be a single path component.
+    #[error("`{0}` is not a run name: letters, digits, `-`, `_` and `.` are allowed, not `.` first")]
     Name(String),
     /// The manifest cannot be used.
     #[error(transparent)]
@@ -98,8 +96,8 @@ pub enum RunDirError {
 }
 
 impl RunDir {
-    /// Makes the folder of a new run and writes its manifest. The manifest comes last: a folder without one is
-    /// a run that never began. Of several processes that make the same run at once, one does.
+    /// Creates the folder of a new run, writing the manifest last: a folder without one is a run that never started.
+    /// If several processes create the same run at once, one succeeds.
     pub fn create(data: &Path, manifest: &RunManifest) -> Result<Self, RunDirError> {
         let dir = Self::of(data, &manifest.run)?;
         let exists = |dir: Self| Err(RunDirError::Exists { path: dir.path });
@@ -108,7 +106,7 @@ impl RunDir {
         }
         dir.make_folders()?;
         let _lock = match dir.lock() {
-            // Somebody makes it right now.
+            // Another process is creating it.
             Err(RunDirError::Busy { .. }) => return exists(dir),
             lock => lock?,
         };
@@ -122,7 +120,7 @@ impl RunDir {
         Ok(dir)
     }
 
-    /// The folder of a run that exists.
+    /// Opens the folder of an existing run.
     pub fn open(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
         let dir = Self::of(data, run)?;
         let manifest = dir.manifest()?;
@@ -136,8 +134,8 @@ impl RunDir {
         Ok((dir, manifest))
     }
 
-    /// The runs in a data folder, by name; run ids that begin with their time thus come in order of time.
-    /// Folders without a manifest are left out. No data folder means no runs.
+    /// The runs in a data folder, ordered by name, which is by time for names that begin with their time. Folders
+    /// without a manifest are left out. No data folder means no runs.
     pub fn list(data: &Path) -> Result<Vec<FoundRun>, RunDirError> {
         let runs = data.join("runs");
         let entries = match fs::read_dir(&runs) {
@@ -158,12 +156,12 @@ impl RunDir {
             .collect())
     }
 
-    /// Takes the right to write the run alone. Readers need none.
+    /// Takes the exclusive right to write the run. Readers need no lock.
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
         self.take_lock(File::try_lock)
     }
 
-    /// Takes the right to write the run together with others who take it so: the coordinators of a fleet.
+    /// Takes the shared right to write the run, for the coordinators of a fleet.
     pub fn lock_shared(&self) -> Result<RunLock, RunDirError> {
         self.take_lock(File::try_lock_shared)
     }
@@ -179,7 +177,7 @@ impl RunDir {
         match take(&file) {
             Ok(()) => Ok(RunLock(file)),
             Err(TryLockError::WouldBlock) => {
-                // What can be shared is held by those who share it.
+                // A lock that can be shared is held by coordinators.
                 let by = if file.try_lock_shared().is_ok() { Holder::Fleet } else { Holder::Process };
                 Err(RunDirError::Busy { path: self.path.clone(), by })
             }
@@ -187,8 +185,8 @@ impl RunDir {
         }
     }
 
-    /// Removes the run and everything in it, and leaves a mark that it was removed: records that come late are told from
-    /// those of a run that is merely not here. Whoever removes it holds its lock.
+    /// Removes the run and everything in it, and leaves a mark, so that late records of a removed run can be
+    /// distinguished from those of an unknown run. Requires the lock.
     pub fn remove(self, _lock: &RunLock) -> Result<(), RunDirError> {
         if let Some(mark) = self.removed_path() {
             let folder = mark.parent().unwrap_or(&mark).to_owned();
@@ -196,13 +194,13 @@ impl RunDir {
             files::replace_shared(&mark, REMOVED_MARK)
                 .map_err(|source| io_error(mark.clone(), "write", source))?;
         }
-        // The manifest first: from then on it is no run any more, whatever stops the rest.
+        // The manifest first: without it this is no longer a run, even if the rest fails.
         let manifest = self.manifest_path();
         fs::remove_file(&manifest).map_err(|source| io_error(manifest, "remove", source))?;
         fs::remove_dir_all(&self.path).map_err(|source| io_error(self.path.clone(), "remove", source))
     }
 
-    /// Makes the folders inside.
+    /// Creates the folders inside.
     pub(crate) fn make_folders(&self) -> Result<(), RunDirError> {
         for folder in [self.log(), self.exports()] {
             fs::create_dir_all(&folder).map_err(|source| io_error(folder, "create", source))?;
@@ -235,7 +233,7 @@ impl RunDir {
         self.path.join("exports")
     }
 
-    /// The folder of what was asked again.
+    /// The folder of retries.
     pub fn retries(&self) -> PathBuf {
         self.path.join("retries")
     }
@@ -245,12 +243,12 @@ impl RunDir {
         self.path.join("manifest.json")
     }
 
-    /// The file that says that the run was removed, beside the folder of runs.
+    /// The file that marks the run as removed, beside the folder of runs.
     pub(crate) fn removed_path(&self) -> Option<PathBuf> {
         Some(self.path.parent()?.parent()?.join("removed").join(self.path.file_name()?))
     }
 
-    /// The file that says where the run stands.
+    /// The file with the run's state.
     pub fn state_path(&self) -> PathBuf {
         self.path.join("state.json")
     }

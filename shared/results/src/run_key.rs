@@ -1,14 +1,14 @@
-//! The key of a run's record log, wrapped so that it may stand in the run's manifest.
+//! The key of a run's record log, wrapped so that it can be stored in the run's manifest.
 //!
-//! Wrapped means encrypted with `age` for an X25519 identity, as text. Runs on protected exercises take the identity
-//! that is published with kgfleet: that keeps texts from crawlers and from training sets, not from people, and every
-//! reader of the run can open it without being asked for anything.
+//! Wrapped means encrypted with `age` for an X25519 identity, as text. Runs on protected exercises use the identity
+//! that is published with kgfleet: this keeps texts from crawlers and training sets, not from people, and every
+//! reader of the run can open it without a password.
 
 use age::x25519;
 
 use crate::log::LogCipher;
 
-/// A key that cannot be wrapped or unwrapped.
+/// Why a key cannot be wrapped or unwrapped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunKeyError {
     /// The identity cannot be used.
@@ -20,8 +20,8 @@ pub enum RunKeyError {
     /// The key was wrapped for another identity, or the text is damaged.
     #[error("the key of the record log does not open with this identity: {0}")]
     Unwrap(#[from] age::DecryptError),
-    /// What was unwrapped is no key.
-    #[error("the key of the record log has another length than a key")]
+    /// The unwrapped data is not a key.
+    #[error("the key of the record log has the wrong length")]
     Length,
 }
 

@@ -32,8 +32,11 @@ pub struct ClassSpec {
     /// What only LLM-KG-Bench's classes have.
     pub published: Published,
     /// Reads a case: parses everything that it holds, so that a broken one is found before it is asked.
-    pub exercise: fn(&CaseInput<'_>, &GraphLibrary, Compat) -> Result<Box<dyn Exercise>, CaseError>,
+    pub exercise: ReadCase,
 }
+
+/// Reads a case of a class.
+pub type ReadCase = fn(&CaseInput<'_>, &GraphLibrary, Compat) -> Result<Box<dyn Exercise>, CaseError>;
 
 /// The headline at both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,9 +66,7 @@ pub enum AnswerForm {
 /// The fields of a case that ask for a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct Repair {
-    /// What is broken.
     pub broken: &'static str,
-    /// Its repair.
     pub repaired: &'static str,
 }
 

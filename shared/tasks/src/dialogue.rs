@@ -29,9 +29,7 @@ pub enum Next<'d> {
 /// The scores and infos of a whole dialogue, in the shape of result files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// Scores.
     pub scores: Scores,
-    /// Infos.
     pub infos: Infos,
     /// Why there are no scores, where the last answer can have none.
     pub unscored: Option<String>,

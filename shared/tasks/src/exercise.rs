@@ -62,7 +62,6 @@ pub struct Verdict {
 /// A prompt that an evaluation asks for.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FollowUp {
-    /// What it is for.
     pub kind: PromptKind,
     /// Values for its placeholders, such as the parser's message.
     pub fields: Fields,
@@ -95,7 +94,6 @@ pub enum Shots {
 /// the next lower stage.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Effort {
-    /// The limits.
     pub limits: EvaluationLimits,
     /// What may be done.
     pub stage: Stage,
@@ -259,7 +257,6 @@ pub enum CaseError {
     /// A field is missing or has the wrong type.
     #[error("the task data has no usable field `{field}` ({expected} expected)")]
     Field {
-        /// Its name.
         field: &'static str,
         /// What should stand there.
         expected: &'static str,
@@ -267,21 +264,16 @@ pub enum CaseError {
     /// A reference document of the case does not parse.
     #[error("`{field}` of the case does not parse: {message}")]
     Reference {
-        /// Which field.
         field: &'static str,
         /// The parser's message.
         message: String,
     },
     /// A graph that the case refers to was not given.
     #[error("the case needs the graph `{name}`, which was not given (pass --graph {name}=FILE)")]
-    MissingGraph {
-        /// Its name.
-        name: String,
-    },
+    MissingGraph { name: String },
     /// A graph that the case refers to cannot be read.
     #[error("the graph `{name}` cannot be read: {message}")]
     BadGraph {
-        /// Its name.
         name: String,
         /// Why.
         message: String,

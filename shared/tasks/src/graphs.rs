@@ -13,7 +13,6 @@ use crate::exercise::CaseError;
 pub struct LoadedGraph {
     /// The triples.
     pub graph: QueryGraph,
-    /// The prefixes.
     pub prefixes: PrefixTable,
 }
 

@@ -78,11 +78,9 @@ pub struct Task {
     pub label: TaskLabel,
     /// Class name as published.
     pub class_name: String,
-    /// The class.
     pub class: TaskClass,
     /// Version of the class.
     pub version: String,
-    /// Parameters.
     pub parameters: Map<String, Value>,
     wording: Wording,
     cases: Vec<Case>,
@@ -217,9 +215,7 @@ impl Task {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("task `{task}`, case `{case}`: {source}")]
 pub struct TaskError {
-    /// The task.
     pub task: TaskLabel,
-    /// The case.
     pub case: String,
     /// Why.
     pub source: CaseError,

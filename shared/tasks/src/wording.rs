@@ -18,10 +18,7 @@ pub struct Template(String);
 pub enum TemplateError {
     /// A placeholder has no value.
     #[error("no value for the placeholder `{{{{{name}}}}}`")]
-    NoValue {
-        /// Its name.
-        name: String,
-    },
+    NoValue { name: String },
     /// `{{` without `}}`.
     #[error("a placeholder is opened with `{{{{` and never closed")]
     Unclosed,

@@ -1,10 +1,10 @@
-//! A cluster in one test process: coordinators and workers as tasks that speak gRPC over bound sockets of the loopback
-//! interface, around a real Redis or a queue in memory.
+//! A cluster in one test process: coordinators and workers as tasks that speak gRPC over loopback sockets, with a
+//! real Redis or a queue in memory.
 //!
-//! What needs processes to be killed is tested on the binary, in `cli/tests/it`. Here tests reach inside: they take a
-//! coordinator's socket away, look at views and records, and need no binary.
+//! Tests that kill processes use the binary, in `cli/tests/it`. The tests here reach inside: they take away a
+//! coordinator's socket, look at views and records, and need no binary.
 //!
-//! Answers are judged in this process: evaluation processes are this project's binary, which a test is not.
+//! Answers are judged in this process, because evaluation processes need the project's binary.
 
 #![allow(clippy::unwrap_used, reason = "a harness of tests fails by panicking")]
 
@@ -29,28 +29,28 @@ use tokio::task::JoinHandle;
 use vllm_sim::{Ask, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator};
 use worker::{Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport};
 
-/// The name of the one model that is served.
+/// Name of the only served model.
 pub const MODEL: &str = "sim";
 
 /// How long a lease lasts. Short, because tests wait for some to expire.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// How long a part may take to end. Reached only where something is broken.
+/// How long a part may take to stop. Reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where the queue lives.
+/// The queue.
 pub enum QueueHome {
-    /// In this process: lost with nothing but the harness.
+    /// In this process; lost only with the harness.
     Memory(Arc<dyn QueueStore>),
-    /// A server of the test's own.
+    /// A server started by the test.
     Redis(RedisServer),
 }
 
-/// A cluster. Everything in it ends when it is dropped.
+/// A cluster. Everything in it stops when it is dropped.
 pub struct Cluster {
-    /// Where the queue lives.
+    /// The queue.
     pub queue: QueueHome,
-    /// The record log and whatever else is kept.
+    /// The record store.
     pub folder: TempDir,
     simulator: SimHandle,
 }
@@ -67,14 +67,14 @@ pub struct Served {
     runtime: Own,
 }
 
-/// A worker that works.
+/// A running worker.
 pub struct Working {
     stop: StopSender,
     task: JoinHandle<Result<WorkerReport, WorkerError>>,
     runtime: Own,
 }
 
-/// A runtime of one part of the cluster. Without it the part is gone with its sockets, as after `kill -9`.
+/// The runtime of one part of the cluster. Dropping it removes the part with its sockets, as `kill -9` does.
 struct Own(Option<Runtime>);
 
 impl Own {
@@ -88,7 +88,7 @@ impl Own {
         self.0.as_ref().unwrap().spawn(work)
     }
 
-    /// Ends it, and waits until its sockets are closed.
+    /// Stops it, and waits until its sockets are closed.
     async fn end(mut self) {
         let runtime = self.0.take().unwrap();
         tokio::task::spawn_blocking(move || runtime.shutdown_timeout(PATIENCE)).await.unwrap();
@@ -97,7 +97,7 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // Runtimes may not be waited for where async code runs.
+        // A runtime must not be awaited within async code.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
@@ -110,14 +110,14 @@ impl Cluster {
         Self::with(QueueHome::Memory(queue::open("memory", None).unwrap())).await
     }
 
-    /// With a Redis; `None`, said aloud, where this machine has none.
+    /// With a Redis; `None`, with a message, if this machine has none.
     pub async fn on_redis() -> Option<Self> {
         Some(Self::with(QueueHome::Redis(RedisServer::start()?)).await)
     }
 
     async fn with(queue: QueueHome) -> Self {
         models::install_crypto();
-        // Any answer is as good as another one: what they are worth is tested elsewhere.
+        // Any answer will do: scoring is tested elsewhere.
         let answers =
             |ask: &Ask<'_>| SimAnswer::complete(format!("http://example.org/people/person-{}", ask.seed % 7));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -129,7 +129,7 @@ impl Cluster {
         Self { queue, folder: tempfile::tempdir().unwrap(), simulator }
     }
 
-    /// A way to the queue.
+    /// A connection to the queue.
     pub fn store(&self) -> Arc<dyn QueueStore> {
         match &self.queue {
             QueueHome::Memory(store) => Arc::clone(store),
@@ -142,7 +142,7 @@ impl Cluster {
         self.coordinator_at(SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
 
-    /// A coordinator at an address that another one has left.
+    /// A coordinator at the address of a stopped one.
     pub async fn coordinator_at(&self, address: SocketAddr) -> Served {
         let runtime = Own::new();
         let (store, sink) = (self.store(), sink::folder(self.folder.path().join("data")));
@@ -181,7 +181,7 @@ impl Cluster {
         Working { stop, task: runtime.spawn(Worker::run(config, Arc::new(connect), stopped)), runtime }
     }
 
-    /// What is submitted: this many iterations of two cheap tasks.
+    /// A submission: this many iterations of two cheap tasks.
     pub fn submission(&self, iterations: u32) -> Submission {
         let configuration = serde_json::json!({
             "name": "harness", "seed": 3, "pack": "core", "iterations": iterations,
@@ -198,7 +198,7 @@ impl Served {
         Client::connect_lazy(&ClientConfig::new(format!("http://{}", self.address))).unwrap()
     }
 
-    /// Takes it off its socket and ends it. Waits until its address is free again.
+    /// Stops it and waits until its address is free again.
     pub async fn end(self) -> SocketAddr {
         self.coordinator.close();
         self.stop.at_least(Stop::Drain);
@@ -207,20 +207,20 @@ impl Served {
         self.address
     }
 
-    /// Ends it without a word, as a killed process ends: what was in hand is dropped.
+    /// Ends it abruptly, like a killed process: calls in progress are dropped.
     pub async fn kill(self) -> SocketAddr {
         self.runtime.end().await;
         self.address
     }
 
-    /// Waits until a run is over; what it is then.
+    /// Waits until a run is over, and returns it.
     pub async fn until_over(&self, run: &RunId) -> RunView {
         loop {
             let view = self.coordinator.run(run).await.unwrap();
             if view.phase.is_over() {
                 return view;
             }
-            // The coordinator looks after runs in rounds; there is no event to wait for from outside.
+            // The coordinator tends runs periodically; there is no event to await from outside.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -234,7 +234,7 @@ impl Served {
 }
 
 impl Working {
-    /// Drains it; what it did.
+    /// Drains it and returns its report.
     pub async fn drain(self) -> WorkerReport {
         self.stop.at_least(Stop::Drain);
         let report = self.task.await.unwrap().unwrap();
@@ -242,7 +242,7 @@ impl Working {
         report
     }
 
-    /// Ends it without a word, as a killed process ends.
+    /// Ends it abruptly, like a killed process.
     pub async fn kill(self) {
         self.runtime.end().await;
     }

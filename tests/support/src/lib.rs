@@ -1,24 +1,24 @@
-//! What tests of several members need: how a test skips, and where published dialogues lie.
+//! Support for tests of several members: how a test skips, and where it finds published dialogues.
 //!
-//! A test that lacks something skips aloud. `.ci/run` sets [`MUST_NOT_SKIP`], and a skip fails there: it has
-//! installed what tests need. Published dialogues are the exception, because nothing can install them: their
-//! tests skip wherever the data is absent, unless `KGFLEET_CONFORMANCE` says where it is.
+//! A test that lacks something skips with a message. `.ci/run` sets [`MUST_NOT_SKIP`], and a skip fails there,
+//! because it has installed everything that tests need. Published dialogues are the exception, because nothing can
+//! install them: their tests skip without the data, unless `KGFLEET_CONFORMANCE` says where it is.
 
 use std::path::{Path, PathBuf};
 
 /// Set where every test must run: a skip fails.
 pub const MUST_NOT_SKIP: &str = "KGFLEET_TESTS_MUST_NOT_SKIP";
 
-/// Names the folder of the published dialogues.
+/// The folder of the published dialogues.
 pub const CONFORMANCE: &str = "KGFLEET_CONFORMANCE";
 
-/// Holds the password of the published archives.
+/// The password of the published archives.
 pub const CONFORMANCE_PASSWORD: &str = "KGFLEET_CONFORMANCE_PASSWORD";
 
-/// Says aloud that a test skips, and why.
+/// Prints that a test skips, and why.
 ///
 /// # Panics
-/// Where no test may skip.
+/// If no test may skip.
 pub fn skip(why: &str) {
     assert!(
         std::env::var_os(MUST_NOT_SKIP).is_none(),
@@ -27,7 +27,7 @@ pub fn skip(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
-/// Published dialogues: result files with their scores, and the graphs that they were asked about.
+/// Published dialogues: result files with their scores, and their graphs.
 #[derive(Clone, Debug)]
 pub struct Conformance {
     folder: PathBuf,

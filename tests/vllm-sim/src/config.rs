@@ -1,4 +1,4 @@
-//! What can be set about the simulator. These types are the reference manual; field names follow vLLM's options.
+//! The configuration of the simulator. These types are the reference manual; field names follow vLLM's options.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct SimConfig {
     /// paths stay open, as in vLLM. None by default.
     #[serde(default)]
     pub api_key: Option<String>,
-    /// What goes wrong. Nothing by default.
+    /// Faults. None by default.
     #[serde(default)]
     pub faults: FaultPlan,
 }
@@ -30,10 +30,10 @@ pub struct SimConfig {
 pub struct ModelConfig {
     /// The name that requests use (`--served-model-name`). Not empty.
     pub name: String,
-    /// What it says. A middling skilled model by default.
+    /// Its answers. A model of medium skill by default.
     #[serde(default)]
     pub answers: AnswerConfig,
-    /// How long it takes. No time at all by default.
+    /// Its latency. None by default.
     #[serde(default)]
     pub profile: Profile,
     /// Tokens of prompt and answer together (`--max-model-len`), 64 to 16 777 216; 32 768 by default.
@@ -51,7 +51,7 @@ pub struct ModelConfig {
     /// with profile `zero`.
     #[serde(default)]
     pub max_num_queued_reqs: Option<u32>,
-    /// Which roles and orders of messages it takes. All by default.
+    /// Which roles and orders of messages it accepts. All by default.
     #[serde(default)]
     pub chat_template: ChatTemplate,
     /// Report cached prompt tokens in `usage` (`--enable-prompt-tokens-details`). Off by default, as in vLLM.
@@ -59,7 +59,7 @@ pub struct ModelConfig {
     pub enable_prompt_tokens_details: bool,
 }
 
-/// What a model's chat template refuses, with vLLM's status 400.
+/// Message sequences that a model's chat template refuses, with vLLM's status 400.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatTemplate {

@@ -1,4 +1,4 @@
-//! What a request is, apart from when it came: the source of everything random about it.
+//! The identity of a request, independent of time: the source of everything random about it.
 
 use domain::seed::SplitMix64;
 use domain::{Message, Role};

@@ -1,21 +1,21 @@
-//! A simulated vLLM server: the OpenAI-compatible HTTP interface of vLLM 0.32, its error bodies, its metrics and
-//! its way of getting slower under load, with answers that come from a model of a model instead of a GPU.
+//! A simulated vLLM server: the OpenAI-compatible HTTP interface of vLLM 0.32, its error bodies, its metrics and its
+//! slowdown under load, with answers from simulated models instead of a GPU.
 //!
-//! It serves three purposes. `kgfleet run` without arguments needs language models that are always there; tests need
-//! a server whose every answer and every failure can be predicted; benchmarks of the client side need a server
-//! that costs almost nothing.
+//! It serves three purposes. `kgfleet run` without arguments needs language models that are always available; tests
+//! need a server with predictable answers and failures; benchmarks of the client need a server that costs almost
+//! nothing.
 //!
-//! Everything a simulated model says is a pure function of the model's name, the first prompt, the request's seed
-//! and the round (see [`answers`]): never of time, of order or of other requests. Two runs with equal seeds are equal
-//! at any concurrency.
+//! Everything a simulated model says is a pure function of the model's name, the first prompt, the request's seed and
+//! the round (see [`answers`]), independent of time, order and other requests. Two runs with equal seeds are equal at
+//! any concurrency.
 //!
-//! Reading order: [`config`] says what can be set; [`server`] is the HTTP edge and the path of one request;
-//! [`wire`] holds the JSON that goes in and out; [`answers`] decides what is said and [`pooling`] what embedders and
-//! classifiers answer, [`latency`] when, [`faults`] what
-//! goes wrong; [`metrics`] is what `/metrics` shows; [`tokenizer`] and [`identity`] are the two small rules that all of them share.
+//! Reading order: [`config`] has the settings; [`server`] the HTTP layer and the path of one request; [`wire`] the
+//! JSON; [`answers`] decides what is said and [`pooling`] what embedders and classifiers answer, [`latency`] when,
+//! [`faults`] what goes wrong; [`metrics`] is what `/metrics` shows; [`tokenizer`] and [`identity`] are shared by all
+//! of them.
 //!
-//! What is left out on purpose: logits and `logprobs` (always null), tools, several choices (`n` above 1 is
-//! refused), speculative decoding, preemption (blocks are reserved for the whole answer at admission).
+//! Omitted on purpose: logits and `logprobs` (always null), tools, several choices (`n` above 1 is refused),
+//! speculative decoding, preemption (blocks are reserved for the whole answer at admission).
 
 pub mod answers;
 pub mod config;

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::latency::{Engine, EngineSettings, Event, Finished, Job, JobId, Load, QueueFull};
 use crate::metrics::{EndReason, ModelMetrics};
 
-/// An engine that runs by itself.
+/// A running engine.
 pub(crate) struct Pacer {
     shared: Arc<Shared>,
     caches_prefixes: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Pacer {
 struct Shared {
     epoch: Instant,
     state: Mutex<State>,
-    /// Rung when a request was submitted or cancelled, which may bring the next event forward.
+    /// Notified when a request is submitted or cancelled, which may bring the next event forward.
     changed: Notify,
     metrics: Arc<ModelMetrics>,
 }
@@ -32,7 +32,7 @@ struct State {
     waiters: HashMap<JobId, mpsc::Sender<Progress>>,
 }
 
-/// What a request is told.
+/// A message to a request.
 #[derive(Clone, Copy, Debug)]
 enum Progress {
     FirstToken,

@@ -1,4 +1,4 @@
-//! Judging on threads of this process.
+//! Judges on threads of this process.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{Evaluator, EvaluatorError, Judgement, STACK_BYTES, TaskList};
 
-/// Judgements that may wait for a thread, per thread.
+/// Maximum number of queued judgements per thread.
 const WAITING_PER_THREAD: usize = 64;
 
 type Job = (Judgement, oneshot::Sender<Verdict>);
@@ -34,7 +34,7 @@ impl InProcess {
                 move || {
                     while let Ok((judgement, reply)) = queue.recv_blocking() {
                         let case = &tasks[judgement.task].cases()[judgement.case];
-                        // A caller that went away does not want the verdict any more.
+                        // The caller may have gone away.
                         let _ = reply.send(case.exercise().judge(&judgement.answer, &effort));
                     }
                 },

@@ -1,7 +1,7 @@
-//! Verdicts that were given before.
+//! A cache of verdicts.
 //!
-//! Judging is a pure function of task, case and answer, and models repeat themselves: a task has a few cases, and a
-//! correct count or list has one spelling. So verdicts are kept and given again, within a bound on their size.
+//! Judging is a pure function of task, case and answer, and models repeat themselves: a task has few cases, and a
+//! correct count or list has one spelling. So verdicts are cached, within a size limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,19 +10,19 @@ use tasks::Verdict;
 
 use super::Judgement;
 
-/// Bytes of answers and verdicts (as text) that one generation holds. There are two; in memory a verdict takes about four
+/// Bytes of answers and verdicts (as text) per cache generation. There are two; in memory a verdict takes about four
 /// times its text, so this is at most 8 MB.
 const GENERATION_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of one answer and its verdict. Longer answers are hardly given twice.
+/// Maximum size of an answer with its verdict. Longer answers hardly ever repeat.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
 
-/// Remembers verdicts by what was judged. The answer itself is compared, not only its hash.
+/// Caches verdicts by task, case and answer. The answer itself is compared, not only its hash.
 #[derive(Debug, Default)]
 pub(super) struct KnownVerdicts(Mutex<Generations>);
 
-/// What is asked for again moves from the old generation to the young one; when that is full it becomes the old one, and
-/// the old one is forgotten. This keeps what is in use without a list to be kept in order.
+/// An entry that is used moves from the old cache generation to the young one. When the young one is full, it becomes
+/// the old one, and the old one is dropped. This keeps used entries without an ordered list.
 #[derive(Debug, Default)]
 struct Generations {
     young: Generation,
@@ -42,7 +42,7 @@ struct Kept {
 }
 
 impl KnownVerdicts {
-    /// The verdict on an equal answer.
+    /// The cached verdict on an equal answer.
     pub(super) fn recall(&self, judgement: &Judgement) -> Option<Verdict> {
         if judgement.answer.len() > ENTRY_BYTES_MAX {
             return None;
@@ -57,12 +57,12 @@ impl KnownVerdicts {
                 kept
             }
         };
-        // The copy is made outside the lock.
+        // Copied outside the lock.
         drop(generations);
         Some(Verdict::clone(&kept.verdict))
     }
 
-    /// Keeps a verdict that takes `verdict_bytes` as text.
+    /// Stores a verdict of `verdict_bytes` as text.
     pub(super) fn keep(&self, judgement: &Judgement, verdict: &Verdict, verdict_bytes: usize) {
         let bytes = judgement.answer.len() + verdict_bytes;
         if bytes <= ENTRY_BYTES_MAX {
@@ -72,7 +72,7 @@ impl KnownVerdicts {
     }
 
     fn generations(&self) -> std::sync::MutexGuard<'_, Generations> {
-        // A panic elsewhere cannot leave the maps half changed.
+        // A panic elsewhere cannot leave the maps inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

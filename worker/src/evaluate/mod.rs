@@ -1,7 +1,7 @@
 //! Evaluation of answers, off the async threads.
 //!
-//! An answer is hostile input: [`Sandbox`] judges it in a child process with limits on memory, processor and
-//! time. [`InProcess`] judges it on a thread of this process, for trusted answers and for tests.
+//! An answer is hostile input: [`Sandbox`] judges it in a child process with limits on memory and CPU time.
+//! [`InProcess`] judges it on a thread of this process, for trusted answers and for tests.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub mod sandbox;
 pub use in_process::InProcess;
 pub use sandbox::{Sandbox, SandboxConfig, SandboxLimits, SandboxStats};
 
-/// Bytes of stack of a thread that judges. Parsers recurse with the nesting of their input; the tasks refuse
-/// deeper nesting than this stack bears.
+/// Stack size of a judging thread, in bytes. Parsers recurse with the nesting of their input; the tasks refuse
+/// nesting that this stack could not hold.
 pub(crate) const STACK_BYTES: usize = 64 << 20;
 
 /// One answer to judge. Equal ones have equal verdicts.
@@ -31,8 +31,8 @@ pub struct Judgement {
 
 /// Judges answers.
 pub trait Evaluator: Send + Sync {
-    /// The verdict on one answer. An answer that hits a limit has a verdict that says so; an error is our own
-    /// fault and means that the dialogue is not scored.
+    /// The verdict on one answer. If the answer hits a limit, the verdict says so. An error is our own fault and
+    /// means that the dialogue is not scored.
     fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>>;
 }
 
@@ -42,12 +42,12 @@ pub enum EvaluatorError {
     /// No child process could be started.
     #[error("cannot start an evaluation process: {0}")]
     Start(String),
-    /// Child processes were lost for reasons that no answer can cause: ended by signals from outside, stopped, starved.
+    /// Child processes were lost for reasons that no answer can cause: killed from outside, stopped, starved.
     #[error("{losses} evaluation processes were lost, the last one because {why}")]
     Interrupted {
-        /// How many, one after the other.
+        /// How many in a row.
         losses: u32,
-        /// What happened to the last one.
+        /// Why the last one was lost.
         why: String,
     },
     /// Child processes died on this answer at every stage of evaluation.
@@ -58,5 +58,5 @@ pub enum EvaluatorError {
     Closed,
 }
 
-/// The tasks an evaluator judges for, by index.
+/// The tasks of an evaluator, by index.
 pub type TaskList = Arc<[Arc<Task>]>;

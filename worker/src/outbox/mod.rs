@@ -1,15 +1,15 @@
-//! Where records wait until a coordinator has acknowledged them.
+//! Keeps records until a coordinator acknowledges them.
 //!
-//! A record is written to the [`spool`] as soon as it comes, where there is one, and leaves with others in the order
-//! that [`queue`] decides. While a coordinator is away for long, only the places of records are kept in memory.
+//! A record is written to the [`spool`], if there is one, as soon as it arrives; [`queue`] decides the order of
+//! delivery. While a coordinator is away for long, only positions of records are kept in memory.
 //!
-//! Records of a run that the coordinator does not know, or cannot load, are kept: a folder that is not mounted, or a
-//! damaged manifest, is mended sooner or later. Only a coordinator that says for good that a record cannot be stored lets
-//! it be deleted here, or a person, by `kgfleet spool drop`.
+//! Records of a run that the coordinator does not know, or cannot load, are kept, because an unmounted folder or a
+//! damaged manifest is repaired sooner or later. They are deleted only if a coordinator refuses them for good, or by
+//! hand with `kgfleet spool drop`.
 //!
-//! Records of protected runs never touch the disk: their texts may lie there only encrypted, and a key that the
-//! worker could read again after a restart would lie beside them. They wait in memory, within its bound; a worker that
-//! dies with some of them lets their dialogues be held again.
+//! Records of protected runs never touch the disk: their texts may be stored only encrypted, and a key that the
+//! worker could read after a restart would be stored beside them. They are kept in memory, within its limit; if the
+//! worker dies, their dialogues are held again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,68 +33,68 @@ use crate::slots::Tag;
 use queue::{Batch, Body, Parcel, Queue};
 use spool::{Location, Recovered, Spool};
 
-/// The longest wait for the receipts of a batch; longer, and the batch counts as failed and goes again.
+/// Timeout for the receipts of a batch; after it, the batch counts as failed and is sent again.
 const DELIVER_MAX: Duration = Duration::from_secs(60);
 
-/// Bytes of records kept in memory although they lie on disk, so that they need not be read back in good times.
+/// Bytes of spooled records that are also kept in memory, so that they need not be read back in normal operation.
 const CACHED_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes of records that may wait in memory without lying on disk, before no dialogue is begun.
+/// Bytes of records kept only in memory at which no new dialogues start.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 
-/// Batches of arrivals that wait for the worker's loop.
+/// Maximum number of arrivals queued for the work loop.
 const ARRIVALS_WAITING_MAX: usize = 64;
 
-/// A record that need not be kept any more.
+/// A record that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The dialogue, where this process held it.
+    /// The dialogue, if this process held it.
     pub tag: Option<Tag>,
-    /// None where the record is stored; else why it never will be, and the dialogue is to be given back.
+    /// `None` if the record is stored; otherwise why it never will be: the dialogue is given back.
     pub refused: Option<String>,
 }
 
-/// Takes records; see the module.
+/// The handle of the outbox; see the module.
 pub struct Outbox {
     records: mpsc::UnboundedSender<Incoming>,
     load: Arc<Load>,
     sender: JoinHandle<()>,
 }
 
-/// What the sender is told.
+/// Messages to the sender.
 enum Incoming {
     Record(NewRecord),
-    /// The run is known: what is parked of it is offered.
+    /// The run is known again: offer its parked records.
     Offer(RunId),
 }
 
 struct NewRecord {
     tag: Tag,
     delivery: Delivery,
-    /// Whether its texts may lie on a disk.
+    /// Whether its texts may be stored on disk.
     spooled: bool,
 }
 
-/// What waits, for those who decide whether more may come.
+/// Pending records, for admission control.
 #[derive(Default)]
 struct Load {
     records: AtomicU64,
-    /// Of these, those that an earlier process left behind, and that no coordinator was asked about.
+    /// Of these, records of an earlier process that were not offered yet.
     recovered: AtomicU64,
-    /// Those of runs that the coordinator does not know or cannot load.
+    /// Records of runs that the coordinator does not know or cannot load.
     parked: AtomicU64,
-    /// Bytes on their way to where they wait.
+    /// Bytes being stored.
     arriving_bytes: AtomicU64,
-    /// Bytes that wait in memory only.
+    /// Bytes kept only in memory.
     memory_bytes: AtomicU64,
-    /// Bytes that wait on disk, and the most that may.
+    /// Bytes on disk, and their limit.
     spool_bytes: AtomicU64,
     spool_bytes_max: u64,
     trouble: Mutex<Option<String>>,
 }
 
 impl Load {
-    /// Whether there is room for more records, with so many bytes on their way.
+    /// Whether there is room for more records, with this many bytes in flight.
     fn has_space(&self, arriving: u64) -> bool {
         arriving + self.memory_bytes.load(Ordering::Relaxed) < MEMORY_BYTES_MAX
             && arriving + self.spool_bytes.load(Ordering::Relaxed) < self.spool_bytes_max
@@ -112,24 +112,24 @@ impl Load {
     }
 }
 
-/// A spool with what was found in it, and the most bytes it may hold.
+/// A spool with its recovered records and its size limit.
 pub struct OpenSpool {
     /// The folder.
     pub spool: Spool,
-    /// What an earlier process left behind.
+    /// Records of an earlier process.
     pub recovered: Recovered,
-    /// With so many bytes waiting, no dialogue is begun.
+    /// Size at which no new dialogues start.
     pub bytes_max: u64,
 }
 
 impl Outbox {
-    /// Starts sending; what the spool held goes first.
+    /// Starts sending, recovered records first.
     pub fn start(
         exchange: Arc<dyn WorkExchange>,
         spool: Option<OpenSpool>,
     ) -> (Self, mpsc::Receiver<Vec<Arrival>>) {
-        // Bounded by those who submit: they begin no dialogue without room, so that at most those in flight come on
-        // top of it.
+        // Bounded by admission control: no dialogue starts without room, so at most the records of dialogues in
+        // flight come on top.
         let (records, incoming) = mpsc::unbounded_channel();
         let (arrivals, arrived) = mpsc::channel(ARRIVALS_WAITING_MAX);
         let spool_bytes_max = spool.as_ref().map_or(u64::MAX, |spool| spool.bytes_max);
@@ -160,42 +160,42 @@ impl Outbox {
         (Self { records, load, sender: tokio::spawn(sender.run()) }, arrived)
     }
 
-    /// Takes a record. `spooled` says whether its texts may lie on a disk.
+    /// Submits a record. `spooled` says whether its texts may be stored on disk.
     pub fn submit(&self, tag: Tag, delivery: Delivery, spooled: bool) {
         self.load.records.fetch_add(1, Ordering::Relaxed);
         self.load.arriving_bytes.fetch_add(delivery.json.len() as u64, Ordering::Relaxed);
-        // The sender ends after this handle only.
+        // The sender outlives this handle.
         let _ = self.records.send(Incoming::Record(NewRecord { tag, delivery, spooled }));
     }
 
-    /// The coordinator has given work of this run: it will take records of it that it would not take before.
+    /// The coordinator has granted work of this run, so it will accept records that it would not accept before.
     pub fn offer(&self, run: &RunId) {
         if self.parked() > 0 {
             let _ = self.records.send(Incoming::Offer(run.clone()));
         }
     }
 
-    /// Whether dialogues may be begun: there is room for their records, and what an earlier process left behind has
-    /// been received, so that no dialogue is held whose record lies here. Records of runs that the coordinator does not
-    /// know are not waited for: it gives no work of these runs.
+    /// Whether dialogues may start: there is room for their records, and recovered records were delivered, so that no
+    /// dialogue is held whose record is here. Records of unknown runs do not block, because the coordinator grants no
+    /// work of these runs.
     pub fn has_room(&self) -> bool {
         let load = &self.load;
-        // What arrives is counted first where it came from, so that no record is missed on its way.
+        // The order of reading ensures that no record in transit is missed.
         let arriving = load.arriving_bytes.load(Ordering::Acquire);
         load.recovered.load(Ordering::Relaxed) == 0 && load.has_space(arriving)
     }
 
-    /// Records that nobody has acknowledged.
+    /// Unacknowledged records.
     pub fn unacknowledged(&self) -> u64 {
         self.load.records.load(Ordering::Relaxed)
     }
 
-    /// Of these, those of runs that the coordinator does not know or cannot load.
+    /// Of these, records of runs that the coordinator does not know or cannot load.
     pub fn parked(&self) -> u64 {
         self.load.parked.load(Ordering::Relaxed)
     }
 
-    /// What keeps records from leaving, or more from coming.
+    /// What blocks delivery, or new records.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.load.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         trouble.or_else(|| {
@@ -209,7 +209,7 @@ impl Outbox {
         })
     }
 
-    /// Stops sending. What lies in the spool is sent by the worker's next process.
+    /// Stops sending. The worker's next process sends the records in the spool.
     pub async fn close(self) {
         drop(self.records);
         self.sender.abort();
@@ -227,7 +227,7 @@ struct Sender {
     arrivals: mpsc::Sender<Vec<Arrival>>,
     load: Arc<Load>,
     in_flight: FuturesUnordered<BoxFuture<'static, Landed>>,
-    /// Bytes of records that are in memory and on disk.
+    /// Bytes of records that are both in memory and on disk.
     cached_bytes: u64,
 }
 
@@ -263,7 +263,7 @@ impl Sender {
         }
     }
 
-    /// Puts records where they wait.
+    /// Stores records.
     async fn take(&mut self, records: Vec<NewRecord>) {
         let since = Instant::now();
         let to_disk: Vec<Delivery> =
@@ -289,7 +289,7 @@ impl Sender {
         self.load.note_waiting(&self.queue);
     }
 
-    /// The places of the records on disk; none where there is no disk for them.
+    /// The positions of the records on disk; none if they could not be written.
     async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<Location> {
         let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
         let load = Arc::clone(&self.load);
@@ -309,7 +309,7 @@ impl Sender {
         }
     }
 
-    /// A batch arrived, or did not.
+    /// Handles the result of a batch.
     async fn landed(
         &mut self,
         batch: Batch,
@@ -335,7 +335,7 @@ impl Sender {
                 Some(Receipt::Stored) => None,
                 Some(Receipt::Later { reason }) => {
                     if parcel.location.is_some() && matches!(parcel.body, Body::Here(_)) {
-                        // For minutes or for days: not in memory as well.
+                        // They may wait for days, so they are dropped from memory.
                         self.cached_bytes -= parcel.bytes;
                         parcel.body = Body::OnDisk;
                     }
@@ -394,8 +394,8 @@ impl Sender {
     }
 }
 
-/// Sends a batch, read back from the disk where it is not in memory: one receipt for each record, none where it cannot
-/// be read back.
+/// Sends a batch, reading records back from disk if necessary. Returns one receipt per record, `None` for a record
+/// that cannot be read back.
 async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<Mutex<Spool>>>) -> Landed {
     let mut bodies: Vec<Option<Delivery>> = Vec::with_capacity(batch.parcels.len());
     for parcel in &batch.parcels {

@@ -1,9 +1,9 @@
-//! The order in which records leave: a plain state machine that takes the time and does no IO.
+//! The order of delivery: a plain state machine that takes the time and does no IO.
 //!
-//! Every run has a lane of its own, so that what keeps the records of one run keeps no others. Of a lane, records leave in
-//! the order in which they came, in batches, several batches under way at once. When a batch fails, everything of its lane
-//! that is not acknowledged goes again in order after a delay. A lane whose run the coordinator does not know, or cannot
-//! load, is *parked*: its records are offered again after minutes rather than seconds, for as long as it takes.
+//! Every run has its own lane, so that a blocked run does not block others. The records of a lane are sent in the
+//! order of arrival, in batches, several batches in flight at once. If a batch fails, all unacknowledged records of
+//! its lane are sent again in order after a delay. A lane whose run the coordinator does not know, or cannot load, is
+//! *parked*: its records are offered at intervals of minutes rather than seconds, indefinitely.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -19,34 +19,32 @@ use domain::Backoff;
 
 pub const BATCH_RECORDS_MAX: usize = 256;
 
-/// Bytes of one batch; one record may be larger, and goes alone.
+/// Maximum size of a batch in bytes; a larger record is sent alone.
 pub const BATCH_BYTES_MAX: u64 = 1 << 20;
 
-/// Batches under way at once: the next is on the way while the disk of the coordinator syncs the last.
+/// Batches in flight at once, so that the next one travels while the coordinator's disk syncs the last.
 pub const IN_FLIGHT_MAX: usize = 4;
 
-/// A batch leaves when so many records wait.
+/// Number of records that trigger a batch.
 pub const BATCH_RECORDS_WANTED: usize = 64;
 
-/// A batch leaves when its first record has waited so long.
+/// Age of the oldest record that triggers a batch.
 pub const LINGER: Duration = Duration::from_millis(10);
 
-/// Shortest and longest time between two offers of records of a run that the coordinator does not know. A mistake such as
-/// an unmounted volume is mended within minutes or within days.
+/// Shortest and longest time between two offers of records of an unknown run. A mistake such as an unmounted volume
+/// is fixed within minutes or days.
 pub const PARKED_MIN: Duration = Duration::from_secs(5);
-/// The longest.
 pub const PARKED_MAX: Duration = Duration::from_secs(600);
 
-/// Where the text of a record is.
+/// Where a record's text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// In memory.
     Here(Delivery),
     /// On disk only.
     OnDisk,
 }
 
-/// A delivery that waits for its receipt. Not a [`Delivery`] itself: its text may lie on disk only.
+/// A record without a receipt. Not a [`Delivery`] itself: its text may be on disk only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
     pub run: RunId,
@@ -54,40 +52,38 @@ pub struct Parcel {
     pub tag: Option<Tag>,
     /// The record.
     pub body: Body,
-    /// Where it lies on disk; none where it is in memory only.
+    /// Its position on disk; `None` if it is only in memory.
     pub location: Option<Location>,
     /// Its size.
     pub bytes: u64,
-    /// When it came.
+    /// Its time of arrival.
     pub since: Instant,
 }
 
-/// What leaves at once, by its number.
+/// Records sent together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The run of all its records.
     pub run: RunId,
-    /// Rises with every batch; tells the order.
+    /// Its number; rises with every batch.
     pub number: u64,
-    /// Its records.
     pub parcels: Vec<Parcel>,
 }
 
-/// Records that wait for their receipts.
+/// Records without receipts.
 #[derive(Debug, Default)]
 pub struct Queue {
     lanes: BTreeMap<RunId, Lane>,
-    /// The lane whose turn was last.
+    /// The lane served last.
     last: Option<RunId>,
-    /// Batches under way, of all lanes.
+    /// Batches in flight, of all lanes.
     in_flight: usize,
     next_number: u64,
 }
 
-/// What waits, by how long it will.
+/// Pending records by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Records that an earlier process left behind and about which the coordinator has not been asked.
+    /// Records of an earlier process that were not offered yet.
     pub recovered: u64,
     /// Records of parked lanes.
     pub parked: u64,
@@ -102,7 +98,7 @@ impl Queue {
         lane.waiting.push_back(parcel);
     }
 
-    /// The batch that is to leave now. Lanes take turns.
+    /// The batch to send now. Lanes take turns.
     pub fn next(&mut self, now: Instant) -> Option<Batch> {
         if self.in_flight >= IN_FLIGHT_MAX {
             return None;
@@ -126,7 +122,7 @@ impl Queue {
         None
     }
 
-    /// A batch arrived: of its records so many are done with, `recovered` of which an earlier process left behind.
+    /// A batch arrived: this many of its records are done, `recovered` of them from an earlier process.
     pub fn arrived(&mut self, run: &RunId, done: u64, recovered: u64) {
         self.in_flight -= 1;
         let Some(lane) = self.lanes.get_mut(run) else { return };
@@ -140,18 +136,18 @@ impl Queue {
         }
     }
 
-    /// A batch did not arrive, or nobody knows.
+    /// A batch failed, or its result is unknown.
     pub fn failed(&mut self, batch: Batch, now: Instant) {
         self.in_flight -= 1;
         let lane = self.lanes.entry(batch.run.clone()).or_default();
         lane.again(batch);
-        // Batches that failed together are one failure.
+        // Batches that failed together count as one failure.
         if lane.not_before.is_none_or(|until| until <= now) {
             lane.not_before = Some(now + lane.backoff.next_delay());
         }
     }
 
-    /// Records of a batch, all that are left of it, cannot be taken because of their run; when they are offered again.
+    /// The remaining records of a batch cannot be stored because of their run; returns when they are offered again.
     pub fn park(&mut self, batch: Batch, done: u64, recovered: u64, now: Instant) -> Instant {
         self.in_flight -= 1;
         let lane = self.lanes.entry(batch.run.clone()).or_default();
@@ -162,14 +158,14 @@ impl Queue {
         *lane.not_before.insert(until.unwrap_or(now + delay))
     }
 
-    /// The run seems to be known: a parked lane is offered at once.
+    /// The run seems to be known again: a parked lane is offered at once.
     pub fn offer(&mut self, run: &RunId, now: Instant) {
         if let Some(lane) = self.lanes.get_mut(run).filter(|lane| lane.parked.is_some()) {
             lane.not_before = Some(now);
         }
     }
 
-    /// When [`Queue::next`] may have something without anything else happening.
+    /// When [`Queue::next`] may return a batch without another event.
     pub fn wake_at(&self) -> Option<Instant> {
         if self.in_flight >= IN_FLIGHT_MAX {
             return None;
@@ -177,12 +173,11 @@ impl Queue {
         self.lanes.values().filter_map(Lane::wake_at).min()
     }
 
-    /// Whether nothing waits and nothing is under way.
+    /// Whether nothing is pending or in flight.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
 
-    /// What waits.
     pub fn waiting(&self) -> Waiting {
         let mut waiting = Waiting::default();
         for lane in self.lanes.values() {
@@ -199,16 +194,16 @@ impl Queue {
 #[derive(Debug, Default)]
 struct Lane {
     waiting: VecDeque<Parcel>,
-    /// Batches that failed, in order.
+    /// Failed batches, in order.
     again: BTreeMap<u64, Batch>,
-    /// Batches under way.
+    /// Batches in flight.
     in_flight: usize,
-    /// Records here and under way.
+    /// Records pending and in flight.
     records: u64,
-    /// Of these, those that an earlier process left behind.
+    /// Of these, records of an earlier process.
     recovered: u64,
     backoff: Backoff,
-    /// Where it is parked: how long the waits are by now.
+    /// Set while it is parked: the current interval.
     parked: Option<Backoff>,
     not_before: Option<Instant>,
 }
@@ -218,7 +213,7 @@ impl Lane {
         if self.not_before.is_some_and(|until| now < until) {
             return None;
         }
-        // While failed batches wait, only they go, one at a time, until it works again.
+        // While there are failed batches, only these are sent, one at a time, until one succeeds.
         if let Some((_, batch)) =
             (self.in_flight == 0 || self.not_before.is_none()).then(|| self.again.pop_first()).flatten()
         {
@@ -262,7 +257,7 @@ impl Lane {
             }
             (true, None) => None,
         };
-        // After a failure batches go one at a time, so that an arrival, not a clock, lets the next one go.
+        // After a failure, batches are sent one at a time, so that a success, not a clock, releases the next.
         ready.filter(|_| self.not_before.is_none() || self.in_flight == 0)
     }
 }

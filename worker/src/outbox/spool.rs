@@ -1,10 +1,10 @@
-//! Records on disk until a coordinator has them: what survives the death of the worker's process.
+//! Keeps undelivered records on disk, so that they survive the death of the worker's process.
 //!
-//! Append-only segments, `00000001.spool` and up. Each begins with eight bytes that name the format; then follow frames
-//! of length, CRC-32 (both little-endian, four bytes) and two lines of JSON: whose record it is, and the record. Nothing
-//! is synced: a power failure may take the last records, whose dialogues are then held again. A segment is deleted when all its records are
-//! acknowledged; which ones are is not written down, so a restart sends a segment's acknowledged records again, and the
-//! coordinator counts them once.
+//! Append-only segments, `00000001.spool` and up. Each begins with eight bytes that identify the format. Then follow
+//! frames of length, CRC-32 (both little-endian, four bytes) and two lines of JSON: whose record it is, and the
+//! record. Nothing is synced: a power failure may take the last records, whose dialogues are then held again. A
+//! segment is deleted when all its records are acknowledged. Acknowledgements are not written down, so after a
+//! restart the acknowledged records of a segment are sent again, and the coordinator counts them once.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,24 +25,24 @@ pub(super) const MAGIC: &[u8; 8] = b"kgspool1";
 /// Bytes of a frame before its record.
 const FRAME_HEAD_BYTES: u64 = 8;
 
-/// A segment that has grown to this many bytes is followed by another. Small, because acknowledged records of a segment
-/// are sent again after a restart.
+/// Size at which a new segment is started. Small, because acknowledged records of a segment are sent again after a
+/// restart.
 const SEGMENT_BYTES_MAX: u64 = 1 << 20;
 
-/// A segment without unacknowledged records is deleted from this many bytes on, and kept in use below: creating a file
-/// costs more than writing to one.
+/// Size from which a segment without unacknowledged records is deleted; a smaller one is reused, because creating a
+/// file costs more than writing to one.
 const SEGMENT_BYTES_KEPT: u64 = 64 << 10;
 
-/// The longest frame, in bytes; a longer length in a file is damage. Earlier versions wrote records of any length.
+/// Maximum frame size in bytes; a larger length means damage. Earlier versions wrote records of any length.
 const FRAME_BYTES_MAX: u64 = 512 << 20;
 const _: () = assert!((domain::record::RECORD_BYTES_MAX as u64) < FRAME_BYTES_MAX);
 
-/// How long a spool that is in use is waited for: a worker that starts holds those of others for a moment.
+/// How long to wait for a spool in use: a worker that starts briefly locks those of others.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(500);
-/// Time between two tries.
+/// Time between two attempts.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
-/// Where a record lies.
+/// Position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     segment: u64,
@@ -57,10 +57,10 @@ impl Location {
     }
 }
 
-/// What went wrong with a spool.
+/// Errors of a spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    /// A file or folder cannot be used.
+    /// A file or folder is inaccessible.
     #[error("the spool {path}: {source}")]
     Io {
         /// Which.
@@ -73,8 +73,8 @@ pub enum SpoolError {
         "the spool {0} is in use by another worker; give every worker its own name (--name) or its own --work-dir"
     )]
     InUse(PathBuf),
-    /// A file of another version, or no spool at all.
-    #[error("{0} is no spool of this version; move it away, or let the version that wrote it deliver it")]
+    /// A file of another version, or not a spool.
+    #[error("{0} is not a spool of this version; move it away, or let the version that wrote it deliver it")]
     Format(PathBuf),
 }
 
@@ -91,7 +91,7 @@ struct Segment {
     path: PathBuf,
     file: File,
     bytes: u64,
-    /// Records that nobody acknowledged.
+    /// Unacknowledged records.
     live: u64,
 }
 
@@ -105,21 +105,21 @@ pub struct Spool {
     _lock: File,
 }
 
-/// What was found in a spool.
+/// The recovered content of a spool.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// Records that may not have been delivered, with their runs, oldest first.
+    /// Records that may be undelivered, with their runs, oldest first.
     pub records: Vec<(RunId, Location)>,
-    /// Bytes that were cut: the end of what a killed process was writing, or damage.
+    /// Bytes cut off: a torn write of a killed process, or damage.
     pub torn_bytes: u64,
 }
 
 impl Spool {
-    /// Opens a folder, made where there is none, and reads what an earlier process left there. What workers that are gone
-    /// left in spools beside it is taken over before, as far as it has at most `adopted_bytes_max` bytes.
+    /// Opens a folder, creating it if needed, and recovers the records of an earlier process. Before that, it takes
+    /// over records from spools of workers that are gone, up to `adopted_bytes_max` bytes.
     ///
     /// # Errors
-    /// The folder cannot be used, is in use, or holds what no spool holds.
+    /// The folder is inaccessible, in use, or contains invalid files.
     pub fn open(dir: &Path, adopted_bytes_max: u64) -> Result<(Self, Recovered), SpoolError> {
         std::fs::create_dir_all(dir).map_err(at(dir))?;
         let lock_path = dir.join("lock");
@@ -176,7 +176,7 @@ impl Spool {
     /// Adds records, in one write.
     ///
     /// # Errors
-    /// None of them is on the disk for certain: it may be full.
+    /// None of the records is certain to be on disk, for example because it is full.
     pub fn append(&mut self, deliveries: &[Delivery]) -> io::Result<Vec<Location>> {
         let number = match self.segments.last_key_value() {
             Some((number, segment)) if segment.bytes < SEGMENT_BYTES_MAX => *number,
@@ -201,7 +201,7 @@ impl Spool {
             locations.push(Location { segment: number, offset: segment.bytes + record as u64, bytes });
         }
         if let Err(error) = segment.file.write_all(&frames) {
-            // Half a frame would hide all that is written after it.
+            // Half a frame would hide everything written after it.
             segment.file.set_len(segment.bytes)?;
             return Err(error);
         }
@@ -226,7 +226,7 @@ impl Spool {
     /// Reads a record back.
     ///
     /// # Errors
-    /// It is not there any more, or damaged.
+    /// It is gone or damaged.
     pub fn read(&self, location: Location) -> io::Result<Delivery> {
         let gone = || io::Error::other("the segment of the record was deleted");
         let segment = self.segments.get(&location.segment).ok_or_else(gone)?;
@@ -238,7 +238,7 @@ impl Spool {
         Ok(Delivery { run: run.into_owned(), key: key.into_owned(), failure, json: json.into() })
     }
 
-    /// Records were acknowledged. Segments without others are deleted.
+    /// Marks records as acknowledged, and deletes segments without others.
     pub fn forget(&mut self, locations: impl IntoIterator<Item = Location>) {
         for location in locations {
             let Some(segment) = self.segments.get_mut(&location.segment) else { continue };
@@ -269,8 +269,8 @@ impl Spool {
         self.bytes
     }
 
-    /// Bytes that will be free once what waits is acknowledged. None while nothing waits: the segment in use may stay,
-    /// and nothing would ever make room.
+    /// Bytes that will be free once all pending records are acknowledged. 0 if nothing is pending: the current
+    /// segment may stay, and no acknowledgement would ever make room.
     pub fn waiting_bytes(&self) -> u64 {
         if self.segments.values().any(|segment| segment.live > 0) { self.bytes } else { 0 }
     }
@@ -297,14 +297,14 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The run of its record; an empty name where it cannot be told, as the record cannot be read then.
+    /// The run of its record; an empty name if it cannot be parsed, because then the record cannot be read either.
     pub fn run(&self) -> RunId {
         let line = self.record.split(|byte| *byte == b'\n').next().unwrap_or_default();
         serde_json::from_slice::<Head>(line).map_or(RunId::new(""), |head| head.run.into_owned())
     }
 }
 
-/// The frames of a segment, up to its end or the first that is not whole.
+/// The frames of a segment, up to its end or the first incomplete one.
 pub(super) fn frames(content: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let mut rest = content.get(MAGIC.len()..).unwrap_or_default();
     std::iter::from_fn(move || {

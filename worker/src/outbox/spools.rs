@@ -1,5 +1,5 @@
-//! The spools of one working folder: those whose workers do not come back are taken over, and people see and drop what
-//! lies in them.
+//! The spools of one working folder: taking over those of workers that do not come back, and listing and dropping
+//! records by hand.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -11,13 +11,13 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::spool::{MAGIC, SpoolError, at, frames, segments_in};
 
-/// Spools beside its own that a worker looks at when it starts.
+/// Maximum number of other spools that a worker checks when it starts.
 const SPOOLS_MAX: usize = 1_000;
 
-/// What waits of a run in a spool.
+/// Records of a run in a spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Records, those that were acknowledged meanwhile included.
+    /// Number of records, including acknowledged ones.
     pub records: u64,
     pub bytes: u64,
 }
@@ -29,11 +29,11 @@ pub struct Found {
     pub dir: PathBuf,
     /// Whether a worker uses it.
     pub in_use: bool,
-    /// What waits, by run.
+    /// Records by run.
     pub runs: BTreeMap<RunId, Held>,
 }
 
-/// The folders of spools below `root`, by name; none where there is no such folder.
+/// The spool folders below `root`, by name; none if there is no such folder.
 fn folders(root: &Path) -> Result<Vec<PathBuf>, SpoolError> {
     let entries = match std::fs::read_dir(root) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -50,14 +50,14 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, SpoolError> {
     Ok(folders)
 }
 
-/// The lock of a spool, where nobody has it.
+/// Locks a spool, if it is free.
 fn free_lock(dir: &Path) -> Option<File> {
     let lock = OpenOptions::new().append(true).open(dir.join("lock")).ok()?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(lock)
 }
 
-/// What the spools below `root` hold.
+/// Lists the records in the spools below `root`.
 ///
 /// # Errors
 /// One of them cannot be read.
@@ -67,7 +67,7 @@ pub fn survey(root: &Path) -> Result<Vec<Found>, SpoolError> {
         let in_use = free_lock(&dir).is_none();
         let mut runs: BTreeMap<RunId, Held> = BTreeMap::new();
         for (_, path) in segments_in(&dir)? {
-            // Its worker may have had it acknowledged just now.
+            // Its worker may just have deleted it.
             let Ok(content) = std::fs::read(&path) else { continue };
             for frame in frames(&content) {
                 let held = runs.entry(frame.run()).or_default();
@@ -80,10 +80,10 @@ pub fn survey(root: &Path) -> Result<Vec<Found>, SpoolError> {
     Ok(found)
 }
 
-/// Deletes the records of a run, or of all runs, from a spool that no worker uses; how many there were.
+/// Deletes the records of a run, or of all runs, from a spool that no worker uses; returns how many.
 ///
 /// # Errors
-/// A worker uses it; it cannot be written.
+/// A worker uses it, or it cannot be written.
 pub fn drop_records(dir: &Path, run: Option<&RunId>) -> Result<u64, SpoolError> {
     let _lock = free_lock(dir).ok_or_else(|| SpoolError::InUse(dir.to_owned()))?;
     let mut dropped = 0;
@@ -108,8 +108,8 @@ pub fn drop_records(dir: &Path, run: Option<&RunId>) -> Result<u64, SpoolError> 
     Ok(dropped)
 }
 
-/// Moves what workers that are gone have left beside `own` into it, as segments from number `next` on, up to this many
-/// bytes; the next number. What cannot be taken over stays where it is, and is told of.
+/// Moves segments of workers that are gone into `own`, numbered from `next` on, up to this many bytes; returns the
+/// next number. Whatever cannot be taken over stays in place and is logged.
 pub(super) fn adopt(own: &Path, mut next: u64, bytes_max: u64) -> u64 {
     let Some(root) = own.parent() else { return next };
     let folders = folders(root).unwrap_or_else(|error| {
@@ -143,7 +143,7 @@ pub(super) fn adopt(own: &Path, mut next: u64, bytes_max: u64) -> u64 {
     next
 }
 
-/// Whether a file begins as a segment does.
+/// Whether a file begins like a segment.
 fn is_segment(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
     File::open(path).is_ok_and(|mut file| std::io::Read::read_exact(&mut file, &mut start).is_ok())

@@ -1,4 +1,4 @@
-//! How a worker ends: what runs may finish, what is left is given back, records are delivered.
+//! Shutdown of a worker: dialogues in flight may finish, the rest is given back, records are delivered.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use super::Work;
 use crate::slots::Tag;
 use service_kit::Stop;
 
-/// The longest wait for receipts at the end. What has none is sent from the spool by the next process.
+/// Maximum wait for receipts at the end. The next process sends unacknowledged records from the spool.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
-/// The same for a worker that is told to drop everything.
+/// The same if the worker must drop everything.
 const FLUSH_ABORTED_MAX: Duration = Duration::from_secs(1);
 
-/// The longest wait for the coordinator to take note of the last leases. Those that it does not hear of expire.
+/// Maximum wait for the coordinator to process the last leases. Those that it does not hear of expire.
 const TELL_MAX: Duration = Duration::from_secs(5);
 
-/// How far the end is.
+/// The stage of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It is not in sight.
+    /// Not stopping.
     Working,
-    /// Dialogues under way may go on until then.
+    /// Dialogues in flight may run until then.
     Finishing { until: Instant },
-    /// Records wait for their receipts until then.
+    /// Records may be delivered until then.
     Flushing { until: Instant },
-    /// The coordinator is told of the last leases until then.
+    /// The last leases may be reported until then.
     Telling { until: Instant },
-    /// Now.
+    /// Stopped.
     Over,
 }
 
 impl Work {
-    /// Somebody on this machine asks for an end.
+    /// A shutdown was requested on this machine.
     pub(super) fn stop(&mut self, stop: Stop, now: Instant) {
         match stop {
             Stop::No => {}
@@ -49,7 +49,7 @@ impl Work {
         }
     }
 
-    /// Takes nothing new, gives back what has not begun, and lets the rest finish.
+    /// Takes no new work, gives back what has not started, and lets the rest finish.
     pub(super) fn drain(&mut self, now: Instant) {
         if self.phase != Phase::Working {
             return;
@@ -61,7 +61,7 @@ impl Work {
         tracing::info!(dialogues = ledger.slots.total().running, "draining");
     }
 
-    /// Another process has this worker's name, and all that it held: nothing is left but to deliver its records.
+    /// Another process has taken over this worker's name and leases: deliver the records and end.
     pub(super) fn supersede(&mut self, by: NameTaken, now: Instant) {
         if self.superseded.is_some() {
             return;
@@ -81,7 +81,7 @@ impl Work {
         self.phase = Phase::Flushing { until: now + FLUSH_MAX };
     }
 
-    /// Who has this worker's name.
+    /// The process that has this worker's name.
     pub(crate) fn superseded(&self) -> Option<NameTaken> {
         self.superseded.clone()
     }
@@ -91,7 +91,7 @@ impl Work {
         tags.iter().for_each(|tag| self.stop_dialogue(tag));
     }
 
-    /// Goes on with the end as far as it can; when it can go further.
+    /// Advances the shutdown as far as possible; returns when it may advance further.
     pub(super) fn advance_ending(&mut self, now: Instant) -> Option<Instant> {
         loop {
             match self.phase {
@@ -117,7 +117,7 @@ impl Work {
                     self.phase = Phase::Telling { until: now + TELL_MAX };
                 }
                 Phase::Telling { until } => {
-                    // One that lost its name is not listened to.
+                    // A process that lost its name is ignored.
                     if self.superseded.is_none() && self.ledger.lock().has_news(None) && now < until {
                         return Some(until);
                     }

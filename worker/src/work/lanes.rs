@@ -1,4 +1,4 @@
-//! Lanes: the dialogues of one model of one run, made ready and begun.
+//! Lanes: prepares and starts the dialogues of one model of one run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, Next, Tag};
 
-/// A run on its way to being ready.
+/// A run, ready or in preparation.
 pub(super) enum Readiness {
     Loading(AbortHandle),
     Ready {
         context: Arc<RunContext>,
-        /// When a lease of it was last held.
+        /// Time when a lease of it was last held.
         used: Instant,
     },
 }
@@ -34,16 +34,16 @@ pub(super) type Loaded = (RunId, Result<RunContext, RunError>);
 pub(super) struct Lane {
     pub(super) run: Arc<RunContext>,
     pub(super) spec: ModelSpec,
-    /// The offer that its units are granted for.
+    /// The offer that its units match.
     pub(super) serves: Serves,
-    /// The servers that it draws from now.
+    /// Its current servers.
     pub(super) servers: Vec<ServerKey>,
-    /// What its dialogues share, per server; none while that is being made.
+    /// The dialogue context per server; `None` while it is being prepared.
     contexts: BTreeMap<ServerKey, Option<Arc<DialogueContext>>>,
     in_flight: u32,
 }
 
-/// A lane is ready for a server, or never will be.
+/// The result of preparing a lane for a server.
 pub(super) struct Prepared {
     lane: LaneKey,
     server: ServerKey,
@@ -51,7 +51,7 @@ pub(super) struct Prepared {
 }
 
 impl Work {
-    /// Brings all lanes in line with the runs and servers that there are.
+    /// Updates all lanes to the current runs and servers.
     pub(super) fn settle_lanes(&mut self, now: Instant) {
         let held = self.ledger.lock().slots.held_lanes();
         for key in held {
@@ -81,7 +81,7 @@ impl Work {
         lane.serves = serves;
         if lane.servers != servers {
             lane.servers.clone_from(&servers);
-            // What runs at a server that is gone, or serves another model now, would end there by chance only.
+            // Dialogues at a server that is gone, or serves another model now, would end there only by chance.
             let gone =
                 self.running.iter().filter(|(tag, run)| is_of(tag, key) && !servers.contains(&run.server));
             let gone: Vec<Tag> = gone.map(|(tag, _)| tag.clone()).collect();
@@ -105,7 +105,7 @@ impl Work {
         }
     }
 
-    /// The servers that a model is asked at: those found that serve it, else the one that its configuration names.
+    /// The servers of a model: the discovered ones that serve it, otherwise the one in its configuration.
     fn servers_of(&self, spec: &ModelSpec, now: Instant) -> Vec<ServerKey> {
         if matches!(spec.connector, Connector::OpenaiCompatible | Connector::Simulated) {
             let found = self.servers.of_model(spec.requested(), now);
@@ -115,7 +115,7 @@ impl Work {
         }
         let offered = self.config.connectors.contains(&spec.connector);
         let reachable = spec.connector != Connector::OpenaiCompatible || spec.endpoint.is_some();
-        // A coordinator that knows what may be asked grants nothing else; one that does not gets its units back.
+        // A coordinator that knows this worker's reach grants nothing else; an older one gets its units back.
         let permitted = self.config.keys.as_ref().is_none_or(|keys| keys.reach().permits(spec, None).is_ok());
         if offered && reachable && permitted { vec![ServerKey::hosted(spec)] } else { Vec::new() }
     }
@@ -127,7 +127,7 @@ impl Work {
         }
     }
 
-    /// The context of a run; begins to make it where there is none.
+    /// The context of a run; starts preparing it if there is none.
     fn context(&mut self, run: &RunId, now: Instant) -> Option<Arc<RunContext>> {
         match self.contexts.get_mut(run) {
             Some(Readiness::Ready { context, used }) => {
@@ -159,7 +159,7 @@ impl Work {
             }
             Err(error) if error.is_cancelled() => {}
             Err(error) => {
-                // Which run it was is not known; all that are not ready are made ready again.
+                // It is unknown which run it was, so all unfinished ones are prepared again.
                 tracing::error!(%error, "making a run ready ended by a panic");
                 self.contexts.retain(|_, state| matches!(state, Readiness::Ready { .. }));
             }
@@ -191,14 +191,14 @@ impl Work {
                 lane.contexts.insert(server, Some(Arc::new(context)));
             }
             Err(error) => {
-                // It is tried again when the model is granted again.
+                // It is tried again at the model's next grant.
                 lane.contexts.remove(&server);
                 self.trip(&key, error.to_string(), now);
             }
         }
     }
 
-    /// Begins as many dialogues as there is room for, one of each lane in turn.
+    /// Starts as many dialogues as there is room for, one of each lane in turn.
     pub(super) fn begin_dialogues(&mut self, now: Instant) {
         if !self.outbox.has_room() {
             return;
@@ -213,7 +213,7 @@ impl Work {
         }
     }
 
-    /// Begins a dialogue of a lane; false where none can be begun.
+    /// Starts a dialogue of a lane; false if none can start.
     fn begin_dialogue(&mut self, key: &LaneKey, now: Instant) -> bool {
         let Some(lane) = self.lanes.get_mut(key) else { return false };
         if lane
@@ -258,14 +258,14 @@ impl Work {
         true
     }
 
-    /// A dialogue of a lane ended, however it did.
+    /// Records that a dialogue of a lane ended.
     pub(super) fn leave_lane(&mut self, key: &LaneKey) {
         if let Some(lane) = self.lanes.get_mut(key) {
             lane.in_flight = lane.in_flight.saturating_sub(1);
         }
     }
 
-    /// Forgets runs of which nothing is held, all but those used last; stops making ready what nobody waits for.
+    /// Removes runs without leases except the most recent ones, and stops preparing runs that are not needed.
     pub(super) fn evict_runs(&mut self) {
         let held = self.ledger.lock().slots.held_lanes();
         let is_held = |run: &RunId| held.iter().any(|lane| lane.run == *run);
@@ -290,7 +290,7 @@ impl Work {
     }
 }
 
-/// Connects, off the async threads, and asks a server that its configuration names whether it serves the model.
+/// Connects, off the async threads, and checks with a server named in a configuration whether it serves the model.
 async fn prepare(
     connect: Arc<dyn Connect>,
     lane: LaneKey,
@@ -305,9 +305,9 @@ async fn prepare(
         Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
     });
     let outcome = match connected {
-        // Discovery has seen what a found server serves.
+        // Discovery has checked a discovered server already.
         Ok(connected) if !is_found => match connected.check(&spec).await {
-            // One that cannot be reached may be starting: calls wait for it with more patience than there is here.
+            // An unreachable server may be starting; calls are retried for longer than this check.
             Ok(_) | Err(ConnectError::Unreachable { .. }) => Ok(connected),
             Err(error) => Err(error),
         },

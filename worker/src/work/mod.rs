@@ -1,8 +1,8 @@
-//! The work loop: everything that happens to a worker comes through here, one event at a time.
+//! The work loop: handles all events of a worker, one at a time.
 //!
-//! The parts decide and the loop carries out: [`crate::slots`] what is held, [`crate::servers`] who is asked,
-//! [`crate::breaker`] what is not asked for a while. [`lanes`] makes the dialogues of a run ready and begins them,
-//! [`records`] takes what comes of them, [`poll`] talks to the coordinator, [`ending`] stops.
+//! The state machines decide and the loop carries out: [`crate::slots`] for leases, [`crate::servers`] for servers,
+//! [`crate::breaker`] for models that cannot be asked. [`lanes`] prepares and starts the dialogues of a run,
+//! [`records`] handles their results, [`poll`] talks to the coordinator, [`ending`] shuts down.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ mod records;
 use crate::breaker::Breaker;
 use crate::config::WorkerConfig;
 use crate::discovery::Discovery;
-use crate::keeper::Renewal;
+use crate::keeper::RenewalReply;
 use crate::ledger::SharedLedger;
 use crate::metrics;
 use crate::outbox::{Arrival, Outbox};
@@ -34,34 +34,34 @@ use poll::{Answered, Poll};
 use records::{Finished, HeldBack, Unjudged};
 use service_kit::{Stop, StopReceiver};
 
-/// How often the loop looks after what changes with time alone.
+/// Interval of time-driven housekeeping.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs kept ready. More are kept only while leases of them are held.
+/// Number of runs kept prepared. More are kept only while leases of them are held.
 const RUNS_KEPT_MAX: usize = 4;
 
-/// What the loop listens to.
+/// The inputs of the loop.
 pub(crate) struct Ears {
     pub(crate) stop: StopReceiver,
     pub(crate) arrivals: mpsc::Receiver<Vec<Arrival>>,
-    pub(crate) renewals: mpsc::Receiver<Renewal>,
+    pub(crate) renewals: mpsc::Receiver<RenewalReply>,
     pub(crate) news: mpsc::Receiver<News>,
 }
 
-/// Something that happened.
+/// An event.
 enum Event {
     Stop(Stop),
     Dialogue(Result<(Id, Finished), JoinError>),
     Arrivals(Vec<Arrival>),
     Answer(Answered),
-    Renewal(Box<Renewal>),
+    Renewal(Box<RenewalReply>),
     News(News),
     Loaded(Result<Loaded, JoinError>),
     Prepared(Result<Prepared, JoinError>),
     Time,
 }
 
-/// A dialogue under way.
+/// A dialogue in flight.
 struct Running {
     server: ServerKey,
     task: AbortHandle,
@@ -78,7 +78,7 @@ pub(crate) struct Work {
     runs: Arc<Runs>,
     contexts: BTreeMap<domain::RunId, Readiness>,
     lanes: BTreeMap<LaneKey, Lane>,
-    /// The lane of which a dialogue was begun last: the others come first.
+    /// The lane that started a dialogue last; the others come first.
     last_begun: Option<LaneKey>,
     breakers: HashMap<LaneKey, Breaker<HeldBack>>,
     unjudged: Unjudged,
@@ -90,9 +90,9 @@ pub(crate) struct Work {
     poll: Poll,
     phase: Phase,
     superseded: Option<NameTaken>,
-    /// Whether lanes have to be looked at again: leases, servers or runs changed.
+    /// Whether lanes must be updated: leases, servers or runs changed.
     unsettled: bool,
-    /// What keeps a run or model from being worked on.
+    /// What keeps a run or model from progressing.
     trouble: Option<String>,
     ended: u64,
     next_housekeeping: Instant,
@@ -137,7 +137,7 @@ impl Work {
         }
     }
 
-    /// Works until told to end, and everything is delivered or given back; how many dialogues ended.
+    /// Runs until a shutdown is complete: everything is delivered or given back. Returns the number of dialogues.
     pub(crate) async fn run(&mut self, ears: &mut Ears) -> Result<u64, WrongModel> {
         let stop = *ears.stop.borrow_and_update();
         self.stop(stop, Instant::now());
@@ -167,7 +167,7 @@ impl Work {
         }
     }
 
-    /// Does everything that can be done now; when there may be more to do without an event.
+    /// Does everything possible now; returns when there may be more to do without an event.
     fn advance(&mut self, now: Instant) -> Instant {
         if now >= self.next_housekeeping {
             self.keep_house(now);
@@ -198,7 +198,7 @@ impl Work {
         }
     }
 
-    /// Looks after what changes with time alone.
+    /// Time-driven housekeeping.
     fn keep_house(&mut self, now: Instant) {
         self.unsettled = true; // Servers are given up and breakers close by the clock.
         for (key, limit, in_flight) in self.servers.limits() {
@@ -215,7 +215,7 @@ impl Work {
         self.breakers.retain(|lane, breaker| held.contains(lane) || breaker.is_worth_keeping(now));
     }
 
-    /// What the worker tells people about itself.
+    /// The status for people.
     fn status(&self, now: Instant) -> WorkerStatus {
         let mut status = WorkerStatus {
             serves: {
@@ -235,7 +235,7 @@ impl Work {
         status
     }
 
-    /// Stops the dialogues of a lane that run, and gives back what has not begun.
+    /// Stops the running dialogues of a lane, and gives back those that have not started.
     fn stop_lane(&mut self, lane: &LaneKey) {
         let tags: Vec<Tag> = self.running.keys().filter(|tag| is_of(tag, lane)).cloned().collect();
         tags.iter().for_each(|tag| self.stop_dialogue(tag));
@@ -250,13 +250,13 @@ impl Work {
         self.ledger.lock().slots.dropped(tag);
     }
 
-    /// A lane cannot be worked on for a reason beyond its dialogues.
+    /// Opens the breaker of a lane for a reason outside its dialogues.
     fn trip(&mut self, lane: &LaneKey, reason: String, now: Instant) {
         let (forgotten, parked_for) = self.breakers.entry(lane.clone()).or_default().trip(now);
         self.park(lane, forgotten, parked_for, reason, true);
     }
 
-    /// A breaker opened. `everywhere` says whether other workers would fare the same.
+    /// Handles an open breaker. `everywhere` says whether other workers are affected, too.
     fn park(
         &mut self,
         lane: &LaneKey,
@@ -278,12 +278,12 @@ impl Work {
         }
     }
 
-    /// Records that no coordinator has acknowledged.
+    /// Unacknowledged records.
     pub(crate) fn unacknowledged(&self) -> u64 {
         self.outbox.unacknowledged()
     }
 
-    /// Ends the parts.
+    /// Stops the parts.
     pub(crate) async fn close(self) {
         let Self { outbox, mut dialogues, .. } = self;
         dialogues.shutdown().await;
@@ -295,7 +295,7 @@ fn is_of(tag: &Tag, lane: &LaneKey) -> bool {
     tag.lease.run == lane.run && tag.lease.model == lane.model
 }
 
-/// The next stop that is asked for.
+/// The next shutdown request.
 async fn stopped(stop: &mut StopReceiver) -> Stop {
     match stop.changed().await {
         Ok(()) => *stop.borrow_and_update(),

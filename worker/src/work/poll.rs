@@ -1,4 +1,4 @@
-//! Reports to the coordinator, and what it answers.
+//! Sends reports to the coordinator and carries out its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -16,26 +16,26 @@ use crate::slots::{Granted, Tag};
 use crate::{metrics, name};
 use domain::Backoff;
 
-/// How long an answer may wait for work.
+/// How long the coordinator may hold an answer until there is work.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// How much longer than asked for an answer may take before the call counts as failed.
+/// Extra time before an overdue answer counts as failed.
 const WAIT_EXTRA: Duration = Duration::from_secs(10);
 
-/// A report that waits for work is replaced by a newer one no sooner than this: many things change together.
+/// Minimum age of a pending report before a newer one replaces it, because several things change at once.
 const REPLACED_AFTER: Duration = Duration::from_millis(25);
 
-/// The pause after an answer that brought nothing although it could have waited.
+/// Pause after an answer that returned early without work.
 const PAUSE: Duration = Duration::from_millis(100);
 
 type Call = Pin<Box<dyn Future<Output = Result<Orders, ServiceError>> + Send>>;
 
-/// Dialogues that servers could do with.
+/// Dialogues wanted by servers.
 #[derive(Clone, Copy, Default)]
 struct Wanted {
-    /// To begin at once.
+    /// To start at once.
     now: u32,
-    /// To have at hand when others end.
+    /// To lease ahead.
     ahead: u32,
 }
 
@@ -45,14 +45,14 @@ impl Wanted {
     }
 }
 
-/// An answer to a report, or none.
+/// The result of a report.
 pub(super) struct Answered {
     report: Arc<Report>,
     began: Instant,
     orders: Result<Orders, ServiceError>,
 }
 
-/// The report under way, and when the next may leave.
+/// The pending report, and when the next may be sent.
 #[derive(Default)]
 pub(super) struct Poll {
     call: Option<(Arc<Report>, Instant, Call)>,
@@ -62,7 +62,7 @@ pub(super) struct Poll {
 }
 
 impl Poll {
-    /// The answer to the report under way; never, if none is.
+    /// The answer to the pending report; pends forever if there is none.
     pub(super) async fn answer(&mut self) -> Answered {
         let Some((report, began, call)) = &mut self.call else { return std::future::pending().await };
         let orders = call.as_mut().await;
@@ -77,7 +77,7 @@ impl Poll {
 }
 
 impl Work {
-    /// Sends a report where one is due; when the next may be.
+    /// Sends a report if one is due; returns when the next may be.
     pub(super) fn advance_poll(&mut self, now: Instant) -> Option<Instant> {
         if let Some((report, began, _)) = &self.poll.call {
             if report.wait.is_zero() || !self.is_outdated(report, now) {
@@ -87,8 +87,8 @@ impl Work {
             if now < replaced_at {
                 return Some(replaced_at);
             }
-            // Nothing was there for what it offered. Should an answer be on its way all the same, its grants come
-            // again with the next.
+            // There was no work for its offers. If an answer is in transit nevertheless, its grants come again with
+            // the next one.
             self.poll.call = None;
         }
         if let Some(not_before) = self.poll.not_before.filter(|not_before| now < *not_before) {
@@ -102,7 +102,7 @@ impl Work {
         } else if self.ledger.lock().has_news(None) {
             Duration::ZERO
         } else {
-            // The lease keeper tells it with its next renewal.
+            // The lease keeper reports it with its next renewal.
             let serves: Vec<Serves> = offers.into_iter().map(|offer| offer.serves).collect();
             let mut ledger = self.ledger.lock();
             (ledger.serves, ledger.status) = (serves, status);
@@ -128,7 +128,7 @@ impl Work {
         None
     }
 
-    /// Whether a newer report would say something that may change the answer.
+    /// Whether a newer report would contain something that may change the answer.
     fn is_outdated(&self, report: &Report, now: Instant) -> bool {
         if self.ledger.lock().has_news(Some(report)) {
             return true;
@@ -138,7 +138,7 @@ impl Work {
         self.offers(now).iter().any(|offer| offer.room > 0 && !offered(offer))
     }
 
-    /// What is served, and how much more of it could be begun.
+    /// The current offers: what is served, and the room for it.
     fn offers(&self, now: Instant) -> Vec<Offer> {
         let accepting = self.phase == Phase::Working && self.outbox.has_room();
         let ledger = self.ledger.lock();
@@ -154,8 +154,8 @@ impl Work {
             if count.pending + count.running > 0 {
                 hosted.entry(&lane.serves).or_default().extend(&lane.servers);
             }
-            // A model that is found at servers of this worker only is not asked while its breaker is open; others
-            // are parked by the coordinator.
+            // A model that only this worker's own servers serve is not offered while its breaker is open; others are
+            // parked by the coordinator.
             if self.breakers.get(key).is_some_and(|breaker| breaker.is_open(now)) {
                 closed.insert(&lane.serves);
             }
@@ -163,7 +163,7 @@ impl Work {
         let room = |serves: &Serves, wanted: Wanted| {
             let pending = pending.get(serves).copied().unwrap_or(0) + unresolved;
             let room = (wanted.now + wanted.ahead).saturating_sub(pending);
-            // Less than half of what is held ahead is not worth a call, as long as there is something to begin.
+            // Less than half of the wanted prefetch is not worth a call while there is something to start.
             let worth = room >= wanted.ahead / 2 || pending == 0;
             if accepting && worth { room } else { 0 }
         };
@@ -179,7 +179,7 @@ impl Work {
         for connector in &self.config.connectors {
             let serves = Serves::Connector(*connector);
             let servers = hosted.get(&serves).into_iter().flatten();
-            // One unit more for a model that has none yet: its limit is not known before it is granted.
+            // One more unit for a model without any: its limit is unknown before its first grant.
             let one_more = Wanted { now: 0, ahead: UNIT_DIALOGUES };
             let wanted = servers.map(|server| self.wanted(server)).fold(one_more, Wanted::add);
             offers.push(Offer { room: room(&serves, wanted), serves });
@@ -187,7 +187,7 @@ impl Work {
         offers
     }
 
-    /// What a server could do with.
+    /// Dialogues wanted by a server.
     fn wanted(&self, server: &ServerKey) -> Wanted {
         match self.servers.free(server) {
             0 if self.servers.in_flight(server) == 0 => Wanted::default(), // It does not answer.
@@ -216,7 +216,7 @@ impl Work {
         }
     }
 
-    /// Carries out what the coordinator says; how many units are new.
+    /// Carries out the coordinator's orders; returns the number of new units.
     pub(super) fn take_orders(&mut self, report: &Report, orders: Orders, now: Instant) -> usize {
         let Orders { grants, lost, noted, drain, superseded } = orders;
         let mut stopped: Vec<Tag> = Vec::new();

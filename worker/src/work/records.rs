@@ -1,4 +1,4 @@
-//! What comes of dialogues, and what becomes of it.
+//! Handles ended dialogues and their records.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +16,7 @@ use crate::outbox::Arrival;
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, Tag};
 
-/// A dialogue that came to its end.
+/// An ended dialogue.
 pub(super) struct Finished {
     delivery: Result<Delivery, serde_json::Error>,
     /// Why it has no scores.
@@ -37,30 +37,30 @@ impl Finished {
         Self { delivery, failure, failed_calls }
     }
 
-    /// Whether the server said during the dialogue that it was asked too much.
+    /// Whether the server reported overload during the dialogue.
     fn was_refused(&self) -> bool {
         let too_much = |cause| matches!(cause, FailureCause::Overloaded | FailureCause::RateLimited);
         self.failed_calls.iter().copied().any(too_much)
     }
 }
 
-/// Dialogues remembered that this worker has given back because it could not judge them. With more of them, records of
-/// the failure are delivered at once.
+/// Number of dialogues remembered that this worker gave back because it could not judge them. Beyond it, failures are
+/// recorded at once.
 const UNJUDGED_KEPT_MAX: usize = 10_000;
 
-/// The dialogues that this worker could not judge. What keeps it from judging may be its machine, so the first time a
-/// dialogue is given back for another worker, and only the second time its failure is recorded.
+/// The dialogues that this worker could not judge. The cause may be its machine, so the first time a dialogue is
+/// given back, to be tried again, perhaps by another worker; only the second time its failure is recorded.
 #[derive(Debug, Default)]
 pub(super) struct Unjudged(HashSet<(RunId, DialogueKey)>);
 
 impl Unjudged {
-    /// Whether the dialogue is to be given back, not recorded.
+    /// Whether to give the dialogue back instead of recording its failure.
     fn give_back(&mut self, run: &RunId, key: DialogueKey) -> bool {
         self.0.len() < UNJUDGED_KEPT_MAX && self.0.insert((run.clone(), key))
     }
 }
 
-/// A record that waits for its model's breaker.
+/// A record held back by its model's breaker.
 #[derive(Debug)]
 pub(super) struct HeldBack {
     pub(super) tag: Tag,
@@ -70,7 +70,7 @@ pub(super) struct HeldBack {
 impl Work {
     pub(super) fn dialogue_ended(&mut self, ended: Result<(Id, Finished), JoinError>, now: Instant) {
         self.take_dialogue(ended, now);
-        // Many end while one is looked at; taking them together spares the rest of the loop.
+        // Many end while one is processed; handling them together saves the rest of the loop.
         while let Some(ended) = self.dialogues.try_join_next_with_id() {
             self.take_dialogue(ended, now);
         }
@@ -89,7 +89,7 @@ impl Work {
         self.servers.ended(&running.server, refused);
         let finished = match finished {
             Ok(finished) => finished,
-            // Who stopped it has said in the ledger what becomes of it.
+            // The code that stopped it has updated the ledger.
             Err(error) if error.is_cancelled() => return,
             Err(error) => {
                 tracing::error!(%error, dialogue = ?tag, "a dialogue ended by a panic");
@@ -118,7 +118,7 @@ impl Work {
             tracing::warn!(dialogue = %delivery.key, "an answer could not be judged here; its dialogue is given back");
             return self.ledger.lock().slots.dropped(&tag);
         }
-        // A record whose lease was lost meanwhile is delivered all the same: it may be the only one of its dialogue.
+        // A record is delivered even if its lease was lost meanwhile: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
         let breaker = self.breakers.entry(lane.clone()).or_default();
         let failure = finished.failure.as_ref().map(|(cause, message)| Failure { cause: *cause, message });
@@ -128,7 +128,7 @@ impl Work {
             Decision::Forget(HeldBack { tag, .. }) => self.ledger.lock().slots.dropped(&tag),
             Decision::Open { forgotten, parked_for } => {
                 let (cause, message) = finished.failure.unwrap_or((FailureCause::Connection, String::new()));
-                // A server that this worker found is its own affair; an account is everybody's.
+                // A discovered server concerns this worker alone; an account concerns all.
                 let everywhere = matches!(running.server, ServerKey::Hosted { .. })
                     || cause == FailureCause::QuotaExhausted;
                 self.park(&lane, forgotten, parked_for, format!("{cause}: {message}"), everywhere);
@@ -136,8 +136,8 @@ impl Work {
         }
     }
 
-    /// Records that were held back and that nothing more will be learnt about are delivered; before the `end`, refusals
-    /// wait for what the next grant may tell.
+    /// Delivers records held back if no dialogue is left that could explain them; before the `end`, refusals wait for
+    /// the next grant.
     pub(super) fn release_held_back(&mut self, end: bool, now: Instant) {
         let mut records = Vec::new();
         {
@@ -155,7 +155,7 @@ impl Work {
     fn submit(&mut self, records: Vec<HeldBack>) {
         for HeldBack { tag, delivery } in records {
             let lane = self.lanes.get(&LaneKey::of(&tag.lease));
-            // Of a run that was forgotten it is not known; then its texts stay off the disk.
+            // For a removed run this is unknown, so its texts stay off the disk.
             let protected = lane.is_none_or(|lane| lane.run.material.protected);
             self.outbox.submit(tag, delivery, !protected);
         }
@@ -177,7 +177,7 @@ impl Work {
             }
         }
         for (lane, reason) in refused {
-            // Asked again, it would be refused again; not at once, at least.
+            // The record would be refused again, so not at once.
             self.trip(&lane, format!("the coordinator refused a record: {reason}"), now);
         }
     }

@@ -119,7 +119,7 @@ pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
         ("units waiting", Align::Right),
         ("held", Align::Right),
         ("suspect", Align::Right),
-        ("set aside", Align::Right),
+        ("dead letters", Align::Right),
         ("workers", Align::Right),
         ("", Align::Left),
     ]);

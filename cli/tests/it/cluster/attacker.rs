@@ -81,7 +81,7 @@ impl Guarded {
     fn known(&self, token: &str, arguments: &[&str]) -> Finished {
         loop {
             let finished = self.with(token, arguments);
-            if !finished.stderr.contains("the token is not known") {
+            if !finished.stderr.contains("the token is unknown") {
                 return finished;
             }
         }
@@ -142,7 +142,7 @@ fn an_attacker_with_only_network_access_gets_nothing() {
     for verb in verbs {
         let refused = cluster.kgfleet(coordinator, verb);
         assert!(refused.stdout.is_empty() || verb[0] == "check", "{refused}");
-        assert!(format!("{refused}").contains("asks who calls"), "{refused}");
+        assert!(format!("{refused}").contains("requires authentication"), "{refused}");
     }
     // With the bare wire, under no name and under invented ones.
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -169,7 +169,7 @@ fn an_attacker_with_only_network_access_gets_nothing() {
     assert_eq!(runs.stdout, "");
     // The token that a worker has to show cannot be tried over a network in the clear.
     let elsewhere = ["status", "--coordinator", "http://192.0.2.1:7700", "--token-file", &operator];
-    cluster.data.kgfleet(&elsewhere).expect(USAGE).says(&["in the clear"]);
+    cluster.data.kgfleet(&elsewhere).expect(USAGE).says(&["without TLS"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_stolen_token_is_worth_its_role_and_no_more() {
     for verb in [&submit[..], &["cancel", &run], &["drain", "gpu-1"], &["retry", &run]] {
         guarded.known(&reader, verb).expect(REFUSED).says(&["`bob` may not call"]);
     }
-    guarded.known(&worker, &["status"]).expect(REFUSED).says(&["takes the role reader or operator"]);
+    guarded.known(&worker, &["status"]).expect(REFUSED).says(&["needs the role reader or operator"]);
 
     let server = Server::start();
     let start = |name: &str| -> Running {
@@ -198,7 +198,7 @@ fn a_stolen_token_is_worth_its_role_and_no_more() {
     guarded.known(&operator, &["cancel", &run]).says(&["finished"]);
     // Who is struck off the list is out, without a restart.
     std::fs::write(&guarded.tokens, "").unwrap();
-    while !guarded.with(&reader, &["status"]).stderr.contains("the token is not known") {}
+    while !guarded.with(&reader, &["status"]).stderr.contains("the token is unknown") {}
 }
 
 #[test]

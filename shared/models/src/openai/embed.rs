@@ -186,10 +186,10 @@ mod tests {
             (items(&[&[1.0], &[1e39]]), 2, "number out of range"),
             (items(&[&[0.0]]), 1, "text 0: a vector of zeros"),
             (items(&[&[]]), 1, "an empty vector"),
-            (json!({"data": [{"index": 0, "embedding": [null]}]}), 1, "cannot be read"),
-            (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), 1, "cannot be read"),
-            (json!({"data": [{"index": -1, "embedding": [1]}]}), 1, "cannot be read"),
-            (json!({"choices": []}), 1, "cannot be read"),
+            (json!({"data": [{"index": 0, "embedding": [null]}]}), 1, "cannot be parsed"),
+            (json!({"data": [{"index": 0, "embedding": "AACAPw=="}]}), 1, "cannot be parsed"),
+            (json!({"data": [{"index": -1, "embedding": [1]}]}), 1, "cannot be parsed"),
+            (json!({"choices": []}), 1, "cannot be parsed"),
         ] {
             let error = parse(&body, count).unwrap_err();
             assert_eq!((error.cause, error.retry), (FailureCause::Server, RetryAdvice::Transient), "{body}");

@@ -1,4 +1,4 @@
-//! The first reading: tasks, their cases and first prompts, and samples of their follow-ups.
+//! The first pass: collects tasks, their cases and first prompts, and samples of their follow-ups.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,13 +11,14 @@ use super::follow_ups::{self, Sample};
 use super::own_wording;
 use super::report::{Origin, Problem};
 
-/// Follow-ups of one kind that a template is learnt from, per task. All others are only compared with it.
+/// Maximum number of follow-ups of one kind that a template is derived from, per task. All others are only compared
+/// with it.
 const SAMPLES_MAX: usize = 64;
 
-/// The fields of a case that hold its identifier.
+/// The fields of a case that may contain its identifier.
 const UID_FIELDS: [&str; 2] = ["uid", "taskUid"];
 
-/// The tasks read so far, in order of first appearance.
+/// The tasks so far, in order of first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     tasks: Vec<CollectedTask>,
@@ -26,26 +27,26 @@ pub(super) struct Collector {
 
 #[derive(Debug)]
 pub(super) struct CollectedTask {
-    /// The task as the pack will hold it. Until [`Collector::settle_wording`] it has no wording.
+    /// The task as in the pack. Until [`Collector::settle_wording`] it has no wording.
     pub(super) data: TaskData,
     pub(super) class: TaskClass,
-    /// Where the template of each kind of follow-up comes from.
+    /// The origin of each follow-up template.
     pub(super) origins: BTreeMap<PromptKind, Origin>,
-    /// Case by what tells it from others.
+    /// Cases by identity.
     cases: HashMap<Identity, usize>,
-    /// The model of each case whose first prompts are taken.
+    /// The model whose first prompts are used, per case.
     askers: Vec<String>,
     samples: BTreeMap<PromptKind, Vec<Sample>>,
 }
 
-/// What tells the cases of a task apart.
+/// The identity of a case within its task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Identity {
     /// List tasks number their cases.
     Uid(String),
-    /// Static classes have one case, or one for each set of values.
+    /// Static classes have one case, or one per set of values.
     Data(String),
-    /// Records of 2023 hold no case at all: what is asked is all there is.
+    /// Records of 2023 contain no case, so the prompt identifies it.
     Prompt(String),
 }
 
@@ -62,7 +63,7 @@ impl Identity {
 }
 
 impl Collector {
-    /// Takes a record in. Gives what does not fit to the records before it.
+    /// Adds a record. Returns its conflicts with earlier records.
     pub(super) fn add(&mut self, record: &ResultRecord) -> Vec<Problem> {
         let class = match TaskClass::resolve(record.task_id(), record.task_version()) {
             Ok(class) => class,
@@ -93,7 +94,7 @@ impl Collector {
         &self.tasks
     }
 
-    /// The task of a record and its place, unless it was left out or the record is of another version of it.
+    /// The task of a record and its index, unless it was left out or the record belongs to another version of it.
     pub(super) fn task_of(&self, record: &ResultRecord) -> Option<(usize, &CollectedTask)> {
         let index = *self.by_label.get(record.task_label())?;
         let task = &self.tasks[index];
@@ -107,8 +108,8 @@ impl Collector {
             self.tasks.iter().enumerate().map(|(i, task)| (task.data.label.to_string(), i)).collect();
     }
 
-    /// Collapses equal first prompts and gives every task the follow-up templates that it can need: learnt from its own
-    /// records; else what the tasks of its class say, or of its family, if all of them say the same; else our own.
+    /// Merges equal first prompts, and gives every task the follow-up templates that it may need: derived from its
+    /// own records; else those of its class, or of its family, if all of them agree; else our own.
     pub(super) fn settle_wording(&mut self) {
         for task in &mut self.tasks {
             for (kind, samples) in std::mem::take(&mut task.samples) {
@@ -142,7 +143,7 @@ impl Collector {
         }
     }
 
-    /// A task that learnt the template of this kind and stands for all related ones that did.
+    /// A task with a derived template of this kind that agrees with all related ones.
     fn lender(&self, borrower: usize, kind: PromptKind) -> Option<&CollectedTask> {
         let borrower = &self.tasks[borrower];
         let unanimous = |related: &dyn Fn(&CollectedTask) -> bool| {
@@ -175,7 +176,8 @@ impl CollectedTask {
         }
     }
 
-    /// Whether a record of this label is of this very task: releases changed versions and parameters, not labels.
+    /// Whether a record with this label belongs to this task: releases changed versions and parameters, but not
+    /// labels.
     fn is_of(&self, record: &ResultRecord) -> bool {
         self.data.class == record.task_id()
             && self.data.version == record.task_version()
@@ -188,7 +190,7 @@ impl CollectedTask {
         self.cases.get(&Identity::of(data, record.prompts().next()?)).copied()
     }
 
-    /// Notes a case, and its first prompt if this model is the first that was asked this case.
+    /// Adds a case, and its first prompt if this model was the first to be asked this case.
     fn add_case(&mut self, data: Map<String, Value>, prompt: &str, model: &str) -> Vec<Problem> {
         let identity = Identity::of(&data, prompt);
         let Some(&index) = self.cases.get(&identity) else {

@@ -1,4 +1,4 @@
-//! The second reading: every record against the pack that was made.
+//! The second pass: checks every record against the new pack.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use super::cases::{CollectedTask, Collector};
 use super::follow_ups::{self, gives};
 use super::report::{FollowUpLine, Origin, Problem, TaskReport};
 
-/// Compares records with the tasks made from them.
+/// Compares records with the tasks derived from them.
 pub(super) struct Checker<'c> {
     collector: &'c Collector,
     /// Per task.
@@ -21,11 +21,11 @@ pub(super) struct Checker<'c> {
 struct Counts {
     dialogues: usize,
     prompts_kept: usize,
-    /// Per kind: follow-ups sent, and those that the template gives back.
+    /// Per kind: follow-ups sent, and those that the template reproduces.
     follow_ups: BTreeMap<PromptKind, (usize, usize)>,
 }
 
-/// Where a model stands in a task.
+/// The position of a model in a task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     dialogues: usize,
@@ -37,7 +37,7 @@ impl<'c> Checker<'c> {
         Self { collector, counts: vec![Counts::default(); collector.tasks().len()], turns: HashMap::new() }
     }
 
-    /// What of a record does not fit the pack. Records of tasks that were left out are passed over.
+    /// The differences between a record and the pack. Records of tasks that were left out are skipped.
     pub(super) fn check(&mut self, record: &ResultRecord) -> Vec<Problem> {
         let Some((index, task)) = self.collector.task_of(record) else { return Vec::new() };
         let Some(case) = task.case_index(record) else { return Vec::new() };
@@ -63,7 +63,7 @@ impl<'c> Checker<'c> {
         problems
     }
 
-    /// Iteration i must use case i modulo their number. Told once per model and task: where one record is missing, all
+    /// Iteration i must use case i modulo their number. Reported once per model and task: after a missing record, all
     /// later ones are out of turn.
     fn check_turn(
         &mut self,
@@ -83,14 +83,14 @@ impl<'c> Checker<'c> {
         Some(Problem::OutOfTurn { case: uid(case), expected: uid(expected) })
     }
 
-    /// What was imported of each task.
+    /// The summary of each task.
     pub(super) fn finish(self) -> Vec<TaskReport> {
         self.collector.tasks().iter().zip(self.counts).map(|(task, counts)| report(task, &counts)).collect()
     }
 }
 
-/// Whether the pack asks the case in the words in which this model was asked. Some formats were written anew for every
-/// question or run, so this is a figure and not a finding.
+/// Whether the pack asks the case in the same words as this model was asked. Some prompts were rendered anew for
+/// every question or run, so this is a statistic and not a finding.
 fn is_kept_prompt(task: &CollectedTask, case: usize, record: &ResultRecord) -> bool {
     let kept = &task.data.cases[case].first_prompts;
     record.prompts().next().is_some_and(|prompt| kept.iter().any(|kept| kept == prompt))

@@ -1,5 +1,5 @@
-//! Templates learnt from follow-ups as they were sent: the parser's message and the model's query, which the record of
-//! the round before holds as well, become placeholders again.
+//! Derives templates from follow-ups as sent: the parser's message and the model's query, which the record of the
+//! round before also contains, become placeholders again.
 
 use domain::PromptKind;
 use results::llmkgbench::{ResultRecord, Speaker};
@@ -7,29 +7,29 @@ use serde_json::Value;
 use tasks::wording::recognise_follow_up;
 use tasks::{AnswerForm, Fields, TaskClass, Template};
 
-/// What stands in the place of a query that an answer does not have.
+/// Stands for the query if an answer has none.
 const NO_QUERY: &str = "None";
 
-/// A follow-up as it was sent.
+/// A follow-up as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordedFollowUp<'r> {
     /// The round of the answer before it, from 0.
     pub(super) round: usize,
-    /// Its kind; nothing if it is none that the class sends.
+    /// Its kind; `None` if the class does not send it.
     pub(super) kind: Option<PromptKind>,
     pub(super) text: &'r str,
-    /// What the placeholders of its kind stand for.
+    /// The values of its placeholders.
     pub(super) fields: Fields,
 }
 
-/// A follow-up to learn from.
+/// A sample follow-up.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) text: String,
     pub(super) fields: Fields,
 }
 
-/// Whether two classes judge the same way and therefore say the same things: all that ask for a query do.
+/// Whether two classes judge the same way and therefore send the same follow-ups: all that ask for a query do.
 pub(super) fn is_same_family(one: TaskClass, other: TaskClass) -> bool {
     !one.follow_ups.is_empty() && one.follow_ups == other.follow_ups
 }
@@ -54,7 +54,7 @@ pub(super) fn recorded(record: &ResultRecord, class: TaskClass) -> Vec<RecordedF
     found
 }
 
-/// The values that evaluation gives to follow-ups of this kind, from the infos of the round before.
+/// The placeholder values of follow-ups of this kind, from the infos of the round before.
 fn fields(class: TaskClass, kind: PromptKind, infos: Option<&Value>) -> Fields {
     let info = |name: &str| infos.and_then(|infos| infos.get(name)?.as_str()).map(str::to_owned);
     let mut fields = Fields::new();
@@ -70,11 +70,11 @@ fn fields(class: TaskClass, kind: PromptKind, infos: Option<&Value>) -> Fields {
     fields
 }
 
-/// The template that gives the most samples back, to the letter; the earliest of several. Nothing if none gives even
-/// the sample that it was made from, as when the fixed text holds `{{`.
+/// The template that reproduces most samples exactly; the earliest of several. `None` if none reproduces even its own
+/// sample, for example because the fixed text contains `{{`.
 ///
-/// A single sample may mislead, since a short message or query can occur in the fixed text as well. The more samples
-/// there are, the less a wrong template explains them.
+/// A single sample may mislead, because a short message or query can also occur in the fixed text. The more samples
+/// there are, the fewer of them a wrong template reproduces.
 pub(super) fn learn(samples: &[Sample]) -> Option<Template> {
     let mut best: Option<(usize, Template)> = None;
     for sample in samples {
@@ -94,13 +94,13 @@ pub(super) fn learn(samples: &[Sample]) -> Option<Template> {
     best.map(|(_, template)| template)
 }
 
-/// Whether the template gives exactly this text.
+/// Whether the template reproduces exactly this text.
 pub(super) fn gives(template: &Template, fields: &Fields, text: &str) -> bool {
     template.fill(|name| fields.get(name).map(String::as_str)).is_ok_and(|filled| filled == text)
 }
 
-/// A sample with every occurrence of its values replaced by their placeholders, longer values first: a message may
-/// quote a short query, a query may hold the words of a short message.
+/// A sample with every occurrence of its values replaced by placeholders, longer values first: a message may quote a
+/// short query, and a query may contain the words of a short message.
 fn generalise(sample: &Sample) -> Template {
     enum Piece<'s> {
         Text(&'s str),

@@ -1,8 +1,8 @@
-//! Import: a pack made from published LLM-KG-Bench result files, so that a new model can be asked exactly the published
-//! exercises and set beside the published models.
+//! Import: creates a pack from published LLM-KG-Bench result files, so that a new model can be asked exactly the
+//! published exercises and compared with the published models.
 //!
-//! Result files hold everything that a dialogue needs, though not as such: the case beside every record, the first
-//! prompt as it was sent, and follow-ups with the parser's message and the model's query already filled in. The import
+//! Result files contain everything that a dialogue needs, though not in that form: the case beside every record, the
+//! first prompt as sent, and follow-ups with the parser's message and the model's query already filled in. The import
 //! reads them twice:
 //!
 //! 1. [`cases`] gathers the tasks with their cases and first prompts, and keeps samples of the follow-ups, from which
@@ -10,8 +10,8 @@
 //! 2. [`check`] holds every record against the result: its case must come in turn, and its follow-ups must be what the
 //!    pack would have said.
 //!
-//! What does not fit is a [`Finding`] that names file and record. Findings never quote the texts of an exercise:
-//! imported packs are protected.
+//! Differences are [`Finding`]s that name file and record. Findings never quote the texts of an exercise: imported
+//! packs are protected.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -44,8 +44,7 @@ const GROUP: &str = "imported";
 pub struct Source<'s> {
     /// Name of the pack.
     pub name: &'s str,
-    /// Result files, folders or zip archives, as [`discover`] takes them. The first file comes first: its prompts are
-    /// the ones that are asked.
+    /// Result files, folders or zip archives, as in [`discover`]. Prompts of the first file are used.
     pub paths: &'s [PathBuf],
     /// Password of encrypted archives.
     pub password: Option<&'s str>,
@@ -53,7 +52,7 @@ pub struct Source<'s> {
     pub graphs: &'s [GraphDocument],
 }
 
-/// A graph that cases refer to and result files do not hold.
+/// A graph that cases refer to and that result files lack.
 #[derive(Clone, Debug)]
 pub struct GraphDocument {
     /// The name that cases use.
@@ -69,24 +68,24 @@ pub struct GraphDocument {
 /// An imported pack, ready to be sealed.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The pack laid out as files.
+    /// The pack as files.
     pub parts: Parts,
-    /// What was imported and what did not fit.
+    /// The report.
     pub report: ImportReport,
 }
 
-/// Nothing can be imported.
+/// Why nothing can be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// No record could be used; the findings say why.
     #[error("no task could be imported{}", .0.first().map(|finding| format!(": {finding}")).unwrap_or_default())]
     Nothing(Box<Findings>),
-    /// The tasks do not make a pack, such as a label that is no acceptable file name.
+    /// The tasks are not a valid pack, for example because a label is not a valid file name.
     #[error(transparent)]
     Pack(#[from] PackError),
 }
 
-/// Makes a pack from result files. Equal files give equal packs with equal hashes.
+/// Creates a pack from result files. Equal files give equal packs with equal hashes.
 ///
 /// # Errors
 /// Nothing could be imported. Files, records and tasks that cannot be used are findings, the rest is imported.
@@ -122,7 +121,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, ImportError> {
         return Err(ImportError::Nothing(Box::new(findings)));
     }
     let mut checker = check::Checker::new(&collector);
-    // The first reading told what cannot be read.
+    // The first pass reported what cannot be read.
     read(&documents, &mut Findings::default(), |record, _| {
         for problem in checker.check(record.record) {
             findings.record(&record, problem);
@@ -134,7 +133,7 @@ pub fn import(source: &Source<'_>) -> Result<Imported, ImportError> {
     Ok(Imported { parts, report: ImportReport { name: source.name.to_owned(), files, tasks, findings } })
 }
 
-/// A record with the place where it stands.
+/// A record with its position.
 #[derive(Clone, Copy)]
 struct Located<'r> {
     file: &'r str,
@@ -142,7 +141,7 @@ struct Located<'r> {
     record: &'r ResultRecord,
 }
 
-/// Hands every readable record to `each`, in order. What cannot be read is a finding in its place.
+/// Passes every readable record to `each`, in order. Unreadable ones are findings instead.
 fn read(documents: &[Document], findings: &mut Findings, mut each: impl FnMut(Located<'_>, &mut Findings)) {
     for document in documents {
         let file = document.name();

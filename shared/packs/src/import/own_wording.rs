@@ -1,4 +1,4 @@
-//! Our own wording for follow-ups that a task can send and that no record shows. A model that needs one is asked
+//! Our own wording for follow-ups that a task can send and that no record contains. A model that needs one is asked
 //! something that no published model was asked, so the report lists them.
 
 use domain::PromptKind;

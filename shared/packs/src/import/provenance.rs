@@ -1,4 +1,4 @@
-//! Where an imported pack comes from: names and hashes of files, never their texts.
+//! The provenance of an imported pack: names and hashes of files, never their texts.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use crate::manifest::sha256_hex;
 /// Bytes hashed at a time.
 const HASHED_BYTES: usize = 64 << 10;
 
-/// The files on disk, each once, and the graphs. Names are without folders, so that the same files make the same pack
+/// The files on disk, each once, and the graphs. Names are without folders, so that the same files give the same pack
 /// on every machine.
 pub(super) fn files(
     documents: &[Document],
@@ -65,7 +65,7 @@ pub(super) fn sentence(files: &[FileLine]) -> String {
     format!("Imported by kgfleet from {}.", files.join(", "))
 }
 
-/// A canary that equal imports share: a random one would give every import another hash.
+/// A canary that equal imports share: with a random one, every import would have another hash.
 pub(super) fn canary(files: &[FileLine]) -> String {
     format!("kgfleet-imported-pack-{}", sha256_hex(sentence(files).as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What an import tells.
+//! The report of an import.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Located;
 
-/// Findings that are kept; further ones are counted.
+/// Maximum number of findings kept; further ones are only counted.
 const FINDINGS_MAX: usize = 1_000;
 
 /// What was imported, and what did not fit.
@@ -16,11 +16,10 @@ const FINDINGS_MAX: usize = 1_000;
 pub struct ImportReport {
     /// Name of the pack.
     pub name: String,
-    /// The files it comes from.
     pub files: Vec<FileLine>,
     /// The tasks imported, in order.
     pub tasks: Vec<TaskReport>,
-    /// What did not fit.
+    /// The findings.
     pub findings: Findings,
 }
 
@@ -46,9 +45,9 @@ pub struct TaskReport {
     pub cases: usize,
     /// Records that were compared with the task.
     pub dialogues: usize,
-    /// Those whose first prompt is one that the pack asks. Fewer where formats were written anew for every run.
+    /// Records whose first prompt is one of the pack's. Fewer if prompts were rendered anew for every run.
     pub asked_alike: usize,
-    /// First prompts kept: one per case, or one per repetition where the case was written anew each time.
+    /// First prompts kept: one per case, or one per iteration if the case was rendered anew each time.
     pub first_prompts: usize,
     /// The follow-ups that the task can send.
     pub follow_ups: Vec<FollowUpLine>,
@@ -59,30 +58,30 @@ pub struct TaskReport {
 #[serde(rename_all = "camelCase")]
 pub struct FollowUpLine {
     pub kind: PromptKind,
-    /// Where its template comes from.
+    /// Origin of its template.
     pub origin: Origin,
     /// Follow-ups of this kind in the records.
     pub recorded: usize,
-    /// Those that the template gives back to the letter.
+    /// Those that the template reproduces exactly.
     pub equal: usize,
 }
 
-/// Where a template comes from.
+/// The origin of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "origin", rename_all = "kebab-case")]
 pub enum Origin {
-    /// Learnt from the task's own records.
+    /// Derived from the task's own records.
     Learnt,
-    /// Taken from a related task, because this one never sent this kind and all related ones say the same.
+    /// Taken from a related task, because this one never sent this kind and all related ones agree.
     Borrowed {
-        /// The task it was learnt from.
+        /// The task it was derived from.
         from: TaskLabel,
     },
-    /// Our own: no record shows it.
+    /// Our own wording: no record contains it.
     Own,
 }
 
-/// The findings of an import: the first ones in full, the number of all.
+/// The findings of an import: the first ones in full, and the total number.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Findings {
@@ -91,66 +90,54 @@ pub struct Findings {
     input: usize,
 }
 
-/// Something that does not fit.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// The file; nothing for a task as a whole.
+    /// The file; `None` for a task as a whole.
     pub file: Option<String>,
-    /// Position of the record in it, from 0; nothing for the file as a whole.
+    /// Position of the record in it, from 0; `None` for the file as a whole.
     pub record: Option<usize>,
     /// The task, as far as known.
     pub task: Option<TaskLabel>,
-    /// What is wrong.
     pub problem: Problem,
 }
 
-/// What does not fit. It names cases and kinds and never quotes their texts.
+/// A problem. It names cases and kinds and never quotes their texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "problem", rename_all = "kebab-case")]
 pub enum Problem {
     /// The file or record cannot be read.
     #[error("{message}")]
-    Unreadable {
-        /// Why.
-        message: String,
-    },
-    /// The record can be read and not be imported.
+    Unreadable { message: String },
+    /// The record can be read but not imported.
     #[error("cannot be imported: {message}")]
-    Unusable {
-        /// Why.
-        message: String,
-    },
-    /// The task cannot be used as it was imported, and is not part of the pack.
+    Unusable { message: String },
+    /// The task is unusable, and is not part of the pack.
     #[error("the task is left out: {message}")]
-    TaskLeftOut {
-        /// Why.
-        message: String,
-    },
-    /// The label was met before with another class, version or parameters; the first one is imported.
+    TaskLeftOut { message: String },
+    /// The label appeared before with another class, version or parameters; the first one is imported.
     #[error("has another class, version or parameters than the first record of this label; it is left out")]
     OtherTask,
-    /// The case was met before with other data; the first one is imported.
+    /// The case appeared before with other data; the first one is imported.
     #[error("the case `{case}` has other data than in the first record of it")]
     CaseDiffers { case: String },
-    /// The cases of a model do not go round. Replayed answers of this model would meet another case.
-    #[error(
-        "the case `{case}` comes out of turn, `{expected}` is next; this is told once for a model and task"
-    )]
+    /// The cases of a model are out of order. Replayed answers of this model would get another case.
+    #[error("the case `{case}` comes out of turn, `{expected}` is next; reported once per model and task")]
     OutOfTurn {
         /// The case of the record.
         case: String,
-        /// The one whose turn it is.
+        /// The expected case.
         expected: String,
     },
-    /// A prompt after the first that is none of the follow-ups that the task can send.
-    #[error("the prompt after answer {} is no known follow-up of this task", round + 1)]
+    /// A prompt after the first that is not a follow-up of the task.
+    #[error("the prompt after answer {} is not a known follow-up of this task", round + 1)]
     UnknownFollowUp {
         /// The round of the answer before, from 0.
         round: usize,
     },
-    /// The template does not give back what was sent.
-    #[error("the `{kind}` follow-up after answer {} is not what the pack says in its place", round + 1)]
+    /// The template does not reproduce the follow-up.
+    #[error("the `{kind}` follow-up after answer {} differs from the pack's", round + 1)]
     FollowUpDiffers {
         /// The round of the answer before, from 0.
         round: usize,

@@ -175,7 +175,7 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
     let empty = NewUnit { model: "m".into(), dialogues: 0, payload: vec![] };
     let nameless = NewUnit { model: "".into(), dialogues: 1, payload: vec![] };
     let many = units("m", limits::MAX_UNITS_PER_ADD as u64 + 1);
-    let rate = Rate { per_minute: 60, burst: 2 };
+    let rate = RateLimit { per_minute: 60, burst: 2 };
     let none = Claim::default();
     let followed = Claim { predecessors: vec!["x".into(); limits::MAX_PREDECESSORS + 1], ..Claim::default() };
     let refused = [
@@ -203,7 +203,7 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
         store.heartbeat(&"w".into(), &none, &[0; limits::MAX_WORKER_INFO_BYTES + 1], LEASE).await.err(),
         store.heartbeat(&"w".into(), &followed, b"", LEASE).await.err(),
         store.take_rate("b", rate, 3).await.err(),
-        store.take_rate("b", Rate { per_minute: 0, ..rate }, 1).await.err(),
+        store.take_rate("b", RateLimit { per_minute: 0, ..rate }, 1).await.err(),
     ];
     for (index, error) in refused.into_iter().enumerate() {
         assert!(matches!(error, Some(Error::Invalid { .. })), "input {index}: {error:?}");

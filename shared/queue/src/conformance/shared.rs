@@ -78,7 +78,7 @@ pub async fn a_name_has_one_process_until_it_is_silent_or_followed(bench: Bench)
 
 pub async fn a_rate_budget_is_shared(bench: Bench) {
     // One permit a minute, sixty in a full bucket: waits of minutes hide a server's milliseconds.
-    let rate = Rate { per_minute: 1, burst: 60 };
+    let rate = RateLimit { per_minute: 1, burst: 60 };
     let take = |bucket: &'static str, permits| {
         let store = bench.store.clone();
         async move { store.take_rate(bucket, rate, permits).await.unwrap() }

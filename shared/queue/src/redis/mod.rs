@@ -27,7 +27,7 @@ use crate::store::{QueueStore, Reply};
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, Rate, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, RateLimit, RateReply, WorkerEntry};
 
 use explain::{corrupt, explain};
 use link::Link;
@@ -494,7 +494,7 @@ impl QueueStore for RedisStore {
         })
     }
 
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: Rate, permits: u32) -> Reply<'a, RateReply> {
+    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply> {
         Box::pin(async move {
             limits::check_rate(bucket, rate, permits)?;
             let mut call = scripts::TAKE_RATE.key(keys::rate(bucket));

@@ -50,7 +50,6 @@ pub enum ExportError {
     /// The writer of the file format failed.
     #[error("the {format} export cannot be written: {message}")]
     Format {
-        /// Name of the format.
         format: &'static str,
         /// What its writer said.
         message: String,

@@ -14,7 +14,6 @@ use crate::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 
 /// What exports and reports of a run read.
 pub struct Source {
-    /// The run.
     pub run: RunId,
     /// Folder of its record log.
     pub log: PathBuf,

@@ -92,7 +92,6 @@ pub enum RecordProblem {
     TooLong {
         /// Its length in the file.
         bytes: u64,
-        /// The limit.
         limit: usize,
     },
     /// A field that every version has is missing or has another type.

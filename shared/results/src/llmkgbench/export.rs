@@ -18,7 +18,6 @@ pub struct TaskMeta {
     pub task_label: String,
     /// Version of the class.
     pub version: String,
-    /// Parameters of the task.
     pub task_parameter: Map<String, Value>,
     /// What made the result: LLM-KG-Bench writes the commit of its code here.
     pub git_commit: String,

@@ -43,7 +43,6 @@ pub struct Document {
 pub struct ReadRecord {
     /// Position in the list, from 0.
     pub index: usize,
-    /// The record.
     pub record: ResultRecord,
     /// What had to be replaced to read it.
     pub repairs: Vec<Repair>,

@@ -1,9 +1,8 @@
-//! Encryption of frames, for runs whose texts must not lie about in the open.
+//! Encryption of frames, for runs whose texts must not be stored in plaintext.
 //!
 //! XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03) with one random key per run and one random nonce per frame: nonces
-//! of 24 bytes may be drawn at random without one ever coming twice. What a frame's header says and where the frame
-//! lies are authenticated with it, so that a frame that was changed, moved or repeated does not open. How the key itself
-//! is kept is the business of [`run_key`](crate::run_key).
+//! of 24 bytes can be drawn at random without repeating. The frame's header and position are authenticated too, so
+//! that a frame that was changed, moved or repeated does not open. [`run_key`](crate::run_key) stores the key.
 
 use std::fmt;
 
@@ -24,7 +23,7 @@ const TAG_BYTES: usize = 16;
 /// By how many bytes encryption lengthens a text.
 pub const OVERHEAD_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
-/// Where a frame lies: the context that encryption binds it to.
+/// The position of a frame: the context that encryption binds it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub segment: SegmentId,
@@ -37,7 +36,7 @@ pub struct Place {
 pub struct LogCipher(Key);
 
 impl LogCipher {
-    /// A cipher with a fresh key from the operating system's random numbers.
+    /// A cipher with a fresh key from the operating system's random source.
     pub fn generate() -> Self {
         Self(XChaCha20Poly1305::generate_key(&mut OsRng))
     }
@@ -47,12 +46,12 @@ impl LogCipher {
         Self(key.into())
     }
 
-    /// The key: to be kept wrapped only, see [`run_key`](crate::run_key).
+    /// The key. Store it wrapped only, see [`run_key`](crate::run_key).
     pub fn key(&self) -> &[u8] {
         &self.0
     }
 
-    /// `text` encrypted, [`OVERHEAD_BYTES`] longer. `None` if it is longer than the cipher takes (256 GiB).
+    /// Encrypts `text`, which becomes [`OVERHEAD_BYTES`] longer. `None` if it exceeds the cipher's limit (256 GiB).
     pub(super) fn encrypt(&self, text: &[u8], associated: &[u8]) -> Option<Vec<u8>> {
         let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let mut sealed = Vec::with_capacity(text.len() + OVERHEAD_BYTES);
@@ -64,7 +63,7 @@ impl LogCipher {
         Some(sealed)
     }
 
-    /// What [`encrypt`](Self::encrypt) was given. `None` if the key, `associated` or any byte differs.
+    /// Decrypts. `None` if the key, `associated` or any byte differs.
     pub(super) fn decrypt(&self, sealed: &[u8], associated: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE_BYTES>()?;
         let (body, tag) = rest.split_last_chunk::<TAG_BYTES>()?;
@@ -76,7 +75,7 @@ impl LogCipher {
     }
 }
 
-/// Without the key, so that it never lands in a message.
+/// Without the key, so that it never appears in a message.
 impl fmt::Debug for LogCipher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LogCipher")

@@ -1,4 +1,4 @@
-//! Places of a log that cannot be read.
+//! Damaged places of a log.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,46 +10,45 @@ pub struct Damage {
     pub path: PathBuf,
     /// Where the damage starts, in bytes.
     pub offset: u64,
-    /// What it is.
     pub kind: DamageKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// A segment ends as a crash leaves it, in the middle of a frame or in zeros, behind everything that is known to have
-    /// been synced. Nothing acknowledged is lost.
+    /// A segment ends as after a crash, within a frame or in zeros, behind everything known to be synced. Nothing
+    /// acknowledged is lost.
     TornTail {
         /// Length of the torn part.
         bytes: u64,
     },
-    /// Bytes that are no intact frame, and that no crash leaves in such a place: acknowledged entries may be lost.
+    /// Bytes that are not an intact frame and not the result of a crash: acknowledged entries may be lost.
     Corrupt {
         /// Length of the corrupt part.
         bytes: u64,
     },
-    /// An intact frame that the run's key does not open: it was encrypted with another key, or moved from the place that
-    /// it was written to.
+    /// An intact frame that the run's key does not open: it was encrypted with another key, or moved from its
+    /// original position.
     Foreign {
         /// Length of the frame.
         bytes: u64,
     },
-    /// An intact frame that holds a line which is no entry.
+    /// An intact frame with an invalid line.
     BadEntry {
         /// Line within the frame, from 0.
         line: u32,
         /// Why.
         message: String,
     },
-    /// The segment ends here, and was known to be longer: acknowledged entries are lost.
+    /// The segment ends here, but was known to be longer: acknowledged entries are lost.
     Cut {
         /// How many bytes are missing.
         bytes: u64,
     },
-    /// The intact frame that ends here, or goes on from here, is not the one that was acknowledged in its place.
+    /// The intact frame that ends or continues here is not the one that was acknowledged at this position.
     Altered,
-    /// A seal that cannot be read: winners may change that were fixed.
+    /// A damaged seal: fixed winners may change.
     BadSeal,
-    /// Segments of a writer are missing, this one and perhaps its successors.
+    /// Segments of a writer are missing: this one and perhaps its successors.
     MissingSegments {
         /// How many.
         count: u32,
@@ -87,7 +86,10 @@ impl fmt::Display for Damage {
                 )
             }
             DamageKind::Altered => {
-                write!(f, "{path}: what ends at byte {offset} is not what was acknowledged there")
+                write!(
+                    f,
+                    "{path}: the frame that ends at byte {offset} is not the one that was acknowledged there"
+                )
             }
             DamageKind::BadSeal => write!(f, "{path}: the seal cannot be read"),
             DamageKind::MissingSegments { count: 1 } => write!(f, "{path}: the segment is missing"),

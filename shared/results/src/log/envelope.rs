@@ -12,41 +12,41 @@ use super::error::LogError;
 use super::frame::MAX_ENTRY_BYTES;
 use super::head::RecordHead;
 
-/// Major version that is written, and the newest that is read. It rises when a reader of before would
-/// misunderstand what is written now; a new optional field is no such case.
+/// The major version that is written, and the newest that is read. It rises when an older reader would misread the
+/// new format; a new optional field does not count.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// What every line of [`FORMAT_VERSION`] that this program writes begins with; the ticket follows.
+/// Prefix of every line of [`FORMAT_VERSION`]; the ticket follows.
 const BEGIN: &str = "{\"v\":1,\"ticket\":";
 
-/// What stands between ticket and record.
+/// Between ticket and record.
 const MIDDLE: &str = ",\"record\":";
 
-/// What ends the line.
+/// Suffix of every line.
 const END: &str = "}\n";
 
-/// A record with its place in the order of commits.
+/// A record with its ticket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// Commit ticket: drawn before the entry is appended, rising within a run. Orders the records of a key
-    /// where several writers append to several logs.
+    /// Commit ticket: drawn before the entry is appended, rising within a run. It orders the records of a key if
+    /// several writers append to several logs.
     pub ticket: u64,
     /// The outcome of one attempt at a dialogue.
     pub record: Record,
 }
 
-/// A line taken apart.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed<'a, R> {
     /// Commit ticket.
     pub ticket: u64,
-    /// What was asked for of the record.
+    /// The requested part of the record.
     pub record: R,
     /// The whole record as JSON, as it was appended.
     pub json: Cow<'a, str>,
 }
 
-/// Why a line is no entry.
+/// Why a line is not an entry.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
     /// Not JSON, or not the JSON of an entry.
@@ -66,8 +66,8 @@ pub fn encode(entry: &LogEntry, line: &mut Vec<u8>) -> Result<(), serde_json::Er
     Ok(())
 }
 
-/// Appends a record that is JSON already as one line: the same that [`encode`] makes of the record when the JSON is what
-/// `serde_json` makes of it. [Check](check_raw) it before.
+/// Appends a record given as JSON as one line, equal to what [`encode`] writes if `serde_json` wrote the JSON.
+/// [Check](check_raw) it before.
 pub fn encode_raw(ticket: u64, record: &str, line: &mut Vec<u8>) {
     line.reserve(BEGIN.len() + 20 + MIDDLE.len() + record.len() + END.len());
     begin(ticket, line);
@@ -81,10 +81,10 @@ fn begin(ticket: u64, line: &mut Vec<u8>) {
     let _ = write!(line, "{ticket}{MIDDLE}");
 }
 
-/// Whether a record that came as JSON can stand in a line: an object without line feeds and other control characters, not
-/// too long. That it is a record, and one object only, is for the caller to know, by [`RecordHead::parse`].
+/// Checks that a record given as JSON fits into a line: an object without line feeds and other control characters,
+/// not too long. The caller must know that it is exactly one record, by [`RecordHead::parse`].
 pub fn check_raw(record: &str) -> Result<(), LogError> {
-    // JSON itself allows control characters only between tokens, where nobody needs them.
+    // JSON allows control characters only between tokens, where they are not needed.
     let control = record.bytes().any(|byte| byte < 0x20);
     if control || !record.starts_with('{') || !record.ends_with('}') {
         return Err(LogError::NotALine { key: key_of(record) });
@@ -106,7 +106,7 @@ pub fn decode(line: &[u8]) -> Result<LogEntry, EnvelopeError> {
     parse(line).map(|Parsed { ticket, record, .. }| LogEntry { ticket, record })
 }
 
-/// Reads one line: all of the record or a part of it, and its JSON. `R` is `Record`, [`RecordHead`], or
+/// Reads one line: the record or a part of it, and its JSON. `R` is `Record`, [`RecordHead`], or
 /// [`IgnoredAny`](serde::de::IgnoredAny) for the JSON alone.
 pub fn parse<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, EnvelopeError> {
     match parse_ours(line) {
@@ -115,7 +115,7 @@ pub fn parse<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, Envelope
     }
 }
 
-/// A line whose fields are those that this program writes, in its order: one pass over it. `None`: another one.
+/// Parses a line in this program's own order of fields, in one pass. `None` for any other line.
 fn parse_ours<R: DeserializeOwned>(line: &[u8]) -> Option<Result<Parsed<'_, R>, serde_json::Error>> {
     let text = std::str::from_utf8(line).ok()?;
     let (ticket, rest) = text.strip_prefix(BEGIN)?.split_once(MIDDLE)?;
@@ -129,7 +129,7 @@ fn parse_ours<R: DeserializeOwned>(line: &[u8]) -> Option<Result<Parsed<'_, R>, 
     (end.trim_end() == "}").then_some(Ok(Parsed { ticket, record, json: Cow::Borrowed(json) }))
 }
 
-/// A line of any order of fields, or of another version.
+/// Parses a line in any order of fields, or of another version.
 fn parse_any<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, EnvelopeError> {
     #[derive(Deserialize)]
     struct Version {
@@ -140,7 +140,7 @@ fn parse_any<R: DeserializeOwned>(line: &[u8]) -> Result<Parsed<'_, R>, Envelope
         ticket: u64,
         record: Value,
     }
-    // The version alone first: what a newer one means by its fields is not known here.
+    // The version first, because the fields of a newer one are unknown.
     let Version { v } = serde_json::from_slice(line)?;
     if v > FORMAT_VERSION {
         return Err(EnvelopeError::Newer(v));

@@ -1,12 +1,12 @@
-//! What can go wrong with a log as a whole. Damage inside it is data, see [`Damage`](super::reader::Damage).
+//! Errors of a log as a whole. Damage inside it is data, see [`Damage`](super::reader::Damage).
 
 use std::io;
 use std::path::PathBuf;
 
-/// A log that cannot be read or written (further).
+/// Why a log cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The operating system refuses.
+    /// The operating system reported an error.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
         /// The file or folder.
@@ -17,14 +17,14 @@ pub enum LogError {
         #[source]
         source: io::Error,
     },
-    /// No space is left, or the quota is used up. Nothing of the group was acknowledged, the log is as it was
-    /// before the group, and the same entries may be appended again once there is space.
+    /// No space is left, or the quota is used up. Nothing of the group was acknowledged; the log is as before the
+    /// group, and the same entries may be appended again once there is space.
     #[error("{}: the disk is full", path.display())]
     DiskFull {
         /// The segment.
         path: PathBuf,
     },
-    /// A sync failed, now or earlier. What of the last group is on disk is unknown; open the log anew.
+    /// A sync failed, now or earlier. It is unknown how much of the last group is on disk; reopen the log.
     #[error("{}: the log stopped after a failed sync: {message}", path.display())]
     Stopped {
         /// The segment.
@@ -32,7 +32,7 @@ pub enum LogError {
         /// What the operating system said.
         message: String,
     },
-    /// An entry longer than a frame may be.
+    /// An entry exceeds the size limit.
     #[error("the record of {key} is {bytes} bytes long, the limit is {limit}")]
     EntryTooLong {
         /// The dialogue.
@@ -41,14 +41,14 @@ pub enum LogError {
         bytes: usize,
         limit: usize,
     },
-    /// A record that came as JSON and cannot stand in a line of the log.
-    #[error("the record of {key} is no JSON object without line feeds and other control characters")]
+    /// A record given as JSON does not fit into a line.
+    #[error("the record of {key} is not a JSON object without line feeds and other control characters")]
     NotALine {
         /// The dialogue.
         key: String,
     },
-    /// The store cannot be reached now. What was appended since the last acknowledgement may be stored or not, is kept, and
-    /// is tried again before anything else; the same entries may be appended again.
+    /// The store is unreachable. Entries appended since the last acknowledgement may or may not be stored; they are
+    /// kept and retried before anything else, and may be appended again.
     #[error("{}: cannot be stored now: {message}", path.display())]
     Unavailable {
         /// The segment.
@@ -56,13 +56,13 @@ pub enum LogError {
         /// What the store said.
         message: String,
     },
-    /// Another writer has segments under this writer's number: draw another one.
+    /// Another writer has segments with this writer's number: draw another one.
     #[error("{}: the segment exists already", path.display())]
     Taken {
         /// The segment.
         path: PathBuf,
     },
-    /// A record that cannot be put into JSON.
+    /// A record that cannot be serialised.
     #[error("the record of {key} cannot be written as JSON: {source}")]
     Encode {
         /// The dialogue.

@@ -1,4 +1,4 @@
-//! A frame: the entries of one commit, or a part of a large one, as they lie on disk.
+//! A frame: the entries of one commit, or a part of a large one, in their format on disk.
 //!
 //! | bytes | content (numbers are little endian) |
 //! |---|---|
@@ -10,17 +10,17 @@
 //! | 24..28 | CRC-32 of bytes 0..24 |
 //! | 28.. | payload: one zstd frame holding JSON lines, or the same encrypted: nonce, text, authentication code |
 //!
-//! The header has a checksum of its own, so that a damaged length is never followed. Checksums are of what lies on disk:
-//! whether a frame is intact can be told without the key. Encryption binds a frame to bytes 0..20 of its header, to its
-//! segment's number (32 bits), to its offset (64 bits) and, unless that is 0, to its writer's number (32 bits), in this
-//! order.
+//! The header has its own checksum, so that a damaged length is never followed. Checksums cover the bytes on disk, so
+//! that intact frames can be recognised without the key. Encryption binds a frame to bytes 0..20 of its header, to
+//! its segment's number (32 bits), to its offset (64 bits) and, unless that is 0, to its writer's number (32 bits),
+//! in this order.
 
 use std::io::{self, Read};
 
 use super::cipher::{LogCipher, OVERHEAD_BYTES, Place};
 use super::segment_id::WriterId;
 
-/// First bytes of every frame. Like PNG's, they show when a transfer changed line ends or lost the high bit.
+/// First bytes of every frame. As in PNG, they reveal transfers that changed line ends or lost the high bit.
 pub const MAGIC: [u8; 8] = *b"\x89KGF\r\n\x1a\n";
 
 /// Bytes before the payload.
@@ -29,19 +29,19 @@ pub const HEADER_BYTES: usize = 28;
 /// Longest entry, in bytes of JSON: three rounds with answers of 10 MB, every character escaped, fit.
 pub const MAX_ENTRY_BYTES: usize = 256 << 20;
 
-/// Most bytes of lines in a frame. The writer stays far below unless a single entry is as long as this.
+/// Maximum size of the lines of a frame. The writer stays far below, unless a single entry is this long.
 pub const MAX_FRAME_BYTES: usize = 2 * MAX_ENTRY_BYTES;
 
 /// zstd level: 3 is the library's default; higher ones cost several times the CPU for a few per cent.
 const ZSTD_LEVEL: i32 = 3;
 
-/// The bit of the number of lines that says that the payload is encrypted.
+/// The bit of the line count that marks an encrypted payload.
 const ENCRYPTED: u32 = 1 << 31;
 
 /// Bytes of the header that encryption authenticates: all but the checksums, which depend on its result.
 const AUTHENTICATED_BYTES: usize = 20;
 
-/// What a frame's header says.
+/// A frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Length of the payload in bytes.
@@ -56,7 +56,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header; `None` if the bytes are none.
+    /// Parses a header; `None` if it is invalid.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let number = |at: usize| {
             let mut four = [0; 4];
@@ -89,7 +89,7 @@ impl Header {
         bytes
     }
 
-    /// Checksum of the header, which holds that of the payload: tells this frame from any other.
+    /// Checksum of the header, which contains that of the payload: identifies the frame.
     pub fn crc(&self) -> u32 {
         crc32fast::hash(&self.encode()[..24])
     }
@@ -99,13 +99,13 @@ impl Header {
         payload.len() == self.payload_bytes as usize && crc32fast::hash(payload) == self.payload_crc
     }
 
-    /// What encryption binds the payload to.
+    /// The data that encryption binds the payload to.
     fn associated(&self, place: Place) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(AUTHENTICATED_BYTES + 16);
         bytes.extend_from_slice(&self.encode()[..AUTHENTICATED_BYTES]);
         bytes.extend_from_slice(&place.segment.number.to_le_bytes());
         bytes.extend_from_slice(&place.offset.to_le_bytes());
-        // Logs of the time when there was one writer only have nothing here.
+        // Logs with a single writer have nothing here.
         if place.segment.writer != WriterId::LOCK_HOLDER {
             bytes.extend_from_slice(&place.segment.writer.number().to_le_bytes());
         }
@@ -118,17 +118,16 @@ impl Header {
     }
 }
 
-/// Makes frames; reuses the compressor's memory.
+/// Encodes frames; reuses the compressor's memory.
 pub struct Encoder(zstd::bulk::Compressor<'static>);
 
 impl Encoder {
-    /// An encoder.
     pub fn new() -> io::Result<Self> {
         Ok(Self(zstd::bulk::Compressor::new(ZSTD_LEVEL)?))
     }
 
-    /// The frame of `lines` lines of text, at most [`MAX_FRAME_BYTES`] long; encrypted where a cipher is given, and
-    /// then only to be read at this place.
+    /// Encodes `lines` lines of text, at most [`MAX_FRAME_BYTES`] long; encrypted if a cipher is given, and then
+    /// valid only at this position.
     pub fn encode(
         &mut self,
         text: &[u8],
@@ -157,21 +156,21 @@ impl Encoder {
     }
 }
 
-/// Why a payload that [matches](Header::matches) its header gives no lines.
+/// Why an intact payload cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// It is encrypted, and no key was given.
     #[error("the frame is encrypted")]
     KeyNeeded,
-    /// It was encrypted with another key, or for another place.
+    /// It was encrypted with another key, or for another position.
     #[error("the frame is encrypted with another key, or was moved here from another place")]
     Foreign,
-    /// It is no compressed text of the length that the header says.
+    /// It is not compressed text of the length in the header.
     #[error(transparent)]
     Malformed(#[from] io::Error),
 }
 
-/// The lines of a payload that [matches](Header::matches) its header.
+/// Decodes an intact payload to its lines.
 pub fn decode(
     header: &Header,
     payload: &[u8],
@@ -186,10 +185,10 @@ pub fn decode(
     Ok(decompress(header, &payload)?)
 }
 
-/// Never gives more bytes than the header says.
+/// Never returns more bytes than the header says.
 fn decompress(header: &Header, payload: &[u8]) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(header.line_bytes as usize);
-    // One byte more than promised is enough to see that the promise was wrong.
+    // One more byte is enough to detect a wrong length.
     zstd::stream::read::Decoder::new(payload)?
         .take(u64::from(header.line_bytes) + 1)
         .read_to_end(&mut text)?;

@@ -1,24 +1,24 @@
-//! The part of a record that counting and scoring need: reading it costs a fraction of reading texts, too.
+//! The part of a record needed for counting and scoring. Parsing it costs a fraction of parsing the texts as well.
 
 use domain::{DialogueKey, FailureCause, Outcome, Record, RecordId, Scores, Usage};
 use serde::{Deserialize, Deserializer};
 
-/// What a record says in short.
+/// The summary of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct RecordHead {
     pub key: DialogueKey,
     pub attempt: AttemptHead,
     /// How it ended.
     pub outcome: OutcomeHead,
-    /// Tokens that the model generated in all rounds, as far as the server told.
+    /// Generated tokens of all rounds, as far as the server reported them.
     #[serde(rename = "rounds", default, deserialize_with = "completion_tokens")]
     pub completion_tokens: u64,
-    /// The rules that it was scored by; empty where the record does not say.
+    /// The scorer version; empty if the record has none.
     #[serde(rename = "provenance", default, deserialize_with = "scorer")]
     pub scorer: String,
 }
 
-/// An attempt in short.
+/// The summary of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AttemptHead {
     /// Unique per record.
@@ -27,7 +27,7 @@ pub struct AttemptHead {
     pub generation: u64,
 }
 
-/// An outcome in short.
+/// The summary of an outcome.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "OutcomeFields")]
 pub enum OutcomeHead {
@@ -42,14 +42,13 @@ pub enum OutcomeHead {
     },
     /// Not answered, or not evaluated.
     Failed {
-        /// For this reason.
         cause: FailureCause,
         /// What happened, for people.
         message: String,
     },
 }
 
-/// The fields of [`Outcome`] beside each other: an enum with an inner tag would first copy everything it holds.
+/// The fields of [`Outcome`] side by side: an internally tagged enum would first copy its whole content.
 #[derive(Deserialize)]
 struct OutcomeFields {
     state: State,
@@ -99,7 +98,7 @@ fn scorer<'de, D: Deserializer<'de>>(provenance: D) -> Result<String, D::Error> 
 }
 
 impl RecordHead {
-    /// Reads the JSON of a [`Record`], and nothing behind it. Times, texts and infos are passed over, as JSON only.
+    /// Parses the JSON of a [`Record`], without trailing data. Times, texts and infos are skipped.
     ///
     /// # Errors
     /// Not JSON, or not that of a record.
@@ -131,7 +130,7 @@ impl OutcomeHead {
         matches!(self, Self::Scored(_))
     }
 
-    /// Why there are none; `None` when there are.
+    /// Why there are no scores; `None` if there are.
     pub fn failure(&self) -> Option<FailureCause> {
         match self {
             Self::Scored(_) => None,

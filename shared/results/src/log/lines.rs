@@ -13,7 +13,7 @@ use super::segment_id::SegmentId;
 use super::synced::SegmentEnd;
 use super::writer::Position;
 
-/// Where an entry lies. The order is that in which readers read.
+/// The position of an entry. Positions are ordered as readers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
     pub segment: SegmentId,
@@ -23,24 +23,23 @@ pub struct Location {
     pub line: u32,
 }
 
-/// A frame that was read and opened.
+/// A decoded frame.
 #[derive(Clone, Debug)]
 pub struct FrameLines {
     segment: SegmentId,
     offset: u64,
     end: SegmentEnd,
     text: Vec<u8>,
-    /// Start of the line to be read next.
+    /// Start of the next line.
     position: usize,
-    /// Its number.
     line: u32,
 }
 
-/// Why an intact frame gives no lines.
+/// Why an intact frame cannot be decoded.
 pub(super) enum Unreadable {
     /// It is encrypted, and no key was given.
     KeyNeeded,
-    /// Something else, which reading can go on behind.
+    /// Another problem; reading can continue behind it.
     Damaged(DamageKind),
 }
 
@@ -52,7 +51,7 @@ pub struct Line<'a> {
 }
 
 impl FrameLines {
-    /// Opens an intact frame.
+    /// Decodes an intact frame.
     pub(super) fn open(
         place: Place,
         header: &Header,
@@ -71,7 +70,7 @@ impl FrameLines {
             }),
             Err(FrameError::KeyNeeded) => Err(Unreadable::KeyNeeded),
             Err(FrameError::Foreign) => Err(Unreadable::Damaged(DamageKind::Foreign { bytes })),
-            // With intact checksums only a faulty writer can be the cause.
+            // With intact checksums, only a faulty writer can be the cause.
             Err(FrameError::Malformed(_)) => Err(Unreadable::Damaged(DamageKind::Corrupt { bytes })),
         }
     }
@@ -81,7 +80,7 @@ impl FrameLines {
         Position { segment: self.segment, end: self.end }
     }
 
-    /// The line of this number, from 0; `None` if there are not so many. Cheapest for rising numbers.
+    /// The line of this number, from 0; `None` if there is none. Cheapest for rising numbers.
     pub(super) fn line(&mut self, number: u32) -> Option<Line<'_>> {
         if number < self.line {
             (self.position, self.line) = (0, 0);
@@ -97,7 +96,7 @@ impl FrameLines {
         self.text.len()
     }
 
-    /// The next line; `None` at the end. An iterator that lends.
+    /// The next line; `None` at the end. A lending iterator.
     #[expect(
         clippy::should_implement_trait,
         reason = "the lines lie in the frame, which `Iterator` cannot say"
@@ -116,20 +115,20 @@ impl FrameLines {
 }
 
 impl<'a> Line<'a> {
-    /// Where it lies.
+    /// Its position.
     pub fn location(&self) -> Location {
         self.location
     }
 
-    /// Reads it: the whole record, or [a part of it](super::RecordHead), and the record's JSON.
+    /// Parses it: the whole record, or [a part of it](super::RecordHead), and the record's JSON.
     ///
     /// # Errors
-    /// No entry, or one of a later version.
+    /// It is not an entry, or one of a later version.
     pub fn parse<R: DeserializeOwned>(&self) -> Result<Parsed<'a, R>, EnvelopeError> {
         envelope::parse(self.bytes)
     }
 
-    /// What an error in this line means for the log in `folder`: damage, or the end of reading.
+    /// Converts an error in this line: damage, or the end of reading.
     pub fn damage(&self, folder: &Path, error: EnvelopeError) -> Result<Damage, LogError> {
         let path = self.location.segment.path(folder);
         match error {

@@ -1,28 +1,30 @@
-//! The record log: the durable memory of a run.
+//! The record log: the durable store of a run.
 //!
-//! **What is written.** One entry per attempt that ended a dialogue: the record with prompts, answers, verdict
-//! and provenance, and the commit ticket that orders it. Entries are JSON lines ([`envelope`]), grouped into
-//! frames ([`frame`]), appended to segment files of one folder. Several writers may append at the same time, each to
-//! segments of its own ([`segment_id`]); one log is all of them together.
+//! **Content.** One entry per attempt that ended a dialogue: the record with prompts, answers, verdict and
+//! provenance, and its commit ticket. Entries are JSON lines ([`envelope`]), grouped into frames ([`frame`]),
+//! appended to segment files of one folder. Several writers may append at the same time, each to its own segments
+//! ([`segment_id`]); together they form one log.
 //!
-//! **What durable means.** An entry is acknowledged after the frame that holds it was synced to disk; one sync
-//! serves all entries that were waiting ([`writer`], [`commit_queue`]). A failed sync ends the writer: the state of the
-//! disk is then unknown, and asking again may lie.
+//! **Durability.** An entry is acknowledged after its frame is synced to disk; one sync serves all waiting entries
+//! ([`writer`], [`commit_queue`]). A failed sync ends the writer, because the state of the disk is then unknown, and
+//! a second sync may report a false success.
 //!
-//! **What may be dropped.** Nothing. Beside each segment its writer says how far it has synced ([`synced`]), and a run
-//! that finishes says where its segments end ([`seal`]). What ends before is damaged. What is torn behind was never
-//! acknowledged; it is reported and left where it is: a writer that goes on begins a new segment.
+//! **Losses.** Nothing may be dropped. Beside each segment, its writer stores how far it has synced ([`synced`]), and
+//! a finished run stores where its segments end ([`seal`]). A segment that ends earlier is damaged. A torn tail
+//! behind these positions was never acknowledged; it is reported and left in place, and a continuing writer begins a
+//! new segment.
 //!
-//! **Who can read what.** Version 1 is the first. A reader takes entries of its own major version and older,
-//! ignores fields it does not know, and refuses a newer major version instead of guessing. A frozen log of every
-//! released version lies in `testdata/` and is replayed by the tests. Frames of runs on protected exercises are encrypted
-//! ([`cipher`]); checksums are checked without the key, everything else needs it.
+//! **Compatibility.** Version 1 is the first. A reader takes entries of its own and older major versions, ignores
+//! unknown fields, and refuses a newer major version instead of guessing. `testdata/` has a frozen log of every
+//! released version, which the tests read. Frames of runs on protected exercises are encrypted ([`cipher`]);
+//! checksums can be checked without the key, everything else needs it.
 //!
-//! **Who reads how.** [`reader`] reads everything there is, [`tail`] what has come since it was asked before, and both give
-//! whole records; [`places`] reads entries in any order, [`ordered`] those that count in a chosen one. [`head`] is the part of them that counting needs.
+//! **Readers.** [`reader`] reads everything, [`tail`] everything since the last read, both as whole records;
+//! [`places`] reads entries in any order, [`ordered`] the winners in a chosen one. [`head`] parses the part needed for
+//! counting.
 //!
-//! **Which record counts.** A key may have several records; [`winner`] says which one every reader takes. What comes after
-//! a run has finished does not change that.
+//! **Winners.** A key may have several records; [`winner`] decides which one counts, for every reader. Records that
+//! arrive after a run has finished do not change that.
 
 pub mod cipher;
 pub mod commit_queue;

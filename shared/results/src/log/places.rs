@@ -1,4 +1,4 @@
-//! Reads entries by their places, in any order.
+//! Reads entries by position, in any order.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use super::lines::{FrameLines, Line, Location, Unreadable};
 use super::segment::{Part, Segment};
 use super::segment_id::SegmentId;
 
-/// Bytes of lines that are kept open, the last frame not counted: some frames of ordinary size. Records that were
-/// asked together were written together, so that most frames are opened once for every few hundred entries read.
+/// Bytes of decoded frames kept, besides the last one: a few frames of ordinary size. Records that were asked
+/// together were written together, so most frames are decoded once per few hundred entries.
 const KEPT_BYTES: usize = 32 << 20;
 
-/// Reads entries of a log by their places; keeps the frames that it opened last.
+/// Reads entries of a log by position; keeps the most recently decoded frames.
 pub struct PlaceReader {
     folder: PathBuf,
     cipher: Option<LogCipher>,
-    /// The frame used last comes first.
+    /// Most recently used first.
     frames: VecDeque<Frame>,
 }
 
@@ -36,7 +36,7 @@ impl PlaceReader {
         Self { folder: folder.to_owned(), cipher: cipher.cloned(), frames: VecDeque::new() }
     }
 
-    /// All of the record at a place or [a part of it](super::RecordHead), and its JSON; `None` if no entry lies there.
+    /// The record at a position, or [a part of it](super::RecordHead), and its JSON; `None` if there is no entry.
     pub fn read<R: DeserializeOwned>(&mut self, place: Location) -> Result<Option<Parsed<'_, R>>, LogError> {
         let at = self
             .frames
@@ -71,7 +71,7 @@ impl PlaceReader {
         }
     }
 
-    /// Lets go of the frames that were not used for longest.
+    /// Drops the least recently used frames.
     fn forget(&mut self) {
         let mut bytes = 0;
         let kept = self.frames.iter().skip(1).take_while(|frame| {

@@ -20,18 +20,18 @@ use super::segment_id::{SegmentId, WriterId};
 use super::synced::Synced;
 use super::writer::Position;
 
-/// What a reader meets.
+/// An item of a reader.
 #[derive(Debug)]
 pub enum LogItem {
     Entry {
-        /// Where it lies.
+        /// Its position.
         location: Location,
-        /// Whether it came after its run had finished.
+        /// Whether it arrived after its run had finished.
         late: bool,
-        /// The entry, boxed: it is many times the size of a damage.
+        /// The entry, boxed because it is much larger than a damage.
         entry: Box<LogEntry>,
     },
-    /// A place that cannot be read. The reader goes on behind it.
+    /// A damaged place. The reader continues behind it.
     Damage(Damage),
 }
 
@@ -40,30 +40,30 @@ pub struct LogReader {
     folder: PathBuf,
     seals: Seals,
     bad_seals: vec::IntoIter<Damage>,
-    /// Those that are there, and those that are known to have been.
+    /// Existing segments, and those known to have existed.
     segments: Peekable<vec::IntoIter<SegmentId>>,
-    /// The segment expected next of this writer.
+    /// The next expected segment of this writer.
     expected: SegmentId,
     current: Option<Current>,
     frame: Option<FrameLines>,
     cipher: Option<LogCipher>,
-    /// Lines of encrypted frames that were passed over for want of a key; `None`: such a frame is an error.
+    /// Lines of encrypted frames skipped without a key; `None`: such a frame is an error.
     passed_lines: Option<u64>,
-    /// After an error there is nothing more to tell.
+    /// After an error the reader ends.
     finished: bool,
 }
 
-/// The segment that is being read.
+/// The current segment.
 struct Current {
     id: SegmentId,
-    /// Whether its writer has no later one.
+    /// Whether it is its writer's last.
     last: bool,
     segment: Segment,
 }
 
 impl LogReader {
-    /// Reads the log in `folder`, as long as it is now. Encrypted frames need the cipher they were written with;
-    /// without it, [`LogError::KeyNeeded`] is the last item.
+    /// Reads the log in `folder` at its current length. Encrypted frames need their cipher; without it,
+    /// [`LogError::KeyNeeded`] is the last item.
     pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
         let (seals, bad_seals) = Seals::read(folder)?;
         let mut segments: BTreeSet<SegmentId> = SegmentId::list(folder)?.into_iter().collect();
@@ -83,18 +83,18 @@ impl LogReader {
         })
     }
 
-    /// Passes over encrypted frames where there is no cipher: their checksums are checked, their lines counted.
+    /// Skips encrypted frames if there is no cipher: their checksums are checked, their lines counted.
     pub(super) fn passing_encrypted(mut self) -> Self {
         self.passed_lines = Some(0);
         self
     }
 
-    /// Lines of the encrypted frames that were [passed over](Self::passing_encrypted) so far.
+    /// Lines of the encrypted frames that were [skipped](Self::passing_encrypted) so far.
     pub(super) fn passed_lines(&self) -> u64 {
         self.passed_lines.unwrap_or(0)
     }
 
-    /// One entry whose place is known; a [`PlaceReader`] is for many.
+    /// One entry at a known position; use a [`PlaceReader`] for many.
     pub fn entry_at(
         folder: &Path,
         location: Location,
@@ -152,7 +152,7 @@ impl LogReader {
         }
     }
 
-    /// Goes to the next segment, or tells that it is missing; `None` at the end.
+    /// Moves to the next segment, or reports that it is missing; `None` at the end.
     fn next_segment(&mut self) -> Result<Option<Option<Damage>>, LogError> {
         let Some(&id) = self.segments.peek() else { return Ok(None) };
         if id.writer != self.expected.writer {
@@ -179,7 +179,6 @@ impl LogReader {
     }
 }
 
-/// What a line holds.
 fn item(folder: &Path, seals: &Seals, end: Position, line: &Line<'_>) -> Result<LogItem, LogError> {
     match line.parse::<Record>() {
         Ok(Parsed { ticket, record, .. }) => {

@@ -1,11 +1,11 @@
-//! When the winners of a run were fixed: the files `00000001.kgseal`, `00000002.kgseal`, … of a log.
+//! Seals fix the winners of a run: the files `00000001.kgseal`, `00000002.kgseal`, … of a log.
 //!
-//! A run that finishes is *closed*: a seal says how far each segment counts. Records that come later are kept, but do not
-//! displace the ones that counted then, so that an export made of a finished run stays true. Asking for more, with
-//! `retry` or `--extend`, *reopens* the run: a seal says from which ticket on records count again. Seals are written once
+//! When a run finishes, it is *closed*: a seal stores how far each segment counts. Later records are kept, but do not
+//! displace the winners, so that an export of a finished run stays valid. Asking for more, with `retry` or
+//! `--extend`, *reopens* the run: a seal stores the ticket from which on records count again. Seals are written once
 //! and never change, so that all readers agree. Runs of versions before seals have none and are never closed.
 //!
-//! A seal is a line of JSON, and a second one with the CRC-32 of the first in hexadecimal digits.
+//! A seal is one line of JSON, and a second line with the CRC-32 of the first in hexadecimal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,19 +22,19 @@ use super::writer::Position;
 /// File name extension of seals.
 const EXTENSION: &str = "kgseal";
 
-/// Major version that is written, and the newest that is read.
+/// The major version that is written, and the newest that is read.
 const VERSION: u32 = 1;
 
-/// Where segments end.
+/// The ends of segments.
 pub type Ends = BTreeMap<SegmentId, SegmentEnd>;
 
-/// What happened to a run.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SealEvent {
     /// It finished, with these segments.
     Closed(Ends),
-    /// More was asked of it: records with a higher ticket than this one count again.
+    /// It was reopened: records with a higher ticket than this one count again.
     Reopened(u64),
 }
 
@@ -64,7 +64,7 @@ impl Seals {
         format!("{number:08}.{EXTENSION}")
     }
 
-    /// The number of a seal by its file name; `None` if it is none.
+    /// The number of a seal by its file name; `None` for another file.
     pub fn of_file_name(name: &str) -> Option<u32> {
         let number = name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()?;
         (number > 0 && Self::file_name(number) == name).then_some(number)
@@ -73,13 +73,13 @@ impl Seals {
     /// The content of a seal.
     ///
     /// # Errors
-    /// None that a seal can bring about.
+    /// None for any seal.
     pub fn encode(event: SealEvent) -> serde_json::Result<Vec<u8>> {
         let line = serde_json::to_string(&Line { v: VERSION, event })?;
         Ok(format!("{line}\n{:08x}\n", crc32fast::hash(line.as_bytes())).into_bytes())
     }
 
-    /// The number that the next seal will have.
+    /// The number of the next seal.
     pub fn next(&self) -> u32 {
         self.read + 1
     }
@@ -89,7 +89,7 @@ impl Seals {
         self.closings.last().is_some_and(|closing| closing.reopened.is_none())
     }
 
-    /// Whether a record, in a frame that ends here, came after the run was closed and was not asked for.
+    /// Whether a record, in a frame that ends here, arrived after the run was closed and was not asked for.
     pub fn is_late(&self, place: Position, ticket: u64) -> bool {
         self.closings.iter().any(|closing| {
             closing.ends.get(&place.segment).is_none_or(|sealed| place.end.bytes > sealed.bytes)
@@ -97,7 +97,7 @@ impl Seals {
         })
     }
 
-    /// Whether records that lie before these ends are judged as they were by `known`, an earlier state of these seals.
+    /// Whether records before these ends are judged the same as by `known`, an earlier state of these seals.
     pub fn agree(&self, known: &Self, ends: &Ends) -> bool {
         let mut news =
             self.closings.iter().enumerate().filter(|(at, new)| known.closings.get(*at) != Some(new));
@@ -108,17 +108,17 @@ impl Seals {
         })
     }
 
-    /// How far a segment reached when the run was closed last.
+    /// The end of a segment when the run was last closed.
     pub(super) fn end(&self, segment: SegmentId) -> Option<SegmentEnd> {
         self.closings.iter().rev().find_map(|closing| closing.ends.get(&segment).copied())
     }
 
-    /// The segments that were there when the run was closed.
+    /// The segments that existed when the run was closed.
     pub(super) fn segments(&self) -> impl Iterator<Item = SegmentId> + '_ {
         self.closings.last().into_iter().flat_map(|closing| closing.ends.keys().copied())
     }
 
-    /// One more event.
+    /// Adds an event.
     pub fn push(&mut self, event: SealEvent) {
         self.read += 1;
         match event {
@@ -131,7 +131,7 @@ impl Seals {
         }
     }
 
-    /// Reads the seals of the log in `folder`. One that is damaged is told of and passed over.
+    /// Reads the seals of the log in `folder`. Damaged ones are reported and skipped.
     pub fn read(folder: &Path) -> Result<(Self, Vec<Damage>), LogError> {
         let (mut seals, mut damages) = (Self::default(), Vec::new());
         while let Some(damage) = seals.read_on(folder)? {
@@ -140,7 +140,7 @@ impl Seals {
         Ok((seals, damages))
     }
 
-    /// Reads the seals that have come since; stops behind each one that is damaged.
+    /// Reads new seals; stops behind each damaged one.
     pub(super) fn read_on(&mut self, folder: &Path) -> Result<Option<Damage>, LogError> {
         loop {
             let path = folder.join(Self::file_name(self.next()));
@@ -160,7 +160,7 @@ impl Seals {
     }
 }
 
-/// The event; else the version where that is the trouble.
+/// The event, or the unsupported version.
 fn decode(content: &[u8]) -> Result<Line, Option<u32>> {
     #[derive(Deserialize)]
     struct Version {

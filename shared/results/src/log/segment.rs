@@ -1,4 +1,4 @@
-//! Reads a segment frame by frame, with recovery behind damage.
+//! Reads a segment frame by frame, and recovers behind damage.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -10,13 +10,13 @@ use super::frame::{HEADER_BYTES, Header, MAGIC};
 use super::segment_id::SegmentId;
 use super::synced::{SegmentEnd, Synced};
 
-/// File systems that lose unsynced bytes lose them in blocks of this size at least.
+/// File systems lose unsynced bytes in blocks of at least this size.
 const BLOCK_BYTES: u64 = 512;
 
 /// Bytes searched at a time for the next frame.
 const SEARCH_WINDOW_BYTES: usize = 64 << 10;
 
-/// What lies at a place of a segment.
+/// A part of a segment.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part {
     /// An intact frame.
@@ -27,25 +27,26 @@ pub enum Part {
         /// Its payload, still compressed.
         payload: Vec<u8>,
     },
-    /// Bytes that are no intact frame, and not what a crash leaves.
+    /// Bytes that are not an intact frame and not the result of a crash.
     Corrupt {
         /// Where they start.
         offset: u64,
-        /// How many.
+        /// Its length.
         bytes: u64,
     },
-    /// Something that was synced is not there.
+    /// Synced data is missing.
     Lost {
-        /// Where it would be.
+        /// Its expected position.
         offset: u64,
-        /// What is found instead.
+        /// The actual finding.
         kind: DamageKind,
     },
-    /// The beginning of a frame, as a crash leaves it at the end of the file: nothing of it was synced, as far as is known.
+    /// A torn tail: the beginning of a frame at the end of the file, as after a crash. None of it was synced, as far
+    /// as known.
     Torn {
-        /// Where they start: everything before is good.
+        /// Its start; everything before is intact.
         offset: u64,
-        /// How many.
+        /// Its length.
         bytes: u64,
     },
 }
@@ -55,24 +56,24 @@ pub struct Segment {
     reader: BufReader<File>,
     offset: u64,
     length: u64,
-    /// Up to here it was synced, as far as is known, and was not compared yet.
+    /// Known to be synced up to here, and not yet compared.
     synced: Option<SegmentEnd>,
-    /// Whether its writer has told how far it synced.
+    /// Whether its writer stored how far it has synced.
     marked: bool,
 }
 
 impl Segment {
-    /// Opens a segment as long as it is now: what is appended meanwhile is not seen, nor what its writer has not synced
-    /// yet. `sealed` is where it ended when somebody sealed it.
+    /// Opens a segment at its current length, without data that its writer has not synced. `sealed` is where it ended
+    /// when it was sealed.
     pub fn open(folder: &Path, id: SegmentId, sealed: Option<SegmentEnd>) -> Result<Self, LogError> {
         let path = id.path(folder);
         let file = File::open(&path).map_err(|error| LogError::io(&path, "open", error))?;
-        // The length first: what a writer that begins after this appends is not read.
+        // The length first, so that data of a writer that starts later is not read.
         let length = file.metadata().map_err(|error| LogError::io(&path, "read", error))?.len();
         let mark = Synced::read(folder, id)
             .map_err(|error| LogError::io(&path, "read how far was synced", error))?;
         let (length, synced) = match mark {
-            // The length may be older than the mark.
+            // The length may be older than the synced position.
             Some(mark) if mark.live => (length.min(mark.end.bytes), None),
             mark => (length, mark.map(|mark| mark.end).into_iter().chain(sealed).max_by_key(|end| end.bytes)),
         };
@@ -80,7 +81,7 @@ impl Segment {
         Ok(Self { reader: BufReader::new(file), offset: 0, length, synced, marked: mark.is_some() })
     }
 
-    /// Goes to a frame whose place is known.
+    /// Moves to a known frame.
     pub fn seek(&mut self, offset: u64) {
         self.offset = offset;
         self.synced = self.synced.filter(|synced| synced.bytes > offset);
@@ -91,7 +92,7 @@ impl Segment {
         self.length
     }
 
-    /// Whether a torn end is one wherever it is met, because its writer has told how far it synced.
+    /// Whether a torn tail can be recognised anywhere, because its writer stored how far it has synced.
     pub fn is_marked(&self) -> bool {
         self.marked
     }
@@ -116,15 +117,15 @@ impl Segment {
         let next = self.find_frame(start + 1)?;
         self.offset = next.unwrap_or(self.length);
         let torn = next.is_none() && self.synced.is_none() && self.is_torn(start)?;
-        // What is corrupt is told of once, also where something is missing behind.
+        // Corruption is reported once, also if data behind it is missing.
         let reached = next.unwrap_or(u64::MAX);
         self.synced = self.synced.filter(|synced| synced.bytes > reached);
         let (offset, bytes) = (start, self.offset - start);
         Ok(Some(if torn { Part::Torn { offset, bytes } } else { Part::Corrupt { offset, bytes } }))
     }
 
-    /// Whether what begins here, and is no frame up to the end of the file, is what a crash leaves there: the beginning of
-    /// a frame, or zeros where the file system had not written yet. A whole frame with a flipped bit is not.
+    /// Whether the rest of the file from here, which is not a frame, is the result of a crash: the beginning of a
+    /// frame, or zeros that the file system had not yet filled. A whole frame with a flipped bit is not.
     fn is_torn(&mut self, offset: u64) -> io::Result<bool> {
         let bytes = self.length - offset;
         if bytes < HEADER_BYTES as u64 {
@@ -153,7 +154,7 @@ impl Segment {
         let mut bytes = [0; HEADER_BYTES];
         self.reader.read_exact(&mut bytes)?;
         let Some(header) = Header::decode(&bytes) else { return Ok(None) };
-        // Checked before memory is taken: a length is believed only as far as the file reaches.
+        // Checked before memory is allocated: a length is trusted only within the file.
         if self.length - offset < header.frame_bytes() {
             return Ok(None);
         }
@@ -162,7 +163,7 @@ impl Segment {
         Ok(header.matches(&payload).then_some((header, payload)))
     }
 
-    /// Where the first intact frame at or behind `offset` starts.
+    /// The start of the first intact frame at or behind `offset`.
     fn find_frame(&mut self, mut offset: u64) -> io::Result<Option<u64>> {
         let mut window = vec![0; SEARCH_WINDOW_BYTES];
         while self.length.saturating_sub(offset) >= HEADER_BYTES as u64 {
@@ -174,14 +175,14 @@ impl Segment {
                     return Ok(Some(offset + at as u64));
                 }
             }
-            // The windows overlap, so that a magic across the border is found, too.
+            // The windows overlap, to find a magic across the border.
             offset += (bytes - (MAGIC.len() - 1)) as u64;
         }
         Ok(None)
     }
 
     fn go_to(&mut self, offset: u64) -> io::Result<()> {
-        // A relative seek keeps the read buffer when the target lies inside it, as it does from frame to frame.
+        // A relative seek keeps the read buffer if the target is inside it, as it is from frame to frame.
         let position = self.reader.stream_position()?;
         match i64::try_from(i128::from(offset) - i128::from(position)) {
             Ok(distance) => self.reader.seek_relative(distance),

@@ -1,8 +1,8 @@
 //! Names of segment files.
 //!
-//! Several writers may append to one folder at once, each to segments of its own: `00000001.kglog`,
-//! `00000002.kglog`, … of the writer that holds the run's lock, and `5be0cd19-00000001.kglog`, … of any other, with
-//! the writer's number in front. Nobody ever appends to the segments of another writer, hence needs no lock.
+//! Several writers may append to one folder at once, each to its own segments: `00000001.kglog`, `00000002.kglog`, …
+//! for the writer that holds the run's lock, and `5be0cd19-00000001.kglog`, … for any other, with the writer's number
+//! in front. No writer appends to another one's segments, so no lock is needed.
 
 use std::fmt;
 use std::fs;
@@ -17,17 +17,17 @@ use super::error::LogError;
 /// File name extension of segments.
 pub(super) const EXTENSION: &str = "kglog";
 
-/// Who appends to a log.
+/// A writer of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WriterId(u32);
 
 impl WriterId {
-    /// The one process that holds the [lock](crate::run_dir::RunLock) of the run. It goes on where its predecessor
+    /// The one process that holds the [lock](crate::run_dir::RunLock) of the run. It continues where its predecessor
     /// stopped.
     pub const LOCK_HOLDER: Self = Self(0);
 
-    /// A writer beside others: random, so that it needs to ask nobody. It lives as long as one
-    /// [`LogWriter`](super::LogWriter) does and never comes again.
+    /// A concurrent writer: a random number, so that no coordination is needed. It lives as long as one
+    /// [`LogWriter`](super::LogWriter) and never returns.
     pub fn random() -> Self {
         loop {
             let number = OsRng.next_u32();
@@ -53,7 +53,8 @@ impl fmt::Display for WriterId {
     }
 }
 
-/// One segment of a log. The order is that in which readers read: by writer, then by number. In JSON it is its file name.
+/// One segment of a log. Segments are ordered by writer, then by number, as readers read. In JSON it is its file
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SegmentId {
@@ -79,7 +80,7 @@ impl SegmentId {
         folder.join(self.to_string())
     }
 
-    /// The segment of a file name; `None` if it is none.
+    /// Parses a file name; `None` if it is not a segment.
     pub fn of_file_name(name: &str) -> Option<Self> {
         let stem = name.strip_suffix(EXTENSION)?.strip_suffix('.')?;
         let id = match stem.split_once('-') {
@@ -88,7 +89,7 @@ impl SegmentId {
                 Self { writer: WriterId(u32::from_str_radix(writer, 16).ok()?), number: number.parse().ok()? }
             }
         };
-        // One name for each segment: what is written otherwise was not written by this program.
+        // Each segment has exactly one name; any other spelling is not from this program.
         (id.number > 0 && id.to_string() == name).then_some(id)
     }
 

@@ -1,12 +1,12 @@
 //! How much of a segment is known to be on disk: the file `00000001.synced` beside `00000001.kglog`.
 //!
-//! Its writer holds a lock on this file as long as it writes the segment, and overwrites it after every sync. It is not
-//! synced itself before the segment is closed. That is enough, because whatever it says was true when it was written,
-//! and a segment never gets shorter:
+//! Its writer locks this file while it writes the segment, and overwrites it after every sync. The file itself is
+//! synced only when the segment is closed. That is enough, because its content was true when it was written, and a
+//! segment never gets shorter:
 //!
-//! - While the writer lives, readers read up to here. What lies behind may be gone after a crash of its machine.
-//! - Afterwards every intact frame counts, also behind, and a segment that ends before is damaged. A crash of the machine
-//!   may leave an older state of this file, or none.
+//! - While the writer lives, readers read up to this position. Data behind it may be lost in a crash of the machine.
+//! - Afterwards every intact frame counts, also behind it, and a segment that ends earlier is damaged. A crash of the
+//!   machine may leave an older version of this file, or none.
 //!
 //! | bytes | content (numbers are little endian) |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | 16..20 | [`Header::crc`](super::frame::Header::crc) of that frame |
 //! | 20..24 | CRC-32 of bytes 0..20 |
 //!
-//! Segments of versions before this file, and those that were fetched from an object store, have none.
+//! Segments of older versions, and those fetched from an object store, have no such file.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek};
@@ -34,46 +34,46 @@ const FILE_BYTES: usize = 24;
 /// File name extension.
 const EXTENSION: &str = "synced";
 
-/// Readings of a file that is being overwritten, each a few microseconds apart.
+/// Attempts to read a file that is being overwritten, a few microseconds apart.
 const READS: usize = 1000;
 
-/// Where a segment ends, or ended when somebody looked: always behind a frame.
+/// The end of a segment, now or at some earlier time: always behind a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentEnd {
     /// Its length in bytes.
     pub bytes: u64,
-    /// Checksum of the header of the last frame: tells it from any other frame.
+    /// Checksum of the header of the last frame: identifies that frame.
     pub crc: u32,
 }
 
-/// What is known of a segment without reading it.
+/// Facts about a segment, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Synced {
-    /// So far it is on disk.
+    /// The synced end.
     pub end: SegmentEnd,
-    /// Whether its writer writes it now.
+    /// Whether it is being written now.
     pub live: bool,
 }
 
-/// The writer's hand on the file.
+/// The writer's handle.
 #[derive(Debug)]
 pub(super) struct SyncedMark {
     file: File,
 }
 
-/// The file of a segment.
+/// The synced file of a segment.
 pub(super) fn path_of(segment: SegmentId, folder: &Path) -> PathBuf {
     segment.path(folder).with_extension(EXTENSION)
 }
 
 impl SyncedMark {
-    /// Makes the file of a segment, or replaces it. It appears under its name when it is locked, so that nobody meets it
+    /// Creates or replaces the file of a segment. It gets its name only when it is locked, so that no reader sees it
     /// unlocked while its writer lives.
     pub(super) fn begin(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<Self> {
         let path = path_of(segment, folder);
         let file = files::replace_with(&path, |file| {
             match file.try_lock() {
-                // A file system without locks: readers then see what is not synced, too.
+                // On a file system without locks, readers also see unsynced data.
                 Ok(()) | Err(TryLockError::Error(_)) => {}
                 Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             }
@@ -82,22 +82,22 @@ impl SyncedMark {
         Ok(Self { file })
     }
 
-    /// Says that the segment is synced up to here.
+    /// Stores that the segment is synced up to here.
     pub(super) fn set(&self, end: SegmentEnd) -> io::Result<()> {
         self.file.write_all_at(&encode(end), 0)
     }
 }
 
 impl Drop for SyncedMark {
-    /// The segment is closed: from now on a power cut takes nothing from what the file says.
+    /// Syncs the file when the segment is closed, so that it survives a power cut.
     fn drop(&mut self) {
-        // The records are on disk already. Without the file a damaged end would be taken for a torn one, at worst.
+        // The records are on disk already. Without the file, a damaged end would at worst be taken for a torn one.
         let _ = self.file.sync_all();
     }
 }
 
 impl Synced {
-    /// What the file of a segment says; `None` without a file, or when a crash of the machine has spoilt it.
+    /// Reads the file of a segment; `None` if there is none, or if a crash of the machine has damaged it.
     pub(super) fn read(folder: &Path, segment: SegmentId) -> io::Result<Option<Self>> {
         let mut file = match File::open(path_of(segment, folder)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -115,10 +115,10 @@ impl Synced {
                 None => return Ok(None),
             }
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "what its writer says of it cannot be read"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "its synced position cannot be read"))
     }
 
-    /// The segments that something is synced of, whether they are there or not.
+    /// The segments with synced data, whether they exist or not.
     pub(super) fn list(folder: &Path) -> io::Result<Vec<SegmentId>> {
         let mut segments = Vec::new();
         for entry in fs::read_dir(folder)? {
@@ -135,7 +135,7 @@ impl Synced {
         Ok(segments)
     }
 
-    /// Makes it durable that a segment of a writer that has ended is good up to here.
+    /// Stores durably that a segment of a dead writer is intact up to here.
     pub(super) fn note(folder: &Path, segment: SegmentId, end: SegmentEnd) -> io::Result<()> {
         File::open(segment.path(folder))?.sync_data()?;
         drop(SyncedMark::begin(folder, segment, end)?);

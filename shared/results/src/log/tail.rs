@@ -1,4 +1,4 @@
-//! Follows a log that others write: gives what has come since it was asked before, and reads nothing twice.
+//! Follows a log that others write: returns new entries, and reads nothing twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -13,45 +13,45 @@ use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 
-/// Follows all writers of a log but one. Memory is bounded by the largest frame and the number of segments.
+/// Follows all writers of a log except one. Memory is bounded by the largest frame and the number of segments.
 ///
-/// Of a writer that lives, only what is synced is given. Writers of versions before did not tell; on their segments, and on
-/// file systems without locks, more may be given, and entries twice where such a writer took back a part of a group; whoever
-/// folds entries by ticket does not notice.
+/// Of a living writer, only synced entries are returned. Writers of older versions did not store how far they had
+/// synced; of their segments, and on file systems without locks, more may be returned, and entries may appear twice
+/// if such a writer took back a part of a group. Callers that merge entries by ticket are not affected.
 pub struct LogTail {
     folder: PathBuf,
     cipher: Option<LogCipher>,
     except: Option<WriterId>,
     seals: Seals,
-    /// Seals that were told of.
+    /// Seals already returned.
     told: u32,
     cursors: BTreeMap<WriterId, Cursor>,
-    /// Segments still to be looked at before the next list of the folder, each with whether it is its writer's last.
+    /// Segments still to be checked before the folder is listed again, each with whether it is its writer's last.
     round: VecDeque<(SegmentId, bool)>,
     current: Option<Reading>,
 }
 
-/// What a tail meets.
+/// An item of a tail.
 #[derive(Debug)]
 pub enum TailPart {
-    /// Seals have come; what follows is to be judged by all of these.
+    /// New seals; the following entries are judged by all of these.
     Sealed(Seals),
     /// Entries.
     Lines(FrameLines),
-    /// A place that cannot be read. The tail goes on behind it.
+    /// A damaged place. The tail continues behind it.
     Damage(Damage),
 }
 
-/// How far a writer's segments were read.
+/// The read position of a writer.
 struct Cursor {
-    /// The segment that is read next.
+    /// The next segment to read.
     segment: SegmentId,
     /// Up to where it was read, in bytes.
     offset: u64,
-    /// Whether this segment was missing in the round before, with a later one there. A list of a folder that is written is
-    /// no snapshot: only what is missing twice is missing.
+    /// Whether this segment was missing in the previous round although a later one existed. A listing of a folder
+    /// during writes is not a snapshot, so only a segment that is missing twice counts as missing.
     missing: bool,
-    /// The file when its end was found torn: it is not searched again before it changes.
+    /// The file when its end was found torn: it is not read again before it changes.
     torn: Option<Stamp>,
 }
 
@@ -62,15 +62,15 @@ struct Reading {
     id: SegmentId,
     last: bool,
     segment: Segment,
-    /// Whether nothing was read since reading went on in the middle.
+    /// Whether nothing was read since reading resumed in the middle.
     resumed: bool,
-    /// Of the file before it was opened: whatever comes later changes it.
+    /// State of the file before it was opened: later writes change it.
     stamp: Stamp,
 }
 
 impl LogTail {
-    /// Begins at the first entry of the log in `folder`; the entries of one writer can be left out, for a process that
-    /// writes them itself.
+    /// Begins at the first entry of the log in `folder`. One writer can be excluded, for a process that writes its
+    /// entries itself.
     pub fn new(folder: &Path, cipher: Option<&LogCipher>, except: Option<WriterId>) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -84,10 +84,10 @@ impl LogTail {
         }
     }
 
-    /// The next entries, in groups of one frame; `None`: there are no more now, ask again later. Blocks on the disk.
+    /// The next entries, in groups of one frame; `None` if there are no more now. Blocks on the disk.
     ///
     /// # Errors
-    /// What could not be read is tried again when asked again.
+    /// Whatever could not be read is tried again at the next call.
     pub fn poll(&mut self) -> Result<Option<TailPart>, LogError> {
         let part = self.next_part();
         if !matches!(part, Ok(Some(_))) {
@@ -152,7 +152,7 @@ impl LogTail {
                     return Ok(Some(TailPart::Damage(Damage { path, offset, kind })));
                 }
                 Some(Part::Corrupt { .. }) if resumed => {
-                    // The writer took back what was read before, and went on. What is there now is read anew.
+                    // The writer took back entries that were read before, and continued. The new content is read.
                     reading.segment.seek(0);
                     reading.resumed = false;
                     continue;
@@ -179,8 +179,8 @@ impl LogTail {
         Ok(())
     }
 
-    /// Opens a segment where its writer's cursor stands, unless there is nothing new in it; or tells what is missing
-    /// before it.
+    /// Opens a segment at its writer's read position, unless there is nothing new; or reports what is missing before
+    /// it.
     fn enter(&mut self, id: SegmentId, last: bool) -> Result<Option<Damage>, LogError> {
         let cursor = self.cursors.entry(id.writer).or_insert_with(|| Cursor::at(SegmentId::first(id.writer)));
         if id.number > cursor.segment.number {

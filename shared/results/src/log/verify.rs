@@ -14,47 +14,47 @@ use super::reader::{LogItem, LogReader};
 use super::segment_id::SegmentId;
 use super::winner::WinnerIndex;
 
-/// Most damages that are listed one by one; more are only counted.
+/// Maximum number of damages listed; more are only counted.
 pub const MAX_LISTED_DAMAGES: usize = 100;
 
-/// What a log holds, counted in one pass over all of it.
+/// The content of a log, counted in one pass.
 #[derive(Debug, Default, Serialize)]
 pub struct VerifyReport {
     /// Segment files.
     pub segments: usize,
-    /// Writers that they are of.
+    /// Number of writers.
     pub writers: usize,
     /// Their length in bytes.
     pub bytes: u64,
     /// Entries read.
     pub entries: u64,
-    /// Dialogues with a record: winners.
+    /// Winners: dialogues with a record.
     pub dialogues: u64,
     /// Winners with scores.
     pub scored: u64,
     /// Winners without, by cause.
     pub failed: BTreeMap<String, u64>,
-    /// Entries that another record of the same dialogue supersedes.
+    /// Entries that are not winners.
     pub superseded: u64,
-    /// Entries in encrypted frames that are intact, and not counted otherwise because no key was given.
+    /// Entries in intact encrypted frames, not counted otherwise because no key was given.
     pub unopened: u64,
-    /// Dialogues the manifest plans, where one was given.
+    /// Planned dialogues, if a manifest was given.
     pub planned: Option<u64>,
     /// Damaged places, as text, the first [`MAX_LISTED_DAMAGES`].
     pub damages: Vec<String>,
     /// Damaged places where acknowledged records may be lost.
     pub losses: u64,
-    /// Bytes behind the last intact frame of a writer that died. No record was lost.
+    /// Bytes behind the last intact frame of a dead writer. No record was lost.
     pub torn_bytes: u64,
 }
 
 impl VerifyReport {
-    /// Whether every acknowledged record is there.
+    /// Whether every acknowledged record exists.
     pub fn is_sound(&self) -> bool {
         self.losses == 0
     }
 
-    /// Planned dialogues without any record, where the plan is known and every entry could be read.
+    /// Planned dialogues without a record, if the plan is known and every entry could be read.
     pub fn missing(&self) -> Option<u64> {
         self.planned.filter(|_| self.unopened == 0).map(|planned| planned.saturating_sub(self.dialogues))
     }
@@ -70,8 +70,8 @@ impl VerifyReport {
     }
 }
 
-/// Reads and checks the log in `folder`. Damage is no error but part of the report. Without the cipher of an encrypted log
-/// its checksums are checked and its entries counted, and nothing is told of its dialogues.
+/// Reads and checks the log in `folder`. Damage is not an error but part of the report. Without the cipher of an
+/// encrypted log, its checksums are checked and its entries counted, and nothing is known about its dialogues.
 pub fn verify(
     folder: &Path,
     cipher: Option<&LogCipher>,
@@ -87,7 +87,7 @@ pub fn verify(
     }
     report.writers = writers.len();
     let mut index = WinnerIndex::default();
-    // A winner's cause is known only when all entries are; a failed record that was superseded leaves again.
+    // A winner is known only after all entries; a failed record may be superseded.
     let mut causes: BTreeMap<Location, FailureCause> = BTreeMap::new();
     let mut reader = LogReader::open(folder, cipher)?.passing_encrypted();
     for item in reader.by_ref() {

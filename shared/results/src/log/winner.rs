@@ -1,5 +1,5 @@
-//! Which record of a key counts, by [`Standing`]. Entries of equal ticket (one entry delivered twice) are told apart by
-//! their place in the log. As this is a function of the log alone, all readers agree.
+//! Decides which record of a key counts, by [`Standing`]. Entries with equal tickets (one entry delivered twice) are
+//! ordered by position in the log. As this is a function of the log alone, all readers agree.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::lines::Location;
 use super::ordered::Ordered;
 use super::reader::{LogItem, LogReader};
 
-/// The order in which records of one key count: the smallest wins.
+/// The rank of a record of a key: the smallest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     standing: Standing,
@@ -37,13 +37,13 @@ impl Rank {
         self.standing.ticket()
     }
 
-    /// Where the record lies.
+    /// The record's position.
     pub fn location(&self) -> Location {
         self.location
     }
 }
 
-/// The winner of every key, by its place in the log: about 70 bytes per dialogue, texts not included.
+/// The winner of every key, by position in the log: about 70 bytes per dialogue, without texts.
 #[derive(Debug, Default)]
 pub struct WinnerIndex {
     labels: Labels,
@@ -52,12 +52,12 @@ pub struct WinnerIndex {
 }
 
 impl WinnerIndex {
-    /// Empty, with room for this many keys: an index that grows by doubling needs three times its memory for a moment.
+    /// Empty, with room for this many keys: an index that grows by doubling temporarily needs three times its memory.
     fn with_capacity(keys: usize) -> Self {
         Self { winners: HashMap::with_capacity(keys), ..Self::default() }
     }
 
-    /// Reads a whole log, with room for this many keys. Damage is handed to `damaged`.
+    /// Reads a whole log, with room for this many keys. Damage is passed to `damaged`.
     pub fn build(
         folder: &Path,
         cipher: Option<&LogCipher>,
@@ -74,7 +74,7 @@ impl WinnerIndex {
         Ok(index)
     }
 
-    /// Takes one more entry into account, in any order; `late` as its reader says.
+    /// Adds an entry, in any order; `late` as reported by its reader.
     pub fn add(&mut self, late: bool, entry: &LogEntry, location: Location) {
         self.entries += 1;
         let standing = Standing::new(entry.record.outcome.is_scored(), entry.ticket).late(late);
@@ -113,8 +113,8 @@ impl WinnerIndex {
         self.winners.iter().map(|(&key, &rank)| (self.labels.key(key), rank))
     }
 
-    /// Streams the winning entries of the log this index was built from, in log order. Entries that were
-    /// appended since are left out, damage is skipped: [`build`](Self::build) told of it.
+    /// Streams the winning entries of the log that this index was built from, in log order. Entries appended since
+    /// are left out; damage is skipped, because [`build`](Self::build) reported it.
     pub fn records(&self, folder: &Path, cipher: Option<&LogCipher>) -> Result<WinningRecords<'_>, LogError> {
         Ok(WinningRecords { index: self, reader: LogReader::open(folder, cipher)? })
     }
@@ -168,7 +168,7 @@ impl Iterator for WinningRecords<'_> {
     }
 }
 
-/// Model and task labels by number: a million keys share a few dozen of them.
+/// Model and task labels by number, because a million keys share a few dozen of them.
 #[derive(Debug, Default)]
 struct Labels {
     numbers: HashMap<String, u32>,

@@ -1,9 +1,9 @@
 //! Appends to a log, group by group.
 //!
-//! A group is everything appended between two commits. A commit is all or nothing: either every entry of the
-//! group is on disk, synced, or the log is as it was before the group (or, after a failed sync, stopped). The
-//! writer takes no lock: that one process at a time is [`WriterId::LOCK_HOLDER`] is the business of
-//! [`run_dir`](crate::run_dir), and the other writers have segments of their own.
+//! A group is everything appended between two commits. A commit is all or nothing: either every entry of the group is
+//! on disk, synced, or the log is as before the group (or, after a failed sync, stopped). The writer takes no lock:
+//! [`run_dir`](crate::run_dir) ensures that only one process is [`WriterId::LOCK_HOLDER`], and the other writers have
+//! their own segments.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -25,13 +25,12 @@ use crate::files;
 pub struct LogOptions {
     /// Who writes.
     pub writer: WriterId,
-    /// A segment longer than this gets no further group, in bytes.
+    /// Segment size after which no further group is added, in bytes.
     pub segment_bytes: u64,
-    /// A group with more lines than this, in bytes, is spread over several frames: bounds the memory of
-    /// writer and readers.
+    /// Size of a group's lines, in bytes, from which it is split into several frames: bounds the memory of writer and
+    /// readers.
     pub frame_bytes: usize,
-    /// Encrypts every frame from now on. Frames that are there already stay as they are: each says for itself whether it is
-    /// encrypted.
+    /// Encrypts every new frame. Existing frames stay as they are: each says for itself whether it is encrypted.
     pub cipher: Option<LogCipher>,
 }
 
@@ -41,7 +40,7 @@ impl Default for LogOptions {
     }
 }
 
-/// What opening a log for writing found.
+/// Findings of opening a log for writing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// Bytes of a group that was being written when a writer died. They stay at the end of their segment.
@@ -53,26 +52,25 @@ pub struct Recovery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub segment: SegmentId,
-    /// Its end then.
     pub end: SegmentEnd,
 }
 
-/// A segment file as the writer needs it: the seam where tests put a disk that fails.
+/// A segment file as the writer needs it: the interface where tests substitute a failing disk.
 pub trait SegmentFile {
     /// Appends.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Returns when everything appended, up to this end of the segment, would survive a power cut.
     fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError>;
-    /// Cuts the file to this length; the next append goes there.
+    /// Truncates the file; the next append goes there.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 }
 
 /// A sync that failed.
 #[derive(Debug)]
 pub enum SyncError {
-    /// What is stored now is unknown for good.
+    /// The stored content is permanently unknown.
     Lost(io::Error),
-    /// Everything appended is still in hand, and syncing again means what it says.
+    /// Everything appended is still in memory, and another sync is meaningful.
     Again(io::Error),
 }
 
@@ -89,9 +87,9 @@ impl SegmentFile for File {
         Write::write_all(self, bytes)
     }
 
-    /// Never to be tried again: after a failure the kernel may have dropped the pages and would report success
-    /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A file that was removed keeps
-    /// what is written only as long as it is open: it is durable nowhere.
+    /// Never retry: after a failure the kernel may have dropped the pages and would report success (Rebello et al.,
+    /// "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A removed file keeps its content only as
+    /// long as it is open, so it is not durable.
     fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
         self.sync_data().map_err(SyncError::Lost)?;
         match self.metadata().map_err(SyncError::Lost)?.nlink() {
@@ -109,7 +107,7 @@ impl SegmentFile for File {
     }
 }
 
-/// A segment on a disk that others may read, with what it tells them.
+/// A segment on a disk that others may read, with its synced position for them.
 #[derive(Debug)]
 pub struct MarkedFile {
     file: File,
@@ -123,7 +121,7 @@ impl SegmentFile for MarkedFile {
 
     fn sync(&mut self, end: SegmentEnd) -> Result<(), SyncError> {
         self.file.sync(end)?;
-        // The records are durable. Who follows the log waits for the next ones, if this one time nobody can be told.
+        // The records are durable. If this update fails once, readers that follow the log wait for the next one.
         let _ = self.mark.set(end);
         Ok(())
     }
@@ -133,7 +131,7 @@ impl SegmentFile for MarkedFile {
     }
 }
 
-/// Opens segment files, new or existing ones that end here, for appending.
+/// Opens segment files for appending: new ones, or existing ones that end here.
 type OpenSegment<F> = Box<dyn FnMut(&Path, SegmentId, SegmentEnd) -> io::Result<F> + Send>;
 
 pub struct LogWriter<F = MarkedFile> {
@@ -141,39 +139,40 @@ pub struct LogWriter<F = MarkedFile> {
     options: LogOptions,
     open_segment: OpenSegment<F>,
     encoder: Encoder,
-    /// The segment that is or was written last; number 0 before the first.
+    /// The current or last segment; number 0 before the first.
     segment: SegmentId,
-    /// Its file; none before the first entry of a new writer, so that one without entries leaves nothing behind.
+    /// Its file; `None` before the first entry of a new writer, so that a writer without entries leaves nothing
+    /// behind.
     file: Option<F>,
     /// End of the segment that is known to be synced.
     synced: SegmentEnd,
     /// End of what is written, synced or not.
     written: SegmentEnd,
-    /// Lines of the group that are in no frame yet.
+    /// Lines of the group that are not yet in a frame.
     lines: Vec<u8>,
     line_count: u32,
     /// Entries of the group.
     entries: usize,
-    /// Message of the failed sync, after which nothing is written any more.
+    /// Message of the failed sync, after which nothing more is written.
     stopped: Option<String>,
-    /// Whether what was written is to be synced again before anything else is written.
+    /// Whether written data must be synced again before anything else is written.
     unsettled: bool,
 }
 
 impl LogWriter<MarkedFile> {
-    /// Opens the log in `folder`, which must exist. [`WriterId::LOCK_HOLDER`] continues behind its last intact frame; where
-    /// anything else lies behind that, torn or damaged, it stays, and the writer begins the next segment. Any other writer
-    /// begins.
+    /// Opens the log in `folder`, which must exist. [`WriterId::LOCK_HOLDER`] continues behind its last intact frame;
+    /// if anything else follows that, torn or damaged, it stays, and the writer begins the next segment. Any other
+    /// writer begins a new log.
     ///
     /// # Errors
-    /// [`LogError::Taken`] where a writer that is to begin has segments already.
+    /// [`LogError::Taken`] if a new writer has segments already.
     pub fn open(folder: &Path, options: LogOptions) -> Result<(Self, Recovery), LogError> {
         let open = |path: &Path, segment: SegmentId, end: SegmentEnd| {
             if end.bytes > 0 {
-                // What a killed process did not sync is about to be called synced.
+                // Data that a killed process did not sync will now count as synced.
                 File::open(path)?.sync_data()?;
             }
-            // The mark first: a new segment never is without one.
+            // The synced file first: a new segment is never without one.
             let mark = SyncedMark::begin(path.parent().unwrap_or(Path::new(".")), segment, end)?;
             let mut file =
                 OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
@@ -256,11 +255,11 @@ impl<F: SegmentFile> LogWriter<F> {
         self.appended()
     }
 
-    /// Like [`append`](Self::append), for a record that is JSON already, as `serde_json` writes it. That it is the JSON of
-    /// a record is for the caller to know: [`RecordHead::parse`](super::RecordHead::parse).
+    /// Like [`append`](Self::append), for a record given as JSON written by `serde_json`. The caller must know that
+    /// it is a record: [`RecordHead::parse`](super::RecordHead::parse).
     ///
     /// # Errors
-    /// As there, and [`LogError::NotALine`] for JSON with line feeds or other control characters.
+    /// The same, and [`LogError::NotALine`] for JSON with line feeds or other control characters.
     pub fn append_raw(&mut self, ticket: u64, record: &str) -> Result<(), LogError> {
         envelope::check_raw(record)?;
         self.append_checked(ticket, record)
@@ -300,7 +299,7 @@ impl<F: SegmentFile> LogWriter<F> {
         Ok(entries)
     }
 
-    /// How far everything is synced. After a commit that is the end of its group.
+    /// The synced position. After a commit it is the end of its group.
     pub fn position(&self) -> Position {
         Position { segment: self.segment, end: self.synced }
     }
@@ -323,7 +322,7 @@ impl<F: SegmentFile> LogWriter<F> {
             self.drop_lines();
             return Err(error);
         }
-        // Only between groups: a group that fails is cut off one file.
+        // Only between groups, so that a failed group is cut off a single file.
         let full = self.written == self.synced && self.synced.bytes >= self.options.segment_bytes.max(1);
         if (full || self.file.is_none())
             && let Err(error) = self.rotate()
@@ -351,7 +350,7 @@ impl<F: SegmentFile> LogWriter<F> {
         }
     }
 
-    /// Makes what was written durable.
+    /// Makes written data durable.
     fn sync(&mut self) -> Result<(), LogError> {
         if let Some(file) = &mut self.file
             && self.written != self.synced
@@ -375,7 +374,7 @@ impl<F: SegmentFile> LogWriter<F> {
     fn rotate(&mut self) -> io::Result<()> {
         let next = self.segment.next();
         let file = (self.open_segment)(&next.path(&self.folder), next, SegmentEnd::default())?;
-        // Without this the file may be gone after a power cut although its content was synced.
+        // Without this, the file may be gone after a power cut although its content was synced.
         files::sync_folder(&self.folder)?;
         self.file = Some(file);
         self.segment = next;
@@ -390,14 +389,14 @@ impl<F: SegmentFile> LogWriter<F> {
         self.entries = 0;
     }
 
-    /// Takes the log back to where it was before the group.
+    /// Restores the log to its state before the group.
     fn drop_group(&mut self, error: io::Error) -> LogError {
         self.drop_lines();
         self.written = self.synced;
         if let Some(file) = &mut self.file
             && let Err(cut) = file.truncate(self.synced.bytes)
         {
-            // Half a frame in the middle of the file would look like corruption later.
+            // Half a frame in the middle of the file would later look like corruption.
             return self.stop(&cut);
         }
         let path = self.segment_path();
@@ -421,18 +420,18 @@ impl<F: SegmentFile> LogWriter<F> {
     }
 }
 
-/// What a writer finds that goes on.
+/// Findings of a writer that continues.
 enum Measured {
     /// Intact frames up to the end, perhaps damage between them.
     Whole(SegmentEnd),
-    /// What a crash leaves, behind intact frames.
+    /// A torn tail behind intact frames.
     Torn { good: SegmentEnd, bytes: u64 },
-    /// Something at the end was acknowledged and is not there, or may have been.
+    /// Acknowledged data at the end is missing, or may be.
     Damaged,
 }
 
 fn measure(folder: &Path, segment: SegmentId) -> Result<Measured, LogError> {
-    // What finished runs sealed is no more than what was synced, but a crash may have taken the mark.
+    // The sealed part of a finished run was synced, but a crash may have taken the synced file.
     let (seals, _) = Seals::read(folder)?;
     let mut reader = Segment::open(folder, segment, seals.end(segment))?;
     let mut good = SegmentEnd::default();

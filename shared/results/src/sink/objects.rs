@@ -237,7 +237,7 @@ impl Objects {
 
     /// The object of a name.
     fn path(&self, name: &str) -> Path {
-        name.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
+        name.split('/').fold(self.prefix.clone(), Path::join)
     }
 
     fn run_path(&self, run: &RunId) -> Path {

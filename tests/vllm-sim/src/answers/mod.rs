@@ -51,7 +51,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// What a simulated model says before the request's limits (`max_tokens`, `stop`, context) cut it.
+/// The answer of a simulated model, before the request's limits (`max_tokens`, `stop`, context) cut it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimAnswer {
     /// The answer. Empty together with reasoning goes out as `"content": null`, as vLLM does.
@@ -71,7 +71,7 @@ impl SimAnswer {
 
 /// A simulated model. Implementations must be pure: same [`Ask`], same answer.
 pub trait AnswerModel: Send + Sync {
-    /// Answers at once; how long it seems to take is the latency law's business.
+    /// Answers at once; the latency law determines the simulated duration.
     fn answer(&self, ask: &Ask<'_>) -> SimAnswer;
 }
 
@@ -97,28 +97,28 @@ pub struct KnownCase {
     pub rambling: Option<String>,
 }
 
-/// Knows the right answers: the simulator's model of what a language model has learnt. Called on the serving threads for
-/// every request, so it should be a lookup.
+/// Knows the right answers: the simulated knowledge of a language model. Called on the serving threads for every
+/// request, so it should be a lookup.
 pub trait AnswerKey: Send + Sync {
     /// The exercise that this first prompt states, or `None` when it is unknown.
     fn solve(&self, first_prompt: &str) -> Option<KnownCase>;
 }
 
-/// What a served model is made for; it is asked nothing else.
+/// The kind of a served model.
 pub(crate) enum Purpose {
-    /// To write.
+    /// Generates text.
     Chat(Arc<dyn AnswerModel>),
-    /// To give vectors.
+    /// Embeds texts.
     Embed(Embedder),
-    /// To put pairs of texts into classes.
+    /// Classifies pairs of texts.
     Classify(Classifier),
 }
 
-/// What serves a model name.
+/// The behaviour behind a model name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AnswerConfig {
-    /// Says the last message again.
+    /// Repeats the last message.
     Echo {},
     /// Random words.
     Garbage {
@@ -133,9 +133,9 @@ pub enum AnswerConfig {
     },
     /// Right, wrong, malformed or rambling answers by chance, as the dial of the task family says.
     Skilled(Skill),
-    /// Writes nothing: gives vectors of texts (`/v1/embeddings`).
+    /// An embedder (`/v1/embeddings`).
     Embedder(EmbedderDial),
-    /// Writes nothing: says whether one text follows from another (`/classify`).
+    /// A classifier that says whether one text follows from another (`/classify`).
     Classifier(ClassifierDial),
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong, and when: a list of rules, of which the first that applies to a request decides.
+//! Injected faults: a list of rules; the first that applies to a request decides.
 //!
 //! Rules that count conversations or draw by chance depend on the content of requests, never on time or on other
 //! requests, so the same requests meet the same faults at any concurrency. A repeated request is a new chance: its
@@ -24,14 +24,12 @@ pub struct FaultPlan {
     pub rules: Vec<FaultRule>,
 }
 
-/// One fault and the requests that meet it. Only requests to models do, for texts, vectors and classes; the other paths always work,
-/// so that the server looks healthy.
+/// A fault and the requests that it affects. Only requests to models are affected (texts, vectors, classes); other
+/// paths always work, so that the server looks healthy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
-    /// Which requests.
     pub when: FaultWhen,
-    /// What happens to them.
     pub fault: FaultKind,
     /// Only requests for this served model; all by default.
     #[serde(default)]
@@ -48,7 +46,7 @@ impl FaultRule {
     }
 }
 
-/// Which requests meet a fault, among those that `model` and `prompt_contains` leave.
+/// Which requests a fault affects, among those that match `model` and `prompt_contains`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultWhen {
@@ -78,12 +76,12 @@ pub enum FaultKind {
     },
     /// No reply at all while `/health` says all is well. The request counts as running.
     Hang,
-    /// So many tokens of a stream, then silence on an open connection. Without streaming as `hang`.
+    /// This many tokens of a stream, then silence on an open connection. Without streaming as `hang`.
     Stall {
         /// Tokens sent.
         after_tokens: u32,
     },
-    /// So many tokens of a stream, then the connection is closed. Without streaming the body ends halfway.
+    /// This many tokens of a stream, then the connection is closed. Without streaming the body ends halfway.
     CutStream {
         /// Tokens sent.
         after_tokens: u32,
@@ -92,7 +90,7 @@ pub enum FaultKind {
     Reset,
     /// A complete stream without `data: [DONE]` at the end. No effect without streaming.
     NoDone,
-    /// A good answer that names another model.
+    /// A valid answer that names another model.
     WrongModel {
         /// The name reported.
         name: String,
@@ -103,7 +101,7 @@ pub enum FaultKind {
     Abort,
     /// An answer whose content is null; a vector's first number, a class's label.
     NullContent,
-    /// A good answer, later.
+    /// A valid answer, delayed.
     Slow {
         /// Delay before the request reaches the engine in milliseconds, up to 3 600 000.
         delay_ms: u32,
@@ -141,7 +139,7 @@ impl FaultPlan {
     }
 }
 
-/// A fault plan at work.
+/// An active fault plan.
 #[derive(Debug)]
 pub(crate) struct Faults {
     plan: FaultPlan,
@@ -153,7 +151,7 @@ impl Faults {
         Self { plan, attempts: Attempts::default() }
     }
 
-    /// What happens to the `arrival`-th request (from 1). To be asked once per request, as it counts attempts.
+    /// The fault for the `arrival`-th request (from 1). Call it once per request, because it counts attempts.
     pub(crate) fn decide(&self, arrival: u64, ask: &Ask<'_>) -> Option<&FaultKind> {
         if self.plan.rules.is_empty() {
             return None;

@@ -1,7 +1,7 @@
-//! The KV cache: a pool of blocks of 16 tokens, of which full ones are found again by the hash of everything up to
-//! their end (vLLM's automatic prefix caching).
+//! The KV cache: a pool of blocks of 16 tokens. Full blocks are found again by the hash of everything up to their end
+//! (vLLM's automatic prefix caching).
 //!
-//! A block is free, held by requests, or cached: held by nobody, still findable, and evicted when room is needed, least
+//! A block is free, held by requests, or cached: not held, but findable, and evicted when room is needed, least
 //! recently used first. Identical full blocks of several requests are one block.
 
 use std::collections::{BTreeMap, HashMap};
@@ -74,7 +74,7 @@ impl BlockPool {
         self.anonymous + count(self.full.len() - self.evictable.len())
     }
 
-    /// Blocks that are cached for later and held by nobody.
+    /// Cached blocks that are not held.
     pub fn cached(&self) -> u32 {
         count(self.evictable.len())
     }

@@ -1,4 +1,4 @@
-//! The arithmetic of waiting, and figures for some machines.
+//! The latency law, and constants for some machines.
 
 use std::time::Duration;
 

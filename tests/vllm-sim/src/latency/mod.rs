@@ -1,4 +1,4 @@
-//! When things are said: the latency law of a continuous-batching engine, over virtual time.
+//! When tokens are sent: the latency law of a continuous-batching engine, over virtual time.
 //!
 //! The law is that of llm-d-inference-sim, so that results can be compared:
 //!

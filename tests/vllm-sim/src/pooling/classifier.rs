@@ -13,7 +13,7 @@ use super::{tokens, words};
 use crate::config::ConfigError;
 use crate::identity::{Draw, Identity};
 
-/// What the rule tells apart.
+/// The classes.
 const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
 
 /// Share of a hypothesis's words from which on it speaks of the same as its premise.
@@ -29,7 +29,7 @@ pub struct ClassifierDial {
     /// Of the pairs that are the first, the share that is said to be the second, each 0 to 1: `entailment = { neutral =
     /// 0.1 }`. None by default.
     pub confusion: BTreeMap<String, BTreeMap<String, f64>>,
-    /// Which pairs are met; 0 by default.
+    /// Seed that selects the affected pairs; 0 by default.
     pub seed: u64,
 }
 
@@ -73,7 +73,7 @@ pub struct Classifier {
     dial: ClassifierDial,
 }
 
-/// What a classifier says.
+/// The answer of a classifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes {
     /// The word for the likeliest class.
@@ -91,7 +91,7 @@ impl Classifier {
     /// The class of a pair as token ids. A single text is a premise without a hypothesis.
     ///
     /// # Errors
-    /// The first token that is none.
+    /// The first invalid token.
     pub fn classify(&self, ids: &[u32]) -> Result<Classes, u32> {
         let texts = tokens::decode(ids)?;
         let text = |at: usize| texts.get(at).map_or("", String::as_str);
@@ -116,7 +116,7 @@ impl Classifier {
         Draw::new(&[self.dial.seed, Identity::of(&self.model, 0, &texts).request])
     }
 
-    /// What the model says of a pair that is `class`.
+    /// The model's answer for a pair of class `class`.
     fn confuse(&self, class: &'static str, unit: f64) -> &str {
         let mut bound = 0.0;
         for (other, share) in self.dial.confusion.get(class).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Vectors in which texts about the same thing are near.
+//! Embeddings in which texts about the same thing are similar.
 //!
 //! The rule: every word has a direction of its own, and a text points where its words do, the first one most, each
 //! further one 0.7 times as much as the one before. A text says first what it is about, so two that begin by naming the
@@ -27,7 +27,7 @@ pub struct EmbedderDial {
     /// Length of a random vector that is added to each text's own of length 1, 0 to 10; 0.1 by default. It divides the
     /// cosine of two texts by about 1 + noise x noise.
     pub noise: f64,
-    /// Which texts are met, and how; 0 by default.
+    /// Seed that selects the affected texts and the noise; 0 by default.
     pub seed: u64,
 }
 

@@ -1,9 +1,8 @@
-//! Models that write nothing: embedders, which give vectors, and classifiers, which give classes of pairs of texts. vLLM
-//! calls them pooling models.
+//! Models that generate no text: embedders and classifiers of pairs of texts. vLLM calls them pooling models.
 //!
-//! Both go by the words of a text, so that a benchmark can be tried whose judges they are: [`embedder`] says which texts
-//! are near, [`classifier`] which follow from which. Like everything the simulator says, their answers are functions of
-//! model name, seed and text.
+//! Both go by the words of a text, so that benchmarks with such judges can be tried: [`embedder`] defines which texts
+//! are similar, [`classifier`] which follow from which. Like everything the simulator says, their answers are
+//! functions of model name, seed and text.
 
 pub mod classifier;
 pub mod embedder;

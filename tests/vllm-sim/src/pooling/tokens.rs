@@ -33,7 +33,7 @@ pub fn framed(text: &str) -> Vec<u32> {
 /// The texts between separators, the empty ones left out.
 ///
 /// # Errors
-/// The first token that is none.
+/// The first invalid token.
 pub fn decode(tokens: &[u32]) -> Result<Vec<String>, u32> {
     let mut texts = vec![String::new()];
     for &token in tokens {

@@ -1,12 +1,12 @@
-//! What of a text counts.
+//! The significant words of a text.
 
-/// Words of grammar, which say nothing about the matter. Negations are not among them.
+/// Function words. Negations are not among them.
 const GRAMMAR: &[&str] = &[
     "about", "also", "and", "are", "been", "but", "for", "from", "had", "has", "have", "her", "his", "into",
     "its", "she", "that", "the", "their", "they", "this", "was", "were", "which", "who", "with",
 ];
 
-/// Words that turn a statement around.
+/// Negations.
 const NEGATIONS: &[&str] = &["never", "not", "neither", "nor", "none", "without"];
 
 /// Shortest word that counts, in characters; numbers count at any length.
@@ -30,7 +30,7 @@ pub(super) fn content(text: &str) -> Vec<String> {
 /// Most words of a text that count: a prompt may hold megabytes, and each word is compared with those before it.
 const WORDS_MAX: usize = 2_000;
 
-/// Whether a text has a word that turns it around.
+/// Whether a text has a negation.
 pub(super) fn is_negated(text: &str) -> bool {
     all(text).any(|word| NEGATIONS.contains(&&*word))
 }

@@ -1,4 +1,4 @@
-//! The path of one request for text: check it, let faults strike, find the answer, wait as long as the law says, reply.
+//! The path of one request for text: check it, apply faults, find the answer, wait as the latency law says, reply.
 
 use std::time::Duration;
 

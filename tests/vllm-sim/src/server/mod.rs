@@ -1,5 +1,5 @@
-//! The HTTP edge. It speaks hyper rather than a web framework: ten fixed routes need no router, faults need the raw connection, and a
-//! benchmark's load source must cost as little as possible.
+//! The HTTP layer. It uses hyper rather than a web framework: ten fixed routes need no router, faults need the raw
+//! connection, and a benchmark's server must cost as little as possible.
 
 mod answer;
 mod body;
@@ -122,7 +122,7 @@ pub struct SimHandle {
     stop: CancellationToken,
 }
 
-/// What a server has done so far, over all its models.
+/// Counters of a server, over all its models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimStats {
     /// Requests to models that could be read, for whatever model.
@@ -160,7 +160,7 @@ impl SimHandle {
         format!("http://{}/v1", self.addr)
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn stats(&self) -> SimStats {
         let (requests, faults, in_flight, peak_in_flight) = self.server.counts();
         let mut stats = SimStats { requests, faults, in_flight, peak_in_flight, ..SimStats::default() };

@@ -26,11 +26,11 @@ pub(super) struct ServedModel {
     pacer: Option<Pacer>,
 }
 
-/// An answer on its way.
+/// An answer in progress.
 pub(super) enum Run {
-    /// All of it is there already.
+    /// Complete.
     Instant,
-    /// The engine is at it.
+    /// In the engine.
     Paced(Ticket),
 }
 
@@ -60,7 +60,7 @@ impl ServedModel {
         self.metrics.load(self.pacer.as_ref().map(Pacer::load).unwrap_or_default())
     }
 
-    /// Begins to answer, or refuses when the queue is full.
+    /// Starts an answer, or refuses if the queue is full.
     pub(super) fn run(
         &self,
         generation: &Generation,
@@ -77,7 +77,7 @@ impl ServedModel {
         self.submit(pacer, job)
     }
 
-    /// Begins to read a text that nothing is written after, or refuses when the queue is full.
+    /// Starts reading a text without generating, or refuses if the queue is full.
     pub(super) fn read(&self, tokens: u32) -> Result<Run, ApiError> {
         let Some(pacer) = &self.pacer else {
             return Ok(Run::Instant);

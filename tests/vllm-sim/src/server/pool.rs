@@ -1,4 +1,4 @@
-//! The path of one request for vectors or classes: check it, let faults strike, wait as long as reading takes, reply.
+//! The path of one request for vectors or classes: check it, apply faults, wait as the latency law says, reply.
 
 use std::sync::Arc;
 

@@ -8,12 +8,12 @@ pub(crate) mod pooling;
 pub(crate) mod reply;
 pub(crate) mod request;
 
-/// Always null: a field that vLLM sends and the simulator has nothing to say about.
+/// Always null: a field that vLLM sends and that the simulator does not support.
 pub(crate) type Null = Option<()>;
 /// The value of such a field.
 pub(crate) const NULL: Null = None;
 
-/// What vLLM calls itself. The suffix tells simulated records from real ones.
+/// vLLM's version string. The suffix distinguishes simulated records from real ones.
 pub(crate) const SYSTEM_FINGERPRINT: &str = "vllm-0.32.0-simulated";
 /// The version that `/version` reports, whose behaviour is simulated.
 pub(crate) const VLLM_VERSION: &str = "0.32.0";

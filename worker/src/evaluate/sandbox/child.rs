@@ -1,4 +1,4 @@
-//! The child's side: load the tasks, give up everything else, judge until the input ends.
+//! The child's side: loads the tasks, drops all other rights, and judges until its input ends.
 
 use std::io::{self, BufReader, BufWriter, Write};
 use std::sync::Arc;
@@ -13,15 +13,14 @@ use tasks::Task;
 use super::protocol::{self, Judged, Ready, Request, Setup};
 use crate::evaluate::STACK_BYTES;
 
-/// Loads the tasks that a parent asks for. What it needs from disk it must read now: afterwards the process
-/// cannot open anything.
+/// Loads the tasks that the parent requests. It must read everything it needs from disk now, because afterwards the
+/// process cannot open anything.
 pub type Loader = fn(&serde_json::Value) -> Result<Vec<Arc<Task>>, String>;
 
-/// Serves a parent over standard input and output until the input ends. This is the whole life of an evaluation
-/// process.
+/// The main function of an evaluation process: serves the parent over standard input and output until the input ends.
 pub fn serve(load: Loader) -> io::Result<()> {
     ignore_requests_to_end()?;
-    // A judgement may run for seconds after the end of the thread that asked for it; nobody would hear its verdict.
+    // A judgement may outlive the requesting thread by seconds; its verdict would be lost.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     std::thread::Builder::new()
         .name("judge".into())
@@ -31,8 +30,8 @@ pub fn serve(load: Loader) -> io::Result<()> {
         .map_err(|_| io::Error::other("the judging thread panicked"))?
 }
 
-/// Who asks a whole service or session to end means the parent, which goes on judging what is in flight and then closes
-/// this process's input.
+/// Ignores signals that are sent to a whole service or session: they are meant for the parent, which judges the
+/// answers in flight and then closes this process's input.
 fn ignore_requests_to_end() -> io::Result<()> {
     let unheard = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -72,9 +71,9 @@ fn judge_all(load: Loader) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away from this process what judging does not need, for the rest of its life: to open files and sockets, other
-/// processes, and address space beyond `memory_bytes_max`. Limits always; what else the kernel has, see
-/// [`confine`](super::confine).
+/// Drops, for the rest of this process's life, all rights that judging does not need: files, sockets, other
+/// processes, and address space beyond `memory_bytes_max`. Resource limits always apply; for the kernel's other means
+/// see [`confine`](super::confine).
 ///
 /// # Errors
 /// The kernel refuses a limit.
@@ -83,20 +82,20 @@ pub fn lock_down(memory_bytes_max: u64) -> rustix::io::Result<()> {
     setrlimit(Resource::Core, both(0))?;
     setrlimit(Resource::As, both(memory_bytes_max))?;
     super::confine::confine();
-    // Only standard input, output and error stay usable: no file and no socket can be opened, so there is no
-    // network to reach and nothing on disk to read.
+    // Only standard input, output and error stay usable: no file and no socket can be opened, so neither network nor
+    // disk is reachable.
     setrlimit(Resource::Nofile, both(3))
 }
 
-/// Gives the next judgement its own budget: the kernel counts the processor time of the whole process, so the limit
-/// moves along. The kernel ends a process that exceeds it with SIGXCPU.
+/// Gives the next judgement its own budget: the kernel counts the CPU time of the whole process, so the limit is
+/// raised. The kernel kills a process that exceeds it with SIGXCPU.
 fn renew_cpu_budget(seconds: u64) -> io::Result<()> {
     // The kernel compares whole seconds; one more keeps the budget from shrinking to almost nothing.
     let end = processor_time().as_secs().saturating_add(seconds).saturating_add(1);
     Ok(setrlimit(Resource::Cpu, Rlimit { current: Some(end), maximum: None })?)
 }
 
-/// Processor time that this process has used.
+/// CPU time that this process has used.
 fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     // Neither is ever negative, and there are fewer than 10^9 nanoseconds.

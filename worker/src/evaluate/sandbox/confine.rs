@@ -1,8 +1,8 @@
-//! What the kernel takes away from a process that judges, beside limits: files, TCP, other processes.
+//! Confinement of evaluation processes beyond resource limits: files, TCP, other processes.
 //!
-//! Limits already keep an answer from opening anything. These are the second wall, for an error in the first: no new
-//! privileges, Landlock (no file system, no TCP, no signals to others) and seccomp (no sockets, programs or processes).
-//! A kernel that lacks one of them takes away less, which is told and no error.
+//! Resource limits already keep an answer from opening anything. These are the second line of defence: no new
+//! privileges, Landlock (no file system, no TCP, no signals to others) and seccomp (no sockets, programs or
+//! processes). A kernel that lacks one of them confines less, which is reported and not an error.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,10 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-/// The newest Landlock that is asked for; a kernel with an older one does what it can.
+/// The newest requested Landlock version; an older kernel does what it can.
 const LANDLOCK: ABI = ABI::V6;
 
-/// Calls that judging never makes: to reach others, to become or begin another process, to look into one, and large doors
-/// into the kernel.
+/// System calls that judging never makes: to reach, start or inspect other processes, and complex kernel interfaces.
 const FORBIDDEN: [i64; 38] = [
     libc::SYS_socket,
     libc::SYS_socketpair,
@@ -58,19 +57,19 @@ const FORBIDDEN: [i64; 38] = [
     libc::SYS_setuid,
 ];
 
-/// How much of the process is confined.
+/// What to confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// The whole, for the rest of its life.
+    /// The whole process.
     Process,
-    /// The calling thread: to see what the kernel can do.
+    /// The calling thread, to test what the kernel supports.
     Thread,
 }
 
-/// Confines this process for the rest of its life and says what is in force. To be called when nothing needs to be opened
-/// any more, and before the limit on open files: Landlock needs one.
+/// Confines this process for the rest of its life and returns what is in force. Call it when nothing needs to be
+/// opened any more, and before the limit on open files, because Landlock needs a file descriptor.
 pub fn confine() -> Vec<String> {
-    // Threads count as processes; the judging ones are there already. The superuser is not bound by it.
+    // Threads count as processes; the judging threads already exist. The superuser is exempt from this limit.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let mut in_force: Vec<String> =
         setrlimit(Resource::Nproc, none).ok().map(|()| "no new processes".to_owned()).into_iter().collect();
@@ -78,7 +77,7 @@ pub fn confine() -> Vec<String> {
     in_force
 }
 
-/// What [`confine`] would put in force on this machine, tried on a thread that ends with it.
+/// What [`confine`] can enforce on this machine, tested on a temporary thread.
 pub fn available() -> Vec<String> {
     let tried = std::thread::spawn(|| confined(Extent::Thread)).join().unwrap_or_default();
     std::iter::once("resource limits".to_owned()).chain(tried).collect()

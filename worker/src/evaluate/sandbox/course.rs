@@ -1,40 +1,40 @@
-//! The course of one judgement over the deaths of children: what is tried next.
+//! The retry logic of one judgement when children die.
 
 use tasks::{Limit, Stage};
 
 use super::death::Death;
 use crate::evaluate::EvaluatorError;
 
-/// Children that one judgement may lose for reasons of ours. One death is a moment's misfortune; where so many follow
-/// each other, something is wrong here that another worker may not have.
+/// Children that one judgement may lose for external reasons. One death is bad luck; after this many in a row,
+/// something is wrong here that another worker may not have.
 pub(super) const LOSSES_MAX: u32 = 3;
 
-/// How far a judgement is.
+/// The progress of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Course {
     stage: Stage,
-    /// A child died at this stage in a way that the answer may have caused.
+    /// A child died at this stage, possibly because of the answer.
     suspected: bool,
-    /// Children lost for reasons of ours.
+    /// Children lost for external reasons.
     losses: u32,
 }
 
 impl Course {
-    /// The beginning: with full effort.
+    /// Starts with full effort.
     pub(super) fn new() -> Self {
         Self { stage: Stage::Full, suspected: false, losses: 0 }
     }
 
-    /// What is to be tried now.
+    /// The effort to try now.
     pub(super) fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// A child died. A limit that is proven, or hit again by a fresh child, takes a stage away; everything else is
-    /// tried again as it was.
+    /// Records the death of a child. A limit that is proven, or hit again by a fresh child, lowers the effort by one
+    /// stage; after any other death the judgement is repeated unchanged.
     ///
     /// # Errors
-    /// Nothing is left to be tried.
+    /// Nothing is left to try.
     pub(super) fn after(&mut self, death: Death) -> Result<(), EvaluatorError> {
         match death {
             Death::Ours(why) => {

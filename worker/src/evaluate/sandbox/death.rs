@@ -1,58 +1,58 @@
-//! Why a child died, and whether its answer has to do with it.
+//! Why a child died, and whether its answer is the cause.
 //!
-//! An answer makes a child use processor time, memory and stack; nothing else that ends a process comes from it.
-//! Signals from outside, a kernel that is short of memory, a machine that lets the child starve: these are troubles of
-//! ours, and a model is never judged by them.
+//! An answer can make a child use CPU time, memory and stack, and nothing else that kills a process. Signals from
+//! outside, a kernel short of memory, a machine that starves the child: these are external causes, and no model is
+//! judged by them.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 use tasks::Limit;
 
-/// What is known of a child that gave no verdict.
+/// The facts about a child that gave no verdict.
 #[derive(Clone, Debug)]
 pub(super) struct Evidence {
-    /// Why it was not listened to any more.
+    /// Why communication with it ended.
     pub(super) trouble: Trouble,
-    /// The signal that ended it; none where it ended by itself or was ended by its parent.
+    /// The signal that killed it; `None` if it exited by itself or was killed by its parent.
     pub(super) signal: Option<i32>,
-    /// The beginning of what it wrote to its standard error.
+    /// The beginning of its standard error output.
     pub(super) last_words: String,
-    /// Processor time that its last judgement took, where the system tells.
+    /// CPU time of its last judgement, if the system reports it.
     pub(super) cpu: Option<Duration>,
-    /// Processor time that a judgement may take.
+    /// CPU limit of a judgement.
     pub(super) cpu_max: Duration,
 }
 
 /// Why an exchange with a child failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// It did not get on: it was stopped, or got next to no processor time.
+    /// It made no progress: it was stopped, or got almost no CPU time.
     Starved,
     /// It took longer than it may.
     Late,
-    /// It closed its pipes, which it only does by ending.
+    /// It closed its pipes, which happens only when it exits.
     Ended,
-    /// It sent what no child sends.
+    /// It sent an invalid message.
     Garbage,
 }
 
-/// What a death means.
+/// The interpretation of a death.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Death {
-    /// The answer hit this limit, and the child's own accounts prove it.
+    /// The answer hit this limit, proven by the child's resource usage.
     Proven(Limit),
-    /// An answer can cause this, and so can a bad moment.
+    /// Either the answer or a temporary shortage may be the cause.
     Suspected(Limit),
     /// No answer can cause this.
     Ours(String),
 }
 
-/// Processor time by which the accounts of a dead process fall short: they are kept in ticks of 10 ms, twice.
+/// Error of the reported CPU time of a dead process: it is counted in ticks of 10 ms, twice.
 const ACCOUNTS_SHORT_MAX: Duration = Duration::from_millis(50);
 
 impl Evidence {
-    /// The verdict on the death.
+    /// Interprets the death.
     pub(super) fn death(&self) -> Death {
         if self.trouble != Trouble::Ended {
             return self.ours();
@@ -69,7 +69,7 @@ impl Evidence {
         if crashed && self.last_words.contains("overflowed its stack") {
             Death::Proven(Limit::Nesting)
         } else if crashed && self.last_words.contains("memory allocation") {
-            // The address space is full, or the machine's memory was for a moment.
+            // Either the address space is full, or the machine was short of memory for a moment.
             Death::Suspected(Limit::Memory)
         } else if crashed || (self.signal.is_none() && self.last_words.contains("panicked at")) {
             Death::Suspected(Limit::Crash)
@@ -80,11 +80,11 @@ impl Evidence {
 
     fn ours(&self) -> Death {
         let what = match (self.trouble, self.signal) {
-            (Trouble::Starved, _) => "it was stopped or got next to no processor time".to_owned(),
+            (Trouble::Starved, _) => "it was stopped or got almost no CPU time".to_owned(),
             (Trouble::Late, _) => "it took too long".to_owned(),
             (Trouble::Garbage, _) => "it broke the protocol".to_owned(),
-            (Trouble::Ended, Some(signal)) => format!("signal {signal} ended it"),
-            (Trouble::Ended, None) => "it ended by itself".to_owned(),
+            (Trouble::Ended, Some(signal)) => format!("signal {signal} killed it"),
+            (Trouble::Ended, None) => "it exited by itself".to_owned(),
         };
         let words = self.last_words.trim();
         Death::Ours(if words.is_empty() { what } else { format!("{what}: {words}") })

@@ -1,11 +1,10 @@
-//! Judging in child processes.
+//! Judges in child processes.
 //!
-//! Each slot is a thread of this process that owns one child, hands it one answer at a time and waits for the verdict
-//! (`slot.rs`, `process.rs`). A child that dies is replaced, and the other slots do not notice. What its death means is
-//! told by `death.rs`: a limit that the answer hit costs it one stage of evaluation (see [`tasks::Stage`]); a trouble
-//! of ours costs it nothing, and the answer is judged again (`course.rs`). Time is processor time, which the kernel
-//! counts and limits; the wall clock only finds children that do not get on. An answer that was judged before is not
-//! judged again (see `known.rs`).
+//! Each slot is a thread of this process that owns one child, gives it one answer at a time and waits for the verdict
+//! (`slot.rs`, `process.rs`). A dead child is replaced without affecting other slots. `death.rs` interprets its
+//! death: a limit that the answer hit lowers the effort by one stage (see [`tasks::Stage`]); after an external cause
+//! the answer is judged again unchanged (`course.rs`). Time is CPU time, which the kernel counts and limits;
+//! wall-clock time only detects children that make no progress. Equal answers are judged once (`known.rs`).
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -32,13 +31,13 @@ mod slot;
 
 use slot::{Job, Slot};
 
-/// Judgements that may wait for a child, per child.
+/// Maximum number of queued judgements per child.
 const WAITING_PER_CHILD: usize = 64;
 
-/// Processor time of a judgement beyond that of its query, in whole seconds: for parsing and comparing.
+/// CPU time of a judgement beyond that of its query, in whole seconds, for parsing and comparing.
 const BESIDE_QUERY_SECONDS: u64 = 2;
 
-/// How to start and limit evaluation processes.
+/// Configuration of evaluation processes.
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
     /// The program; normally this very binary.
@@ -49,30 +48,30 @@ pub struct SandboxConfig {
     pub tasks: serde_json::Value,
     /// Number of children.
     pub children: NonZeroUsize,
-    /// Limits that a parser or query engine observes by itself.
+    /// Limits that parsers and query engine enforce themselves.
     pub evaluation: EvaluationLimits,
-    /// Limits that end a child.
+    /// Limits that kill a child.
     pub limits: SandboxLimits,
 }
 
 /// Limits on one evaluation process. Those that an answer can hit are part of the scorer version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SandboxLimits {
-    /// Processor time of one judgement, in whole seconds.
+    /// CPU time of one judgement, in whole seconds.
     pub cpu_seconds: u64,
-    /// Address space of a child in bytes, loaded tasks and graphs included.
+    /// Address space of a child in bytes, including tasks and graphs.
     pub memory_bytes: u64,
-    /// Wall time in which a child that loads or judges must get some processor time; one that does not was stopped or
-    /// starves, and is replaced.
+    /// Wall-clock time within which a busy child must get some CPU time; otherwise it was stopped or starves, and is
+    /// replaced.
     #[serde(skip)]
     pub starved_after: Duration,
-    /// Wall time from the start of a child until its tasks are loaded.
+    /// Maximum wall-clock time for a child to load its tasks.
     #[serde(skip)]
     pub start: Duration,
 }
 
 impl SandboxLimits {
-    /// Limits that leave room for what a pack allows one evaluation: they end what does not listen to its own.
+    /// Limits with room for the pack's own evaluation limits: they catch whatever ignores those.
     pub fn of(evaluation: &EvaluationLimits) -> Self {
         let query = evaluation.query_time;
         let begun_second = u64::from(query.subsec_nanos() > 0);
@@ -85,16 +84,16 @@ impl SandboxLimits {
     }
 }
 
-/// What happened so far, for metrics.
+/// Counters, for metrics.
 #[derive(Debug, Default)]
 pub struct SandboxStats {
     /// Judgements done by a child.
     pub judged: AtomicU64,
-    /// Verdicts given again, because an equal answer to the same case was judged before.
+    /// Verdicts taken from the cache.
     pub recalled: AtomicU64,
-    /// Children started, the first ones included.
+    /// Children started, including the first ones.
     pub started: AtomicU64,
-    /// Children that died or were given up during a judgement.
+    /// Children that died or were killed during a judgement.
     pub died: AtomicU64,
 }
 
@@ -106,13 +105,13 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Starts the slots and their children, without waiting until these have loaded their tasks. A child that cannot
-    /// be started is an error of every judgement that would need it, not of this function.
+    /// Starts the slots and their children, without waiting for them to load. If a child cannot be started, the
+    /// judgements that need it fail, not this function.
     pub fn start(config: SandboxConfig) -> io::Result<Self> {
         Self::start_with(config, Some(Arc::default()))
     }
 
-    /// As [`start`](Self::start), for those who want every answer judged, also one that was judged before.
+    /// As [`start`](Self::start), but without the verdict cache.
     pub fn start_without_recall(config: SandboxConfig) -> io::Result<Self> {
         Self::start_with(config, None)
     }

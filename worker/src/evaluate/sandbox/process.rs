@@ -1,4 +1,4 @@
-//! A child with its pipes: started, spoken to, and looked at when it is dead.
+//! A child process with its pipes: starting it, talking to it, and examining its death.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,13 +17,13 @@ use super::death::{Death, Evidence, Trouble};
 use super::protocol::{self, Judged, Ready, Request, Setup};
 use crate::evaluate::EvaluatorError;
 
-/// Bytes of a reply's buffer that are kept for the next one.
+/// Bytes of a reply buffer kept for the next reply.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
-/// Bytes of a dead child's last words that are looked at.
+/// Bytes of a dead child's standard error that are read.
 const LAST_WORDS_BYTES_MAX: u64 = 4096;
 
-/// A child that gets less than this part of a processor starves.
+/// A child starves if it gets less than one part in this many of a CPU.
 const STARVING_SHARE: u32 = 100;
 
 /// A running child.
@@ -32,22 +32,22 @@ pub(super) struct Process {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     buffer: Vec<u8>,
-    /// Processor time that it had used when it last spoke.
+    /// CPU time that it had used at its last message.
     spent: Duration,
 }
 
-/// A verdict and what it took.
+/// A verdict and its cost.
 pub(super) struct Reply {
     pub(super) verdict: Verdict,
     /// Its length as text.
     pub(super) bytes: usize,
-    /// Processor time.
+    /// CPU time.
     pub(super) cpu: Duration,
 }
 
 /// Why there is no child.
 pub(super) enum NoProcess {
-    /// It cannot be started, or cannot load its tasks: the next one could not either.
+    /// It cannot be started, or cannot load its tasks; another one could not either.
     Failed(EvaluatorError),
     /// It died while it loaded its tasks.
     Died(Death),
@@ -60,9 +60,9 @@ impl Process {
         };
         let mut child = Command::new(&config.program)
             .args(&config.arguments)
-            // Keys and endpoints of the parent are nobody's business in there.
+            // The child must not see the parent's keys and endpoints.
             .env_clear()
-            // What a terminal sends to the parent and its like is not meant for it.
+            // Signals from a terminal are meant for the parent only.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -74,7 +74,7 @@ impl Process {
         };
         let output = BufReader::with_capacity(64 << 10, output);
         let mut process = Self { child, input, output, buffer: Vec::new(), spent: Duration::ZERO };
-        // A child that does not read must not hold up the writing of a long answer for ever.
+        // A child that does not read must not block the write of a long answer for ever.
         rustix::io::ioctl_fionbio(&process.input, true).map_err(|error| failed(&error))?;
         let patience =
             process.patience(config.limits.starved_after, Some(Instant::now() + config.limits.start));
@@ -89,7 +89,7 @@ impl Process {
                 Ok(process)
             }
             Ok((Ready::Failed(message), _)) => Err(NoProcess::Failed(EvaluatorError::Start(message))),
-            // It has no answer yet that could have done it.
+            // It has no answer yet that could be the cause.
             Err(trouble) => Err(NoProcess::Died(match process.post_mortem(trouble, Duration::MAX) {
                 Death::Ours(why) => Death::Ours(format!("while it loaded its tasks, {why}")),
                 Death::Proven(limit) | Death::Suspected(limit) => {
@@ -99,7 +99,7 @@ impl Process {
         }
     }
 
-    /// Judges once; an error says why there is no verdict, and the child is not to be used any more.
+    /// Makes one judgement. After an error the child must not be used any more.
     pub(super) fn judge(&mut self, request: &Request<'_>, starved_after: Duration) -> Result<Reply, Trouble> {
         let patience = self.patience(starved_after, None);
         let (Judged { verdict, spent }, bytes) = self.exchange(request, patience)?;
@@ -108,11 +108,11 @@ impl Process {
         Ok(Reply { verdict, bytes, cpu })
     }
 
-    /// Ends the child, if it still runs, and tells why it died. `cpu_max` is the processor time that it had.
+    /// Kills the child if it still runs, and returns why it died. `cpu_max` is its CPU limit.
     pub(super) fn post_mortem(mut self, trouble: Trouble, cpu_max: Duration) -> Death {
-        // Why a child ended is settled before its pipes close, so this does not change the status of one that did.
+        // A child's exit status is fixed before its pipes close, so this kill does not change it.
         let _ = self.child.kill();
-        // The accounts of a process are gone once it is reaped.
+        // The resource usage of a process is gone once it is reaped.
         let _ = waitid(WaitId::Pid(self.pid()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let cpu = processor_time(self.pid()).map(|total| total.saturating_sub(self.spent));
         let signal = self.child.wait().ok().and_then(|status| status.signal());
@@ -132,7 +132,7 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// Sends one message and waits for its reply; the reply and its bytes.
+    /// Sends one message and waits for the reply; returns the reply and its size.
     fn exchange<T: DeserializeOwned>(
         &mut self,
         message: &impl Serialize,
@@ -152,7 +152,7 @@ impl Process {
             (Err(error), None) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Trouble::Ended),
             (Err(_), None) => Err(Trouble::Garbage),
         };
-        // One huge verdict must not be remembered in memory for the rest of the run.
+        // One huge verdict must not keep its buffer for the rest of the run.
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER_BYTES_KEPT);
         reply
@@ -161,18 +161,18 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Reaps the child in every path; one that already ended is only waited for.
+        // Reaps the child on every path; waiting suffices if it has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Both ways to a child, as far as patience goes.
+/// Both pipes to a child, with a limit on waiting.
 struct Pipes<'a> {
     input: &'a mut ChildStdin,
     output: &'a mut BufReader<ChildStdout>,
     patience: Patience,
-    /// Why nothing more comes of it.
+    /// Why communication failed.
     lost: Option<Trouble>,
 }
 
@@ -226,25 +226,25 @@ impl Write for Pipes<'_> {
     }
 }
 
-/// How long a reply is waited for: as long as the child gets on, and no longer than `end`, if there is one.
+/// How long to wait for a reply: as long as the child makes progress, but not beyond `end`, if there is one.
 struct Patience {
     pid: Pid,
-    /// Between two looks.
+    /// Time between two checks.
     every: Duration,
     next_look: Instant,
-    /// Processor time that the child had used at the last look.
+    /// CPU time of the child at the last check.
     spent: Duration,
     end: Option<Instant>,
 }
 
 impl Patience {
-    /// The time until the next look is over: whether there is more.
+    /// Ends one check interval: returns whether to wait longer.
     fn renew(&mut self) -> Result<(), Trouble> {
         let now = Instant::now();
         if self.end.is_some_and(|end| now >= end) {
             return Err(Trouble::Late);
         }
-        // Where the system does not tell, the child is trusted: a limit of processor time ends it.
+        // If the system does not report it, the child is trusted: its CPU limit ends it.
         if let Some(spent) = processor_time(self.pid) {
             if spent.saturating_sub(self.spent) < self.every / STARVING_SHARE {
                 return Err(Trouble::Starved);
@@ -256,16 +256,16 @@ impl Patience {
     }
 }
 
-/// Processor time that another process has used, dead ones included until they are reaped; none where the system does
-/// not tell.
+/// CPU time that another process has used, including a dead one that is not reaped; `None` if the system does not
+/// report it.
 fn processor_time(pid: Pid) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     processor_ticks(&stat)
         .map(|ticks| Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32)
 }
 
-/// User and system time in clock ticks: the fields 14 and 15 of proc_pid_stat(5). The name, field 2, stands in brackets
-/// and may hold anything.
+/// User and system time in clock ticks: fields 14 and 15 of proc_pid_stat(5). The name, field 2, is in parentheses
+/// and may contain anything.
 fn processor_ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;

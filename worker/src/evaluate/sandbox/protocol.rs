@@ -1,4 +1,4 @@
-//! What parent and child say over the child's standard input and output: JSON behind a length.
+//! The protocol between parent and child over the child's standard input and output: JSON with a length prefix.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -7,17 +7,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tasks::{Effort, Verdict};
 
-/// Bytes of one message. Answers are cut far below by the connectors; a verdict repeats parts of its answer.
+/// Maximum size of a message. Connectors cut answers far below it; a verdict repeats parts of its answer.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
 /// The first message to a child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
-    /// Which tasks to load; understood by the loader that the binary brings.
+    /// The tasks to load, in the format of the loader.
     pub(super) tasks: serde_json::Value,
     /// Bytes of address space.
     pub(super) memory_bytes_max: u64,
-    /// Seconds of processor per judgement.
+    /// CPU seconds per judgement.
     pub(super) cpu_seconds_max: u64,
 }
 
@@ -26,10 +26,10 @@ pub(super) struct Setup {
 pub(super) enum Ready {
     /// The tasks are loaded and the limits are in force.
     Ready {
-        /// Processor time that the child has used so far.
+        /// CPU time that the child has used so far.
         spent: Duration,
     },
-    /// They cannot be loaded.
+    /// The tasks cannot be loaded.
     Failed(String),
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Request<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Judged {
     pub(super) verdict: Verdict,
-    /// Processor time that the child has used so far, with all its judgements.
+    /// CPU time that the child has used so far, in all its judgements.
     pub(super) spent: Duration,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn write(writer: &mut impl Write, message: &impl Serialize) -> io::Re
     writer.write_all(&body)
 }
 
-/// Reads one message; nothing at a clean end of input.
+/// Reads one message; `None` at a clean end of input.
 pub(super) fn read<T: DeserializeOwned>(
     reader: &mut impl Read,
     buffer: &mut Vec<u8>,

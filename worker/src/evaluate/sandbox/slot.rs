@@ -1,4 +1,4 @@
-//! A thread that owns one child, hands it one answer at a time, and replaces it when it dies.
+//! A thread that owns one child, gives it one answer at a time, and replaces it when it dies.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,10 +15,10 @@ use super::{SandboxConfig, SandboxStats, recall};
 use crate::evaluate::known::KnownVerdicts;
 use crate::evaluate::{EvaluatorError, Judgement};
 
-/// An answer to judge, and who waits for the verdict.
+/// An answer to judge, and the channel for its verdict.
 pub(super) type Job = (Judgement, oneshot::Sender<Result<Verdict, EvaluatorError>>);
 
-/// The owner of a child. The kernel ends the child with the thread that started it, so both live on one thread.
+/// The owner of a child. The kernel kills the child when the thread that started it ends, so both live on one thread.
 pub(super) struct Slot {
     pub(super) config: Arc<SandboxConfig>,
     pub(super) stats: Arc<SandboxStats>,
@@ -26,24 +26,24 @@ pub(super) struct Slot {
     pub(super) process: Option<Process>,
 }
 
-/// Why one try gave no verdict.
+/// Why one attempt gave no verdict.
 enum NoVerdict {
-    /// A child died over it.
+    /// The child died.
     Died(Death),
-    /// Nothing can be tried.
+    /// No attempt is possible.
     Failed(EvaluatorError),
 }
 
 impl Slot {
     pub(super) fn run(&mut self, queue: &async_channel::Receiver<Job>) {
-        // Loading takes a moment, in which the first answers are on their way. What fails here fails again, and is
-        // told, where a judgement needs it.
+        // Loading takes a moment, during which the first answers arrive. An error here recurs and is reported when a
+        // judgement needs the child.
         let _ = self.process();
         while let Ok((judgement, reply)) = queue.recv_blocking() {
             if reply.is_closed() {
                 continue; // The dialogue was given up while its answer waited.
             }
-            // An equal answer may have been judged while this one waited.
+            // An equal answer may have been judged while this one was queued.
             let verdict = match recall(self.known.as_deref(), &self.stats, &judgement) {
                 Some(verdict) => Ok(verdict),
                 None => {
@@ -56,7 +56,7 @@ impl Slot {
         }
     }
 
-    /// Judges with full effort, and with less only when the answer itself has ended a child.
+    /// Judges with full effort, and with less only if the answer itself has killed a child.
     fn judge(&mut self, judgement: &Judgement) -> Result<Verdict, EvaluatorError> {
         let mut course = Course::new();
         loop {
@@ -73,7 +73,7 @@ impl Slot {
         }
     }
 
-    /// The child, started if there is none.
+    /// The child; starts one if there is none.
     fn process(&mut self) -> Result<&mut Process, NoProcess> {
         match &mut self.process {
             Some(process) => Ok(process),
@@ -84,7 +84,7 @@ impl Slot {
         }
     }
 
-    /// One try.
+    /// One attempt.
     fn judge_at(&mut self, judgement: &Judgement, stage: Stage) -> Result<Verdict, NoVerdict> {
         let request = Request {
             task: judgement.task,
@@ -99,8 +99,8 @@ impl Slot {
         })?;
         match process.judge(&request, limits.starved_after) {
             Ok(reply) => {
-                // Whether an answer near the limit of time passes depends on the machine and its moment, which must not
-                // decide for all its equals.
+                // Whether an answer near the time limit passes depends on the machine at that moment, which must not
+                // decide for all equal answers.
                 let beyond_doubt = stage == Stage::Full && reply.cpu < self.config.evaluation.query_time / 2;
                 if let Some(known) = self.known.as_ref().filter(|_| beyond_doubt) {
                     known.keep(judgement, &reply.verdict, reply.bytes);

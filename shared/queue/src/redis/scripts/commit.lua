@@ -1,6 +1,6 @@
--- The rule of `domain::Standing`, which the memory store follows; the differential tests hold both equal.
--- ARGV: generation, then model, cell, iteration and record of each. A record is `s` (scored) or `f` (failed) and its
--- ticket. Returns a verdict and the record that it is about for each.
+-- Implements `domain::Standing`, like the memory store; differential tests compare both. ARGV: generation, then
+-- model, cell, iteration and record of each. A record is `s` (scored) or `f` (failed) and its ticket. Returns an
+-- effect and the record concerned for each.
 local function beats(new, old)
   local kind, other = string.sub(new, 1, 1), string.sub(old, 1, 1)
   if kind ~= other then return kind == 's' end

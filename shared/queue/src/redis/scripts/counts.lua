@@ -1,5 +1,6 @@
--- ARGV: generation. Returns label, added, pending, leased, dead, backlog, scored, failed, suspects pending and leased,
--- parked until and reason of each model. Only what the structures cannot tell is counted along: the rest follows from their lengths.
+-- ARGV: generation. Returns label, added, pending, leased, dead, backlog, scored, failed, suspects pending and
+-- leased, parked until and reason of each model. Only counts that the structures do not provide are stored; the
+-- others are lengths.
 local now = now_ms()
 local reply = {}
 for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do

@@ -1,4 +1,4 @@
--- Returns 1 if there was such a run. What is left of an earlier, interrupted life goes too.
+-- Returns 1 if there was such a run. Also removes remains of an interrupted removal.
 local there = redis.call('EXISTS', KEYS[1])
 purge()
 return {there}

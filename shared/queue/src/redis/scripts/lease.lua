@@ -30,7 +30,7 @@ end
 for i = 5, #ARGV do
   local model = ARGV[i]
   if room > 0 and open(model) then
-    -- What was given back has a lower id than anything that was never read, so it goes first.
+    -- Returned units have lower ids than unread ones, so they go first.
     local free = prefix .. 'free:' .. model
     for _, unit in ipairs(redis.call('ZRANGE', free, 0, room - 1)) do
       redis.call('ZREM', free, unit)
@@ -50,7 +50,7 @@ local function holds_nothing()
   return true
 end
 
--- Where there is nothing else, a worker that holds nothing gets one suspect.
+-- If there is nothing else, a worker that holds nothing gets one suspect.
 if #reply == 1 and room > 0 and alone and holds_nothing() then
   for i = 5, #ARGV do
     local model = ARGV[i]

@@ -1,4 +1,4 @@
--- What every script on a run starts with. KEYS[1] is the run's hash, `kgf:{RUN}:run`; every other key of the run has
+-- Prelude of every script on a run. KEYS[1] is the run's hash, `kgf:{RUN}:run`; every other key of the run has
 -- the same hash tag and is built from it here. On a cluster all of them live on the node that KEYS[1] leads to.
 --
 -- kgf:{RUN}:run            hash: plan_hash, generation, state, lease_ms, max_strikes, next_unit, last_ticket
@@ -8,16 +8,16 @@
 -- kgf:{RUN}:work:MODEL     stream of the units that are not done, entry id UNIT+1, fields d (dialogues) and p (payload);
 --                          group `w`, one consumer per worker. Its pending-entries list is the lease table and holds
 --                          nothing else: owner = worker, idle time = age of the lease, delivery count = attempt.
--- kgf:{RUN}:free:MODEL     sorted set of the units that were given back and wait again, by id
+-- kgf:{RUN}:free:MODEL     sorted set of the pending units that were given back, by id
 -- kgf:{RUN}:attempts       hash: unit -> attempts so far, for units that were given back
 -- kgf:{RUN}:deaths         hash: unit -> one JSON object a line; a unit with deaths is a suspect, or dead
 -- kgf:{RUN}:accused        hash: unit -> model, for the same units
 -- kgf:{RUN}:suspects       sorted set of the suspects, by id
--- kgf:{RUN}:waiting:MODEL  sorted set of the suspects that wait, by their number of deaths; members are ids of 16 digits,
+-- kgf:{RUN}:waiting:MODEL  sorted set of the pending suspects, by number of deaths; members are ids of 16 digits,
 --                          so that equal ones are in the order of ids
 -- kgf:{RUN}:alone          hash: worker -> the suspect that it holds
--- kgf:{RUN}:dead           sorted set of the units set aside, by id
--- kgf:{RUN}:done:CELL      hash: iteration -> `s` or `f` and the ticket of the record that counts
+-- kgf:{RUN}:dead           sorted set of the dead letters, by id
+-- kgf:{RUN}:done:CELL      hash: iteration -> `s` or `f` and the ticket of the winner
 -- kgf:{RUN}:cells          set of the names of those hashes
 local prefix = string.match(KEYS[1], '^.-}:')
 
@@ -44,7 +44,7 @@ local function unit_of(id) return digits(tonumber(string.match(id, '^%d+')) - 1)
 
 local function knows(model) return redis.call('SISMEMBER', prefix .. 'models', model) == 1 end
 
--- Makes the model known. A known model has its stream and its group.
+-- Registers the model, with its stream and group.
 local function know(model)
   if redis.call('SADD', prefix .. 'models', model) == 1 then
     redis.call('XGROUP', 'CREATE', work(model), 'w', '0', 'MKSTREAM')
@@ -71,7 +71,7 @@ local function add_backlog(model, unit, sign)
   redis.call('HINCRBY', counts(model), 'backlog', sign * tonumber(dialogues))
 end
 
--- Ends a lease: from now on the unit is nobody's.
+-- Ends a lease.
 local function end_lease(model, unit, worker)
   redis.call('XACK', work(model), 'w', entry(unit))
   if redis.call('HGET', prefix .. 'alone', worker) == unit then
@@ -87,7 +87,7 @@ local function deaths_of(unit)
   return breaks + 1, lines
 end
 
--- Lets a unit wait for a worker.
+-- Makes a unit pending.
 local function queue_up(model, unit)
   local deaths = deaths_of(unit)
   if deaths == 0 then
@@ -97,7 +97,7 @@ local function queue_up(model, unit)
   end
 end
 
--- Ends a lease; the unit waits again.
+-- Ends a lease; the unit is pending again.
 local function give_back(model, unit, attempt, worker)
   end_lease(model, unit, worker)
   redis.call('HSET', prefix .. 'attempts', unit, digits(tonumber(attempt)))

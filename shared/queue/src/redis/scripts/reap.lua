@@ -19,7 +19,7 @@ for _, model in ipairs(redis.call('SMEMBERS', prefix .. 'models')) do
     local fate = take_over(model, unit, lease[4], lease[2], cause)
     for _, value in ipairs({model, unit, fate}) do reply[#reply + 1] = value end
   end
-  -- A consumer that holds nothing may go; deleting one that holds leases would lose them.
+  -- A consumer without leases is deleted; deleting one with leases would lose them.
   if worker ~= '' and reply[1] == 0 then redis.call('XGROUP', 'DELCONSUMER', work(model), 'w', worker) end
 end
 return reply

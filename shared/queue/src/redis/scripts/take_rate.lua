@@ -6,6 +6,6 @@ local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local after = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + permits * interval
 local wait = after - (now + burst * interval)
 if wait > 0 then return {math.ceil(wait / 1000)} end
--- A full bucket needs no key, so buckets that nobody uses any more go by themselves.
+-- A full bucket needs no key, so unused buckets expire by themselves.
 redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', string.format('%.0f', math.ceil((after - now) / 1000)))
 return {0}

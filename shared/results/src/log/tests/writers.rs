@@ -205,25 +205,3 @@ async fn a_batch_is_acknowledged_once_and_refused_whole() {
     tokio::task::spawn_blocking(|| thread.join()).await.unwrap();
     assert_eq!(read(folder.path()), (vec![0, 1, 2, 3, 4, 7], vec![]));
 }
-
-#[tokio::test]
-async fn a_full_group_waits_for_no_pause() {
-    let folder = tempfile::tempdir().unwrap();
-    let (writer, _) = LogWriter::open(folder.path(), options(3, None)).unwrap();
-    // A pause longer than any test runs.
-    let policy = CommitPolicy {
-        pause: std::time::Duration::from_secs(1 << 20),
-        group_entries: 4,
-        group_bytes: 1 << 20,
-    };
-    let (queue, thread) = CommitQueue::start(writer, policy).unwrap();
-    let commit = |ticket| {
-        let queue = queue.clone();
-        async move { queue.commit(testing::entry(ticket, "m", ticket as u32, true)).await.unwrap() }
-    };
-    commit(0).await; // After a quiet moment: at once.
-    futures::future::join_all((1..5).map(commit)).await; // Four of them: full.
-    drop(queue);
-    tokio::task::spawn_blocking(|| thread.join()).await.unwrap();
-    assert_eq!(read(folder.path()).0, (0..5).collect::<Vec<_>>());
-}

@@ -64,7 +64,6 @@ type Survey = Box<dyn FnOnce() -> Result<Ground, CaseError> + Send>;
 
 /// Where the queries of a case run.
 pub(crate) struct QuerySetting {
-    /// The graph.
     pub(crate) graph: QueryGraph,
     /// Prefixes that queries may use without declaring them.
     pub(crate) prefixes: PrefixTable,

@@ -27,7 +27,6 @@ struct Question<'a> {
     property: &'a str,
     /// `P…` of the point in time.
     qualifier: &'a str,
-    /// The year.
     year: u32,
 }
 
