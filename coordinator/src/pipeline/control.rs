@@ -155,6 +155,9 @@ impl Coordinator {
             )));
         }
         for other in self.storage.pipelines().await? {
+            if !self.is_pipeline(&other).await? {
+                continue; // Removed.
+            }
             let taken = self.find_pipeline(&other).await?.and_then(|other| other.benchmark.reuse);
             if taken.as_deref() == Some(name.as_str()) {
                 return Err(conflict(format!(
