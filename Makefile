@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo cluster test lint fmt bench deny
+.PHONY: help demo cluster test chaos fuzz lint fmt bench deny
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,17 @@ cluster: ## Start Redis, a simulator, a coordinator and two workers on this mach
 test: ## Run all tests.
 	tests/setup
 	$(CARGO) test --workspace --quiet
+
+SECONDS ?= 60
+SEED ?= 1
+
+chaos: ## Let everything fail at a cluster for SECONDS=60, by the plan of SEED=1, and print what became of it.
+	tests/setup
+	KGFLEET_CHAOS_SECONDS=$(SECONDS) KGFLEET_CHAOS_SEED=$(SEED) \
+	  $(CARGO) test --quiet -p cli --test it -- --nocapture --exact cluster::chaos::every_dialogue_is_scored_whatever_fails
+
+fuzz: ## Fuzz everything that reads bytes of the world, each target for SECONDS=60; see fuzz/README.md.
+	fuzz/run $(SECONDS)
 
 lint: ## Check formatting, lints and unused dependencies.
 	$(CARGO) fmt --all --check

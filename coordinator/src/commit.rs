@@ -13,6 +13,7 @@ use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
 use domain::{ErrorCode, FailureCause, Record, RecordId, ServiceError};
 use futures::FutureExt;
+use history::{Event, EventLog};
 use queue::{Commit, QueueStore};
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -101,6 +102,8 @@ pub(crate) struct Commits {
     runs: Arc<Runs>,
     storage: Arc<Storage>,
     health: Arc<Health>,
+    /// Where acknowledgements are noted.
+    events: EventLog,
     clock: Clock,
     /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     room: Arc<Semaphore>,
@@ -152,10 +155,11 @@ impl Commits {
         runs: Arc<Runs>,
         storage: Arc<Storage>,
         health: Arc<Health>,
+        events: EventLog,
         clock: Clock,
     ) -> Self {
         let room = Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT));
-        Self { queue, queues, runs, storage, health, clock, room, recent: Mutex::default() }
+        Self { queue, queues, runs, storage, health, events, clock, room, recent: Mutex::default() }
     }
 
     /// Bytes of records on their way to the log.
@@ -349,6 +353,11 @@ impl Commits {
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
         self.queues.call(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());
+        if self.events.is_on() {
+            for item in batch {
+                self.events.write(run.id(), Event::Acknowledged { record: item.id.clone() }).await;
+            }
+        }
         Ok(())
     }
 }

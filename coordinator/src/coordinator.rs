@@ -13,6 +13,7 @@ use domain::exchange::{
 };
 use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::{StreamExt, stream};
+use history::{EventLog, Observed};
 use queue::QueueStore;
 use results::Sink;
 
@@ -38,6 +39,8 @@ pub struct Coordinator {
     pub(crate) config: CoordinatorConfig,
     pub(crate) clock: Clock,
     pub(crate) health: Arc<Health>,
+    /// Where it notes what becomes of leases and records.
+    pub(crate) events: EventLog,
     pub(crate) queue: Arc<dyn QueueStore>,
     pub(crate) storage: Arc<Storage>,
     pub(crate) packs: Arc<PackStore>,
@@ -57,6 +60,18 @@ pub struct Coordinator {
 impl Coordinator {
     /// Begins to look after runs. Needs a runtime of tokio; ends when it is dropped.
     pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
+        Self::start_noting(config, queue, sink, EventLog::none())
+    }
+
+    /// The same, and notes what becomes of leases and records.
+    pub fn start_noting(
+        config: CoordinatorConfig,
+        queue: Arc<dyn QueueStore>,
+        sink: Arc<dyn Sink>,
+        events: EventLog,
+    ) -> Arc<Self> {
+        let queue: Arc<dyn QueueStore> =
+            if events.is_on() { Arc::new(Observed::new(queue, events.clone())) } else { queue };
         let (clock, health) = (Clock::start(), Arc::new(Health::default()));
         let storage = Arc::new(Storage::new(sink, config.scope));
         let packs = Arc::new(PackStore::new(Arc::clone(&storage)));
@@ -76,6 +91,7 @@ impl Coordinator {
             Arc::clone(&runs),
             Arc::clone(&storage),
             Arc::clone(&health),
+            events.clone(),
             clock,
         ));
         let coordinator = Arc::new(Self {
@@ -88,6 +104,7 @@ impl Coordinator {
             config,
             clock,
             health,
+            events,
             queue,
             storage,
             packs,

@@ -8,6 +8,7 @@ use domain::benchmark::ModelSpec;
 use domain::control::{HistoryEntry, RunPhase};
 use domain::exchange::{RunMaterial, TaskUse};
 use domain::{DialogueKey, Iteration, RunId};
+use history::Winners;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
 use results::log::{
@@ -243,6 +244,19 @@ impl Run {
     /// Reads the table of its dialogues.
     pub(crate) fn table<T>(&self, read: impl FnOnce(&Aggregate) -> T) -> T {
         read(&self.lock_table().aggregate)
+    }
+
+    /// The records that count, in short.
+    pub(crate) fn what_counts(&self) -> Winners {
+        let mut winners = Winners::default();
+        self.table(|table| {
+            for slot in 0..table.len() {
+                if let Some(winner) = table.get(slot) {
+                    winners.add(&self.layout.key(slot), winner.outcome.is_ok(), winner.ticket);
+                }
+            }
+        });
+        winners
     }
 
     /// What comes per second of a model, by its place in the plan, of which work is in hand or not.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use domain::control::{RunPhase, RunView, Submission};
 use domain::{Connector, ModelSpec, RunId};
 use futures::FutureExt;
+use history::Event;
 use results::RunManifest;
 
 use crate::aggregate::Aggregate;
@@ -227,6 +228,7 @@ impl Coordinator {
                 self.runs.discard(run);
                 return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
             }
+            self.events.write(run.id(), Event::Reopened {}).await;
         }
         self.health.note_sink(self.storage.set_state(run.id(), &state).await)?;
         run.set_phase(state.phase);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use domain::RunId;
 use domain::control::RunPhase;
 use futures::FutureExt;
+use history::Event;
 use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
 use crate::aggregate::Aggregate;
@@ -261,6 +262,9 @@ impl Coordinator {
             // Another coordinator was first, perhaps with other records. Its seal is read with the log.
             self.runs.discard(run);
             return Ok(());
+        }
+        if self.events.is_on() {
+            self.events.write(run.id(), Event::Finished(run.what_counts())).await;
         }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
         self.change_state(run, state).await?;

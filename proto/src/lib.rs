@@ -9,6 +9,8 @@
 
 pub mod client;
 pub mod convert;
+#[cfg(any(test, feature = "test-support"))]
+pub mod fuzzing;
 pub mod limits;
 mod pack;
 pub mod server;

@@ -23,6 +23,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use crate::convert::{self, ConversionError};
+use crate::fuzzing::read_as_anything;
 use crate::wire;
 
 fn name() -> impl Strategy<Value = String> {
@@ -348,25 +349,6 @@ where
     let arrived = D::try_from(over_the_wire(&W::from(value.clone()))).unwrap();
     prop_assert_eq!(arrived, value);
     Ok(())
-}
-
-/// Decodes hostile bytes as every message; returns how many could be converted.
-fn read_as_anything(bytes: &[u8]) -> usize {
-    fn read<D: TryFrom<W>, W: Message + Default>(bytes: &[u8]) -> usize {
-        W::decode(bytes).ok().and_then(|message| D::try_from(message).ok()).map_or(0, |_| 1)
-    }
-    read::<Registration, wire::Registration>(bytes)
-        + read::<Registered, wire::Registered>(bytes)
-        + read::<Report, wire::Report>(bytes)
-        + read::<Orders, wire::Orders>(bytes)
-        + read::<Delivery, wire::Delivery>(bytes)
-        + read::<RunMaterial, wire::RunMaterial>(bytes)
-        + read::<(RateBudget, u32), wire::RateRequest>(bytes)
-        + read::<(RunId, RunCommand), wire::CommandRequest>(bytes)
-        + read::<RunView, wire::RunView>(bytes)
-        + read::<ExportItem, wire::ExportItem>(bytes)
-        + read::<WorkerView, wire::WorkerView>(bytes)
-        + read::<DeadLetterView, wire::DeadLetter>(bytes)
 }
 
 proptest! {

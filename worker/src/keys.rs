@@ -203,7 +203,7 @@ mod tests {
     fn what_cannot_be_meant_is_refused_with_its_place() {
         for (text, culprit) in [
             ("[a]\nconnector = 'anthropic'\n", "either `env` or `file`"),
-            ("[a]\nconnector = 'openai-compatible'\nenv = 'X'\n", "say in `endpoints`"),
+            ("[a]\nconnector = 'openai-compatible'\nenv = 'X'\n", "list in `endpoints`"),
             ("[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['ftp://h']\n", "ftp://h"),
             (
                 "[a]\nconnector = 'anthropic'\nenv = 'X'\nendpoints = ['http://169.254.169.254']\n",

@@ -8,3 +8,4 @@ pub mod rejudge;
 pub mod run;
 pub mod runs;
 pub mod simulate;
+pub mod verify;

@@ -28,7 +28,10 @@ const CHANGES_PRINTED_MAX: usize = 20;
 /// Judge the recorded answers of a run again with the current scorer, as a new run.
 ///
 /// The new run has the records of the old one with current scores, and `rejudged_from` in its manifest; failed
-/// dialogues stay failed. The old run is unchanged. Answers are judged in this process, without a sandbox.
+/// dialogues stay failed. The old run is unchanged; a run that some process writes is refused. Answers are judged in
+/// this process, without a sandbox.
+///
+/// Exit code 4: the run's log is damaged; the rest was judged.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Name of the run.
@@ -63,7 +66,13 @@ struct TaskTally {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    let index = session::recorded(&dir, &manifest)?;
+    // A run that is being written does not have all of its records yet.
+    let _whole = dir.lock()?;
+    let mut damages = 0_u64;
+    let index = session::recorded_despite(&dir, &manifest, |damage| {
+        damages += 1;
+        eprintln!("the record log is damaged: {damage}; the dialogues in that place are not judged");
+    })?;
     let pack_name = match &arguments.pack {
         Some(name) => name.as_str(),
         None => manifest.configuration.get("pack").and_then(|name| name.as_str()).unwrap_or(material::CORE),
@@ -87,23 +96,28 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let cipher = protection::cipher(&manifest)?;
     let new_dir = RunDir::create(arguments.data.path(), &rejudged)?;
-    let _lock = new_dir.lock()?;
+    let lock = new_dir.lock()?;
     let options = LogOptions { cipher: protection::writing_cipher(&rejudged)?, ..LogOptions::default() };
-    let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
-
     let judge = Judge { tasks, effort: Effort::full(pack.header().limits) };
     let (mut changes, mut tallies) = (Vec::new(), BTreeMap::<String, TaskTally>::new());
-    for entry in index.records(&dir.log(), cipher.as_ref())? {
-        let mut entry = entry?;
-        if let Some(change) = judge.again(&mut entry.record, &mut tallies) {
-            changes.push(change);
+    let write = || -> anyhow::Result<()> {
+        let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
+        for entry in index.records(&dir.log(), cipher.as_ref())? {
+            let mut entry = entry?;
+            changes.extend(judge.again(&mut entry.record, &mut tallies));
+            writer.append(&entry)?;
+            if writer.group_entries() >= COMMIT_EVERY {
+                writer.commit()?;
+            }
         }
-        writer.append(&entry)?;
-        if writer.group_entries() >= COMMIT_EVERY {
-            writer.commit()?;
-        }
+        writer.commit()?;
+        Ok(())
+    };
+    if let Err(error) = write() {
+        // Half of the records would look like an interrupted run, which `kgfleet run` continues.
+        new_dir.remove(&lock)?;
+        return Err(error);
     }
-    writer.commit()?;
 
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -113,7 +127,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print(&tallies, &changes, &mut out)?;
     }
     eprintln!("run {} has the records of run {}, judged again", rejudged.run, manifest.run);
-    Ok(ExitCode::Success)
+    Ok(if damages > 0 { ExitCode::BadInput } else { ExitCode::Success })
 }
 
 /// Scores on other exercises would say nothing about the scorer, unless the user asks for exactly that.

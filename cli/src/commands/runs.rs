@@ -1,4 +1,4 @@
-//! Commands on stored runs: `runs`, `export`, `show`, `verify`, `rm`.
+//! Commands on stored runs: `runs`, `export`, `show`, `rm`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,6 @@ use anyhow::{anyhow, bail};
 use domain::{DialogueKey, Outcome};
 use results::export::Written;
 use results::export::jsonl::redact;
-use results::log::verify::MAX_LISTED_DAMAGES;
-use results::log::{LogCipher, LogError, VerifyReport, WinnerIndex, verify as verify_log};
 use results::{RunDir, RunManifest};
 use serde_json::json;
 
@@ -249,91 +247,6 @@ fn key(text: &str) -> anyhow::Result<DialogueKey> {
         Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })
     });
     parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is not a dialogue; expected MODEL/TASK/ITERATION")))
-}
-
-/// Check a run's record log: every frame, and whether every planned dialogue has its record.
-///
-/// Exit codes: 0 sound and complete; 1 damaged or incomplete.
-#[derive(Debug, clap::Args)]
-pub struct VerifyArguments {
-    /// Name of the run.
-    run: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    data: DataDir,
-}
-
-/// `kgfleet verify`.
-pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    // Checksums are valid even if the key does not open the records.
-    let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
-        eprintln!("kgfleet: {}", explain(&error.into()));
-        None
-    });
-    let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
-    let missing = report.missing();
-    let complete = missing == Some(0);
-    // In an active run most dialogues have no record yet; in a damaged one, the missing ones matter.
-    let lost = if report.is_sound() || complete {
-        Vec::new()
-    } else {
-        unrecorded(&dir, &manifest, cipher.as_ref())?
-    };
-    let mut out = io::stdout().lock();
-    if arguments.json {
-        writeln!(
-            out,
-            "{}",
-            json!({
-                "run": manifest.run, "sound": report.is_sound(), "missing": missing, "without_record": lost,
-                "report": report,
-            })
-        )?;
-    } else {
-        print_report(&report, &lost, &mut out)?;
-    }
-    Ok(if report.is_sound() && complete { ExitCode::Success } else { ExitCode::Unsatisfied })
-}
-
-/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none if the plan or the log cannot be read.
-fn unrecorded(
-    dir: &RunDir,
-    manifest: &RunManifest,
-    cipher: Option<&LogCipher>,
-) -> anyhow::Result<Vec<String>> {
-    let Ok(plan) = session::plan_of(manifest) else { return Ok(Vec::new()) };
-    let index = match WinnerIndex::build(&dir.log(), cipher, 0, |_| {}) {
-        Err(LogError::KeyNeeded { .. }) => return Ok(Vec::new()),
-        index => index?,
-    };
-    let missing = plan.keys().filter(|key| index.get(key).is_none());
-    Ok(missing.take(MAX_LISTED_DAMAGES).map(|key| key.to_string()).collect())
-}
-
-fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{} records in {} segments, {} bytes", report.entries, report.segments, report.bytes)?;
-    let failed: u64 = report.failed.values().sum();
-    writeln!(
-        out,
-        "{} dialogues: {} scored, {failed} failed; {} records superseded",
-        report.dialogues, report.scored, report.superseded
-    )?;
-    for damage in &report.damages {
-        writeln!(out, "{damage}")?;
-    }
-    if report.unopened > 0 {
-        writeln!(out, "{} records are encrypted and intact; reading them needs their key", report.unopened)?;
-    }
-    if let Some(missing) = report.missing().filter(|missing| *missing > 0) {
-        writeln!(out, "{missing} planned dialogues have no record yet")?;
-    }
-    for key in lost {
-        writeln!(out, "no record: {key}")?;
-    }
-    writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })
 }
 
 /// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.

@@ -16,7 +16,7 @@ use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
 use packs::Pack;
-use results::log::WinnerIndex;
+use results::log::{Damage, WinnerIndex};
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
 use vllm_sim::SimHandle;
@@ -326,12 +326,23 @@ fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
 
 /// The winners of a run's log.
 pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
+    recorded_despite(dir, run, |damage| {
+        eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
+    })
+}
+
+/// The winners of a run's log; `lost` hears of every damage that may have cost records.
+pub fn recorded_despite(
+    dir: &RunDir,
+    run: &RunManifest,
+    mut lost: impl FnMut(&Damage),
+) -> anyhow::Result<WinnerIndex> {
     // A manifest may say anything; what it says more than this is believed when the records come.
     let keys = usize::try_from(run.planned_dialogues).unwrap_or(usize::MAX).min(RESERVED_MAX);
     let cipher = protection::cipher(run)?;
     let index = WinnerIndex::build(&dir.log(), cipher.as_ref(), keys, |damage| {
         if damage.is_loss() {
-            eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
+            lost(&damage);
         }
     })?;
     Ok(index)

@@ -1,6 +1,6 @@
 //! No room for records: what was acknowledged stays readable, the message says what to do, and with room the run goes on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::{CHEAP_TASKS, Data, RunOnDisk, Server, process};
@@ -47,13 +47,13 @@ fn a_file_that_may_not_grow_further_stops_the_run() {
 }
 
 /// A file system of its own, unmounted at the end.
-pub struct Mount<'a>(&'a Path);
+pub struct Mount(PathBuf);
 
-impl<'a> Mount<'a> {
+impl Mount {
     /// Mounts a small file system in memory; nothing where this user may not.
-    pub fn tmpfs(at: &'a Path, kib: u32) -> Option<Self> {
+    pub fn tmpfs(at: &Path, kib: u32) -> Option<Self> {
         std::fs::create_dir(at).unwrap();
-        let mount = Self(at);
+        let mount = Self(at.to_owned());
         mount.call(&["-t", "tmpfs", "-o", &format!("size={kib}k"), "none"]).then_some(mount)
     }
 
@@ -61,16 +61,17 @@ impl<'a> Mount<'a> {
         assert!(self.call(&["-o", &format!("remount,size={kib}k")]));
     }
 
-    fn call(&self, arguments: &[&str]) -> bool {
-        let output = Command::new("mount").args(arguments).arg(self.0).output();
+    /// `mount` with these arguments for it.
+    pub fn call(&self, arguments: &[&str]) -> bool {
+        let output = Command::new("mount").args(arguments).arg(&self.0).output();
         output.is_ok_and(|output| output.status.success())
     }
 }
 
-impl Drop for Mount<'_> {
+impl Drop for Mount {
     fn drop(&mut self) {
         // Lazily: a process that a failed test left behind must not keep it.
-        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }
 

@@ -223,6 +223,30 @@ fn a_pack_judges_its_own_records_with_its_named_graphs() {
 }
 
 #[test]
+fn a_run_that_is_being_written_is_not_judged_again_and_of_a_damaged_one_the_rest_is() {
+    let data = Data::new();
+    data.kgfleet(&["run", "--iterations", "2", "--no-sandbox", "--task", CHEAP_TASKS[0]]).expect(0);
+    let old = data.run();
+
+    let writing = old.dir.lock().unwrap();
+    data.kgfleet(&["rejudge", old.name()]).expect(INFRASTRUCTURE).says(&[old.name(), "process"]);
+    drop(writing);
+    data.kgfleet(&["rejudge", old.name(), "--pack", "none.kgpack"]).expect(2).says(&["none.kgpack"]);
+    data.kgfleet(&["rejudge", "nobody"]).expect(INFRASTRUCTURE).says(&["nobody"]);
+
+    let segments = std::fs::read_dir(old.dir.log()).unwrap().map(|entry| entry.unwrap().path());
+    let segment =
+        segments.into_iter().find(|path| path.extension().is_some_and(|end| end == "kglog")).unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    std::fs::write(&segment, bytes).unwrap();
+    data.kgfleet(&["rejudge", old.name()])
+        .expect(BAD_INPUT)
+        .says(&["the record log is damaged", "are not judged"]);
+}
+
+#[test]
 fn a_run_judged_again_is_a_new_run_that_says_where_it_comes_from() {
     let data = Data::new();
     let tasks = CHEAP_TASKS.iter().flat_map(|task| ["--task", task]);

@@ -24,6 +24,7 @@ mod local;
 mod memory;
 mod redis;
 pub mod run;
+mod safeguards;
 pub mod store;
 #[cfg(feature = "test-support")]
 pub mod testing;
@@ -39,6 +40,7 @@ pub use local::MemoryStore;
 pub use memory::MemoryQueue;
 pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+pub use safeguards::Safeguards;
 pub use store::{QueueStore, Reply};
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,

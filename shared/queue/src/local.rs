@@ -63,6 +63,14 @@ impl MemoryStore {
         )
     }
 
+    /// The same as [`new`](Self::new) without one of its safeguards.
+    #[cfg(feature = "test-support")]
+    pub fn without(clock: Arc<dyn Clock>, safeguards: crate::Safeguards) -> Self {
+        let store = Self::with(clock, None);
+        store.lock().queue.safeguards = safeguards;
+        store
+    }
+
     fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
         let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect };
         Self { shared: Arc::new(Mutex::new(shared)), clock }

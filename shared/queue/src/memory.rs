@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most};
 use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
+use crate::safeguards::Safeguards;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
@@ -28,6 +29,7 @@ pub struct MemoryQueue {
     pub(crate) workers: BTreeMap<WorkerId, Registration>,
     /// When each bucket will be full again, in microseconds since the Unix epoch.
     pub(crate) rates: BTreeMap<String, u64>,
+    pub(crate) safeguards: Safeguards,
 }
 
 #[derive(Clone, Debug)]
@@ -76,6 +78,7 @@ impl MemoryQueue {
             units: BTreeMap::new(),
             alone: BTreeMap::new(),
             committed: Winners::default(),
+            safeguards: self.safeguards,
         };
         self.runs.insert(spec.run.clone(), run);
         Ok(status)
@@ -236,7 +239,8 @@ impl MemoryQueue {
     pub(crate) fn commit(&mut self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
         let run = self.at(at)?;
         let commit = |Commit { key, record }: &Commit| {
-            let verdict = CommitEffect::over(run.committed.get(key), *record);
+            let before = run.committed.get(key).filter(|_| run.safeguards.dedup());
+            let verdict = CommitEffect::over(before, *record);
             let model = run.models.entry(key.model.clone()).or_default();
             if let CommitEffect::Supersedes(loser) = verdict {
                 *if loser.scored { &mut model.scored } else { &mut model.failed } -= 1;

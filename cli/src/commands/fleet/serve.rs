@@ -12,6 +12,7 @@ use coordinator::configuration::Connector;
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::WorkerId;
 use domain::exchange::WorkExchange;
+use history::EventLog;
 use models::Secret;
 use proto::Client;
 use service_kit::http::{self, Probes};
@@ -26,6 +27,7 @@ use worker::{
 
 use super::door::{Door, Fleet};
 use super::{Remote, explained};
+use crate::commands::verify::EVENTS;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
 
@@ -73,6 +75,10 @@ pub struct CoordinatorArguments {
     /// Worker deaths, while a unit runs alone, that make it a dead letter.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
+    /// Note what becomes of leases and records in the folder `events` of --data-dir, for `kgfleet verify --history`: about
+    /// 1 kB for each dialogue, 512 MB at most.
+    #[arg(long)]
+    event_log: bool,
     #[command(flatten)]
     door: Door,
 }
@@ -231,7 +237,12 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             Some(url) => results::sink::objects(url, arguments.data_dir.clone())?,
             None => results::sink::folder(arguments.data_dir.clone()),
         };
-        let coordinator = Coordinator::start(config, queue, sink);
+        let events = match arguments.event_log {
+            true => EventLog::create(&arguments.data_dir.join(EVENTS))
+                .with_context(|| format!("cannot write into {}", arguments.data_dir.join(EVENTS).display()))?,
+            false => EventLog::none(),
+        };
+        let coordinator = Coordinator::start_noting(config, queue, sink, events);
         coordinator.bind(arguments.adopt_store).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();

@@ -6,10 +6,12 @@ mod bad_input;
 mod chaos;
 mod draining;
 mod dying;
+mod killers;
 mod mishaps;
 mod names;
 mod same_records;
 mod steering;
+mod tls;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +35,6 @@ fn winners(cluster: &Cluster, dialogues: usize) -> BTreeMap<DialogueKey, LogEntr
         }
     }
     assert_eq!(winners.len(), dialogues);
-    cluster.data.kgfleet(&["verify", run.name()]).expect(0);
+    cluster.data.kgfleet(&["verify", run.name(), "--history"]).expect(0);
     winners
 }

@@ -71,7 +71,16 @@ impl Cluster {
     /// The same with more arguments.
     pub fn coordinator_with(&self, port: u16, more: &[&str]) -> Coordinator {
         let listen = format!("127.0.0.1:{port}");
-        let arguments = ["coordinator", "--listen", &listen, "--http", "127.0.0.1:0", "--lease", self.lease];
+        let arguments = [
+            "coordinator",
+            "--listen",
+            &listen,
+            "--http",
+            "127.0.0.1:0",
+            "--lease",
+            self.lease,
+            "--event-log",
+        ];
         let mut process = self.data.start(&[&arguments[..], more].concat());
         process.until_it_says("serving on");
         Coordinator { process, port }

@@ -4,12 +4,14 @@
 pub mod cluster;
 pub mod data;
 pub mod process;
+pub mod proxy;
 pub mod server;
 pub mod terminal;
 
 pub use cluster::Cluster;
 pub use data::{Data, RunOnDisk};
 pub use process::{Finished, Running};
+pub use proxy::Proxy;
 pub use server::Server;
 
 /// Four tasks that are quick to load and cheap to judge.

@@ -141,14 +141,6 @@ impl Running {
         }
     }
 
-    /// Lets the process talk without anybody listening: one that says much would wait for a listener.
-    pub fn unheard(mut self) -> Self {
-        if let Some(mut stderr) = self.stderr.take() {
-            std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        }
-        self
-    }
-
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
@@ -162,10 +154,7 @@ impl Running {
 
     /// The processes that it has started.
     pub fn children(&self) -> Vec<Pid> {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-        let own = self.pid();
-        pids.filter(|&pid| stat(pid).is_some_and(|(_, of)| of == own.as_raw_nonzero().get())).collect()
+        children_of(self.pid())
     }
 
     /// Whether the process has ended.
@@ -205,6 +194,13 @@ fn read(mut stdout: ChildStdout) -> String {
     let mut bytes = Vec::new();
     stdout.read_to_end(&mut bytes).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The processes that a process has started.
+pub fn children_of(own: Pid) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    pids.filter(|&pid| stat(pid).is_some_and(|(_, of)| of == own.as_raw_nonzero().get())).collect()
 }
 
 /// Whether the process still runs; one that waits to be reaped does not.

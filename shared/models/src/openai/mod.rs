@@ -35,6 +35,8 @@ use crate::http::{self, HttpClient, Route};
 use crate::secret::Secret;
 pub use classify::{ClassifyConfig, PairLayout, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
+#[cfg(feature = "test-support")]
+pub use stream::read_as_events;
 pub use wire::ServedModel;
 
 use api::Api;

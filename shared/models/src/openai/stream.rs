@@ -45,6 +45,22 @@ impl Reading {
     }
 }
 
+/// Reads events that come in two pieces as a server's answer would be read; whether it is complete.
+#[cfg(feature = "test-support")]
+pub fn read_as_events(bytes: &[u8], cut: usize) -> bool {
+    let (mut reading, mut parser) = (Reading::default(), SseParser::default());
+    let (first, second) = bytes.split_at(cut.min(bytes.len()));
+    for chunk in [first, second] {
+        if parser.push(chunk, |data| reading.event(data, None)).is_err() {
+            return false;
+        }
+    }
+    let ended = parser.finish(|data| reading.event(data, None)).is_ok();
+    let complete = ended && (reading.done || reading.answer.is_finished());
+    let _ = reading.answer.finish();
+    complete
+}
+
 /// Reads to the end, at most until the clock's limit.
 ///
 /// The answer counts if a finish reason or `[DONE]` arrived. A stream that just ends means that the server stopped,

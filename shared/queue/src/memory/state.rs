@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{ModelLabel, WorkerId};
 
 use crate::run::{Parked, RunStatus};
+use crate::safeguards::Safeguards;
 use crate::unit::{Death, Fence, Lease, NewUnit, Reaped, Suspect, UnitId};
 use crate::winners::Winners;
 
@@ -18,6 +19,7 @@ pub(crate) struct Run {
     /// Suspects that are leased, by the worker that holds nothing else.
     pub(crate) alone: BTreeMap<WorkerId, UnitId>,
     pub(crate) committed: Winners,
+    pub(crate) safeguards: Safeguards,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -66,7 +68,7 @@ impl Run {
         fence.generation == self.status.at.generation
             && self.units.get(&fence.unit).is_some_and(|unit| {
                 unit.content.model == fence.model
-                    && unit.attempt == fence.attempt
+                    && (unit.attempt == fence.attempt || !self.safeguards.fence())
                     && matches!(unit.place, Place::Leased { .. })
             })
     }

@@ -17,10 +17,14 @@ use crate::redis::{RedisOptions, RedisStore};
 /// How long a server may take to answer its first ping, or a cluster to form. Reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long one that may be in trouble is asked.
+const SOON: Duration = Duration::from_secs(1);
+
 /// A `redis-server` or `valkey-server` started by the test.
 pub struct RedisServer {
     program: PathBuf,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
     port: u16,
     folder: TempDir,
     process: Child,
@@ -34,6 +38,11 @@ impl RedisServer {
 
     /// A server with these arguments, besides port and folder.
     pub fn start_with(arguments: &[&str]) -> Option<Self> {
+        Self::start_in(arguments, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn start_in(arguments: &[&str], environment: &[(String, String)]) -> Option<Self> {
         let Some(program) = ["redis-server", "valkey-server"].into_iter().find_map(find_program) else {
             test_support::skip("neither redis-server nor valkey-server is installed");
             return None;
@@ -44,9 +53,15 @@ impl RedisServer {
         // is tried.
         for _ in 0..8 {
             let port = free_port();
-            let process = spawn(&program, &arguments, port, &folder);
-            let mut server =
-                Self { program: program.clone(), arguments: arguments.clone(), port, folder, process };
+            let process = spawn(&program, &arguments, environment, port, &folder);
+            let mut server = Self {
+                program: program.clone(),
+                arguments: arguments.clone(),
+                environment: environment.to_vec(),
+                port,
+                folder,
+                process,
+            };
             if server.wait_until_ready() {
                 return Some(server);
             }
@@ -94,9 +109,31 @@ impl RedisServer {
 
     /// Restarts it on its port, with its persisted data.
     pub fn restart(&mut self) {
-        self.kill();
-        self.process = spawn(&self.program, &self.arguments, self.port, &self.folder);
+        self.begin_again();
         assert!(self.wait_until_ready(), "redis-server came up again");
+    }
+
+    /// The same without waiting until it answers.
+    pub fn begin_again(&mut self) {
+        self.kill();
+        self.process = spawn(&self.program, &self.arguments, &self.environment, self.port, &self.folder);
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.try_wait().expect("a child of ours").is_some()
+    }
+
+    /// What it answers to a command given in words; nothing where it does not.
+    pub fn ask<T: FromRedisValue>(&self, words: &str) -> Option<T> {
+        let mut words = words.split_whitespace();
+        let mut command = redis::cmd(words.next()?);
+        words.for_each(|word| {
+            command.arg(word);
+        });
+        let mut connection = redis::Client::open(self.url()).ok()?.get_connection_with_timeout(SOON).ok()?;
+        connection.set_read_timeout(Some(SOON)).ok()?;
+        command.query(&mut connection).ok()
     }
 
     fn connection(&self) -> redis::RedisResult<redis::Connection> {
@@ -124,8 +161,15 @@ impl Drop for RedisServer {
     }
 }
 
-fn spawn(program: &PathBuf, arguments: &[String], port: u16, folder: &TempDir) -> Child {
+fn spawn(
+    program: &PathBuf,
+    arguments: &[String],
+    environment: &[(String, String)],
+    port: u16,
+    folder: &TempDir,
+) -> Child {
     Command::new(program)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .args(["--bind", "127.0.0.1", "--maxmemory-policy", "noeviction", "--port", &port.to_string()])
         .args(arguments)
         .current_dir(folder.path())

@@ -35,6 +35,9 @@ pub const MAX_FRAME_BYTES: usize = 2 * MAX_ENTRY_BYTES;
 /// zstd level: 3 is the library's default; higher ones cost several times the CPU for a few per cent.
 const ZSTD_LEVEL: i32 = 3;
 
+/// Most bytes that are set aside for lines before any was read: a header's word is not enough for more.
+const AT_ONCE_BYTES: usize = 16 << 20;
+
 /// The bit of the line count that marks an encrypted payload.
 const ENCRYPTED: u32 = 1 << 31;
 
@@ -187,7 +190,7 @@ pub fn decode(
 
 /// Never returns more bytes than the header says.
 fn decompress(header: &Header, payload: &[u8]) -> io::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity(header.line_bytes as usize);
+    let mut text = Vec::with_capacity((header.line_bytes as usize).min(AT_ONCE_BYTES));
     // One more byte is enough to detect a wrong length.
     zstd::stream::read::Decoder::new(payload)?
         .take(u64::from(header.line_bytes) + 1)

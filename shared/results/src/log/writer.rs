@@ -32,11 +32,21 @@ pub struct LogOptions {
     pub frame_bytes: usize,
     /// Encrypts every new frame. Existing frames stay as they are: each says for itself whether it is encrypted.
     pub cipher: Option<LogCipher>,
+    /// Whether groups are called durable that were not synced: what a test must find out. Compiled into nothing else.
+    #[cfg(feature = "test-support")]
+    pub forgets_to_sync: bool,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { writer: WriterId::LOCK_HOLDER, segment_bytes: 256 << 20, frame_bytes: 4 << 20, cipher: None }
+        Self {
+            writer: WriterId::LOCK_HOLDER,
+            segment_bytes: 256 << 20,
+            frame_bytes: 4 << 20,
+            cipher: None,
+            #[cfg(feature = "test-support")]
+            forgets_to_sync: false,
+        }
     }
 }
 
@@ -295,6 +305,10 @@ impl<F: SegmentFile> LogWriter<F> {
             self.write_frame()?;
         }
         let entries = std::mem::take(&mut self.entries);
+        #[cfg(feature = "test-support")]
+        if self.options.forgets_to_sync {
+            return Ok(entries);
+        }
         self.sync()?;
         Ok(entries)
     }

@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 20] = [
     "test-support",
     "domain",
     "proto",
@@ -16,6 +16,7 @@ const ORDER: [&str; 18] = [
     "stages",
     "models",
     "queue",
+    "history",
     "report",
     "vllm-sim",
     "worker",
@@ -23,6 +24,7 @@ const ORDER: [&str; 18] = [
     "cli",
     "harness",
     "integration-tests",
+    "fuzz-targets",
 ];
 
 /// Crates that one member wraps for all others, so that they could be replaced there.

@@ -29,6 +29,8 @@ mod process;
 mod protocol;
 mod slot;
 
+#[cfg(feature = "test-support")]
+pub use protocol::read_as_anything;
 use slot::{Job, Slot};
 
 /// Maximum number of queued judgements per child.

@@ -72,10 +72,25 @@ pub(super) fn read<T: DeserializeOwned>(
     if length > MESSAGE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("message of {length} bytes")));
     }
+    // Memory grows with what comes, not with what the length promises.
     buffer.clear();
-    buffer.resize(length, 0);
-    reader.read_exact(buffer)?;
+    if reader.take(length as u64).read_to_end(buffer)? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(Some(serde_json::from_slice(buffer)?))
+}
+
+/// Reads bytes as what a child gets and as what it says; returns how many messages there were.
+#[cfg(feature = "test-support")]
+pub fn read_as_anything(bytes: &[u8]) -> usize {
+    fn messages<T: DeserializeOwned>(mut bytes: &[u8]) -> usize {
+        let mut buffer = Vec::new();
+        std::iter::from_fn(|| read::<T>(&mut bytes, &mut buffer).ok().flatten()).count()
+    }
+    messages::<Setup>(bytes)
+        + messages::<Ready>(bytes)
+        + messages::<Request<'static>>(bytes)
+        + messages::<Judged>(bytes)
 }
 
 #[cfg(test)]
@@ -94,5 +109,11 @@ mod tests {
         assert!(read::<Ready>(&mut reader, &mut buffer).unwrap().is_none());
         assert!(read::<Ready>(&mut [5, 0, 0, 0, 1].as_slice(), &mut buffer).is_err(), "cut message");
         assert!(read::<Ready>(&mut [255; 8].as_slice(), &mut buffer).is_err(), "absurd length");
+        let mut buffer = Vec::new();
+        assert!(
+            read::<Ready>(&mut [0, 0, 0, 15, b'{', b'}'].as_slice(), &mut buffer).is_err(),
+            "long and cut"
+        );
+        assert!(buffer.capacity() < 1 << 20, "{} bytes for six", buffer.capacity());
     }
 }

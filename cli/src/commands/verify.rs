@@ -1,0 +1,169 @@
+//! `kgfleet verify`: checks a run's record log, and what its coordinators noted.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, anyhow, bail};
+use domain::RunId;
+use history::{Events, FindingKind, Kept};
+use results::log::verify::MAX_LISTED_DAMAGES;
+use results::log::{
+    LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex, verify as verify_log,
+};
+use results::{RunDir, RunManifest};
+use serde_json::json;
+
+use crate::commands::runs::DataDir;
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::explain;
+use crate::run::{protection, session};
+
+/// The folder of events in a folder of runs.
+pub const EVENTS: &str = "events";
+
+/// Check a run's record log: every frame, and whether every planned dialogue has its record.
+///
+/// Exit codes: 0 sound and complete; 1 damaged or incomplete, or, with --history, something was lost, doubled or changed.
+#[derive(Debug, clap::Args)]
+pub struct VerifyArguments {
+    /// Name of the run.
+    run: String,
+    /// Hold what coordinators noted with --event-log against the log as well: records acknowledged and lost, dialogues
+    /// counted twice, stale fences honoured, units that two workers had at once, winners that changed. A queue that lost its
+    /// latest writes, in a failover or a restart without `appendfsync always`, shows here too.
+    #[arg(long)]
+    history: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet verify`.
+pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    // A key that does not open takes nothing from what the checksums say.
+    let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
+        eprintln!("kgfleet: {}", explain(&error.into()));
+        None
+    });
+    let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
+    let missing = report.missing();
+    let complete = missing == Some(0);
+    // Of a run that goes on, most dialogues have no record yet; of a damaged one, it matters which.
+    let lost = if report.is_sound() || complete {
+        Vec::new()
+    } else {
+        unrecorded(&dir, &manifest, cipher.as_ref())?
+    };
+    let history = match arguments.history {
+        true => Some(history_of(&arguments, &dir, cipher.as_ref())?),
+        false => None,
+    };
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        writeln!(
+            out,
+            "{}",
+            json!({
+                "run": manifest.run, "sound": report.is_sound(), "missing": missing, "without_record": lost,
+                "report": report, "history": history,
+            })
+        )?;
+    } else {
+        print_report(&report, &lost, &mut out)?;
+        if let Some(history) = &history {
+            print_history(history, &mut out)?;
+        }
+    }
+    let is_right = history.is_none_or(|history| history.is_right());
+    Ok(if report.is_sound() && complete && is_right { ExitCode::Success } else { ExitCode::Unsatisfied })
+}
+
+/// Holds what was noted of a run against its log.
+fn history_of(
+    arguments: &VerifyArguments,
+    dir: &RunDir,
+    cipher: Option<&LogCipher>,
+) -> anyhow::Result<history::Report> {
+    let folder = arguments.data.path().join(EVENTS);
+    let run = RunId::new(&*arguments.run);
+    let events = Events::read(&folder, &run).with_context(|| {
+        format!("cannot read events in {}; coordinators note them with --event-log", folder.display())
+    })?;
+    if events.noted.is_empty() {
+        bail!(Exit::usage(anyhow!("no coordinator has noted events of run {run} in {}", folder.display())));
+    }
+    let mut log = Vec::new();
+    for item in LogReader::open(&dir.log(), cipher)? {
+        if let LogItem::Entry { entry, late, .. } = item? {
+            let (record, ticket) = (entry.record, entry.ticket);
+            let scored = record.outcome.is_scored();
+            log.push(Kept { record: record.attempt.id, key: record.key, ticket, scored, late });
+        }
+    }
+    Ok(history::check(&events.noted, &log))
+}
+
+fn print_history(report: &history::Report, out: &mut dyn Write) -> io::Result<()> {
+    let history::Report { events, grants, acknowledged, superseded, .. } = report;
+    writeln!(
+        out,
+        "{events} events: {grants} leases, {acknowledged} records acknowledged, {superseded} of them superseded"
+    )?;
+    for kind in FindingKind::ALL {
+        writeln!(out, "{kind}: {}", report.count(kind))?;
+    }
+    if report.excused > 0 {
+        writeln!(out, "{} contradictions come from writes that the queue lost", report.excused)?;
+    }
+    if report.cut {
+        writeln!(out, "a coordinator stopped to note; what it did afterwards was not checked")?;
+    }
+    for finding in &report.findings {
+        writeln!(out, "{}: {}", finding.kind, finding.what)?;
+    }
+    Ok(())
+}
+
+/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none where the plan or the log cannot be read.
+fn unrecorded(
+    dir: &RunDir,
+    manifest: &RunManifest,
+    cipher: Option<&LogCipher>,
+) -> anyhow::Result<Vec<String>> {
+    let Ok(plan) = session::plan_of(manifest) else { return Ok(Vec::new()) };
+    let index = match WinnerIndex::build(&dir.log(), cipher, 0, |_| {}) {
+        Err(LogError::KeyNeeded { .. }) => return Ok(Vec::new()),
+        index => index?,
+    };
+    let missing = plan.keys().filter(|key| index.get(key).is_none());
+    Ok(missing.take(MAX_LISTED_DAMAGES).map(|key| key.to_string()).collect())
+}
+
+fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{} records in {} segments, {} bytes", report.entries, report.segments, report.bytes)?;
+    let failed: u64 = report.failed.values().sum();
+    writeln!(
+        out,
+        "{} dialogues: {} scored, {failed} failed; {} records superseded",
+        report.dialogues, report.scored, report.superseded
+    )?;
+    for damage in &report.damages {
+        writeln!(out, "{damage}")?;
+    }
+    if report.unopened > 0 {
+        writeln!(
+            out,
+            "{} records are encrypted and intact; without their key no more is known",
+            report.unopened
+        )?;
+    }
+    if let Some(missing) = report.missing().filter(|missing| *missing > 0) {
+        writeln!(out, "{missing} planned dialogues have no record yet")?;
+    }
+    for key in lost {
+        writeln!(out, "no record: {key}")?;
+    }
+    writeln!(out, "{}", if report.is_sound() { "the log is sound" } else { "the log is damaged" })
+}

@@ -1,0 +1,544 @@
+//! A cluster that everything may happen to: every connection passes a line that can be cut, records and spools lie on small
+//! file systems, the clocks of Redis and of a coordinator follow files.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use history::{Event, Noted};
+use queue::testing::{RedisServer, free_port};
+use rustix::process::{Signal, kill_process};
+use tempfile::TempDir;
+use vllm_sim::answers::{AnswerConfig, ScriptedAnswer};
+use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, Profile, SimConfig};
+
+use super::parts::Part;
+use super::plan::{Fault, Planned};
+use crate::disk_full::Mount;
+use crate::harness::Proxy;
+use crate::harness::server::MODEL;
+
+const COORDINATORS: usize = 2;
+const WORKERS: usize = 3;
+const SERVERS: usize = 2;
+
+/// Seconds of a lease.
+pub const LEASE_S: &str = "2";
+
+/// Longer than a lease.
+const STOPPED_FOR: Duration = Duration::from_millis(3_000);
+
+/// How often coordinators are cut from their workers, and for how long they are connected in between.
+const CUTS: u32 = 3;
+const BETWEEN_CUTS: Duration = Duration::from_millis(1_000);
+
+/// How long other faults last.
+const FOR: Duration = Duration::from_millis(1_500);
+
+/// How long a server takes to answer, in milliseconds.
+const ROUND_MS: f64 = 200.0;
+
+/// Room on each file system, in KiB.
+const ROOM_KIB: u32 = 256 << 10;
+
+/// The library that sets the clock of a process, made from `tests/clock.c`.
+const CLOCK: &str = "clock.so";
+
+/// By how much clocks are set, in seconds.
+const OFFSETS_S: [i64; 5] = [0, 3_600, -3_600, 60, -60];
+
+/// What ends a fault, or goes on with it.
+enum Heal {
+    Continue(Role, usize),
+    ContinueRedis,
+    MendRedis,
+    CutCoordinators,
+    MendCoordinators,
+    FreeDisk,
+    FreeSpool,
+    WritableDisk,
+    GoodServer(usize),
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    Coordinator,
+    Worker,
+    Server,
+}
+
+/// The cluster.
+pub struct Fleet {
+    coordinators: Vec<Part>,
+    workers: Vec<Part>,
+    servers: Vec<Part>,
+    server_configs: Vec<PathBuf>,
+    redis: RedisServer,
+    redis_line: Proxy,
+    lines: Vec<Proxy>,
+    ports: Vec<u16>,
+    /// Until when Redis is in some trouble, and takes no other.
+    redis_busy: Instant,
+    disk_busy: Instant,
+    redis_clock_was_set: bool,
+    heals: Vec<(Instant, Heal)>,
+    clocks: bool,
+    disks: Option<Disks>,
+    folder: TempDir,
+}
+
+/// Small file systems; the one that lies in another goes first.
+struct Disks {
+    _events: Mount,
+    _spools: Mount,
+    data: Mount,
+}
+
+impl Disks {
+    /// For records, for workers, and apart from both for events; nothing where this user may not mount.
+    fn mount(folder: &Path) -> Option<Self> {
+        let [data, spools, events] =
+            ["data", "spools", "data/events"].map(|name| Mount::tmpfs(&folder.join(name), ROOM_KIB));
+        Some(Self { _events: events?, _spools: spools?, data: data? })
+    }
+}
+
+impl Fleet {
+    /// Starts everything; `None`, said aloud, without redis-server.
+    pub fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let disks = Disks::mount(folder.path());
+        let clocks = make_clock(&at(CLOCK));
+        for clock in ["redis.clock", "coordinator.clock"] {
+            std::fs::write(at(clock), 0_i64.to_ne_bytes()).unwrap();
+        }
+        let redis =
+            RedisServer::start_in(&redis_arguments(), &clock(clocks, &at(CLOCK), &at("redis.clock")))?;
+        let redis_line = Proxy::to(redis.port());
+        let queue = format!("redis://127.0.0.1:{}/0", redis_line.port());
+        let mut fleet = Self {
+            coordinators: Vec::new(),
+            workers: Vec::new(),
+            servers: Vec::new(),
+            server_configs: Vec::new(),
+            redis,
+            redis_line,
+            lines: Vec::new(),
+            ports: Vec::new(),
+            redis_busy: Instant::now(),
+            disk_busy: Instant::now(),
+            redis_clock_was_set: false,
+            heals: Vec::new(),
+            clocks,
+            disks,
+            folder,
+        };
+        for number in 0..COORDINATORS {
+            fleet.add_coordinator(number, &queue);
+        }
+        for number in 0..SERVERS {
+            fleet.add_server(number);
+        }
+        for number in 0..WORKERS {
+            fleet.add_worker(number);
+        }
+        Some(fleet)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The folder of runs.
+    pub fn data(&self) -> PathBuf {
+        self.at("data")
+    }
+
+    fn add_coordinator(&mut self, number: usize, queue: &str) {
+        let port = free_port();
+        let (listen, data) = (format!("127.0.0.1:{port}"), self.data());
+        // The clock of one of them is set.
+        let environment = clock(self.clocks && number == 0, &self.at(CLOCK), &self.at("coordinator.clock"));
+        let arguments = [
+            "coordinator",
+            "--listen",
+            &listen,
+            "--http",
+            "127.0.0.1:0",
+            "--queue",
+            queue,
+            "--lease",
+            LEASE_S,
+            "--event-log",
+            "--data-dir",
+            data.to_str().unwrap(),
+        ];
+        let log = self.at(&format!("coordinator-{number}.log"));
+        self.coordinators.push(Part::start("coordinators", &arguments, environment, log));
+        self.lines.push(Proxy::to(port));
+        self.ports.push(port);
+    }
+
+    fn add_server(&mut self, number: usize) {
+        let (port, config) = (free_port(), self.at(&format!("server-{number}.yaml")));
+        std::fs::write(&config, server_config(&[])).unwrap();
+        let listen = format!("127.0.0.1:{port}");
+        let arguments = ["simulate", config.to_str().unwrap(), "--listen", &listen];
+        let log = self.at(&format!("server-{number}.log"));
+        self.servers.push(Part::start("servers", &arguments, Vec::new(), log));
+        self.server_configs.push(config);
+        let endpoint = format!("http://127.0.0.1:{port}/v1\n");
+        let mut endpoints = File::options().create(true).append(true).open(self.at("endpoints")).unwrap();
+        endpoints.write_all(endpoint.as_bytes()).unwrap();
+    }
+
+    fn add_worker(&mut self, number: usize) {
+        let (name, endpoints) = (format!("worker-{number}"), self.at("endpoints"));
+        let (coordinator, work) =
+            (url(self.lines[number % COORDINATORS].port()), self.at("spools").join(&name));
+        let arguments = [
+            "worker",
+            "--coordinator",
+            &coordinator,
+            "--name",
+            &name,
+            "--endpoints-file",
+            endpoints.to_str().unwrap(),
+            "--evaluators",
+            "1",
+            "--concurrency",
+            "4",
+            "--grace",
+            "5",
+            "--work-dir",
+            work.to_str().unwrap(),
+        ];
+        let log = self.at(&format!("{name}.log"));
+        self.workers.push(Part::start("workers", &arguments, Vec::new(), log));
+    }
+
+    /// A coordinator's own address, for people.
+    pub fn url(&self, pick: usize) -> String {
+        url(self.ports[pick % COORDINATORS])
+    }
+
+    /// Classes of faults that cannot be tried here, and why.
+    pub fn not_tried(&self, fault: Fault) -> Option<&'static str> {
+        match fault {
+            Fault::ClockOfRedis | Fault::ClockOfCoordinator if !self.clocks => {
+                Some("there is no C compiler to make tests/clock.c with")
+            }
+            Fault::FullDisk | Fault::FullSpool | Fault::ReadOnlyDisk if self.disks.is_none() => {
+                Some("this user cannot mount a small file system")
+            }
+            _ => None,
+        }
+    }
+
+    /// Lets a fault happen; when it is over. `None` where what it would hit is in other trouble.
+    pub fn hit(&mut self, planned: &Planned, now: Instant) -> Option<Instant> {
+        let pick = planned.pick;
+        let (coordinator, worker, server) = (pick % COORDINATORS, pick % WORKERS, pick % SERVERS);
+        let mut ends = now;
+        match planned.fault {
+            Fault::KillWorker => self.workers[worker].kill(),
+            Fault::KillAllWorkers => self.workers.iter_mut().for_each(Part::kill),
+            Fault::KillCoordinator => self.coordinators[coordinator].kill(),
+            Fault::KillServer => self.servers[server].kill(),
+            Fault::TermWorker => self.workers[worker].signal(Signal::TERM),
+            Fault::TermCoordinator => self.coordinators[coordinator].signal(Signal::TERM),
+            Fault::TermServer => self.servers[server].signal(Signal::TERM),
+            Fault::StopWorker => ends = self.stop(Role::Worker, worker, now),
+            Fault::StopCoordinator => ends = self.stop(Role::Coordinator, coordinator, now),
+            Fault::StopServer => ends = self.stop(Role::Server, server, now),
+            Fault::KillEvaluator => self.signal_evaluator(worker, pick, Signal::KILL)?,
+            Fault::StopEvaluator => self.signal_evaluator(worker, pick, Signal::STOP)?,
+            Fault::TermEvaluator => self.signal_evaluator(worker, pick, Signal::TERM)?,
+            Fault::CutCoordinators => {
+                // Again and again, each time for longer than a lease.
+                for cut in 0..CUTS {
+                    let begins = now + cut * (STOPPED_FOR + BETWEEN_CUTS);
+                    self.later(begins, Duration::ZERO, Heal::CutCoordinators);
+                    ends = self.later(begins, STOPPED_FOR, Heal::MendCoordinators);
+                }
+            }
+            Fault::ClockOfCoordinator => set_clock(&self.at("coordinator.clock"), pick),
+            Fault::ServerThrottles => ends = self.spoil(server, throttling(), now),
+            Fault::ServerLies => ends = self.spoil(server, lying(), now),
+            Fault::FullDisk | Fault::FullSpool | Fault::ReadOnlyDisk => {
+                if now < self.disk_busy {
+                    return None;
+                }
+                ends = self.hit_disk(planned.fault, now)?;
+                self.disk_busy = ends;
+            }
+            _ => {
+                if now < self.redis_busy {
+                    return None;
+                }
+                ends = self.hit_redis(planned, now);
+                self.redis_busy = ends;
+            }
+        }
+        Some(ends)
+    }
+
+    fn hit_redis(&mut self, planned: &Planned, now: Instant) -> Instant {
+        match planned.fault {
+            Fault::StopRedis => {
+                self.signal_redis(Signal::STOP);
+                return self.later(now, STOPPED_FOR, Heal::ContinueRedis);
+            }
+            Fault::CutRedis => {
+                self.redis_line.cut();
+                return self.later(now, FOR, Heal::MendRedis);
+            }
+            Fault::TermRedis => self.signal_redis(Signal::TERM),
+            Fault::RestartRedis => self.redis.begin_again(),
+            Fault::FlushRedis => {
+                // Once its clock was set back, a queue that is lost may be built again under a generation of before: the
+                // condition that docs/queue.md names. Fences and counts of the two cannot be told apart then.
+                if self.redis_clock_was_set {
+                    self.note_loss();
+                }
+                drop(self.redis.ask::<String>("FLUSHALL"));
+            }
+            Fault::ClockOfRedis => {
+                self.redis_clock_was_set = true;
+                set_clock(&self.at("redis.clock"), planned.pick);
+            }
+            Fault::FailOver => self.fail_over(),
+            other => unreachable!("{other} does not concern Redis"),
+        }
+        Instant::now()
+    }
+
+    /// A replica takes the place of its primary, without what the primary was told last.
+    fn fail_over(&mut self) {
+        let environment = clock(self.clocks, &self.at(CLOCK), &self.at("redis.clock"));
+        let Some(replica) = RedisServer::start_in(&redis_arguments(), &environment) else { return };
+        let replication = Proxy::to(self.redis.port());
+        replica.ask::<String>(&format!("REPLICAOF 127.0.0.1 {}", replication.port()));
+        let begun = Instant::now();
+        let is_up =
+            || replica.ask::<String>("INFO replication").is_some_and(|info| info.contains("link_status:up"));
+        while !is_up() {
+            if begun.elapsed() > STOPPED_FOR {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // What comes from here on the primary acknowledges, and the replica never sees.
+        replication.cut();
+        self.note_loss();
+        std::thread::sleep(Duration::from_millis(400));
+        self.note_loss();
+        replica.ask::<String>("REPLICAOF NO ONE");
+        self.redis_line.lead_to(replica.port());
+        self.redis = replica;
+    }
+
+    /// Says among the events that the queue loses writes now.
+    fn note_loss(&self) {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let mut lines = Vec::new();
+        for run in results::RunDir::list(&self.data()).unwrap_or_default() {
+            let Ok(manifest) = run.manifest else { continue };
+            // By the clock of every coordinator, also of the one whose clock is set.
+            for offset in OFFSETS_S {
+                let at_ms = (since.as_millis() as u64).saturating_add_signed(1_000 * offset);
+                let noted = Noted { at_ms, run: manifest.run.clone(), event: Event::QueueWentBack {} };
+                serde_json::to_writer(&mut lines, &noted).unwrap();
+                lines.push(b'\n');
+            }
+        }
+        let path = self.data().join("events").join("chaos.jsonl");
+        File::options().create(true).append(true).open(path).unwrap().write_all(&lines).unwrap();
+    }
+
+    fn hit_disk(&mut self, fault: Fault, now: Instant) -> Option<Instant> {
+        let disks = self.disks.as_ref()?;
+        let fill = |folder: PathBuf| {
+            let mut filler = File::create(folder.join("filler")).unwrap();
+            // Until there is no room.
+            while filler.write_all(&[0; 1 << 20]).is_ok() {}
+        };
+        Some(match fault {
+            Fault::FullDisk => {
+                fill(self.data());
+                self.later(now, FOR, Heal::FreeDisk)
+            }
+            Fault::FullSpool => {
+                fill(self.at("spools"));
+                self.later(now, FOR, Heal::FreeSpool)
+            }
+            _ => {
+                // Nobody may have a file open for writing then.
+                for part in &mut self.coordinators {
+                    part.kill();
+                }
+                disks.data.call(&["-o", "remount,ro"]).then_some(())?;
+                self.later(now, FOR, Heal::WritableDisk)
+            }
+        })
+    }
+
+    fn stop(&mut self, role: Role, number: usize, now: Instant) -> Instant {
+        self.parts(role)[number].signal(Signal::STOP);
+        self.later(now, STOPPED_FOR, Heal::Continue(role, number))
+    }
+
+    fn spoil(&mut self, number: usize, rules: Vec<FaultRule>, now: Instant) -> Instant {
+        std::fs::write(&self.server_configs[number], server_config(&rules)).unwrap();
+        self.servers[number].kill();
+        self.later(now, STOPPED_FOR, Heal::GoodServer(number))
+    }
+
+    fn parts(&mut self, role: Role) -> &mut Vec<Part> {
+        match role {
+            Role::Coordinator => &mut self.coordinators,
+            Role::Worker => &mut self.workers,
+            Role::Server => &mut self.servers,
+        }
+    }
+
+    fn signal_evaluator(&self, worker: usize, pick: usize, signal: Signal) -> Option<()> {
+        let pid = self.workers[worker].child(pick)?;
+        // It may have ended in this moment.
+        let _ = kill_process(pid, signal);
+        Some(())
+    }
+
+    fn signal_redis(&self, signal: Signal) {
+        let pid = rustix::process::Pid::from_raw(self.redis.pid() as i32).unwrap();
+        let _ = kill_process(pid, signal);
+    }
+
+    fn later(&mut self, now: Instant, after: Duration, heal: Heal) -> Instant {
+        self.heals.push((now + after, heal));
+        now + after
+    }
+
+    /// Ends the faults that are over, and starts again what has ended.
+    pub fn tend(&mut self, now: Instant) {
+        let (due, later): (Vec<_>, Vec<_>) = self.heals.drain(..).partition(|(at, _)| *at <= now);
+        self.heals = later;
+        for (_, heal) in due {
+            self.heal(heal);
+        }
+        if self.redis.has_ended() {
+            self.redis.begin_again();
+        }
+        for parts in [&mut self.coordinators, &mut self.workers, &mut self.servers] {
+            parts.iter_mut().for_each(Part::watch);
+        }
+    }
+
+    /// Ends all faults.
+    pub fn heal_all(&mut self) {
+        let mut heals = std::mem::take(&mut self.heals);
+        heals.sort_by_key(|(at, _)| *at);
+        for (_, heal) in heals {
+            self.heal(heal);
+        }
+        for clock in ["redis.clock", "coordinator.clock"] {
+            set_clock(&self.at(clock), 0);
+        }
+    }
+
+    fn heal(&mut self, heal: Heal) {
+        match heal {
+            Heal::Continue(role, number) => self.parts(role)[number].signal(Signal::CONT),
+            Heal::ContinueRedis => self.signal_redis(Signal::CONT),
+            Heal::MendRedis => self.redis_line.mend(),
+            Heal::CutCoordinators => self.lines.iter().for_each(Proxy::cut),
+            Heal::MendCoordinators => self.lines.iter().for_each(Proxy::mend),
+            Heal::FreeDisk => std::fs::remove_file(self.data().join("filler")).unwrap(),
+            Heal::FreeSpool => std::fs::remove_file(self.at("spools").join("filler")).unwrap(),
+            Heal::WritableDisk => {
+                let writable = |disks: &Disks| disks.data.call(&["-o", "remount,rw"]);
+                assert!(self.disks.as_ref().is_some_and(writable));
+            }
+            Heal::GoodServer(number) => {
+                std::fs::write(&self.server_configs[number], server_config(&[])).unwrap();
+                self.servers[number].kill();
+            }
+        }
+    }
+
+    /// Role, process id, age and megabytes of every process.
+    pub fn memory(&self) -> Vec<(&'static str, u32, Duration, f64)> {
+        let parts = self.coordinators.iter().chain(&self.workers);
+        parts.filter_map(|part| part.memory().map(|(pid, age, mb)| (part.role, pid, age, mb))).collect()
+    }
+
+    /// What everybody said last.
+    pub fn last_words(&self) -> String {
+        let parts = self.coordinators.iter().chain(&self.workers);
+        parts.map(|part| format!("--- {}\n{}\n", part.role, part.last_words())).collect()
+    }
+}
+
+fn url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
+fn redis_arguments() -> [&'static str; 8] {
+    ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--repl-diskless-sync-delay", "0"]
+}
+
+/// Makes the library that sets clocks; whether that could be done.
+fn make_clock(library: &Path) -> bool {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/clock.c");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(library).arg(source).status();
+    made.is_ok_and(|status| status.success())
+}
+
+/// What makes a process follow the clock that a file sets.
+fn clock(set: bool, library: &Path, file: &Path) -> Vec<(String, String)> {
+    let variable = |name: &str, value: &Path| (name.to_owned(), value.to_str().unwrap().to_owned());
+    match set {
+        true => vec![variable("LD_PRELOAD", library), variable("KGFLEET_TEST_CLOCK", file)],
+        false => Vec::new(),
+    }
+}
+
+/// Sets a clock right, or an hour or a minute forward or back.
+fn set_clock(file: &Path, pick: usize) {
+    // In place: processes have it in their memory.
+    let file = File::options().write(true).open(file).unwrap();
+    file.write_all_at(&OFFSETS_S[pick % OFFSETS_S.len()].to_ne_bytes(), 0).unwrap();
+}
+
+/// A server with these faults, for a file.
+fn server_config(rules: &[FaultRule]) -> String {
+    let answers = vec![ScriptedAnswer::from("http://example.org/people/person-00000003")];
+    let model = ModelConfig {
+        answers: AnswerConfig::Scripted { answers },
+        profile: Profile::Fixed { round_ms: ROUND_MS },
+        ..ModelConfig::new(MODEL)
+    };
+    let faults = FaultPlan { seed: 0, rules: rules.to_vec() };
+    serde_json::to_string(&SimConfig { faults, ..SimConfig::new(vec![model]) }).unwrap()
+}
+
+fn throttling() -> Vec<FaultRule> {
+    let status = |code, retry_after_s| FaultKind::Status { code, retry_after_s };
+    vec![
+        FaultRule::new(FaultWhen::Probability(0.3), status(429, Some(1))),
+        FaultRule::new(FaultWhen::Probability(0.3), status(503, None)),
+    ]
+}
+
+fn lying() -> Vec<FaultRule> {
+    vec![
+        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::Garbage),
+        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::Reset),
+        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::CutStream { after_tokens: 3 }),
+        FaultRule::new(FaultWhen::Probability(0.2), FaultKind::Abort),
+    ]
+}

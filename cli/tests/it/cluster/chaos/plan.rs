@@ -1,0 +1,170 @@
+//! Which faults come, in which order, at what distance: a function of the seed alone.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Shortest and longest time between two faults, in milliseconds.
+const GAP_MS: (u64, u64) = (100, 900);
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    KillWorker,
+    KillAllWorkers,
+    KillCoordinator,
+    KillServer,
+    KillEvaluator,
+    StopWorker,
+    StopCoordinator,
+    StopServer,
+    StopRedis,
+    StopEvaluator,
+    TermWorker,
+    TermCoordinator,
+    TermServer,
+    TermRedis,
+    TermEvaluator,
+    RestartRedis,
+    FlushRedis,
+    CutRedis,
+    FailOver,
+    ClockOfRedis,
+    ClockOfCoordinator,
+    CutCoordinators,
+    FullDisk,
+    FullSpool,
+    ReadOnlyDisk,
+    ServerThrottles,
+    ServerLies,
+}
+
+impl Fault {
+    /// Every class of faults.
+    pub const ALL: [Self; 27] = [
+        Self::KillWorker,
+        Self::KillAllWorkers,
+        Self::KillCoordinator,
+        Self::KillServer,
+        Self::KillEvaluator,
+        Self::StopWorker,
+        Self::StopCoordinator,
+        Self::StopServer,
+        Self::StopRedis,
+        Self::StopEvaluator,
+        Self::TermWorker,
+        Self::TermCoordinator,
+        Self::TermServer,
+        Self::TermRedis,
+        Self::TermEvaluator,
+        Self::RestartRedis,
+        Self::FlushRedis,
+        Self::CutRedis,
+        Self::FailOver,
+        Self::ClockOfRedis,
+        Self::ClockOfCoordinator,
+        Self::CutCoordinators,
+        Self::FullDisk,
+        Self::FullSpool,
+        Self::ReadOnlyDisk,
+        Self::ServerThrottles,
+        Self::ServerLies,
+    ];
+
+    /// Those that come more often: they leave the others running.
+    const MORE: [Self; 12] = [
+        Self::KillWorker,
+        Self::KillWorker,
+        Self::KillCoordinator,
+        Self::KillServer,
+        Self::KillEvaluator,
+        Self::KillEvaluator,
+        Self::KillEvaluator,
+        Self::StopEvaluator,
+        Self::StopEvaluator,
+        Self::TermEvaluator,
+        Self::TermEvaluator,
+        Self::TermWorker,
+    ];
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::KillWorker => "worker killed",
+            Self::KillAllWorkers => "all workers killed",
+            Self::KillCoordinator => "coordinator killed",
+            Self::KillServer => "server killed",
+            Self::KillEvaluator => "evaluation process killed",
+            Self::StopWorker => "worker stopped beyond its lease",
+            Self::StopCoordinator => "coordinator stopped beyond a lease",
+            Self::StopServer => "server hangs",
+            Self::StopRedis => "Redis stopped beyond a lease",
+            Self::StopEvaluator => "evaluation process stopped",
+            Self::TermWorker => "worker terminated",
+            Self::TermCoordinator => "coordinator terminated",
+            Self::TermServer => "server terminated",
+            Self::TermRedis => "Redis terminated",
+            Self::TermEvaluator => "evaluation process terminated",
+            Self::RestartRedis => "Redis killed and started again",
+            Self::FlushRedis => "Redis flushed",
+            Self::CutRedis => "Redis cut off",
+            Self::FailOver => "failover that loses writes",
+            Self::ClockOfRedis => "clock of Redis set",
+            Self::ClockOfCoordinator => "clock of a coordinator set",
+            Self::CutCoordinators => "coordinators cut from workers",
+            Self::FullDisk => "disk of records full",
+            Self::FullSpool => "disk of workers full",
+            Self::ReadOnlyDisk => "disk of records read-only",
+            Self::ServerThrottles => "server throttles",
+            Self::ServerLies => "server lies",
+        })
+    }
+}
+
+/// A fault of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// What.
+    pub fault: Fault,
+    /// Which of those that it could hit.
+    pub pick: usize,
+    /// How long after the one before.
+    pub gap: Duration,
+}
+
+/// The next of a sequence of numbers that look random (SplitMix64).
+fn draw(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The faults of a seed, without end: decks of all classes, each shuffled, so that a short run meets every class too.
+pub fn plan(seed: u64) -> impl Iterator<Item = Planned> {
+    let mut state = seed;
+    let mut deck: Vec<Fault> = Vec::new();
+    std::iter::from_fn(move || {
+        if deck.is_empty() {
+            deck.extend(Fault::ALL.iter().chain(&Fault::MORE));
+            for last in (1..deck.len()).rev() {
+                deck.swap(last, draw(&mut state) as usize % (last + 1));
+            }
+        }
+        let fault = deck.pop()?;
+        let gap = GAP_MS.0 + draw(&mut state) % (GAP_MS.1 - GAP_MS.0);
+        Some(Planned { fault, pick: draw(&mut state) as usize, gap: Duration::from_millis(gap) })
+    })
+}
+
+#[test]
+fn a_seed_repeats_its_plan_and_every_deck_has_every_class() {
+    let deck = Fault::ALL.len() + Fault::MORE.len();
+    let faults = |seed| plan(seed).take(3 * deck).collect::<Vec<_>>();
+    assert_eq!(faults(7), faults(7));
+    assert_ne!(faults(7), faults(8));
+    for part in faults(7).chunks(deck) {
+        assert!(Fault::ALL.iter().all(|class| part.iter().any(|planned| planned.fault == *class)));
+    }
+}

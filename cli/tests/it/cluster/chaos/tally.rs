@@ -1,0 +1,121 @@
+//! What happened in a run of faults, for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use super::plan::Fault;
+
+/// A process younger than this says nothing of how memory grows: it still loads what it needs.
+const GROWN_UP: Duration = Duration::from_secs(15);
+
+/// Faults, how long it took to go on, and memory.
+#[derive(Default)]
+pub struct Tally {
+    faults: BTreeMap<Fault, Of>,
+    /// Faults of which the cluster has not stored a record since, and from when on that counts.
+    waiting: Vec<(Fault, Instant)>,
+    memory: BTreeMap<&'static str, Memory>,
+}
+
+#[derive(Default)]
+struct Of {
+    count: u64,
+    recovered: Vec<Duration>,
+}
+
+/// Sums of a line through points of (age in seconds, megabytes), each process around its own mean.
+#[derive(Default)]
+struct Memory {
+    lives: BTreeMap<u32, Vec<(f64, f64)>>,
+    most: f64,
+}
+
+impl Tally {
+    /// A fault, which lasts until `healed`.
+    pub fn fault(&mut self, fault: Fault, healed: Instant) {
+        self.faults.entry(fault).or_default().count += 1;
+        self.waiting.push((fault, healed));
+    }
+
+    /// A record was stored just now.
+    pub fn stored(&mut self, now: Instant) {
+        let (over, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(|(_, healed)| *healed < now);
+        self.waiting = waiting;
+        for (fault, healed) in over {
+            self.faults.entry(fault).or_default().recovered.push(now - healed);
+        }
+    }
+
+    /// The memory of a process at some age.
+    pub fn memory(&mut self, role: &'static str, pid: u32, age: Duration, megabytes: f64) {
+        let memory = self.memory.entry(role).or_default();
+        memory.most = memory.most.max(megabytes);
+        if age >= GROWN_UP {
+            memory.lives.entry(pid).or_default().push((age.as_secs_f64(), megabytes));
+        }
+    }
+
+    /// Faults so far.
+    pub fn total(&self) -> u64 {
+        self.faults.values().map(|of| of.count).sum()
+    }
+
+    /// The whole as a table.
+    pub fn table(&self) -> String {
+        let mut text = format!("{:<38} {:>6} {:>8} {:>8}\n", "fault", "count", "p50 s", "p99 s");
+        let mut all = Vec::new();
+        for (fault, of) in &self.faults {
+            all.extend(&of.recovered);
+            line(&mut text, &fault.to_string(), of.count, &of.recovered);
+        }
+        line(&mut text, "all: until a record is stored again", self.total(), &all);
+        for (role, memory) in &self.memory {
+            let slope = memory.slope().map_or("too short a life".to_owned(), |mb| format!("{mb:+.1} MB/h"));
+            let _ = writeln!(text, "memory of {role}: {:.0} MB at most, {slope}", memory.most);
+        }
+        text
+    }
+}
+
+fn line(text: &mut String, name: &str, count: u64, recovered: &[Duration]) {
+    let mut sorted = recovered.to_vec();
+    sorted.sort();
+    let at = |share: usize| {
+        let index = (sorted.len() * share / 100).min(sorted.len().saturating_sub(1));
+        sorted.get(index).map_or("-".to_owned(), |time| format!("{:.2}", time.as_secs_f64()))
+    };
+    let _ = writeln!(text, "{name:<38} {count:>6} {:>8} {:>8}", at(50), at(99));
+}
+
+impl Memory {
+    /// Megabytes in an hour of life.
+    fn slope(&self) -> Option<f64> {
+        let (mut up, mut over) = (0.0, 0.0);
+        for life in self.lives.values().filter(|life| life.len() > 2) {
+            let mean = |of: fn(&(f64, f64)) -> f64| life.iter().map(of).sum::<f64>() / life.len() as f64;
+            let (age, megabytes) = (mean(|point| point.0), mean(|point| point.1));
+            up += life.iter().map(|point| (point.0 - age) * (point.1 - megabytes)).sum::<f64>();
+            over += life.iter().map(|point| (point.0 - age).powi(2)).sum::<f64>();
+        }
+        (over > 0.0).then(|| 3600.0 * up / over)
+    }
+}
+
+#[test]
+fn recovery_counts_from_the_end_of_a_fault_and_memory_from_the_life_of_a_process() {
+    let (mut tally, begin) = (Tally::default(), Instant::now());
+    let at = |ms| begin + Duration::from_millis(ms);
+    tally.fault(Fault::KillWorker, at(100));
+    tally.fault(Fault::KillWorker, at(3_000));
+    tally.stored(at(600));
+    tally.stored(at(5_000));
+    for (pid, base) in [(1, 10.0), (2, 90.0)] {
+        for age in 15..25_u32 {
+            tally.memory("workers", pid, Duration::from_secs(age.into()), base + f64::from(age) / 3600.0);
+        }
+    }
+    let table = tally.table();
+    assert!(table.contains("worker killed                               2     2.00     2.00"), "{table}");
+    assert!(table.contains("memory of workers: 90 MB at most, +1.0 MB/h"), "{table}");
+}

@@ -1,0 +1,381 @@
+//! Whether a history is right: what coordinators noted, held against the record log.
+//!
+//! A coordinator that was killed may have done something that it did not note any more. So nothing is found by what is
+//! missing among the events, but for what must be noted before it is done.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+
+use domain::{DialogueKey, RecordId, Standing, WorkerId};
+use queue::{Fence, UnitId};
+use serde::Serialize;
+
+use crate::event::{Effect, Ending, Event, Noted, Winners};
+
+/// Most findings that are told one by one; more are only counted.
+pub const MAX_TOLD: usize = 100;
+
+/// How far the clocks of coordinators on different machines may lie apart, in milliseconds.
+const CLOCKS_APART_MS: u64 = 1_000;
+
+/// An entry of the record log, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The record.
+    pub record: RecordId,
+    /// Its dialogue.
+    pub key: DialogueKey,
+    /// Its ticket.
+    pub ticket: u64,
+    /// Whether it has scores.
+    pub scored: bool,
+    /// Whether it came after its run had finished.
+    pub late: bool,
+}
+
+/// What can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A record was acknowledged, or the queue was told of it, and the log does not hold it.
+    Lost,
+    /// A dialogue counts twice.
+    Doubled,
+    /// A fence changed the queue although its unit had changed hands.
+    StaleFence,
+    /// A unit was leased while another worker's lease on it was in force.
+    GrantedTwice,
+    /// Another record counts than the rule says, or than counted when the run finished.
+    WinnerChanged,
+}
+
+impl FindingKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Lost, Self::Doubled, Self::StaleFence, Self::GrantedTwice, Self::WinnerChanged];
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Lost => "records acknowledged and lost",
+            Self::Doubled => "dialogues counted twice",
+            Self::StaleFence => "stale fences honoured",
+            Self::GrantedTwice => "units granted while another lease was in force",
+            Self::WinnerChanged => "winners changed",
+        })
+    }
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What.
+    pub kind: FindingKind,
+    /// With what, for people.
+    pub what: String,
+}
+
+/// What a history comes to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Events looked at.
+    pub events: u64,
+    /// Leases among them.
+    pub grants: u64,
+    /// Records that were acknowledged.
+    pub acknowledged: u64,
+    /// Entries of the log that count for no dialogue: dialogues that were held more than once.
+    pub superseded: u64,
+    /// What contradicts itself across a moment at which a test made the queue lose writes: no finding.
+    pub excused: u64,
+    /// Whether a coordinator stopped to note: what it did afterwards is not checked.
+    pub cut: bool,
+    /// Findings by kind, none left out.
+    pub counts: BTreeMap<FindingKind, u64>,
+    /// The first [`MAX_TOLD`] findings.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_right(&self) -> bool {
+        self.counts.values().all(|count| *count == 0)
+    }
+
+    /// Findings of a kind.
+    pub fn count(&self, kind: FindingKind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or_default()
+    }
+
+    fn find(&mut self, kind: FindingKind, what: String) {
+        *self.counts.entry(kind).or_default() += 1;
+        if self.findings.len() < MAX_TOLD {
+            self.findings.push(Finding { kind, what });
+        }
+    }
+}
+
+/// A unit within one building of its queue.
+type Unit = (u64, UnitId);
+
+/// One lease, over all that was noted of it.
+#[derive(Debug)]
+struct Lease {
+    worker: WorkerId,
+    granted_at_ms: u64,
+    /// By the queue's clock.
+    from_ms: u64,
+    until_ms: u64,
+    /// When somebody was about to end it by its fence.
+    ended: bool,
+    /// When it ended, and how, each time that the queue said so.
+    endings: Vec<(Ending, u64)>,
+}
+
+/// What was noted, sorted by what it is about.
+#[derive(Default)]
+struct Notes<'a> {
+    lease_ms: HashMap<u64, u64>,
+    leases: BTreeMap<Unit, BTreeMap<u32, Lease>>,
+    /// Takings over of all that a worker holds, or of a unit, by when they were noted.
+    reaped_workers: HashMap<(u64, &'a WorkerId), Vec<u64>>,
+    reaped_units: HashMap<Unit, Vec<u64>>,
+    back_at_ms: Vec<u64>,
+}
+
+impl<'a> Notes<'a> {
+    fn of(events: &'a [Noted], report: &mut Report) -> Self {
+        let mut notes = Self::default();
+        for noted in events {
+            match &noted.event {
+                Event::Opened { generation, lease_ms } => {
+                    notes.lease_ms.insert(*generation, *lease_ms);
+                }
+                Event::QueueWentBack {} => notes.back_at_ms.push(noted.at_ms),
+                Event::Cut {} => report.cut = true,
+                Event::Reaping { generation, worker: Some(worker) } => {
+                    notes.reaped_workers.entry((*generation, worker)).or_default().push(noted.at_ms);
+                }
+                Event::Reaped { generation, units } => {
+                    for unit in units {
+                        notes.reaped_units.entry((*generation, *unit)).or_default().push(noted.at_ms);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // Grants first: a coordinator may have noted the end of a lease that another one gave.
+        for noted in events {
+            if let Event::Granted { fence, worker, until_ms } = &noted.event {
+                report.grants += 1;
+                notes.grant(noted.at_ms, fence, worker, *until_ms, report);
+            }
+        }
+        for noted in events {
+            match &noted.event {
+                Event::Renewed { worker, held, until_ms } => {
+                    for fence in held {
+                        if let Some(lease) = notes.lease(fence).filter(|lease| lease.worker == *worker) {
+                            lease.until_ms = lease.until_ms.max(*until_ms);
+                        }
+                    }
+                }
+                Event::Ending { fences, .. } => {
+                    for fence in fences {
+                        if let Some(lease) = notes.lease(fence) {
+                            lease.ended = true;
+                        }
+                    }
+                }
+                Event::Ended { ending, fences } => {
+                    for fence in fences {
+                        if let Some(lease) = notes.lease(fence) {
+                            lease.endings.push((*ending, noted.at_ms));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        notes
+    }
+
+    fn lease(&mut self, fence: &Fence) -> Option<&mut Lease> {
+        self.leases.get_mut(&(fence.generation, fence.unit))?.get_mut(&fence.attempt)
+    }
+
+    fn grant(&mut self, at_ms: u64, fence: &Fence, worker: &WorkerId, until_ms: u64, report: &mut Report) {
+        let lease_ms = self.lease_ms.get(&fence.generation).copied().unwrap_or_default();
+        let of_unit = self.leases.entry((fence.generation, fence.unit)).or_default();
+        let Some(first) = of_unit.get(&fence.attempt) else {
+            let from_ms = until_ms.saturating_sub(lease_ms);
+            let (worker, endings) = (worker.clone(), Vec::new());
+            let lease = Lease { worker, granted_at_ms: at_ms, from_ms, until_ms, ended: false, endings };
+            of_unit.insert(fence.attempt, lease);
+            return;
+        };
+        if first.worker != *worker {
+            let (one, two) = (first.worker.clone(), worker.clone());
+            let first_at_ms = first.granted_at_ms;
+            self.found(report, FindingKind::GrantedTwice, first_at_ms, at_ms, || {
+                format!("attempt {} of unit {} went to {one} and to {two}", fence.attempt, fence.unit)
+            });
+        }
+    }
+
+    /// Notes a finding, unless a test made the queue lose its writes between the two moments.
+    fn found(
+        &self,
+        report: &mut Report,
+        kind: FindingKind,
+        one_ms: u64,
+        two_ms: u64,
+        what: impl FnOnce() -> String,
+    ) {
+        let (first, last) = (one_ms.min(two_ms), one_ms.max(two_ms));
+        let lies_between = |&back: &u64| first <= back + CLOCKS_APART_MS && back <= last + CLOCKS_APART_MS;
+        if self.back_at_ms.iter().any(lies_between) {
+            report.excused += 1;
+        } else {
+            report.find(kind, what());
+        }
+    }
+
+    /// Each lease ended before the next one of its unit began, and each ended once.
+    fn leases(&self, report: &mut Report) {
+        for (&(generation, unit), leases) in &self.leases {
+            let mut before: Option<(u32, &Lease)> = None;
+            for (&attempt, lease) in leases {
+                if let Some((earlier, previous)) = before {
+                    let at = |ending: Ending| previous.endings.iter().find(|(how, _)| *how == ending);
+                    if let Some(&(_, ended_ms)) = at(Ending::Finish) {
+                        self.found(report, FindingKind::StaleFence, ended_ms, lease.granted_at_ms, || {
+                            format!("unit {unit} was finished by attempt {earlier}, and leased as attempt {attempt}")
+                        });
+                    } else if !self.is_explained((generation, unit), previous, lease) {
+                        let (one, two) = (previous.granted_at_ms, lease.granted_at_ms);
+                        self.found(report, FindingKind::GrantedTwice, one, two, || {
+                            format!(
+                                "unit {unit}: attempt {attempt} went to {} while {} held attempt {earlier}",
+                                lease.worker, previous.worker
+                            )
+                        });
+                    }
+                }
+                if let [(_, first), (_, second), ..] = lease.endings[..] {
+                    self.found(report, FindingKind::StaleFence, first, second, || {
+                        format!("attempt {attempt} of unit {unit} ended {} times", lease.endings.len())
+                    });
+                }
+                before = Some((attempt, lease));
+            }
+        }
+    }
+
+    /// Whether something ended a lease before the next one of its unit.
+    fn is_explained(&self, unit: Unit, previous: &Lease, next: &Lease) -> bool {
+        let after = |times: Option<&Vec<u64>>| {
+            times.is_some_and(|times| times.iter().any(|at| at + CLOCKS_APART_MS >= previous.granted_at_ms))
+        };
+        previous.ended
+            || next.from_ms >= previous.until_ms
+            || after(self.reaped_units.get(&unit))
+            || after(self.reaped_workers.get(&(unit.0, &previous.worker)))
+    }
+}
+
+/// Holds what coordinators noted against the record log.
+pub fn check(events: &[Noted], log: &[Kept]) -> Report {
+    let mut report = Report { events: events.len() as u64, ..Report::default() };
+    let notes = Notes::of(events, &mut report);
+    notes.leases(&mut report);
+    records(events, log, &notes, &mut report);
+    winners(events, log, &mut report);
+    report
+}
+
+/// What was acknowledged is there, and the queue counts each dialogue once.
+fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut Report) {
+    let ids: HashSet<&RecordId> = log.iter().map(|kept| &kept.record).collect();
+    let entries: HashSet<(&DialogueKey, u64, bool)> =
+        log.iter().map(|kept| (&kept.key, kept.ticket, kept.scored)).collect();
+    // What the queue holds of each dialogue, as far as it was noted.
+    let mut firsts: HashMap<(u64, &DialogueKey), (u64, u64)> = HashMap::new();
+    for Noted { at_ms, event, .. } in events {
+        match event {
+            Event::Acknowledged { record } => {
+                report.acknowledged += 1;
+                if !ids.contains(record) {
+                    report.find(FindingKind::Lost, format!("record {record} was acknowledged"));
+                }
+            }
+            Event::Committed { generation, key, scored, ticket, effect } => {
+                if !entries.contains(&(key, *ticket, *scored)) {
+                    let what = format!("the queue was told of ticket {ticket} of {key}");
+                    report.find(FindingKind::Lost, what);
+                }
+                match effect {
+                    Effect::First => {
+                        let before = firsts.insert((*generation, key), (*at_ms, *ticket));
+                        if let Some((first_ms, first)) = before {
+                            notes.found(report, FindingKind::Doubled, first_ms, *at_ms, || {
+                                format!(
+                                    "tickets {first} and {ticket} of {key} were both counted as its first"
+                                )
+                            });
+                        }
+                    }
+                    Effect::Supersedes { scored: old_scored, ticket: old } => {
+                        let new = Standing::new(*scored, *ticket);
+                        if !new.beats(Standing::new(*old_scored, *old)) {
+                            let what = format!("ticket {ticket} of {key} replaced ticket {old}");
+                            report.find(FindingKind::WinnerChanged, what);
+                        }
+                    }
+                    Effect::Repeated | Effect::Loses => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The records that count now are those that counted when the run finished.
+fn winners(events: &[Noted], log: &[Kept], report: &mut Report) {
+    let mut winners: HashMap<&DialogueKey, Standing> = HashMap::new();
+    for kept in log {
+        let standing = Standing::new(kept.scored, kept.ticket).late(kept.late);
+        winners.entry(&kept.key).and_modify(|winner| *winner = standing.min(*winner)).or_insert(standing);
+    }
+    report.superseded = (log.len() - winners.len()) as u64;
+    let mut now = Winners::default();
+    for (key, standing) in &winners {
+        now.add(key, standing.is_scored(), standing.ticket());
+    }
+    let last = |is: fn(&Event) -> bool| {
+        events.iter().filter(|noted| is(&noted.event)).map(|noted| noted.at_ms).max()
+    };
+    let reopened = last(|event| matches!(event, Event::Reopened {}));
+    for noted in events {
+        let Event::Finished(then) = &noted.event else { continue };
+        // What counted before the run went on may change.
+        if reopened.is_some_and(|at| at >= noted.at_ms) {
+            continue;
+        }
+        if then.dialogues > now.dialogues {
+            let what =
+                format!("{} dialogues counted when the run finished, {} do", then.dialogues, now.dialogues);
+            report.find(FindingKind::Doubled, what);
+        } else if *then != now {
+            let what = format!(
+                "when the run finished, {} of {} dialogues were scored; the log says {} of {}, or others of their records",
+                then.scored, then.dialogues, now.scored, now.dialogues
+            );
+            report.find(FindingKind::WinnerChanged, what);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

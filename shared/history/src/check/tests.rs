@@ -1,0 +1,268 @@
+//! Right histories, made by random work on the memory model, are found right; with one thing wrong they are not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::RunId;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use queue::{
+    Commit, Committed, LeaseRequest, ManualClock, MemoryStore, NewUnit, QueueStore, Reap, RunRef, RunSpec,
+};
+
+use super::*;
+use crate::file::{EventLog, Events};
+use crate::observed::Observed;
+
+const UNITS: u32 = 6;
+const DIALOGUES: u32 = 2;
+const LEASE_MS: u64 = 1_000;
+
+/// One thing that is done.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// A worker asks for work and says that it is alive.
+    Work(u8),
+    /// A worker delivers a record of a dialogue of some unit that it held once.
+    Deliver(usize, bool),
+    /// Some lease that was given ends, by the word of who held it.
+    End(usize, bool),
+    /// Time passes.
+    Wait(u16),
+    /// Expired leases are taken over, or those of a worker.
+    Reap(Option<u8>),
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        4 => (0..3_u8).prop_map(Deed::Work),
+        6 => (any::<usize>(), any::<bool>()).prop_map(|(which, scored)| Deed::Deliver(which, scored)),
+        3 => (any::<usize>(), any::<bool>()).prop_map(|(which, finish)| Deed::End(which, finish)),
+        2 => (0..1_500_u16).prop_map(Deed::Wait),
+        2 => proptest::option::of(0..3_u8).prop_map(Deed::Reap),
+    ]
+}
+
+fn worker(number: u8) -> WorkerId {
+    WorkerId::new(format!("w{number}"))
+}
+
+/// A history in the making.
+struct Story {
+    queue: Observed,
+    clock: Arc<ManualClock>,
+    events: EventLog,
+    at: RunRef,
+    held: Vec<Fence>,
+    log: Vec<Kept>,
+}
+
+impl Story {
+    async fn begin(events: EventLog) -> Self {
+        let clock = Arc::new(ManualClock::at(1_780_000_000_000));
+        let store = MemoryStore::checked(clock.clone());
+        let queue = Observed::new(Arc::new(store), events.clone());
+        let spec = RunSpec {
+            run: "r".into(),
+            plan_hash: "p".to_owned(),
+            lease_for: Duration::from_millis(LEASE_MS),
+            max_strikes: 3,
+            generation_floor: 0,
+            ticket_floor: 0,
+        };
+        let at = queue.create_run(&spec).await.unwrap().at;
+        let unit = NewUnit { model: "m".into(), dialogues: DIALOGUES, payload: vec![1] };
+        queue.add_units(&at, UnitId(0), &vec![unit; UNITS as usize]).await.unwrap();
+        Self { queue, clock, events, at, held: Vec::new(), log: Vec::new() }
+    }
+
+    async fn do_(&mut self, deed: &Deed) {
+        match deed {
+            Deed::Work(number) => {
+                let models = vec!["m".into()];
+                self.queue.renew(&self.at, &worker(*number), &models, &[]).await.unwrap();
+                let ask = LeaseRequest { worker: worker(*number), models, max_units: 2, alone: true };
+                let leases = self.queue.lease(&self.at, &ask).await.unwrap();
+                self.held.extend(leases.into_iter().map(|lease| lease.fence));
+            }
+            Deed::Deliver(_, _) | Deed::End(_, _) if self.held.is_empty() => {}
+            Deed::Deliver(which, scored) => {
+                let unit = self.held[which % self.held.len()].unit.0 as u32;
+                let iteration = unit * DIALOGUES + (self.log.len() as u32) % DIALOGUES;
+                let key = DialogueKey { model: "m".into(), task: "t".into(), iteration };
+                let ticket = self.queue.tickets(&self.at, 1).await.unwrap().start;
+                let record = RecordId::new(format!("record-{}", self.log.len()));
+                let kept = Kept { record, key: key.clone(), ticket, scored: *scored, late: false };
+                self.log.push(kept.clone());
+                let commit = Commit { key, record: Committed { scored: *scored, ticket } };
+                self.queue.commit(&self.at, &[commit]).await.unwrap();
+                self.events.write(&self.at.run, Event::Acknowledged { record: kept.record }).await;
+            }
+            Deed::End(which, finish) => {
+                let fences = [self.held[which % self.held.len()].clone()];
+                match finish {
+                    true => self.queue.finish(&self.at, &fences).await.unwrap(),
+                    false => self.queue.release(&self.at, &fences).await.unwrap(),
+                };
+            }
+            Deed::Wait(ms) => self.clock.advance_ms(u64::from(*ms)),
+            Deed::Reap(whose) => {
+                let whose = whose.map_or(Reap::Expired, |number| Reap::Worker(worker(number)));
+                self.queue.reap(&self.at, &whose).await.unwrap();
+            }
+        }
+    }
+}
+
+/// The events and the log of a history.
+fn story(deeds: &[Deed]) -> (Vec<Noted>, Vec<Kept>) {
+    let folder = tempfile::tempdir().unwrap();
+    let events = EventLog::create(folder.path()).unwrap();
+    let run = RunId::new("r");
+    let log = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+        let mut story = Story::begin(events.clone()).await;
+        for deed in deeds {
+            story.do_(deed).await;
+        }
+        let finished = Event::Finished(winners_of(&story.log));
+        events.write(&run, finished).await;
+        // Waits until all is written.
+        events.write(&"other".into(), Event::Ending { ending: Ending::Release, fences: Vec::new() }).await;
+        story.log
+    });
+    (Events::read(folder.path(), &run).unwrap().noted, log)
+}
+
+fn winners_of(log: &[Kept]) -> Winners {
+    let mut standings: BTreeMap<DialogueKey, Standing> = BTreeMap::new();
+    for kept in log {
+        let standing = Standing::new(kept.scored, kept.ticket);
+        standings
+            .entry(kept.key.clone())
+            .and_modify(|winner| *winner = standing.min(*winner))
+            .or_insert(standing);
+    }
+    let mut winners = Winners::default();
+    for (key, standing) in standings {
+        winners.add(&key, standing.is_scored(), standing.ticket());
+    }
+    winners
+}
+
+/// A deed that makes a history with something to spoil in it.
+fn prologue() -> Vec<Deed> {
+    vec![Deed::Work(0), Deed::Deliver(0, true), Deed::End(0, false)]
+}
+
+/// Something wrong that is put into a right history; `None` where it holds nothing of the kind.
+fn spoil(kind: FindingKind, which: Index, events: &mut Vec<Noted>, log: &mut Vec<Kept>) -> Option<()> {
+    let pick = |wanted: fn(&Event) -> bool| -> Option<usize> {
+        let found: Vec<usize> =
+            events.iter().enumerate().filter(|(_, noted)| wanted(&noted.event)).map(|(at, _)| at).collect();
+        (!found.is_empty()).then(|| *which.get(&found))
+    };
+    match kind {
+        FindingKind::Lost => {
+            let at = pick(|event| matches!(event, Event::Acknowledged { .. }))?;
+            let Event::Acknowledged { record } = &events[at].event else { return None };
+            log.retain(|kept| kept.record != *record);
+        }
+        FindingKind::Doubled => {
+            let at = pick(|event| matches!(event, Event::Committed { effect: Effect::First, .. }))?;
+            let again = events[at].clone();
+            events.push(again);
+        }
+        FindingKind::StaleFence => {
+            let at = pick(|event| matches!(event, Event::Ended { fences, .. } if !fences.is_empty()))?;
+            let again = events[at].clone();
+            events.push(again);
+        }
+        FindingKind::GrantedTwice => {
+            let at = pick(|event| matches!(event, Event::Granted { .. }))?;
+            let mut again = events[at].clone();
+            let Event::Granted { worker, .. } = &mut again.event else { return None };
+            *worker = WorkerId::new("another");
+            events.push(again);
+        }
+        FindingKind::WinnerChanged => {
+            if log.is_empty() {
+                return None;
+            }
+            // A record that beats the one that counted when the run finished.
+            let kept = which.get(log).clone();
+            log.push(Kept { ticket: 1, scored: true, record: RecordId::new("new"), ..kept });
+        }
+    }
+    Some(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_right_history_is_found_right(deeds in proptest::collection::vec(deed(), 0..60)) {
+        let (events, log) = story(&deeds);
+        let report = check(&events, &log);
+        prop_assert!(report.is_right(), "{:?}", report.findings);
+    }
+
+    #[test]
+    fn one_thing_that_is_wrong_is_found(
+        deeds in proptest::collection::vec(deed(), 10..60),
+        which in any::<Index>(),
+        kind in proptest::sample::select(FindingKind::ALL.to_vec()),
+    ) {
+        let (mut events, mut log) = story(&[prologue(), deeds].concat());
+        prop_assert!(spoil(kind, which, &mut events, &mut log).is_some(), "the prologue has one of each");
+        let report = check(&events, &log);
+        prop_assert!(report.count(kind) > 0, "{kind} was not found: {report:?}");
+    }
+}
+
+fn fence(attempt: u32) -> Fence {
+    Fence { generation: 1, model: "m".into(), unit: UnitId(0), attempt }
+}
+
+fn noted(at_ms: u64, event: Event) -> Noted {
+    Noted { at_ms, run: "r".into(), event }
+}
+
+fn granted(at_ms: u64, attempt: u32, by: u8) -> Noted {
+    let until_ms = at_ms + LEASE_MS;
+    noted(at_ms, Event::Granted { fence: fence(attempt), worker: worker(by), until_ms })
+}
+
+fn opened() -> Noted {
+    noted(0, Event::Opened { generation: 1, lease_ms: LEASE_MS })
+}
+
+#[test]
+fn a_lease_that_is_taken_from_a_living_worker_is_found() {
+    // Renewed until 6 000, taken over at 2 000: nobody said why.
+    let renewed = Event::Renewed { worker: worker(0), held: vec![fence(1)], until_ms: 6_000 };
+    let right = [opened(), granted(100, 1, 0), noted(5_000, renewed), granted(7_000, 2, 1)];
+    assert!(check(&right, &[]).is_right());
+    let mut wrong = right.clone();
+    wrong[3] = granted(2_000, 2, 1);
+    assert_eq!(check(&wrong, &[]).count(FindingKind::GrantedTwice), 1);
+    for reason in [
+        Event::Ending { ending: Ending::Release, fences: vec![fence(1)] },
+        Event::Reaping { generation: 1, worker: Some(worker(0)) },
+        Event::Reaped { generation: 1, units: vec![UnitId(0)] },
+    ] {
+        let explained = [&wrong[..], &[noted(1_500, reason)]].concat();
+        assert!(check(&explained, &[]).is_right());
+    }
+}
+
+#[test]
+fn what_a_test_made_the_queue_forget_is_no_fault_of_a_coordinator() {
+    let finished = Event::Ended { ending: Ending::Finish, fences: vec![fence(1)] };
+    let wrong = vec![opened(), granted(100, 1, 0), noted(200, finished), granted(9_000, 2, 1)];
+    assert_eq!(check(&wrong, &[]).count(FindingKind::StaleFence), 1);
+    let excused = [&wrong[..], &[noted(5_000, Event::QueueWentBack {})]].concat();
+    let report = check(&excused, &[]);
+    assert!(report.is_right() && report.excused == 1, "{report:?}");
+    let elsewhere = [&wrong[..], &[noted(50_000, Event::QueueWentBack {})]].concat();
+    assert!(!check(&elsewhere, &[]).is_right());
+}

@@ -1,0 +1,164 @@
+//! Where coordinators keep what they note: a file of JSON lines for each process, in the folder `events` beside the runs.
+//!
+//! Lines are written by a thread of their own and not synced: the events are for finding faults of processes that were
+//! killed, whose page cache the kernel keeps.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use domain::RunId;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::event::{Event, Noted};
+
+/// Events that wait for the thread; whoever notes more waits.
+const WAITING: usize = 4_096;
+
+/// Longest file, in bytes: some two million events. Nothing is noted behind it.
+pub const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// An event on its way, and who waits until it is written.
+type Note = (Noted, Option<oneshot::Sender<()>>);
+
+/// Where events are noted; or nowhere.
+#[derive(Clone, Debug, Default)]
+pub struct EventLog(Option<mpsc::Sender<Note>>);
+
+impl EventLog {
+    /// Notes nothing.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Begins a file of this process in a folder, which is made where it is not there.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(folder: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let path = folder.join(format!("{}-{}.jsonl", now_ms(), std::process::id()));
+        let file = File::create_new(&path)?;
+        let (notes, waiting) = mpsc::channel(WAITING);
+        std::thread::Builder::new()
+            .name("events".to_owned())
+            .spawn(move || write_all(&path, file, waiting))?;
+        Ok(Self(Some(notes)))
+    }
+
+    /// Whether anything is noted.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Notes an event. What is about to happen is on its way to the disk when this returns.
+    pub async fn write(&self, run: &RunId, event: Event) {
+        let Some(notes) = &self.0 else { return };
+        let is_about_to_happen =
+            matches!(event, Event::Ending { .. } | Event::Reaping { .. } | Event::Acknowledged { .. });
+        let noted = Noted { at_ms: now_ms(), run: run.clone(), event };
+        let (written, until_written) = oneshot::channel();
+        // A thread that has ended told why.
+        if notes.send((noted, is_about_to_happen.then_some(written))).await.is_ok() && is_about_to_happen {
+            let _ = until_written.await;
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn write_all(path: &Path, mut file: File, mut waiting: mpsc::Receiver<Note>) {
+    let (mut length, mut line, mut cut) = (0, Vec::new(), false);
+    while let Some((noted, written)) = waiting.blocking_recv() {
+        line.clear();
+        let run = noted.run.clone();
+        let event = if cut || length > FILE_BYTES_MAX { Event::Cut {} } else { noted.event };
+        // Said once, as soon as there is room for it.
+        let is_cut = matches!(event, Event::Cut {});
+        if is_cut && cut && length > FILE_BYTES_MAX {
+            continue;
+        }
+        let fits = serde_json::to_writer(&mut line, &Noted { at_ms: noted.at_ms, run, event }).is_ok();
+        line.push(b'\n');
+        match fits.then(|| file.write_all(&line)) {
+            Some(Ok(())) => {
+                length = if is_cut { u64::MAX } else { length + line.len() as u64 };
+                cut |= is_cut;
+            }
+            Some(Err(error)) => {
+                if !cut {
+                    tracing::warn!(path = %path.display(), %error, "events are not noted any more");
+                }
+                cut = true;
+            }
+            None => {}
+        }
+        if let Some(written) = written {
+            let _ = written.send(());
+        }
+    }
+}
+
+/// What was noted of a run, by all coordinators.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// In the order of their files' names, then in the order in which they were noted.
+    pub noted: Vec<Noted>,
+    /// Files there were.
+    pub files: usize,
+    /// Lines that cannot be read: the last one of a process that was killed.
+    pub unreadable: u64,
+}
+
+impl Events {
+    /// Reads all files of a folder.
+    ///
+    /// # Errors
+    /// The folder or a file of it cannot be read.
+    pub fn read(folder: &Path, run: &RunId) -> io::Result<Self> {
+        let mut paths: Vec<PathBuf> =
+            std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        paths.sort();
+        let mut events = Self { files: paths.len(), ..Self::default() };
+        for path in paths {
+            for line in BufReader::new(File::open(path)?).split(b'\n') {
+                match serde_json::from_slice::<Noted>(&line?) {
+                    Ok(noted) if noted.run == *run => events.noted.push(noted),
+                    Ok(_) => {}
+                    Err(_) => events.unreadable += 1,
+                }
+            }
+        }
+        Ok(events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read_back_by_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let log = EventLog::create(folder.path()).unwrap();
+        let event = |record: &str| Event::Acknowledged { record: domain::RecordId::new(record) };
+        runtime.block_on(async {
+            log.write(&"a".into(), event("1")).await;
+            log.write(&"b".into(), event("2")).await;
+            log.write(&"a".into(), event("3")).await;
+            EventLog::none().write(&"a".into(), event("4")).await;
+        });
+        let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        File::options().append(true).open(path).unwrap().write_all(b"{\"at_ms\":1,\"ru").unwrap();
+        let events = Events::read(folder.path(), &"a".into()).unwrap();
+        let found: Vec<Event> = events.noted.into_iter().map(|noted| noted.event).collect();
+        assert_eq!(found, [event("1"), event("3")]);
+        assert_eq!((events.files, events.unreadable), (1, 1));
+    }
+}

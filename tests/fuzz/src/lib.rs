@@ -1,0 +1,25 @@
+//! What reads bytes of the world, as functions that a fuzzer calls: none of them may panic, hang or take more memory than
+//! its input explains, and each checks what must hold of what it read.
+//!
+//! `fuzz/` wraps them for libFuzzer and holds the corpus; the tests of this crate replay it on every change.
+
+mod documents;
+mod logs;
+
+pub use documents::{evaluator_protocol, fences, result_files, sparql, sse, turtle, wire};
+pub use logs::log_frames;
+
+/// A fuzz target.
+pub type Target = fn(&[u8]);
+
+/// All targets by name.
+pub const TARGETS: [(&str, Target); 8] = [
+    ("log_frames", log_frames),
+    ("wire", wire),
+    ("result_files", result_files),
+    ("sse", sse),
+    ("fences", fences),
+    ("evaluator_protocol", evaluator_protocol),
+    ("turtle", turtle),
+    ("sparql", sparql),
+];
