@@ -112,18 +112,3 @@ fn until(
         assert!(begun.elapsed().as_secs() < 120, "nothing happens: {view:?}");
     }
 }
-
-#[test]
-fn a_judge_that_nobody_serves_is_waited_for_or_named() {
-    let data = Data::new();
-    let text = CONFIGURATION.replace(
-        "label = \"grader\"\nconnector = \"simulated\"\nskill = 0.9",
-        "label = \"grader\"\nconnector = \"openai-compatible\"\nendpoint = \"http://127.0.0.1:9/v1\"",
-    );
-    assert_ne!(text, CONFIGURATION);
-    let configuration = data.write("unserved.toml", text);
-    let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--no-wait"]).expect(3);
-    for words in ["grader", "127.0.0.1:9", "stage grade", "kgfleet resume facts-"] {
-        assert!(finished.stderr.contains(words), "`{words}` is missing: {finished}");
-    }
-}
