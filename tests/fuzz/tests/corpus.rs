@@ -1,5 +1,7 @@
 //! Every input of the corpus, and damaged copies of each, go through their target.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -56,7 +58,7 @@ fn replay(name: &str, target: Target) -> usize {
     let (mut random, begin, mut tried) = (setting("KGFLEET_FUZZ_SEED", 1), Instant::now(), 0_u64);
     while tried < COPIES * inputs.len() as u64 || begin.elapsed() < length {
         let mut copy = damaged(&inputs[draw(&mut random) as usize % inputs.len()], &mut random);
-        if draw(&mut random) % 4 == 0 {
+        if draw(&mut random).is_multiple_of(4) {
             // The end of another one behind it.
             let other = &inputs[draw(&mut random) as usize % inputs.len()];
             copy.extend_from_slice(&other[draw(&mut random) as usize % (other.len() + 1)..]);
