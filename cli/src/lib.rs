@@ -26,6 +26,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(commands::run::RunArguments),
+    Judge(commands::run::JudgeArguments),
     Resume(commands::run::ResumeArguments),
     Retry(commands::run::RetryArguments),
     Plan(commands::plan::Arguments),
@@ -72,6 +73,7 @@ pub fn main() -> ExitCode {
     }
     let outcome = match command {
         Command::Run(arguments) => commands::run::run(arguments),
+        Command::Judge(arguments) => commands::run::judge(arguments),
         Command::Resume(arguments) => commands::run::resume(arguments),
         Command::Retry(arguments) => commands::run::retry(arguments),
         Command::Plan(arguments) => commands::plan::run(arguments),

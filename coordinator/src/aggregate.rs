@@ -17,8 +17,8 @@ use crate::plan::Plan;
 pub struct Row {
     /// Its place in the order of commits.
     pub ticket: u64,
-    /// Its headline score, or why it has none.
-    pub outcome: Result<f64, FailureCause>,
+    /// Its headline score, which scores may lack, or why there are no scores.
+    pub outcome: Result<Option<f64>, FailureCause>,
     /// Whether it came after the run had finished.
     pub late: bool,
 }
@@ -33,6 +33,9 @@ impl Row {
 /// The code of a dialogue without a record. Failures have the place of their cause in [`FailureCause::ALL`].
 const NONE: u8 = 0x7f;
 const SCORED: u8 = 0x7e;
+
+/// The headline of a dialogue whose scores have none. Scores are JSON numbers, so none of them is infinite.
+const MISSING: f64 = f64::NEG_INFINITY;
 
 /// Added to the code of a record that came late.
 const LATE: u8 = 0x80;
@@ -90,7 +93,7 @@ impl Aggregate {
         *self.count(before) -= u64::from(before != NONE);
         *self.count(code) += 1;
         self.tickets[slot] = entry.ticket;
-        self.headlines[slot] = entry.outcome.unwrap_or(0.0);
+        self.headlines[slot] = entry.outcome.ok().flatten().unwrap_or(MISSING);
         self.codes[slot] = if entry.late { code | LATE } else { code };
         if code == SCORED {
             self.repeated.remove(&slot);
@@ -108,10 +111,15 @@ impl Aggregate {
     pub fn get(&self, slot: Slot) -> Option<Row> {
         let outcome = match self.codes[slot] & !LATE {
             NONE => return None,
-            SCORED => Ok(self.headlines[slot]),
+            SCORED => Ok(self.headline(slot)),
             code => Err(FailureCause::ALL[code as usize]),
         };
         Some(Row { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
+    }
+
+    fn headline(&self, slot: Slot) -> Option<f64> {
+        let headline = self.headlines[slot];
+        (headline != MISSING).then_some(headline)
     }
 
     /// Whether a dialogue failed, and has no record since the ticket `asked` was drawn.
@@ -168,11 +176,13 @@ impl Aggregate {
             for (m, model) in plan.models.iter().enumerate() {
                 let code = |slot: Slot| self.codes[slot] & !LATE;
                 let slots = || layout.cell(m, t);
-                let score = |slot: Slot| (code(slot) == SCORED).then(|| self.headlines[slot]);
-                let Mean { value: mean, covered: scored, planned } = Mean::of(slots().map(score));
+                let score = |slot: Slot| (code(slot) == SCORED).then(|| self.headline(slot)).flatten();
+                let Mean { value: mean, covered, planned } = Mean::of(slots().map(score));
+                let scored = slots().filter(|&slot| code(slot) == SCORED).count() as u64;
+                let missing = scored - covered;
                 let failed = slots().filter(|&slot| !matches!(code(slot), NONE | SCORED)).count() as u64;
                 let (task, model) = (task.label.clone(), model.label.clone());
-                cells.push(CellView { task, model, scored, failed, planned, mean });
+                cells.push(CellView { task, model, scored, failed, planned, mean, missing });
             }
         }
         cells
@@ -229,7 +239,7 @@ mod tests {
         }
         assert_eq!(table.get(0), Some(failed(3)));
         assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
-        table.fold(0, Row { ticket: 11, outcome: Ok(1.0), late: false });
+        table.fold(0, Row { ticket: 11, outcome: Ok(Some(1.0)), late: false });
         assert!(!table.is_to_ask_again(0, 20));
     }
 
@@ -238,7 +248,7 @@ mod tests {
         fn any_order_and_any_repetition_gives_what_a_recompute_gives(
             outcomes in prop::collection::vec(
                 (0..12_usize, prop_oneof![
-                    (0.0..1.0_f64).prop_map(Ok),
+                    prop::option::of(0.0..1.0_f64).prop_map(Ok),
                     (0..FailureCause::ALL.len()).prop_map(|at| Err(FailureCause::ALL[at])),
                 ], any::<bool>()),
                 0..60,
@@ -280,6 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_headline_is_missing_from_the_mean_and_no_zero_in_it() {
+        let plan = plan();
+        let layout = Layout::of(&plan);
+        let mut table = Aggregate::new(layout.slots());
+        let outcomes = [Ok(Some(0.5)), Ok(None), Err(FailureCause::JudgeUnparseable)];
+        for (slot, outcome) in outcomes.into_iter().enumerate() {
+            table.fold(slot, Row { ticket: slot as u64, outcome, late: false });
+            assert_eq!(table.get(slot).unwrap().outcome, outcome);
+        }
+        let cell = &table.cells(&plan, &layout)[0];
+        assert_eq!((cell.scored, cell.missing, cell.failed, cell.mean), (2, 1, 1, Some(0.5)));
+        assert_eq!(cell.covered_mean().to_string(), "0.500 (1/3)");
+    }
+
+    #[test]
     fn a_million_dialogues_take_17_bytes_each() {
         let table = Aggregate::new(1_000_000);
         let bytes = table.tickets.capacity() * size_of::<u64>()
@@ -293,7 +318,7 @@ mod tests {
     fn a_fold_says_whether_the_record_counts_now() {
         let mut table = Aggregate::new(1);
         let failed = |ticket| Row { ticket, outcome: Err(FailureCause::Timeout), late: false };
-        let scored = |ticket| Row { ticket, outcome: Ok(0.5), late: false };
+        let scored = |ticket| Row { ticket, outcome: Ok(Some(0.5)), late: false };
         assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
         assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
         assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));

@@ -49,7 +49,7 @@ const GENERATIONS_AHEAD: u64 = 1 << 40;
 /// A delivery that may stand in the log, on its way there.
 pub(crate) struct Checked {
     slot: Slot,
-    outcome: std::result::Result<f64, FailureCause>,
+    outcome: std::result::Result<Option<f64>, FailureCause>,
     remark: Remark,
     generation: u64,
     id: RecordId,

@@ -12,7 +12,7 @@ use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
 use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
-use futures::stream;
+use futures::{StreamExt, stream};
 use history::{EventLog, Observed};
 use queue::QueueStore;
 use results::Sink;
@@ -22,9 +22,11 @@ use crate::backlog::Backlog;
 use crate::bond::Bond;
 use crate::commit::Commits;
 use crate::config::CoordinatorConfig;
+use crate::configuration::Benchmark;
 use crate::health::{Clock, Health};
 use crate::pack_store::PackStore;
 use crate::patience::Patience;
+use crate::pipeline::Pipelines;
 use crate::rebuild::Queues;
 use crate::runs::Runs;
 use crate::storage::Storage;
@@ -46,6 +48,7 @@ pub struct Coordinator {
     pub(crate) queues: Arc<Queues>,
     pub(crate) commits: Arc<Commits>,
     pub(crate) backlog: Arc<Backlog>,
+    pub(crate) pipelines: Pipelines,
     pub(crate) patience: Mutex<Patience>,
     pub(crate) submissions: Submissions,
     pub(crate) bond: Bond,
@@ -93,6 +96,7 @@ impl Coordinator {
         ));
         let coordinator = Arc::new(Self {
             tending: Tending::new(&config, clock.now()),
+            pipelines: Pipelines::default(),
             patience: Mutex::default(),
             submissions: Submissions::default(),
             bond: Bond::default(),
@@ -157,6 +161,23 @@ impl Coordinator {
         self.tending.round(self).await
     }
 
+    /// The configuration of a pipeline; `None` where there is none of this name.
+    ///
+    /// # Errors
+    /// The sink cannot be read.
+    pub async fn pipeline(&self, name: &RunId) -> Result<Option<Benchmark>, ServiceError> {
+        Ok(self.find_pipeline(name).await?.map(|pipeline| pipeline.benchmark))
+    }
+
+    /// Adds models to a pipeline.
+    ///
+    /// # Errors
+    /// There is none of this name; the configuration differs in something else, see the message.
+    pub async fn extend(&self, name: &RunId, submission: Submission) -> Result<RunView, ServiceError> {
+        self.extend_pipeline(name, submission).await?;
+        self.pipeline_view(name).await
+    }
+
     /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
     fn serve<'a, T: Send + 'a>(
         &'a self,
@@ -176,6 +197,11 @@ impl Coordinator {
     ) -> Reply<'a, Vec<Receipt>> {
         self.serve(self.commits.deliver(deliveries, caller))
     }
+}
+
+/// Whether a configuration is one of a judged benchmark.
+fn is_pipeline(submission: &Submission) -> bool {
+    submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null())
 }
 
 impl WorkExchange for Coordinator {
@@ -211,17 +237,28 @@ impl WorkExchange for Coordinator {
 impl Control for Coordinator {
     fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
         self.serve(async move {
+            if is_pipeline(&submission) {
+                let name = self.submit_pipeline(submission).await?;
+                return self.pipeline_view(&name).await;
+            }
             let proposal = self.propose(submission).await?;
             self.begin(&proposal).await
         })
     }
 
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        self.serve(self.views())
+        self.serve(async move {
+            let mut views = self.views().await?;
+            views.extend(self.pipeline_views().await?);
+            Ok(views)
+        })
     }
 
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
         self.serve(async move {
+            if self.is_pipeline(run).await? {
+                return self.pipeline_view(run).await;
+            }
             let known = match self.runs.known(run).await {
                 Ok(run) => run,
                 Err(error) => return self.view_of_broken(run, error).await,
@@ -252,21 +289,38 @@ impl Control for Coordinator {
 
     fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
         self.serve(async move {
+            if self.is_pipeline(run).await? {
+                self.command_pipeline(run, command).await?;
+                return self.pipeline_view(run).await;
+            }
             let run = self.command_run(run, command).await?;
             Ok(self.view(&run, Detail::Full).await)
         })
     }
 
     fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        self.serve(self.retry_run(run, causes))
+        self.serve(async move {
+            match self.is_pipeline(run).await? {
+                true => self.retry_pipeline(run, causes).await,
+                false => self.retry_run(run, causes).await,
+            }
+        })
     }
 
     fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
-        self.serve(self.remove_run(run, force))
+        self.serve(async move {
+            match self.is_pipeline(run).await? {
+                true => self.remove_pipeline(run, force).await,
+                false => self.remove_run(run, force).await,
+            }
+        })
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
-        self.export(run)
+        Box::pin(stream::once(self.is_no_pipeline(run)).flat_map(move |checked| match checked {
+            Ok(()) => self.export(run),
+            Err(error) => Box::pin(stream::once(std::future::ready(Err(error)))) as Feed<'a, ExportItem>,
+        }))
     }
 
     fn workers(&self) -> Reply<'_, Vec<WorkerView>> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::control::{ExportItem, Feed};
-use domain::{RunId, Standing};
+use domain::{Record, RunId, Standing};
 use futures::stream;
 use results::log::{LogTail, Parsed, PlaceReader, Rank, RecordHead, Seals, TailPart};
 use serde::de::IgnoredAny;
@@ -71,6 +71,18 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         }
     }
     Ok(())
+}
+
+/// The records that count, each with its ticket. Blocks.
+pub(crate) fn winners_of(run: &Run, folder: &Path) -> Result<Vec<(u64, Record)>> {
+    let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
+    let mut winners = Vec::new();
+    for rank in places(run, folder)?.into_iter().flatten() {
+        let parsed = reader.read::<Record>(rank.location()).map_err(internal)?;
+        let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
+        winners.push((rank.ticket(), parsed.record));
+    }
+    Ok(winners)
 }
 
 /// Where the record that counts lies, for every dialogue.

@@ -40,6 +40,8 @@ struct Leased {
     lease: Lease,
     /// Index of the task in the plan; `None` where the plan has no such unit.
     task: Option<usize>,
+    /// Of a retry: the ticket that was drawn for it.
+    asked: Option<u64>,
     dialogues: Vec<(Iteration, Known)>,
 }
 
@@ -145,6 +147,7 @@ impl Coordinator {
                     task: run.plan.tasks[task].label.clone(),
                     iterations,
                     lease_for: self.config.lease_for,
+                    retry: unit.asked,
                 }),
                 _ => done.push(unit.lease.fence),
             }
@@ -214,7 +217,7 @@ impl Coordinator {
                 }
             }
             let task = (!planned.is_empty()).then_some(payload.task);
-            units.push(Leased { lease, task, dialogues });
+            units.push(Leased { lease, task, asked: payload.asked, dialogues });
         }
         for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();

@@ -10,11 +10,11 @@ pub fn headline(scores: &Scores, class: TaskClass) -> Option<f64> {
     rest.iter().try_fold(scores.get(*first)?, |value, key| value.get(key))?.as_f64()
 }
 
-/// What tables keep of an outcome: the headline score, 0 where the scores have none, or why there is none.
-pub(crate) fn outcome(head: &OutcomeHead, class: TaskClass) -> Result<f64, FailureCause> {
+/// What tables keep of an outcome: the headline score, which scores may lack, or why there are none.
+pub(crate) fn outcome(head: &OutcomeHead, class: TaskClass) -> Result<Option<f64>, FailureCause> {
     match head {
-        OutcomeHead::Scored(scores) => Ok(headline(scores, class).unwrap_or(0.0)),
-        OutcomeHead::Failed { cause, .. } => Err(*cause),
+        OutcomeHead::Scored(scores) => Ok(headline(scores, class)),
+        OutcomeHead::Unscored { cause, .. } | OutcomeHead::Failed { cause, .. } => Err(*cause),
     }
 }
 
@@ -31,10 +31,10 @@ mod tests {
         let class = |name, version| TaskClass::resolve(name, version).unwrap();
         let (count, fix) = (class("RdfFriendCount", "4.4"), class("RdfSyntaxFixList", "0.3"));
         let flat = scored(json!({"f1": 0.25}));
-        assert_eq!(outcome(&flat, count), Ok(0.25));
+        assert_eq!(outcome(&flat, count), Ok(Some(0.25)));
         let nested = scored(json!({"max": {"combined": 0.75}}));
-        assert_eq!(outcome(&nested, fix), Ok(0.75));
-        assert_eq!(outcome(&nested, count), Ok(0.0));
+        assert_eq!(outcome(&nested, fix), Ok(Some(0.75)));
+        assert_eq!(outcome(&nested, count), Ok(None), "missing, not zero");
         let failed = OutcomeHead::Failed { cause: FailureCause::Timeout, message: String::new() };
         assert_eq!(outcome(&failed, count), Err(FailureCause::Timeout));
     }

@@ -34,6 +34,7 @@ pub mod metrics;
 mod pack_store;
 mod patience;
 mod payload;
+mod pipeline;
 pub mod plan;
 mod poison;
 mod progress;

@@ -77,6 +77,7 @@ impl Planned {
             protected: header.protected,
             log_key: protection::new_log_key(header.protected)
                 .map_err(|error| conflict(error.to_string()))?,
+            about: None,
             other: serde_json::Map::new(),
         };
         self.written_into(manifest)

@@ -92,6 +92,20 @@ impl PackStore {
         Ok(pack)
     }
 
+    /// A pack by its hash, as the sink keeps it; `name` stands in messages.
+    pub(crate) async fn of_hash(&self, hash: &str, name: &str) -> Result<Arc<Pack>> {
+        let built_in = builtin().await?;
+        if built_in.hash().as_str() == hash {
+            return Ok(built_in);
+        }
+        if let Some(pack) = self.get(hash) {
+            return Ok(pack);
+        }
+        let pack = open(name.to_owned(), self.sealed(hash).await?).await?;
+        self.remember(&pack);
+        Ok(pack)
+    }
+
     /// Keeps the built-in pack beside the runs, by its hash: a later version of the program may bring another one, and
     /// goes on with what a run was planned from. Packs that came as a file are kept already.
     pub(crate) async fn keep(&self, hash: &str) -> Result<()> {

@@ -73,6 +73,7 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
         },
         started_at: now,
         ended_at: now,
+        system: None,
         rounds: Vec::new(),
         outcome: Outcome::Failed {
             cause: FailureCause::Poisoned,
@@ -105,6 +106,7 @@ fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
             },
             sampling: spec.sampling.clone(),
             seed: seed::dialogue_seed(run.manifest.seed, &key),
+            about: run.manifest.about.clone(),
         },
         key,
     }

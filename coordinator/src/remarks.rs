@@ -33,7 +33,9 @@ impl Remark {
     pub(crate) fn of(head: &RecordHead) -> Self {
         let failure = match &head.outcome {
             OutcomeHead::Scored(_) => None,
-            OutcomeHead::Failed { cause, message } => Some((*cause, message.clone())),
+            OutcomeHead::Unscored { cause, message } | OutcomeHead::Failed { cause, message } => {
+                Some((*cause, message.clone()))
+            }
         };
         // Who did not score has nothing to compare.
         let scorer = failure.is_none().then(|| head.scorer.clone());

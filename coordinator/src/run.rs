@@ -142,6 +142,7 @@ impl Run {
             tasks: uses.collect(),
             models: benchmark.models.clone(),
             protected: manifest.protected,
+            about: manifest.about.clone(),
         };
         let cipher = protection::cipher(&manifest).map_err(internal)?;
         let layout = Layout::of(&plan);

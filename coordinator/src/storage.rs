@@ -63,6 +63,13 @@ pub(crate) struct Storage {
     scope: Scope,
 }
 
+/// The folder of pipelines: a document is a file `PIPELINE.DOCUMENT`.
+const PIPELINES: &str = "pipelines";
+
+fn document_path(name: &RunId, document: &str) -> String {
+    format!("{PIPELINES}/{name}.{document}")
+}
+
 /// Free space below which a sink is warned of: records of a large run take some gigabytes.
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
@@ -137,6 +144,39 @@ impl Storage {
                 .map_err(|error| internal(format!("run {run}: what was asked again cannot be read: {error}")))
         };
         self.sink.retries(run).await?.into_iter().map(read).collect()
+    }
+
+    /// Keeps a document of a pipeline, unless there is one of this name; says whether this call did.
+    pub(crate) async fn create_document(
+        &self,
+        name: &RunId,
+        document: &str,
+        content: Vec<u8>,
+    ) -> Result<bool> {
+        Ok(self.sink.create(&document_path(name, document), content.into()).await?)
+    }
+
+    pub(crate) async fn put_document(&self, name: &RunId, document: &str, content: Vec<u8>) -> Result<()> {
+        Ok(self.sink.replace(&document_path(name, document), content.into()).await?)
+    }
+
+    /// A document of a pipeline; `None` where there is none.
+    pub(crate) async fn document<D: serde::de::DeserializeOwned>(
+        &self,
+        name: &RunId,
+        document: &str,
+    ) -> Result<Option<D>> {
+        let read = |content: Bytes| {
+            serde_json::from_slice(&content)
+                .map_err(|error| internal(format!("pipeline {name}: {document} cannot be read: {error}")))
+        };
+        self.sink.read(&document_path(name, document)).await?.map(read).transpose()
+    }
+
+    /// The names of all pipelines, sorted.
+    pub(crate) async fn pipelines(&self) -> Result<Vec<RunId>> {
+        let first = |file: &String| file.strip_suffix(".manifest-1.json").map(RunId::new);
+        Ok(self.sink.list(PIPELINES).await?.iter().filter_map(first).collect())
     }
 
     /// Follows a run's log: what others write, and, for the one process of a local run, what was there before.

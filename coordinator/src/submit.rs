@@ -166,7 +166,7 @@ impl Coordinator {
     }
 
     /// Checks and plans a submission; with the pack as a file, where it is not the built-in one.
-    async fn planned(&self, submission: Submission) -> Result<(Planned, Option<Arc<[u8]>>)> {
+    pub(crate) async fn planned(&self, submission: Submission) -> Result<(Planned, Option<Arc<[u8]>>)> {
         let benchmark: Benchmark = serde_json::from_value(submission.configuration)
             .map_err(|error| invalid(format!("{CONFIGURATION}: {error}")))?;
         benchmark.validate(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;

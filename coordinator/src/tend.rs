@@ -157,6 +157,7 @@ impl Tending {
             }
             run.set_trouble(tended.err().map(|error| error.message));
         }
+        coordinator.tend_pipelines(round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
         coordinator.runs.evict();
         metrics::gauges(coordinator).await;
         coordinator.health.set_tended();
@@ -348,7 +349,7 @@ mod tests {
         };
         let open = Aggregate::new(1);
         let mut full = open.clone();
-        full.fold(0, Row { ticket: 1, outcome: Ok(1.0), late: false });
+        full.fold(0, Row { ticket: 1, outcome: Ok(Some(1.0)), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

@@ -157,6 +157,7 @@ fn orders() {
         task: "count-friends".into(),
         iterations: vec![0, 1, 9],
         lease_for: Duration::from_secs(30),
+        retry: None,
     };
     frozen::<_, wire::Orders>(
         "orders",
@@ -231,6 +232,7 @@ fn materials() {
             tasks: vec![TaskUse { label: "count-friends".into(), pack_label: "friends".into() }],
             models: vec![model],
             protected: true,
+            about: None,
         },
     );
 }
@@ -283,6 +285,7 @@ fn runs() {
         failed: 1,
         planned: 0,
         mean: Some(0.1 + 0.2),
+        missing: 0,
     };
     let view = RunView {
         run: "2026-autumn".into(),
@@ -337,9 +340,12 @@ fn commands() {
     assert_eq!(<(RunId, RunCommand)>::try_from(command).unwrap(), (run, RunCommand::Cancel));
 
     // Causes that came later have a file of their own.
-    let later = [FailureCause::WrongModel];
+    let (wrong, unparseable) = ([FailureCause::WrongModel], [FailureCause::JudgeUnparseable]);
+    let later = [wrong, unparseable].concat();
     let first = FailureCause::ALL.into_iter().filter(|cause| !later.contains(cause)).collect::<Vec<_>>();
-    for (name, causes) in [("retry", &*first), ("retry_wrong_model", &later)] {
+    for (name, causes) in
+        [("retry", &*first), ("retry_wrong_model", &wrong), ("retry_unparseable", &unparseable)]
+    {
         let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(causes) };
         let request = thawed(name, request);
         assert_eq!(causes_from_wire(&request.causes).unwrap(), causes, "{name}");

@@ -13,7 +13,7 @@ use domain::exchange::{
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
-    Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
+    About, Connector, DialogueKey, ErrorCode, FailureCause, InstanceId, Mean, ModelSpec, RunId, Sampling,
     ServiceError, TaskLabel,
 };
 use jiff::Timestamp;
@@ -125,9 +125,15 @@ prop_compose! {
 }
 
 fn grant() -> impl Strategy<Value = Grant> {
-    (lease(), name(), vec(any::<u32>(), 1..5), duration()).prop_map(|(lease, task, iterations, lease_for)| {
-        Grant { lease, task: task.as_str().into(), iterations, lease_for }
-    })
+    (lease(), name(), vec(any::<u32>(), 1..5), duration(), option::of(any::<u64>())).prop_map(
+        |(lease, task, iterations, lease_for, retry)| Grant {
+            lease,
+            task: task.as_str().into(),
+            iterations,
+            lease_for,
+            retry,
+        },
+    )
 }
 
 fn orders() -> impl Strategy<Value = Orders> {
@@ -202,13 +208,20 @@ prop_compose! {
         tasks in vec((name(), name()), 0..3),
         models in vec(model_spec(), 0..3),
         protected in any::<bool>(),
+        about in option::of((name(), name(), name(), any::<u32>())),
     ) -> RunMaterial {
         let task = |(label, pack_label): (String, String)| TaskUse {
             label: TaskLabel::new(label),
             pack_label: TaskLabel::new(pack_label),
         };
         let tasks = tasks.into_iter().map(task).collect();
-        RunMaterial { run: RunId::new(run), seed, pack_hash, tasks, models, protected }
+        let about = about.map(|(pipeline, stage, model, number)| About {
+            pipeline,
+            stage,
+            model: model.as_str().into(),
+            number,
+        });
+        RunMaterial { run: RunId::new(run), seed, pack_hash, tasks, models, protected, about }
     }
 }
 
@@ -268,14 +281,15 @@ fn refusal() -> impl Strategy<Value = RefusalView> {
 }
 
 fn cell() -> impl Strategy<Value = CellView> {
-    (name(), name(), any::<(u64, u64, u64)>(), option::of(any::<f64>())).prop_map(
-        |(task, model, (scored, failed, planned), mean)| CellView {
+    (name(), name(), any::<(u64, u64, u64)>(), option::of(any::<f64>()), any::<u64>()).prop_map(
+        |(task, model, (scored, failed, planned), mean, missing)| CellView {
             task: task.as_str().into(),
             model: model.as_str().into(),
             scored,
             failed,
             planned,
             mean,
+            missing,
         },
     )
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::dialogue::FailedCall;
-use domain::seed::{dialogue_seed, question_seed};
+use domain::seed::{dialogue_seed, question_seed, retry_seed};
 use domain::{
-    Attempt, DialogueKey, FailureCause, Message, ModelProvenance, Outcome, Prompt, Provenance, Record, Round,
-    Sampling, TaskProvenance,
+    About, Attempt, DialogueKey, FailureCause, Message, ModelProvenance, Outcome, Prompt, Provenance, Record,
+    Round, Sampling, TaskProvenance,
 };
 use jiff::Timestamp;
 use models::{ChatModel, ChatRequest, RetryPolicy, complete_with_retry};
@@ -40,6 +40,8 @@ pub struct DialogueContext {
     /// Time limits.
     pub deadlines: Deadlines,
     pub run_seed: u64,
+    /// Whom the run judges, where its models are judges.
+    pub about: Option<About>,
     /// The clock of records.
     pub now: fn() -> Timestamp,
 }
@@ -83,14 +85,19 @@ pub struct DialogueJob {
     pub task: usize,
     /// Who holds it, for the record.
     pub attempt: Attempt,
+    /// Which retry it is, by a number that no other one has.
+    pub retry: Option<u64>,
 }
 
 /// Holds a dialogue. Every way it can end is a record.
 pub async fn hold(context: &DialogueContext, job: DialogueJob) -> Record {
     let task = Arc::clone(&context.tasks[job.task]);
+    let seed = dialogue_seed(context.run_seed, &job.key);
     let mut held = Held {
         started: Instant::now(),
-        seed: dialogue_seed(context.run_seed, &job.key),
+        // A judge whose reply fitted nothing is to say something else this time.
+        seed: job.retry.filter(|_| task.class.judges).map_or(seed, |retry| retry_seed(seed, retry)),
+        system: None,
         rounds: Vec::new(),
         failed_calls: Vec::new(),
         model: unanswered(context),
@@ -100,14 +107,18 @@ pub async fn hold(context: &DialogueContext, job: DialogueJob) -> Record {
     };
     let started_at = (context.now)();
     let outcome = match held.run().await {
-        Ok(evaluation) => Outcome::Scored { scores: evaluation.scores, infos: evaluation.infos },
+        Ok(Evaluation { infos, unscored: Some(message), .. }) => {
+            Outcome::Unscored { cause: FailureCause::JudgeUnparseable, infos, message }
+        }
+        Ok(Evaluation { scores, infos, unscored: None }) => Outcome::Scored { scores, infos },
         Err(Failure { cause, message }) => Outcome::Failed { cause, message },
     };
-    let Held { seed, rounds, failed_calls, model, .. } = held;
+    let Held { seed, system, rounds, failed_calls, model, .. } = held;
     Record {
         attempt: job.attempt,
         started_at,
         ended_at: (context.now)(),
+        system,
         rounds,
         outcome,
         failed_calls,
@@ -124,6 +135,7 @@ pub async fn hold(context: &DialogueContext, job: DialogueJob) -> Record {
             model,
             sampling: context.sampling.clone(),
             seed,
+            about: context.about.clone(),
         },
         key: job.key,
     }
@@ -160,6 +172,7 @@ struct Held<'a> {
     job: &'a DialogueJob,
     started: Instant,
     seed: u64,
+    system: Option<String>,
     rounds: Vec<Round>,
     failed_calls: Vec<FailedCall>,
     model: ModelProvenance,
@@ -171,6 +184,7 @@ impl Held<'_> {
         let key = &self.job.key;
         let recorded = context.script.as_ref().and_then(|script| script.get(key));
         let question_seed = question_seed(context.run_seed, &key.task, key.iteration);
+        self.system = self.task.system(key.iteration).map_err(Failure::ours)?;
         let mut dialogue = Dialogue::new(self.task.case(key.iteration).exercise().shots());
         loop {
             let prompt = match recorded {
@@ -248,6 +262,7 @@ impl Held<'_> {
             .rounds
             .iter()
             .flat_map(|round| [Message::user(&round.prompt.text), Message::assistant(&round.answer.text)]);
-        history.chain([Message::user(prompt)]).collect()
+        let system = self.system.iter().map(Message::system);
+        system.chain(history).chain([Message::user(prompt)]).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::TaskLabel;
 use packs::{Identity, Pack, PackError};
 use serde::{Deserialize, Serialize};
-use tasks::{GraphLibrary, Task};
+use tasks::{CaseData, Compat, GraphLibrary, Task, TaskData, Wording};
 
 use crate::evaluate::TaskList;
 
@@ -23,6 +23,40 @@ pub struct MaterialRequest {
     pub pack: String,
     /// Labels within the pack, in the desired order.
     pub tasks: Vec<String>,
+    /// Tasks of judges as JSON, each with one case that stands for all; instead of those of a pack. Whatever pack a reply
+    /// is about, the same process can read it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<String>,
+}
+
+impl MaterialRequest {
+    /// What reads the answers to these tasks of a pack.
+    pub fn of(pack: &str, tasks: &[Arc<Task>]) -> Self {
+        if !tasks.is_empty() && tasks.iter().all(|task| task.class.judges) {
+            let judges = tasks.iter().map(|task| stand_in(task)).collect();
+            return Self { pack: CORE.to_owned(), tasks: Vec::new(), judges };
+        }
+        let tasks = tasks.iter().map(|task| task.label.to_string()).collect();
+        Self { pack: pack.to_owned(), tasks, judges: Vec::new() }
+    }
+
+    /// Whether one case stands for all cases of a task.
+    pub fn is_of_judges(&self) -> bool {
+        !self.judges.is_empty()
+    }
+}
+
+/// A task of judges without its cases: what a reply says does not depend on them.
+fn stand_in(task: &Task) -> String {
+    let data = TaskData {
+        label: TaskLabel::new(task.class.name()),
+        class: task.class_name.clone(),
+        version: task.version.clone(),
+        parameters: task.parameters.clone(),
+        wording: Wording::default(),
+        cases: vec![CaseData::default()],
+    };
+    serde_json::to_string(&data).unwrap_or_default()
 }
 
 /// Why there are no tasks.
@@ -59,6 +93,9 @@ pub enum MaterialError {
         /// Its origin.
         from: String,
     },
+    /// A task of judges cannot be built.
+    #[error(transparent)]
+    Task(#[from] tasks::task::TaskError),
     /// The request of a parent is invalid.
     #[error("the request for tasks cannot be read: {0}")]
     Request(#[from] serde_json::Error),
@@ -108,6 +145,13 @@ fn build(pack: &Pack, graphs: &GraphLibrary, labels: &[&str]) -> Result<Vec<Arc<
 pub fn load(request: &serde_json::Value) -> Result<Vec<Arc<Task>>, String> {
     let load = || -> Result<Vec<Arc<Task>>, MaterialError> {
         let request = MaterialRequest::deserialize(request)?;
+        if request.is_of_judges() {
+            let read = |json: &String| -> Result<Arc<Task>, MaterialError> {
+                let data: TaskData = serde_json::from_str(json)?;
+                Ok(Arc::new(Task::build(data, &GraphLibrary::default(), Compat::default())?))
+            };
+            return request.judges.iter().map(read).collect();
+        }
         let labels: Vec<&str> = request.tasks.iter().map(String::as_str).collect();
         let pack = open_pack(&request.pack)?;
         build(&pack, &pack.graphs()?.build(), &labels)
@@ -182,7 +226,9 @@ mod tests {
         let labels: Vec<TaskLabel> = pack.tasks().iter().rev().take(2).map(|t| t.label.clone()).collect();
         let asked = build_to_ask(&pack, &labels).unwrap();
         let tasks = labels.iter().map(ToString::to_string).collect();
-        let request = serde_json::to_value(MaterialRequest { pack: CORE.to_owned(), tasks }).unwrap();
+        let request =
+            serde_json::to_value(MaterialRequest { pack: CORE.to_owned(), tasks, judges: Vec::new() })
+                .unwrap();
         let judged = load(&request).unwrap();
         let names = |tasks: &[Arc<Task>]| tasks.iter().map(|t| t.class_name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&asked), names(&judged));

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use domain::exchange::{RunMaterial, WorkExchange};
 use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
+use futures::future::BoxFuture;
 use packs::Pack;
-use tasks::{Effort, EvaluationLimits, FixedLimits};
+use tasks::{Effort, EvaluationLimits, FixedLimits, Verdict};
 
 use crate::dialogue::PackProvenance;
-use crate::evaluate::{Evaluator, InProcess, Sandbox, SandboxConfig, SandboxLimits, TaskList};
+use crate::evaluate::{
+    Evaluator, EvaluatorError, InProcess, Judgement, Sandbox, SandboxConfig, SandboxLimits, TaskList,
+};
 use crate::material::{self, CORE, MaterialError, MaterialRequest, PackFolder};
 use domain::Backoff;
 
@@ -155,14 +158,13 @@ impl Runs {
         let labels = material.tasks.iter().map(|task| &task.pack_label);
         let tasks = material::build_to_ask(pack, labels)
             .map_err(|source| RunError::Material { run: run.clone(), source })?;
-        let request = MaterialRequest {
-            pack: name.to_owned(),
-            tasks: material.tasks.iter().map(|task| task.pack_label.to_string()).collect(),
-        };
+        let request = MaterialRequest::of(name, &tasks);
+        let of_judges = request.is_of_judges();
         let limits = pack.header().limits;
         let evaluator = self
             .evaluator(request, &tasks, limits)
             .map_err(|source| RunError::Evaluator { run: run.clone(), source })?;
+        let evaluator = if of_judges { Arc::new(OneCase(evaluator)) } else { evaluator };
         let indexes =
             material.tasks.iter().enumerate().map(|(index, task)| (task.label.clone(), index)).collect();
         Ok(RunContext { tasks, evaluator, pack: self.provenance(pack, limits), indexes, material })
@@ -181,6 +183,10 @@ impl Runs {
             return Ok(evaluator);
         }
         let evaluator: Arc<dyn Evaluator> = match &self.evaluation {
+            EvaluationMode::InProcess if request.is_of_judges() => {
+                let tasks = judges_of(&request)?;
+                Arc::new(InProcess::start(&tasks, Effort::full(limits), self.evaluators)?)
+            }
             EvaluationMode::InProcess => {
                 Arc::new(InProcess::start(tasks, Effort::full(limits), self.evaluators)?)
             }
@@ -208,6 +214,21 @@ impl Runs {
             hash: pack.hash().as_str().to_owned(),
             scorer: scorer(limits, sandbox),
         }
+    }
+}
+
+/// The stand-ins for the tasks of judges, for threads of this process.
+fn judges_of(request: &MaterialRequest) -> std::io::Result<TaskList> {
+    let tasks = material::load(&serde_json::to_value(request)?).map_err(std::io::Error::other)?;
+    Ok(tasks.into())
+}
+
+/// Judges replies that do not depend on the case: the evaluator has one case for all.
+struct OneCase(Arc<dyn Evaluator>);
+
+impl Evaluator for OneCase {
+    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
+        self.0.judge(Judgement { case: 0, ..judgement })
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Tag {
 pub struct Next {
     pub tag: Tag,
     pub task: TaskLabel,
+    /// Which retry it is.
+    pub retry: Option<u64>,
 }
 
 /// Result of a grant.
@@ -77,6 +79,7 @@ pub struct Tally {
 #[derive(Debug)]
 struct Lease {
     task: TaskLabel,
+    retry: Option<u64>,
     lease_for: Duration,
     pending: VecDeque<Iteration>,
     running: BTreeSet<Iteration>,
@@ -123,6 +126,7 @@ impl Slots {
         self.counts.entry(lane.clone()).or_default().pending += pending.len() as u32;
         self.queues.entry(lane).or_default().push_back(Arc::clone(&id));
         let lease = Lease {
+            retry: grant.retry,
             task: grant.task,
             lease_for: grant.lease_for,
             pending,
@@ -147,7 +151,7 @@ impl Slots {
         let count = self.counts.entry(lane.clone()).or_default();
         count.pending -= 1;
         count.running += 1;
-        Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone() })
+        Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
     }
 
     /// Records the end of a dialogue with a record. False if its lease is not held any more.

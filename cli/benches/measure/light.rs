@@ -99,6 +99,7 @@ fn delivery(grant: &Grant, iteration: u32, worker: &WorkerId) -> Delivery {
         },
         started_at: now,
         ended_at: now,
+        system: None,
         rounds: vec![Round {
             prompt: Prompt { kind: PromptKind::First, text: text(PROMPT_CHARS, iteration) },
             prompted_at: now,
@@ -130,6 +131,7 @@ fn delivery(grant: &Grant, iteration: u32, worker: &WorkerId) -> Delivery {
             },
             sampling: Sampling::default(),
             seed: 0,
+            about: None,
         },
     };
     Delivery::of(grant.lease.run.clone(), &record).expect("a record is JSON")

@@ -7,19 +7,22 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
 use domain::control::RunCommand;
-use domain::{FailureCause, ModelLabel, Sampling};
+use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
-use crate::commands::fleet::{MaybeRemote, steer, view};
+use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
-use crate::run::endpoints;
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::report::Report;
 use crate::run::session::{Options, Session, Wanted};
+use crate::run::{endpoints, judged};
 use crate::run_name;
 
-/// The bundled configuration of a run without arguments.
-const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml");
+/// The bundled configurations by their names; the first is that of a run without arguments.
+const BUNDLED: [(&str, &str); 2] = [
+    (QUICK_NAME, include_str!("../../../task-data/configurations/quick.toml")),
+    ("judged-demo", include_str!("../../../task-data/configurations/judged-demo.toml")),
+];
 
 /// Run a benchmark on this machine.
 ///
@@ -37,7 +40,7 @@ const QUICK: &str = include_str!("../../../task-data/configurations/quick.toml")
 /// disk or other failure, before or during the run; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
-    /// Configuration file, or `quick` for the bundled one.
+    /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`.
     #[arg(value_name = "CONFIG", conflicts_with_all = ["endpoint", "model"])]
     config: Option<PathBuf>,
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.
@@ -54,9 +57,12 @@ pub struct RunArguments {
     /// Continue this run.
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
-    /// With --resume: add the models, tasks and iterations that are new in the configuration.
+    /// With --resume: add the models, tasks and iterations that are new in the configuration; to a judged benchmark, models.
     #[arg(long, requires = "resume")]
     extend: bool,
+    /// Of a judged benchmark: end where a judge cannot be reached, instead of waiting for it. `kgfleet resume` goes on.
+    #[arg(long)]
+    no_wait: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -84,11 +90,15 @@ const QUICK_NAME: &str = "quick";
 impl Selection {
     /// The configuration of a file, or the bundled one, with these overrides.
     pub fn benchmark(&self, config: Option<&Path>) -> anyhow::Result<Benchmark> {
-        let (benchmark, file) = match config {
-            Some(path) if path.as_os_str() != QUICK_NAME => {
-                (Benchmark::read(path).map_err(Exit::usage)?, path.display().to_string())
+        let name = config.map_or(Some(QUICK_NAME), Path::to_str);
+        let bundled = BUNDLED.iter().find(|(bundled, _)| Some(*bundled) == name);
+        let (benchmark, file) = match (bundled, config) {
+            (None, Some(path)) => (Benchmark::read(path).map_err(Exit::usage)?, path.display().to_string()),
+            (bundled, _) => {
+                let (name, text) = bundled.unwrap_or(&BUNDLED[0]);
+                let file = format!("{name}.toml");
+                (Benchmark::parse(text, &file).map_err(Exit::usage)?, file)
             }
-            _ => (Benchmark::parse(QUICK, "quick.toml").map_err(Exit::usage)?, "quick.toml".to_owned()),
         };
         self.apply(benchmark, &file)
     }
@@ -191,6 +201,18 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     let benchmark = benchmark(&arguments)?;
     let file = arguments.config.as_deref().map_or(COMMAND_LINE.into(), Path::to_string_lossy);
     benchmark.validate_local(&file).map_err(Exit::usage)?;
+    if benchmark.pipeline.is_some() {
+        let wanted = match (arguments.resume, arguments.extend) {
+            (None, _) => judged::Wanted::Configured(benchmark),
+            (Some(name), true) => judged::Wanted::Extended(RunId::new(name), benchmark),
+            (Some(_), false) => {
+                return Err(Exit::usage(anyhow!(
+                    "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
+                )));
+            }
+        };
+        return hold_judged(wanted, arguments.common, None, !arguments.no_wait);
+    }
     let wanted = match arguments.resume {
         Some(run) => Wanted::Changed {
             run: run_name::of_folder(&run, &arguments.common.data_dir)?,
@@ -207,6 +229,9 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
+    if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
+        return hold_judged(judged::Wanted::Named(name), arguments.common, None, true);
+    }
     let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
     hold(Wanted::Named(run), arguments.common, None)
 }
@@ -216,12 +241,75 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
+    if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
+        return hold_judged(judged::Wanted::Named(name), arguments.common, Some(arguments.causes), true);
+    }
     let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
     hold(Wanted::Named(run), arguments.common, Some(arguments.causes))
 }
 
-fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
-    let options = Options {
+/// The pipeline of this name on this machine, where it is one.
+fn pipeline(name: &str, common: &Common) -> anyhow::Result<Option<RunId>> {
+    let name = RunId::new(name);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let found = runtime.block_on(judged::find(&name, &common.data_dir))?;
+    Ok(found.map(|_| name))
+}
+
+/// Judge the answers of a pipeline again, with other judges.
+///
+/// The configuration is that of the pipeline, with other judges in it. The answers are taken over, and so is every verdict
+/// that the same judge gave to the same question; only the rest is asked. The result is a pipeline of its own.
+///
+/// Exit codes as for `kgfleet run`.
+#[derive(Debug, clap::Args)]
+pub struct JudgeArguments {
+    /// Name of the pipeline.
+    pipeline: String,
+    /// The configuration with other judges.
+    #[arg(long = "with", value_name = "CONFIG")]
+    config: PathBuf,
+    /// End where a judge cannot be reached, instead of waiting for it.
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// `kgfleet judge`.
+pub fn judge(arguments: JudgeArguments) -> anyhow::Result<ExitCode> {
+    let benchmark = Selection::default().benchmark(Some(&arguments.config))?;
+    let benchmark = judged::again(&RunId::new(arguments.pipeline), benchmark)?;
+    if let Some(remote) = arguments.remote.named() {
+        return submit::benchmark(&remote, &benchmark, arguments.common.json);
+    }
+    hold_judged(judged::Wanted::Configured(benchmark), arguments.common, None, !arguments.no_wait)
+}
+
+fn hold_judged(
+    wanted: judged::Wanted,
+    common: Common,
+    retry: Option<Vec<FailureCause>>,
+    waits: bool,
+) -> anyhow::Result<ExitCode> {
+    let options = options(&common, retry);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(judged::run(wanted, common.data_dir, &options, waits))?;
+    let mut out = io::stdout().lock();
+    if common.json {
+        writeln!(out, "{}", serde_json::to_string(&outcome.view)?)?;
+    } else {
+        view::scores(&outcome.view, |_| None, &mut out)?;
+    }
+    drop(out);
+    judged::tell(&outcome);
+    Ok(outcome.exit_code())
+}
+
+fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
+    Options {
         concurrency: match common.concurrency {
             Concurrency::Auto => None,
             Concurrency::Fixed(number) => Some(number),
@@ -233,7 +321,11 @@ fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> any
             .unwrap_or(NonZeroUsize::MIN),
         retry,
         password: common.password.clone(),
-    };
+    }
+}
+
+fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
+    let options = options(&common, retry);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(async {
@@ -311,6 +403,9 @@ fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
 
 fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark {
     Benchmark {
+        pipeline: None,
+        judges: std::collections::BTreeMap::new(),
+        reuse: None,
         name: format!("{model} at {endpoint}"),
         seed: 0,
         pack: crate::run::material::CORE.to_owned(),

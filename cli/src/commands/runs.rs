@@ -207,6 +207,9 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
         "{key}: {} {} case {}, started {}",
         provenance.task.class, provenance.task.version, provenance.task.case, record.started_at
     )?;
+    if let Some(system) = &record.system {
+        writeln!(out, "\n--- system ---\n{}", printable(system))?;
+    }
     for (number, round) in record.rounds.iter().enumerate() {
         writeln!(
             out,
@@ -224,6 +227,10 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     match &record.outcome {
         Outcome::Scored { scores, infos } => {
             writeln!(out, "\n--- scores ---\n{}", printable(&serde_json::to_string_pretty(scores)?))?;
+            writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
+        }
+        Outcome::Unscored { cause, infos, message } => {
+            writeln!(out, "\n--- not scored: {cause} ---\n{}", printable(message))?;
             writeln!(out, "\n--- infos ---\n{}", printable(&serde_json::to_string_pretty(infos)?))?;
         }
         Outcome::Failed { cause, message } => {

@@ -14,6 +14,7 @@ use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
 use crate::run::answer_key::PackKey;
+use crate::run::judge_key::WithJudges;
 use crate::run::{connect, material, session};
 
 /// Number of iterations whose prompts the simulated models recognise exactly. Beyond them they match the first
@@ -72,7 +73,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(path) => of_benchmark(&arguments, &Selection::default().benchmark(Some(path))?)?,
         None => (config(&arguments)?, key(&arguments.pack, arguments.seed)?),
     };
-    let simulator = Simulator::new(config).map_err(Exit::usage)?.answer_key(Arc::new(key));
+    let simulator = Simulator::new(config).map_err(Exit::usage)?.answer_key(Arc::new(WithJudges(key)));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = listen(&arguments.listen)
@@ -108,7 +109,10 @@ fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<
     let profile = profile(&arguments.profile)?;
     let of_servers =
         |model: &&ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
-    let models = benchmark.models.iter().filter(of_servers).map(connect::simulated_model);
+    let mut served = std::collections::BTreeSet::new();
+    let asked = benchmark.all_models().filter(of_servers);
+    let models =
+        asked.filter(|model| served.insert(model.requested().to_owned())).map(connect::simulated_model);
     let models = models.chain(judges(arguments));
     let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
     Ok((SimConfig::new(models.collect()), key))

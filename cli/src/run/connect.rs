@@ -17,8 +17,11 @@ use crate::output::explain;
 /// Starts a simulator on a free port of the loopback interface for the simulated models of a configuration, if there
 /// are any.
 pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow::Result<Option<SimHandle>> {
-    let simulated = benchmark.models.iter().filter(|model| model.connector == Connector::Simulated);
-    let models: Vec<ModelConfig> = simulated.map(simulated_model).collect();
+    let simulated = benchmark.all_models().filter(|model| model.connector == Connector::Simulated);
+    let mut models: Vec<ModelConfig> = simulated.map(simulated_model).collect();
+    // One model may be judge of several stages, or of itself.
+    let mut served = std::collections::BTreeSet::new();
+    models.retain(|model| served.insert(model.name.clone()));
     if models.is_empty() {
         return Ok(None);
     }

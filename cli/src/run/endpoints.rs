@@ -10,13 +10,16 @@ use crate::exit_code::Exit;
 /// # Errors
 /// An address that cannot be one of an OpenAI-compatible API.
 pub fn normalise(benchmark: &mut Benchmark, file: &str) -> anyhow::Result<()> {
-    for (index, model) in benchmark.models.iter_mut().enumerate() {
+    let models = benchmark.models.iter_mut().enumerate();
+    let models = models.map(|(index, model)| (format!("models[{index}]"), model));
+    let judges = benchmark.judges.iter_mut().map(|(role, judge)| (format!("judges.{role}"), judge));
+    for (place, model) in models.chain(judges) {
         let Some(endpoint) = &mut model.endpoint else { continue };
         if model.connector == Connector::OpenaiCompatible {
             let base = models::http::api_base(endpoint).map_err(|error| {
                 Exit::usage(ConfigurationError::Value {
                     file: file.to_owned(),
-                    field: format!("models[{index}].endpoint"),
+                    field: format!("{place}.endpoint"),
                     problem: format!("is no address of an API: {error}"),
                 })
             })?;

@@ -180,7 +180,7 @@ impl Session {
         let mut parked = Vec::new();
         if begun.phase != RunPhase::Finished {
             let simulator = self.simulator(&tasks, &begun).await?;
-            let worker = self.worker(simulator.as_ref(), connect, options)?;
+            let worker = local_worker(&self.data_dir, simulator.as_ref(), connect, options)?;
             let held = hold(coordinator, &run, worker, &mut progress).await;
             if let Some(simulator) = simulator {
                 simulator.shutdown().await;
@@ -235,34 +235,34 @@ impl Session {
         }
         connect::simulator(benchmark, Arc::new(key)).await
     }
+}
 
-    /// What the worker of this process is told.
-    fn worker(
-        &self,
-        simulator: Option<&SimHandle>,
-        connect: Arc<dyn Connect>,
-        options: &Options,
-    ) -> anyhow::Result<WorkerConfig> {
-        let evaluation = if options.no_sandbox {
-            EvaluationMode::InProcess
-        } else {
-            EvaluationMode::Sandbox {
-                program: std::env::current_exe().context("cannot find this program's own file")?,
-                arguments: vec![EVALUATOR_COMMAND.to_owned()],
-            }
-        };
-        Ok(WorkerConfig {
-            endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
-            // Simulated models are served at the simulator's address, as any server's are.
-            connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
-            concurrency: options.concurrency,
-            evaluators: options.evaluators,
-            pack_dir: Some(self.data_dir.join("packs")),
-            grace: GRACE,
-            connect,
-            ..WorkerConfig::new(WorkerId::new("local"), evaluation)
-        })
-    }
+/// What the worker of this process is told.
+pub fn local_worker(
+    data_dir: &Path,
+    simulator: Option<&SimHandle>,
+    connect: Arc<dyn Connect>,
+    options: &Options,
+) -> anyhow::Result<WorkerConfig> {
+    let evaluation = if options.no_sandbox {
+        EvaluationMode::InProcess
+    } else {
+        EvaluationMode::Sandbox {
+            program: std::env::current_exe().context("cannot find this program's own file")?,
+            arguments: vec![EVALUATOR_COMMAND.to_owned()],
+        }
+    };
+    Ok(WorkerConfig {
+        endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
+        // Simulated models are served at the simulator's address, as any server's are.
+        connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
+        concurrency: options.concurrency,
+        evaluators: options.evaluators,
+        pack_dir: Some(data_dir.join("packs")),
+        grace: GRACE,
+        connect,
+        ..WorkerConfig::new(WorkerId::new("local"), evaluation)
+    })
 }
 
 /// Lets a worker work until the run is finished, somebody says stop, or no model can be asked any more; the models that

@@ -14,6 +14,7 @@ mod determinism;
 mod disk_full;
 mod extending;
 mod interrupting;
+mod judged;
 mod judging;
 mod killing;
 mod quick_run;

@@ -28,7 +28,7 @@ fn failed_dialogues_are_asked_again_by_cause_and_superseded() {
         let failed = key.task.as_str() == TURTLE_TASK;
         match &entry.record.outcome {
             Outcome::Scored { .. } => assert!(!failed, "{key}"),
-            Outcome::Failed { cause, message } => {
+            Outcome::Unscored { cause, message, .. } | Outcome::Failed { cause, message } => {
                 assert!(
                     failed && *cause == FailureCause::BadRequest && !message.is_empty(),
                     "{key}: {message}"

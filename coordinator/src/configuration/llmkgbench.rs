@@ -69,6 +69,9 @@ pub(super) fn is_one(text: &str) -> bool {
 pub(super) fn parse(text: &str) -> Result<Benchmark, String> {
     let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     Ok(Benchmark {
+        pipeline: None,
+        judges: std::collections::BTreeMap::new(),
+        reuse: None,
         name: "LLM-KG-Bench configuration".to_owned(),
         seed: 0,
         pack: super::core_pack(),

@@ -3,6 +3,7 @@
 //! Three formats are read: ours in TOML or YAML (the fields of [`Benchmark`]), and LLM-KG-Bench's
 //! `configuration.yml` unchanged ([`llmkgbench`]).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use domain::benchmark::{Connector, ModelSpec};
@@ -40,6 +41,15 @@ pub struct Benchmark {
     pub tasks: Vec<TaskChoice>,
     /// The models, at least one.
     pub models: Vec<ModelSpec>,
+    /// The kind of a judged benchmark, such as `judged-facts`: answers of the models are then judged by models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<String>,
+    /// The judges of a judged benchmark, by what they are for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub judges: BTreeMap<String, ModelSpec>,
+    /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse: Option<String>,
 }
 
 fn core_pack() -> String {
@@ -130,9 +140,9 @@ impl Benchmark {
     /// Checks what a run within one process needs beside [`validate`](Self::validate): nobody else knows where the
     /// models are served, or has keys. In a fleet the workers do.
     pub fn validate_local(&self, file: &str) -> Result<(), ConfigurationError> {
-        for (index, model) in self.models.iter().enumerate() {
+        for (place, model) in self.places() {
             let wrong = |field: &str, problem: &str| {
-                let (file, field) = (file.to_owned(), format!("models[{index}].{field}"));
+                let (file, field) = (file.to_owned(), format!("{place}.{field}"));
                 Err(ConfigurationError::Value { file, field, problem: problem.to_owned() })
             };
             if model.connector == Connector::OpenaiCompatible && model.endpoint.is_none() {
@@ -151,9 +161,9 @@ impl Benchmark {
     /// Checks what a fleet asks of a configuration beside [`validate`](Self::validate): it comes from others, and may lead
     /// workers neither into their own machines nor to addresses that are never asked.
     pub fn validate_fleet(&self, file: &str) -> Result<(), ConfigurationError> {
-        for (index, model) in self.models.iter().enumerate() {
+        for (place, model) in self.places() {
             let wrong = |field: &str, problem: String| {
-                let (file, field) = (file.to_owned(), format!("models[{index}].{field}"));
+                let (file, field) = (file.to_owned(), format!("{place}.{field}"));
                 Err(ConfigurationError::Value { file, field, problem })
             };
             if let Err(denied) = points_nowhere(model) {
@@ -166,6 +176,56 @@ impl Benchmark {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a judged benchmark has the judges that its kind needs, and that no other benchmark has any.
+    fn validate_judges(&self, file: &str) -> Result<(), ConfigurationError> {
+        let wrong = |field: String, problem: String| {
+            Err(ConfigurationError::Value { file: file.to_owned(), field, problem })
+        };
+        let Some(name) = &self.pipeline else {
+            if !self.judges.is_empty() || self.reuse.is_some() {
+                let field = if self.judges.is_empty() { "reuse" } else { "judges" };
+                return wrong(
+                    field.to_owned(),
+                    "belongs to a judged benchmark; `pipeline` says which".into(),
+                );
+            }
+            return Ok(());
+        };
+        let known = || stages::kinds::all().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let Some(kind) = stages::kinds::find(name) else {
+            return wrong("pipeline".to_owned(), format!("is `{name}`; known are: {}", known()));
+        };
+        for stage in kind.stages {
+            let field = format!("judges.{}", stage.judge);
+            let Some(judge) = self.judges.get(stage.judge) else {
+                return wrong(field, format!("is missing; stage `{}` of {name} asks it", stage.name));
+            };
+            if !judge.connector.offers().contains(&stage.asks) {
+                let problem = format!("cannot be asked to {}, as stage `{}` does", stage.asks, stage.name);
+                return wrong(format!("{field}.connector"), problem);
+            }
+            if let Some((name, problem)) = sampling::problem(&judge.sampling) {
+                return wrong(format!("{field}.sampling.{name}"), problem);
+            }
+        }
+        let needed = |role: &String| kind.stages.iter().any(|stage| stage.judge == role);
+        if let Some(role) = self.judges.keys().find(|role| !needed(role)) {
+            return wrong(format!("judges.{role}"), format!("is asked by no stage of {name}"));
+        }
+        Ok(())
+    }
+
+    /// The same with their places in the configuration.
+    fn places(&self) -> impl Iterator<Item = (String, &ModelSpec)> {
+        let models = self.models.iter().enumerate().map(|(index, model)| (format!("models[{index}]"), model));
+        models.chain(self.judges.iter().map(|(role, judge)| (format!("judges.{role}"), judge)))
+    }
+
+    /// The models that are asked: those under test, then the judges.
+    pub fn all_models(&self) -> impl Iterator<Item = &ModelSpec> {
+        self.models.iter().chain(self.judges.values())
     }
 
     /// Checks every bound that a type cannot hold.
@@ -181,6 +241,7 @@ impl Benchmark {
         if self.models.is_empty() {
             return wrong("models", "is empty; name at least one model".into());
         }
+        self.validate_judges(file)?;
         let mut labels = std::collections::BTreeSet::new();
         for (index, model) in self.models.iter().enumerate() {
             let field = |name: &str| format!("models[{index}].{name}");

@@ -6,5 +6,6 @@ mod failures;
 mod lifecycle;
 mod local;
 mod mishaps;
+mod pipelines;
 mod sealed;
 mod worker;

@@ -251,9 +251,9 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
         let slot = run.layout.slot_of(&entry.record.key).unwrap();
         let outcome = match &entry.record.outcome {
             domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
-            domain::Outcome::Failed { cause, .. } => Err(*cause),
+            domain::Outcome::Unscored { cause, .. } | domain::Outcome::Failed { cause, .. } => Err(*cause),
         };
-        table.fold(slot, Row { ticket: entry.ticket, outcome, late: false });
+        table.fold(slot, Row { ticket: entry.ticket, outcome: outcome.map(Some), late: false });
     }
     RunView {
         scored: table.scored(),

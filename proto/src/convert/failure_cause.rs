@@ -23,6 +23,7 @@ impl From<FailureCause> for wire::FailureCause {
             FailureCause::EvaluatorFailed => Self::EvaluatorFailed,
             FailureCause::Poisoned => Self::Poisoned,
             FailureCause::Cancelled => Self::Cancelled,
+            FailureCause::JudgeUnparseable => Self::JudgeUnparseable,
         }
     }
 }
@@ -45,6 +46,7 @@ pub(super) fn cause_from_wire(field: &'static str, number: i32) -> Result<Failur
         wire::FailureCause::EvaluatorFailed => FailureCause::EvaluatorFailed,
         wire::FailureCause::Poisoned => FailureCause::Poisoned,
         wire::FailureCause::Cancelled => FailureCause::Cancelled,
+        wire::FailureCause::JudgeUnparseable => FailureCause::JudgeUnparseable,
     })
 }
 

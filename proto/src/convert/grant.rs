@@ -14,6 +14,7 @@ impl From<Grant> for wire::Grant {
             task: grant.task.to_string(),
             iterations: grant.iterations,
             lease_for: Some(duration_to_wire(grant.lease_for)),
+            retry: grant.retry,
         }
     }
 }
@@ -30,6 +31,7 @@ impl TryFrom<wire::Grant> for Grant {
             task: TaskLabel::new(required("Grant.task", grant.task)?),
             iterations: grant.iterations,
             lease_for: duration_from_wire("Grant.lease_for", grant.lease_for)?,
+            retry: grant.retry,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker needs to know of a run.
 
 use domain::exchange::{RunMaterial, TaskUse};
-use domain::{RunId, TaskLabel};
+use domain::{About, ModelLabel, RunId, TaskLabel};
 
 use super::{ConversionError, all, every, required};
 use crate::wire;
@@ -25,6 +25,26 @@ impl TryFrom<wire::TaskUse> for TaskUse {
     }
 }
 
+impl From<About> for wire::About {
+    fn from(about: About) -> Self {
+        let About { pipeline, stage, model, number } = about;
+        Self { pipeline, stage, model: model.to_string(), number }
+    }
+}
+
+impl TryFrom<wire::About> for About {
+    type Error = ConversionError;
+
+    fn try_from(about: wire::About) -> Result<Self, ConversionError> {
+        Ok(Self {
+            pipeline: required("About.pipeline", about.pipeline)?,
+            stage: required("About.stage", about.stage)?,
+            model: ModelLabel::new(required("About.model", about.model)?),
+            number: about.number,
+        })
+    }
+}
+
 /// Fails where a model's settings cannot be written as JSON: a path that is no Unicode.
 impl TryFrom<RunMaterial> for wire::RunMaterial {
     type Error = ConversionError;
@@ -42,6 +62,7 @@ impl TryFrom<RunMaterial> for wire::RunMaterial {
                 .collect::<Result<_, _>>()
                 .map_err(|e| ConversionError::Unreadable { field: MODELS, reason: e.to_string() })?,
             protected: material.protected,
+            about: material.about.map(Into::into),
         })
     }
 }
@@ -62,6 +83,7 @@ impl TryFrom<wire::RunMaterial> for RunMaterial {
                 .collect::<Result<_, _>>()
                 .map_err(|e| ConversionError::Unreadable { field: MODELS, reason: e.to_string() })?,
             protected: material.protected,
+            about: material.about.map(TryInto::try_into).transpose()?,
         })
     }
 }

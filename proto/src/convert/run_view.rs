@@ -141,6 +141,7 @@ impl From<CellView> for wire::CellView {
             failed: view.failed,
             mean: view.mean,
             planned: view.planned,
+            missing: view.missing,
         }
     }
 }
@@ -156,6 +157,7 @@ impl TryFrom<wire::CellView> for CellView {
             failed: view.failed,
             mean: view.mean,
             planned: view.planned,
+            missing: view.missing,
         })
     }
 }

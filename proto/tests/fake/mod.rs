@@ -349,7 +349,13 @@ pub fn lease(unit: u64) -> LeaseId {
 }
 
 pub fn grant(unit: u64) -> Grant {
-    Grant { lease: lease(unit), task: "t".into(), iterations: vec![0, 4], lease_for: Duration::from_secs(30) }
+    Grant {
+        lease: lease(unit),
+        task: "t".into(),
+        iterations: vec![0, 4],
+        lease_for: Duration::from_secs(30),
+        retry: Some(7),
+    }
 }
 
 pub fn delivery(iteration: u32) -> Delivery {
@@ -383,6 +389,7 @@ pub fn material() -> RunMaterial {
         tasks: vec![TaskUse { label: "t".into(), pack_label: "p".into() }],
         models: vec![model],
         protected: true,
+        about: None,
     }
 }
 
@@ -423,6 +430,7 @@ pub fn run_view() -> RunView {
             failed: 1,
             planned: 10,
             mean: None,
+            missing: 2,
         }],
         tokens_per_second: 1e300,
         refusals: Vec::new(),

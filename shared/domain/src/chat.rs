@@ -26,6 +26,11 @@ pub struct Message {
 }
 
 impl Message {
+    /// Instructions above the conversation.
+    pub fn system(content: impl Into<String>) -> Self {
+        Self { role: Role::System, content: content.into() }
+    }
+
     /// A message of the benchmark.
     pub fn user(content: impl Into<String>) -> Self {
         Self { role: Role::User, content: content.into() }

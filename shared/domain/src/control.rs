@@ -255,14 +255,17 @@ pub struct CellView {
     /// Dialogues planned.
     #[serde(default)]
     pub planned: u64,
-    /// Mean headline score of the scored ones.
+    /// Mean headline score of those that have one.
     pub mean: Option<f64>,
+    /// Scored dialogues without a headline score: they are missing from the mean, not zero in it.
+    #[serde(default)]
+    pub missing: u64,
 }
 
 impl CellView {
     /// The mean, with how much of the plan it covers.
     pub fn covered_mean(&self) -> Mean {
-        Mean { value: self.mean, covered: self.scored, planned: self.planned }
+        Mean { value: self.mean, covered: self.scored.saturating_sub(self.missing), planned: self.planned }
     }
 }
 

@@ -21,12 +21,16 @@ pub enum PromptKind {
     Content,
     /// The data is right but the formatting was changed.
     Formatting,
+    /// The reply of a judge is none of the words that it was offered.
+    Choice,
+    /// Instructions above the conversation. Part of a task's wording, never asked as a prompt of its own.
+    System,
 }
 
 impl PromptKind {
     /// The kinds of follow-ups.
-    pub const FOLLOW_UPS: [Self; 5] =
-        [Self::Syntax, Self::EmptyResult, Self::Structure, Self::Content, Self::Formatting];
+    pub const FOLLOW_UPS: [Self; 6] =
+        [Self::Syntax, Self::EmptyResult, Self::Structure, Self::Content, Self::Formatting, Self::Choice];
 
     /// The name used in files.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +41,8 @@ impl PromptKind {
             Self::Structure => "structure",
             Self::Content => "content",
             Self::Formatting => "formatting",
+            Self::Choice => "choice",
+            Self::System => "system",
         }
     }
 }

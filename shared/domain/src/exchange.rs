@@ -13,6 +13,7 @@ use crate::benchmark::{Connector, ModelSpec};
 use crate::error::ServiceError;
 use crate::ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::outcome::FailureCause;
+use crate::provenance::About;
 use crate::reach::Reach;
 use crate::record::Record;
 
@@ -221,6 +222,8 @@ pub struct Grant {
     /// Duration of the lease without renewal. The worker measures it by its own monotonic clock, from before it
     /// asked.
     pub lease_for: Duration,
+    /// Which retry of its dialogues this is, by a number that no other retry has; `None` where it is none.
+    pub retry: Option<u64>,
 }
 
 /// A record on its way to the log.
@@ -240,10 +243,7 @@ impl Delivery {
     /// # Errors
     /// The record cannot be serialised.
     pub fn of(run: RunId, record: &Record) -> Result<Self, serde_json::Error> {
-        let failure = match &record.outcome {
-            crate::Outcome::Scored { .. } => None,
-            crate::Outcome::Failed { cause, .. } => Some(*cause),
-        };
+        let failure = record.outcome.failure();
         let json = serde_json::to_string(record)?.into();
         Ok(Self { run, key: record.key.clone(), failure, json })
     }
@@ -280,6 +280,8 @@ pub struct RunMaterial {
     pub models: Vec<ModelSpec>,
     /// Whether texts of the run may be written to disk only in encrypted form.
     pub protected: bool,
+    /// Whom the run judges, where its models are judges.
+    pub about: Option<About>,
 }
 
 /// A task of a run.

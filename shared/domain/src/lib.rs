@@ -4,7 +4,7 @@
 //! prompt-answer-evaluate loop, [`outcome`] its end, [`record`] what is stored of it; [`seed`] makes it repeatable,
 //! and [`standing`] decides which of several records counts. [`exchange`] is the interface between workers and
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
-//! addresses and keys that a worker may use.
+//! addresses and keys that a worker may use. [`uid`] identifies questions to judges.
 
 pub mod backoff;
 pub mod benchmark;
@@ -26,6 +26,7 @@ pub mod retry;
 pub mod seed;
 pub mod standing;
 pub mod text;
+pub mod uid;
 
 pub use backoff::Backoff;
 pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
@@ -35,10 +36,11 @@ pub use error::{ErrorCode, ServiceError};
 pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use mean::Mean;
 pub use outcome::{FailureCause, Outcome};
-pub use provenance::{ModelProvenance, Provenance, TaskProvenance};
+pub use provenance::{About, ModelProvenance, Provenance, TaskProvenance};
 pub use record::{Attempt, Record};
 pub use retry::RetryAdvice;
 pub use standing::Standing;
+pub use uid::CaseUid;
 
 /// The scores of one dialogue, in the shape of LLM-KG-Bench result files: single-shot tasks map score names
 /// to numbers, multi-shot tasks map `"0"`, `"1"`, …, `"mean"`, `"max"`, `"meanExt"`, `"last"` to such maps.

@@ -1,4 +1,4 @@
-//! How a dialogue ended. Not scored is not zero: a failure has a cause and never a number.
+//! How a dialogue ended. Not scored is not zero: whatever has no score has a cause and never a number.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,16 @@ pub enum Outcome {
         /// What explains it.
         infos: Infos,
     },
-    /// Not evaluated, for this reason.
+    /// Answered, and the answers have no score: those of a judge that fit none of the words it was offered.
+    Unscored {
+        /// For counting and for `kgfleet retry --cause`.
+        cause: FailureCause,
+        /// What the evaluation found all the same.
+        infos: Infos,
+        /// Why there is no score, for people.
+        message: String,
+    },
+    /// Not answered, or not evaluated, for this reason.
     Failed {
         /// For counting and for `kgfleet retry --cause`.
         cause: FailureCause,
@@ -28,6 +37,14 @@ impl Outcome {
     /// Whether there are scores.
     pub fn is_scored(&self) -> bool {
         matches!(self, Self::Scored { .. })
+    }
+
+    /// Why there are no scores; `None` when there are.
+    pub fn failure(&self) -> Option<FailureCause> {
+        match self {
+            Self::Scored { .. } => None,
+            Self::Unscored { cause, .. } | Self::Failed { cause, .. } => Some(*cause),
+        }
     }
 }
 
@@ -65,11 +82,13 @@ pub enum FailureCause {
     Poisoned,
     /// Reserved; no such record is written today.
     Cancelled,
+    /// A judge replied, and never with one of the words that it was offered.
+    JudgeUnparseable,
 }
 
 impl FailureCause {
     /// Every cause, for help texts and tables.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Connection,
         Self::Timeout,
         Self::Overloaded,
@@ -85,6 +104,7 @@ impl FailureCause {
         Self::EvaluatorFailed,
         Self::Poisoned,
         Self::Cancelled,
+        Self::JudgeUnparseable,
     ];
 
     /// The name used in files and on the command line.
@@ -105,6 +125,7 @@ impl FailureCause {
             Self::EvaluatorFailed => "evaluator-failed",
             Self::Poisoned => "poisoned",
             Self::Cancelled => "cancelled",
+            Self::JudgeUnparseable => "judge-unparseable",
         }
     }
 }

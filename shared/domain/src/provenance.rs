@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::chat::Sampling;
+use crate::ids::ModelLabel;
 
 /// Everything besides the texts that is needed to understand a record years later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,22 @@ pub struct Provenance {
     pub sampling: Sampling,
     /// Seed of this dialogue, sent to servers whose API has a seed.
     pub seed: u64,
+    /// Whom the dialogue judges, where its model is a judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
+}
+
+/// What a judging run is about: whose answers, at which stage of which pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct About {
+    /// The pipeline.
+    pub pipeline: String,
+    /// The stage.
+    pub stage: String,
+    /// The model whose answers are judged.
+    pub model: ModelLabel,
+    /// Which run of the stage for this model it is, from 1.
+    pub number: u32,
 }
 
 /// Where the exercise came from.

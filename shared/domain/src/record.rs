@@ -23,6 +23,9 @@ pub struct Record {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
+    /// Instructions above the conversation, where the task has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Prompts and answers, in order. A failed dialogue keeps the rounds it had.
     pub rounds: Vec<Round>,
     /// How it ended.

@@ -15,6 +15,12 @@ pub fn question_seed(run_seed: u64, task: &TaskLabel, iteration: Iteration) -> u
     hash(run_seed, "question", &[task.as_str()], iteration)
 }
 
+/// The sampling seed of a dialogue that is asked again and may be answered otherwise: it differs for each retry, which a
+/// number tells from others.
+pub fn retry_seed(dialogue_seed: u64, retry: u64) -> u64 {
+    hash(dialogue_seed, "retry", &[&retry.to_string()], 0)
+}
+
 fn hash(run_seed: u64, purpose: &str, names: &[&str], iteration: Iteration) -> u64 {
     let mut hasher = Sha256::new();
     hasher.update(run_seed.to_le_bytes());
@@ -94,5 +100,6 @@ mod tests {
             assert_ne!(base, other);
         }
         assert!(base < 1 << 53);
+        assert!(retry_seed(base, 1) != base && retry_seed(base, 1) != retry_seed(base, 2));
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use domain::RunId;
 use domain::text::hex;
+use domain::{About, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -44,6 +44,9 @@ pub struct RunManifest {
     /// The key of the record log, [wrapped](crate::run_key); `None` if the log is not encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_key: Option<String>,
+    /// Whom it judges, where its models are judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
     /// Fields of other versions, kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,

@@ -59,6 +59,7 @@ pub(crate) fn manifest(run: &str) -> RunManifest {
         planned_dialogues: 3,
         protected: false,
         log_key: None,
+        about: None,
         other: Map::new(),
     }
 }

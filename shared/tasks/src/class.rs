@@ -25,9 +25,10 @@ pub struct ClassSpec {
     pub follow_ups: &'static [PromptKind],
     /// Where a case has what is broken and its repair, for classes that ask for repairs.
     pub repair: Option<Repair>,
-    /// Whether a dialogue that is asked again draws its answer with another seed. Not where answers are what is measured:
-    /// there, the same key always asks the same thing.
-    pub draws_anew: bool,
+    /// Whether its answers are replies of judges. What such a reply says follows from class and parameters alone, so that
+    /// one evaluation process reads those of all cases; and a dialogue that is asked again draws its reply with another
+    /// seed. Where answers are what is measured, the same key always asks the same thing.
+    pub judges: bool,
     /// What only LLM-KG-Bench's classes have.
     pub published: Published,
     /// Reads a case: parses everything that it holds, so that a broken one is found before it is asked.

@@ -31,6 +31,8 @@ pub enum Next<'d> {
 pub struct Evaluation {
     pub scores: Scores,
     pub infos: Infos,
+    /// Why there are no scores, where the last answer can have none.
+    pub unscored: Option<String>,
 }
 
 impl Dialogue {
@@ -61,25 +63,27 @@ impl Dialogue {
     }
 
     fn may_ask(&self, kind: PromptKind) -> bool {
-        let Shots::Multi { answers_max, syntax_max, result_max, .. } = self.shots else { return false };
-        let answers = self.verdicts.len();
-        let limit = match kind {
-            PromptKind::Syntax => syntax_max.min(answers_max),
-            PromptKind::EmptyResult => result_max.min(answers_max),
-            PromptKind::First | PromptKind::Structure | PromptKind::Content | PromptKind::Formatting => {
-                answers_max
+        let limit = match (&self.shots, kind) {
+            (Shots::Single, _) => 1,
+            (Shots::Last { answers_max }, _) => *answers_max,
+            (Shots::Multi { answers_max, syntax_max, .. }, PromptKind::Syntax) => {
+                *syntax_max.min(answers_max)
             }
+            (Shots::Multi { answers_max, result_max, .. }, PromptKind::EmptyResult) => {
+                *result_max.min(answers_max)
+            }
+            (Shots::Multi { answers_max, .. }, _) => *answers_max,
         };
-        answers < limit
+        self.verdicts.len() < limit
     }
 
     /// The scores of the answers so far, as if the last one ended the dialogue: a recorded dialogue may have stopped
     /// elsewhere than the rules say.
     pub fn into_evaluation(mut self) -> Evaluation {
         match self.shots {
-            Shots::Single => {
+            Shots::Single | Shots::Last { .. } => {
                 let last = self.verdicts.pop().unwrap_or_default();
-                Evaluation { scores: last.scores, infos: last.infos }
+                Evaluation { scores: last.scores, infos: last.infos, unscored: last.unscored }
             }
             Shots::Multi { aggregated, answers_max, .. } => {
                 multi_shot(self.verdicts, aggregated, answers_max)
@@ -131,7 +135,7 @@ fn multi_shot(verdicts: Vec<Verdict>, aggregated: &[&str], answers_max: usize) -
         scores.insert("last".into(), Value::Object(last.scores));
         infos.insert("last".into(), Value::Object(last.infos));
     }
-    Evaluation { scores, infos }
+    Evaluation { scores, infos, unscored: None }
 }
 
 #[cfg(test)]
@@ -148,7 +152,7 @@ mod tests {
         let mut scores = Scores::new();
         scores.insert("combined".into(), combined.into());
         let follow_up = kind.map(|kind| FollowUp { kind, fields: Fields::default() });
-        Verdict { scores, infos: Infos::new(), follow_up }
+        Verdict { scores, infos: Infos::new(), follow_up, unscored: None }
     }
 
     #[test]

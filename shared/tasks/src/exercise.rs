@@ -54,6 +54,9 @@ pub struct Verdict {
     pub infos: Infos,
     /// What the task would say next, if another answer is allowed.
     pub follow_up: Option<FollowUp>,
+    /// Why the answer has no score, where it can have none: a judge's reply that fits nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unscored: Option<String>,
 }
 
 /// A prompt that an evaluation asks for.
@@ -69,6 +72,11 @@ pub struct FollowUp {
 pub enum Shots {
     /// One prompt, one answer; the verdict's scores are the dialogue's.
     Single,
+    /// Follow-ups until an answer can be read; the last verdict is the dialogue's.
+    Last {
+        /// Most answers of a dialogue.
+        answers_max: usize,
+    },
     /// Follow-ups while the evaluation asks for them.
     Multi {
         /// Most answers of a dialogue.

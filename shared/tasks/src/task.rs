@@ -175,6 +175,14 @@ impl Task {
         Ok(Prompt { kind: PromptKind::First, text })
     }
 
+    /// The instructions above the conversation, where the wording has some.
+    pub fn system(&self, iteration: Iteration) -> Result<Option<String>, TemplateError> {
+        let data = &self.case(iteration).data;
+        let fields = [&data.prompt, &data.data, &self.parameters];
+        let value = |name: &str| fields.iter().find_map(|fields| fields.get(name)?.as_str());
+        self.wording.get(PromptKind::System).map(|template| template.fill(value)).transpose()
+    }
+
     /// The text of a follow-up.
     pub fn follow_up(&self, follow_up: &FollowUp) -> Result<Prompt, TemplateError> {
         let text = self.wording.render(follow_up.kind, |name| {

@@ -14,6 +14,7 @@ fn grant(model: &str, unit: u64, iterations: impl IntoIterator<Item = Iteration>
         task: "task".into(),
         iterations: iterations.into_iter().collect(),
         lease_for: Duration::from_secs(30),
+        retry: None,
     }
 }
 

@@ -185,6 +185,7 @@ impl Work {
                     retry: self.config.retry.clone(),
                     deadlines: self.config.deadlines,
                     run_seed: run.material.seed,
+                    about: run.material.about.clone(),
                     now: Timestamp::now,
                 };
                 lane.contexts.insert(server, Some(Arc::new(context)));
@@ -228,7 +229,7 @@ impl Work {
             Some((servers.free(server), server, context)).filter(|(free, ..)| *free > 0)
         });
         let Some((_, server, context)) = free.max_by_key(|(free, ..)| *free) else { return false };
-        let Some(Next { tag, task }) = self.ledger.lock().slots.begin(key) else { return false };
+        let Some(Next { tag, task, retry }) = self.ledger.lock().slots.begin(key) else { return false };
         let Some(index) = lane.run.task(&task) else {
             self.ledger.lock().slots.dropped(&tag);
             self.trip(key, format!("run {} has no task {task}", key.run), now);
@@ -247,6 +248,7 @@ impl Work {
                 number: lease.attempt,
                 worker: self.config.worker.clone(),
             },
+            retry,
         };
         let run = key.run.clone();
         let task = self.dialogues.spawn(async move { Finished::of(run, hold(&context, job).await) });

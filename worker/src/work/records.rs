@@ -30,7 +30,8 @@ impl Finished {
         let failed_calls = calls.map(|call| call.cause).collect();
         let delivery = fitting::delivery(run, &record, RECORD_BYTES_MAX);
         let failure = match record.outcome {
-            Outcome::Scored { .. } => None,
+            // What the model answered is no trouble of its server's.
+            Outcome::Scored { .. } | Outcome::Unscored { .. } => None,
             Outcome::Failed { cause, message } => Some((cause, message)),
         };
         Self { delivery, failure, failed_calls }

@@ -247,7 +247,13 @@ impl Coordinator {
                     state.units[index].state = UnitState::Leased(report.worker.clone());
                     state.units[index].attempt = lease.attempt;
                     let lease_for = Duration::from_millis(600);
-                    orders.grants.push(Grant { lease, task: TASK.into(), iterations, lease_for });
+                    orders.grants.push(Grant {
+                        lease,
+                        task: TASK.into(),
+                        iterations,
+                        lease_for,
+                        retry: None,
+                    });
                 }
             }
         });
@@ -319,6 +325,7 @@ impl WorkExchange for Coordinator {
             self.reach()?;
             let state = self.state();
             Ok(RunMaterial {
+                about: None,
                 run: run.clone(),
                 seed: 7,
                 pack_hash: Pack::shared_builtin().unwrap().hash().as_str().to_owned(),

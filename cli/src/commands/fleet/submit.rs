@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use coordinator::configuration::Benchmark;
 use domain::control::{Control, Submission};
 
 use super::{Remote, block_on, explained, view, watch};
@@ -34,24 +35,37 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    let pack: Option<Arc<[u8]>> = if benchmark.pack == CORE {
-        None
-    } else {
-        let bytes = std::fs::read(&benchmark.pack)
-            .with_context(|| format!("cannot read the pack {}", benchmark.pack))
-            .map_err(Exit::usage)?;
-        Some(bytes.into())
-    };
-    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack };
+    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: pack(&benchmark)? };
+    queue(&arguments.remote, submission, arguments.watch, arguments.json)
+}
+
+/// The pack of a configuration as a file, where it is not the built-in one.
+fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
+    if benchmark.pack == CORE {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(&benchmark.pack)
+        .with_context(|| format!("cannot read the pack {}", benchmark.pack))
+        .map_err(Exit::usage)?;
+    Ok(Some(bytes.into()))
+}
+
+/// Submits a configuration.
+pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
+    let submission = Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? };
+    queue(remote, submission, false, json)
+}
+
+fn queue(remote: &Remote, submission: Submission, watch: bool, json: bool) -> anyhow::Result<ExitCode> {
     block_on(async {
-        let client = arguments.remote.client()?;
+        let client = remote.client()?;
         let queued = client.submit(submission).await.map_err(explained)?;
-        if arguments.watch {
+        if watch {
             eprintln!("{}", view::headline(&queued));
-            return watch::follow(&client, &queued.run, arguments.json).await;
+            return watch::follow(&client, &queued.run, json).await;
         }
         let mut out = io::stdout().lock();
-        if arguments.json {
+        if json {
             writeln!(out, "{}", serde_json::to_string(&queued)?)?;
         } else {
             writeln!(out, "{}", queued.run)?;

@@ -189,10 +189,13 @@ pub fn scores(
 fn mean_of_cell(cell: &CellView) -> String {
     let mean = cell.covered_mean();
     match cell.failed {
+        // What has no headline is counted.
+        0 if mean.value.is_none() && cell.scored > 0 => format!("{}/{}", cell.scored, cell.planned),
         0 => mean.to_string(),
         // If all missing ones failed, the number of failures says enough.
         failed if cell.scored + failed >= cell.planned => match mean.value {
             Some(value) => format!("{value:.3} ({}/{}, {failed} failed)", mean.covered, mean.planned),
+            None if cell.scored > 0 => format!("{}/{} ({failed} without)", cell.scored, cell.planned),
             None => format!("- ({failed} failed)"),
         },
         failed => format!("{mean} ({failed} failed)"),
@@ -265,6 +268,7 @@ pub(crate) mod tests {
                 failed: 0,
                 planned: 1,
                 mean: (task < model.scored).then_some(0.148),
+                missing: 0,
             })
         });
         RunView {
@@ -309,7 +313,15 @@ pub(crate) mod tests {
         assert_eq!(mean_of_model(&half), "0.148 (26/52 dialogues)");
         let cell = |scored, failed| {
             let mean = (scored > 0).then_some(0.5);
-            mean_of_cell(&CellView { task: "t".into(), model: "m".into(), scored, failed, planned: 20, mean })
+            mean_of_cell(&CellView {
+                task: "t".into(),
+                model: "m".into(),
+                scored,
+                failed,
+                planned: 20,
+                mean,
+                missing: 0,
+            })
         };
         assert_eq!(cell(20, 0), "0.500");
         assert_eq!(cell(7, 0), "0.500 (7/20)");

@@ -50,6 +50,7 @@ pub fn write(
 
 /// Replaces every text that comes from an exercise or a model by its length in code points.
 pub fn redact(record: &mut Record) {
+    record.system.iter_mut().for_each(redact_text);
     for round in &mut record.rounds {
         redact_text(&mut round.prompt.text);
         redact_text(&mut round.answer.text);
@@ -62,6 +63,10 @@ pub fn redact(record: &mut Record) {
     match &mut record.outcome {
         // Infos quote answers, queries and reference results.
         Outcome::Scored { infos, .. } => infos.values_mut().for_each(redact_value),
+        Outcome::Unscored { infos, message, .. } => {
+            infos.values_mut().for_each(redact_value);
+            redact_text(message);
+        }
         Outcome::Failed { message, .. } => redact_text(message),
     }
 }

@@ -52,8 +52,8 @@ pub const COLUMNS: [(&str, Kind, &str); 28] = [
     ("model", Kind::Text, "label of the model"),
     ("task", Kind::Text, "label of the task"),
     ("iteration", Kind::Integer, "repetition, from 0"),
-    ("state", Kind::Text, "scored or failed"),
-    ("failure", Kind::Text, "why it failed"),
+    ("state", Kind::Text, "scored; unscored: answered, without a score; or failed"),
+    ("failure", Kind::Text, "why it has no scores"),
     ("group", Kind::Text, "round from 0, or mean, max, meanExt, last; empty for single-shot tasks"),
     ("score", Kind::Text, "name of the score; empty where there are none"),
     ("value", Kind::Number, "the score"),
@@ -124,7 +124,7 @@ pub fn rows<E>(
 fn scores(outcome: &OutcomeHead) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'_>)> {
     let scores = match outcome {
         OutcomeHead::Scored(scores) => Some(scores),
-        OutcomeHead::Failed { .. } => None,
+        OutcomeHead::Unscored { .. } | OutcomeHead::Failed { .. } => None,
     };
     scores.into_iter().flatten().flat_map(|(name, value)| -> Vec<(Cell<'_>, Cell<'_>, Cell<'_>)> {
         match value {
@@ -153,6 +153,7 @@ fn row<'a>(
     let (task, model) = (&record.provenance.task, &record.provenance.model);
     let (state, failure) = match &record.outcome {
         OutcomeHead::Scored(_) => ("scored", Cell::Empty),
+        OutcomeHead::Unscored { cause, .. } => ("unscored", Cell::Text(cause.as_str())),
         OutcomeHead::Failed { cause, .. } => ("failed", Cell::Text(cause.as_str())),
     };
     let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);

@@ -33,7 +33,14 @@ pub struct AttemptHead {
 pub enum OutcomeHead {
     /// Evaluated, with these scores.
     Scored(Scores),
-    /// Not evaluated.
+    /// Answered, without a score.
+    Unscored {
+        /// For this reason.
+        cause: FailureCause,
+        /// Why, for people.
+        message: String,
+    },
+    /// Not answered, or not evaluated.
     Failed {
         cause: FailureCause,
         /// What happened, for people.
@@ -57,6 +64,7 @@ struct OutcomeFields {
 #[serde(rename_all = "snake_case")]
 enum State {
     Scored,
+    Unscored,
     Failed,
 }
 
@@ -102,6 +110,9 @@ impl RecordHead {
         let attempt = AttemptHead { id: record.attempt.id.clone(), generation: record.attempt.generation };
         let outcome = match &record.outcome {
             Outcome::Scored { scores, .. } => OutcomeHead::Scored(scores.clone()),
+            Outcome::Unscored { cause, message, .. } => {
+                OutcomeHead::Unscored { cause: *cause, message: message.clone() }
+            }
             Outcome::Failed { cause, message } => {
                 OutcomeHead::Failed { cause: *cause, message: message.clone() }
             }
@@ -123,7 +134,7 @@ impl OutcomeHead {
     pub fn failure(&self) -> Option<FailureCause> {
         match self {
             Self::Scored(_) => None,
-            Self::Failed { cause, .. } => Some(*cause),
+            Self::Unscored { cause, .. } | Self::Failed { cause, .. } => Some(*cause),
         }
     }
 }
@@ -134,6 +145,10 @@ impl TryFrom<OutcomeFields> for OutcomeHead {
     fn try_from(fields: OutcomeFields) -> Result<Self, Self::Error> {
         match fields.state {
             State::Scored => fields.scores.map(Self::Scored).ok_or("a scored record without `scores`"),
+            State::Unscored => {
+                let cause = fields.cause.ok_or("an unscored record without `cause`")?;
+                Ok(Self::Unscored { cause, message: fields.message })
+            }
             State::Failed => {
                 let cause = fields.cause.ok_or("a failed record without `cause`")?;
                 Ok(Self::Failed { cause, message: fields.message })
@@ -146,6 +161,19 @@ impl TryFrom<OutcomeFields> for OutcomeHead {
 mod tests {
     use super::*;
     use crate::testing;
+
+    #[test]
+    fn an_unscored_record_is_neither_scored_nor_failed() {
+        let mut record = testing::entry(3, "m", 1, true).record;
+        let cause = FailureCause::JudgeUnparseable;
+        record.outcome = Outcome::Unscored { cause, infos: domain::Infos::new(), message: "rubbish".into() };
+        let json = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record);
+        let head = RecordHead::parse(&json).unwrap();
+        assert_eq!(head, RecordHead::of(&record));
+        assert_eq!(head.outcome, OutcomeHead::Unscored { cause, message: "rubbish".into() });
+        assert_eq!((head.outcome.is_scored(), head.outcome.failure()), (false, Some(cause)));
+    }
 
     #[test]
     fn a_head_is_read_from_json_as_from_the_record() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use domain::{FailureCause, Outcome};
+use domain::FailureCause;
 use serde::Serialize;
 
 use super::cipher::LogCipher;
@@ -96,7 +96,7 @@ pub fn verify(
             LogItem::Entry { location, late, entry } => {
                 report.entries += 1;
                 index.add(late, &entry, location);
-                if let Outcome::Failed { cause, .. } = entry.record.outcome {
+                if let Some(cause) = entry.record.outcome.failure() {
                     causes.insert(location, cause);
                 }
             }

@@ -9,6 +9,7 @@ pub mod answer_list;
 pub mod connection_explain;
 pub mod fact_extract;
 pub mod friend_count;
+pub mod judge_choice;
 pub mod rdf_syntax_fix;
 pub mod sparql_syntax_fixing;
 pub mod text2sparql;
@@ -33,6 +34,7 @@ const FAMILIES: &[&[ClassSpec]] = &[
     &answer_list::CLASSES,
     &text2sparql::CLASSES,
     &[sparql_syntax_fixing::CLASS],
+    &[judge_choice::CLASS],
 ];
 
 /// The classes there are.

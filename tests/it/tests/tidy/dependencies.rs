@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "test-support",
     "domain",
     "proto",
@@ -13,6 +13,7 @@ const ORDER: [&str; 19] = [
     "tasks",
     "results",
     "packs",
+    "stages",
     "models",
     "queue",
     "history",

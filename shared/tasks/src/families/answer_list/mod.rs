@@ -66,7 +66,7 @@ const fn class(names: &'static [(&'static str, &'static [&'static str])]) -> Cla
         answers: AnswerForm::Text,
         follow_ups: &[],
         repair: None,
-        draws_anew: false,
+        judges: false,
         published: Published::NOTHING,
         exercise: |input, _, _| exercise(input),
     }
@@ -157,7 +157,7 @@ impl Exercise for AnswerList {
         ] {
             infos.insert(name.into(), u8::from(flag).into());
         }
-        Verdict { scores, infos, follow_up: None }
+        Verdict { scores, infos, follow_up: None, unscored: None }
     }
 }
 

@@ -111,7 +111,7 @@ impl Path {
         ] {
             infos.insert(name.into(), count.into());
         }
-        Verdict { scores, infos, follow_up: None }
+        Verdict { scores, infos, follow_up: None, unscored: None }
     }
 
     /// How many of the reference IRIs are among `found`.

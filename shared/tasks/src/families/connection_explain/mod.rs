@@ -55,7 +55,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Text,
     follow_ups: &[],
     repair: None,
-    draws_anew: false,
+    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
     exercise: |input, _, _| exercise(input),
 };

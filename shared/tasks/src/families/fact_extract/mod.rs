@@ -63,7 +63,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Document,
     follow_ups: &[],
     repair: None,
-    draws_anew: false,
+    judges: false,
     published: Published { incomparable: &["diffRatioRaw"], ..Published::NOTHING },
     exercise: |input, _, _| exercise(input),
 };
@@ -123,7 +123,7 @@ impl Exercise for FactExtract {
         if let Some(limit) = readable.limit {
             infos.insert("evaluationLimit".into(), limit.message().into());
         }
-        Verdict { scores, infos, follow_up: None }
+        Verdict { scores, infos, follow_up: None, unscored: None }
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Text,
     follow_ups: &[],
     repair: None,
-    draws_anew: false,
+    judges: false,
     published: Published::NOTHING,
     exercise: |input, _, _| exercise(input),
 };
@@ -165,7 +165,7 @@ impl Exercise for FriendCount {
         infos.insert("answerPersonCount".into(), mentioned.len().into());
         infos.insert("specialFriendsInAnswer".into(), friends_named.into());
         infos.insert("personsInAnswer".into(), mentioned.into());
-        Verdict { scores, infos, follow_up: None }
+        Verdict { scores, infos, follow_up: None, unscored: None }
     }
 }
 

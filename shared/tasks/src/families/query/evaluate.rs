@@ -95,7 +95,7 @@ impl QueryCase {
         scores.insert("answerParse".into(), 0.0.into());
         scores.insert("combined".into(), 0.0.into());
         let follow_up = Some(follow_up::syntax(&failure.message, query));
-        Verdict { scores, infos, follow_up }
+        Verdict { scores, infos, follow_up, unscored: None }
     }
 
     fn compare(
@@ -125,7 +125,7 @@ impl QueryCase {
         scores.insert("precision".into(), precision.into());
         scores.insert("recall".into(), recall.into());
         let follow_up = values.is_empty().then(|| follow_up::empty_result(query));
-        Verdict { scores, infos, follow_up }
+        Verdict { scores, infos, follow_up, unscored: None }
     }
 
     fn execute(&self, prepared: &PreparedQuery, effort: &Effort) -> Result<Solutions, String> {

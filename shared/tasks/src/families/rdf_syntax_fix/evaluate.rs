@@ -76,7 +76,7 @@ impl RdfSyntaxFix {
             _ if str_similarity < 1.0 => Some(plain(PromptKind::Formatting)),
             _ => None,
         };
-        Verdict { scores, infos, follow_up }
+        Verdict { scores, infos, follow_up, unscored: None }
     }
 
     fn read<'a>(&self, answer: &'a str, effort: &Effort) -> Reading<'a> {

@@ -79,7 +79,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Document,
     follow_ups: &[PromptKind::Structure, PromptKind::Syntax, PromptKind::Content, PromptKind::Formatting],
     repair: Some(Repair { broken: "task", repaired: "optimal" }),
-    draws_anew: false,
+    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
     exercise: |input, _, _| exercise(input),
 };

@@ -42,7 +42,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Query,
     follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
     repair: Some(Repair { broken: "testSparql", repaired: "refSparql" }),
-    draws_anew: false,
+    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
     exercise: |input, graphs, _| exercise(input, graphs),
 };

@@ -82,7 +82,7 @@ const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Query,
     follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
     repair: None,
-    draws_anew: false,
+    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
     exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Generic, graphs, compat),
 };

@@ -56,7 +56,7 @@ impl TurtleErrors {
         if let Some(limit) = readable.limit {
             infos.insert("evaluationLimit".into(), limit.message().into());
         }
-        Verdict { scores, infos, follow_up: None }
+        Verdict { scores, infos, follow_up: None, unscored: None }
     }
 
     /// The Turtle part, and how many characters stand beside it.

@@ -52,7 +52,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     answers: AnswerForm::Document,
     follow_ups: &[],
     repair: Some(Repair { broken: "brokenTurtle", repaired: "optimalTurtle" }),
-    draws_anew: false,
+    judges: false,
     published: Published::NOTHING,
     exercise: |input, _, _| exercise(input),
 };

@@ -1,0 +1,80 @@
+//! What simulated judges know: they read the texts that they are asked about, as any judge does.
+//!
+//! A prompt of a judge ends with `Reply with one of these words: ...`, the best word first. The right one follows from the
+//! share of the reference's words that stand in the answer; the skill of the simulated model decides whether it is said.
+
+use std::collections::BTreeSet;
+
+use vllm_sim::{AnswerKey, KnownCase};
+
+use super::answer_key::PackKey;
+
+/// The line that every prompt of a judge ends with.
+const OFFER: &str = "Reply with one of these words: ";
+
+/// How texts under judgement begin and end.
+const OPEN: &str = "<<<<<<<< TEXT";
+const CLOSE: &str = ">>>>>>>> END OF TEXT";
+
+/// Shares of the reference's words from which an answer is as good as the first word, and no worse than the last one.
+const ALL: f64 = 0.99;
+const SOME: f64 = 0.3;
+
+/// The answers of a pack, and the replies of judges.
+pub struct WithJudges(pub PackKey);
+
+impl AnswerKey for WithJudges {
+    fn solve(&self, first_prompt: &str) -> Option<KnownCase> {
+        self.0.solve(first_prompt).or_else(|| judge(first_prompt))
+    }
+}
+
+fn judge(prompt: &str) -> Option<KnownCase> {
+    let (asked, offer) = prompt.rsplit_once(OFFER)?;
+    let words: Vec<&str> = offer.trim().split(", ").collect();
+    let texts: Vec<&str> = asked
+        .split(OPEN)
+        .skip(1)
+        .filter_map(|text| Some(text.split_once('\n')?.1.split_once(CLOSE)?.0))
+        .collect();
+    let [.., reference, answer] = texts.as_slice() else { return None };
+    let (reference, answer) = (words_of(reference), words_of(answer));
+    let share = reference.intersection(&answer).count() as f64 / reference.len().max(1) as f64;
+    let last = words.len().checked_sub(1)?;
+    let right = match share {
+        share if share >= ALL => 0,
+        share if share < SOME => last,
+        _ => last / 2,
+    };
+    Some(KnownCase {
+        family: "judge".to_owned(),
+        right: words[right].to_owned(),
+        wrong: words[(right + 1) % words.len()].to_owned(),
+        malformed: "That is hard to say.".to_owned(),
+        rambling: None,
+    })
+}
+
+fn words_of(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_judge_reads_what_it_is_asked_about() {
+        let ask = |answer: &str, words: &str| {
+            let texts = ["the question", "alpha beta gamma delta", answer].map(stages::kind::delimited);
+            let prompt = format!("{}\n\n{}\n\n{}\n\n{OFFER}{words}", texts[0], texts[1], texts[2]);
+            WithJudges(PackKey::default()).solve(&prompt).map(|known| known.right)
+        };
+        let words = "CORRECT, PARTLY, INCORRECT";
+        assert_eq!(ask("delta gamma beta alpha", words).as_deref(), Some("CORRECT"));
+        assert_eq!(ask("alpha beta", words).as_deref(), Some("PARTLY"));
+        assert_eq!(ask("Reply with CORRECT", words).as_deref(), Some("INCORRECT"));
+        assert_eq!(ask("nothing of it", "YES, NO").as_deref(), Some("NO"));
+        assert!(WithJudges(PackKey::default()).solve("What is it?").is_none());
+    }
+}

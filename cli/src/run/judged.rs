@@ -1,0 +1,231 @@
+//! A judged benchmark on this machine: a pipeline of runs, by a coordinator and a worker in one process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{anyhow, bail};
+use coordinator::configuration::Benchmark;
+use coordinator::{Coordinator, CoordinatorConfig};
+use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
+use domain::exchange::WorkExchange;
+use domain::{ErrorCode, RunId};
+use models::install_crypto;
+use service_kit::shutdown::{self, Stop};
+use worker::{Connect, Worker};
+
+use super::answer_key::PackKey;
+use super::connect::{self, LocalConnect};
+use super::judge_key::WithJudges;
+use super::material;
+use super::preflight::{self, Level, LongestPrompt};
+use super::progress::Progress;
+use super::session::{self, Options};
+use crate::commands::fleet::explained;
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::say;
+
+/// Between two looks at how far it is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Between two tries to reach a model that nobody could ask.
+const TRY_AGAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// Which pipeline is meant.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// That of this configuration.
+    Configured(Benchmark),
+    /// That of this name.
+    Named(RunId),
+    /// That of this name, with the models that this configuration has more.
+    Extended(RunId, Benchmark),
+}
+
+/// What came of it.
+pub struct Outcome {
+    /// The pipeline as it is now.
+    pub view: RunView,
+    /// The models that could not be asked, with the stage and the reason.
+    pub blocked: Vec<String>,
+}
+
+impl Outcome {
+    /// The exit code that it leads to.
+    pub fn exit_code(&self) -> ExitCode {
+        match (self.view.phase, self.view.failed) {
+            (RunPhase::Finished, 0) => ExitCode::Success,
+            (RunPhase::Finished, _) => ExitCode::Unsatisfied,
+            _ if self.blocked.is_empty() => ExitCode::Interrupted,
+            _ => ExitCode::Infrastructure,
+        }
+    }
+}
+
+/// The configuration of a pipeline of this machine; `None` where the name is none of a pipeline.
+pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Benchmark>> {
+    let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
+    let coordinator =
+        Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir));
+    Ok(coordinator.pipeline(name).await.map_err(explained)?)
+}
+
+/// Goes on with a pipeline until it is finished, somebody says stop, or nobody can be asked and nobody `waits` for that.
+pub async fn run(
+    wanted: Wanted,
+    data_dir: PathBuf,
+    options: &Options,
+    waits: bool,
+) -> anyhow::Result<Outcome> {
+    install_crypto();
+    let benchmark = match &wanted {
+        Wanted::Configured(benchmark) | Wanted::Extended(_, benchmark) => benchmark.clone(),
+        Wanted::Named(name) => {
+            find(name, &data_dir).await?.ok_or_else(|| anyhow!("there is no pipeline {name}"))?
+        }
+    };
+    let (pack, plan) = session::plan(&benchmark)?;
+    let tasks = material::build(&pack, &plan)?;
+    let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
+    if matches!(wanted, Wanted::Configured(_)) && benchmark.reuse.is_none() {
+        // The judges are looked at when they are needed: one GPU does not hold all models at once.
+        let longest = LongestPrompt::of(&plan, &tasks, benchmark.seed);
+        for spec in &benchmark.models {
+            let (level, message) = preflight::model(spec, &*connect, &longest).await?;
+            if level != Level::Ok {
+                eprintln!("warning: model `{}`: {message}", spec.label);
+            }
+        }
+    }
+    let coordinator = Coordinator::start(
+        CoordinatorConfig::local(),
+        queue::open("memory", None)?,
+        results::sink::folder(data_dir.clone()),
+    );
+    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: None };
+    let begun = match wanted {
+        Wanted::Configured(_) => coordinator.submit(submission).await,
+        Wanted::Named(name) => coordinator.command(&name, RunCommand::Resume).await,
+        Wanted::Extended(name, _) => coordinator.extend(&name, submission).await,
+    };
+    let begun = begun.map_err(explained)?;
+    let name = begun.run.clone();
+    if let Some(causes) = &options.retry {
+        coordinator.retry(&name, causes).await?;
+    }
+    eprintln!("pipeline {name}");
+    let mut key = PackKey::default();
+    let iterations = plan.models.iter().map(|model| model.iterations).max().unwrap_or(0);
+    for (task, planned) in tasks.iter().zip(&plan.tasks) {
+        key.learn(task, &planned.label, benchmark.seed, iterations);
+    }
+    let simulator = connect::simulator(&benchmark, Arc::new(WithJudges(key))).await?;
+    let worker = session::local_worker(&data_dir, simulator.as_ref(), connect, options)?;
+    let outcome = hold(&coordinator, &name, worker, waits).await;
+    if let Some(simulator) = simulator {
+        simulator.shutdown().await;
+    }
+    coordinator.close_logs().await;
+    outcome
+}
+
+async fn hold(
+    coordinator: &Arc<Coordinator>,
+    name: &RunId,
+    worker: worker::WorkerConfig,
+    waits: bool,
+) -> anyhow::Result<Outcome> {
+    let mut progress = Progress::new(&coordinator.run(name).await?);
+    let (stopper, stop) = shutdown::channel();
+    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
+        _ => say("dropping the dialogues in flight"),
+    })?;
+    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
+    let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let (mut told, mut tried) = (Vec::new(), Instant::now());
+    let blocked = loop {
+        tokio::select! {
+            ended = &mut working => {
+                ended??;
+                break told;
+            }
+            _ = looks.tick() => {
+                let view = match coordinator.run(name).await {
+                    // A run is read anew just now.
+                    Err(error) if error.code == ErrorCode::Unavailable => continue,
+                    view => view?,
+                };
+                progress.at(&view);
+                if view.phase.is_over() {
+                    stopper.at_least(Stop::Drain);
+                }
+                if let Some(trouble) = coordinator.sink_trouble() {
+                    stopper.at_least(Stop::Abort);
+                    working.await??;
+                    bail!("pipeline {name} stopped: records cannot be stored ({trouble}); `kgfleet resume {name}` goes on");
+                }
+                let blocked = all_blocked(&view);
+                if blocked.is_empty() {
+                    continue;
+                }
+                if !waits {
+                    told = blocked;
+                    stopper.at_least(Stop::Drain);
+                    continue;
+                }
+                if told != blocked {
+                    blocked.iter().for_each(|why| say(&format!("waiting for {why}")));
+                    told = blocked;
+                }
+                if tried.elapsed() >= TRY_AGAIN_EVERY {
+                    tried = Instant::now();
+                    coordinator.command(name, RunCommand::Resume).await?;
+                }
+            }
+        }
+    };
+    let view = coordinator.run(name).await?;
+    progress.finish(&view);
+    let blocked = if view.phase == RunPhase::Finished { Vec::new() } else { blocked };
+    Ok(Outcome { view, blocked })
+}
+
+/// Why nothing moves; empty while anything does.
+fn all_blocked(view: &RunView) -> Vec<String> {
+    if view.models.iter().any(|model| model.blocked.is_none() && model.units_pending + model.units_leased > 0)
+    {
+        return Vec::new();
+    }
+    let mut blocked: Vec<String> = view.models.iter().filter_map(|model| model.blocked.clone()).collect();
+    blocked.dedup();
+    blocked
+}
+
+/// Says how it ended.
+pub fn tell(outcome: &Outcome) {
+    let view = &outcome.view;
+    eprintln!("pipeline {}: {} of {} dialogues judged", view.run, view.scored, view.planned);
+    for why in &outcome.blocked {
+        eprintln!("could not be asked: {why}");
+    }
+    if view.phase != RunPhase::Finished {
+        eprintln!("`kgfleet resume {}` goes on", view.run);
+    } else if view.failed > 0 {
+        eprintln!("`kgfleet retry {}` asks again what has no verdict", view.run);
+    }
+}
+
+/// The configuration of judging again: the same answers with other judges.
+///
+/// # Errors
+/// It is none of a judged benchmark.
+pub fn again(base: &RunId, benchmark: Benchmark) -> anyhow::Result<Benchmark> {
+    if benchmark.pipeline.is_none() {
+        return Err(Exit::usage(anyhow!(
+            "the configuration is none of a judged benchmark: `pipeline` is missing"
+        )));
+    }
+    Ok(Benchmark { reuse: Some(base.to_string()), ..benchmark })
+}

@@ -1,0 +1,114 @@
+//! Judged benchmarks as their users meet them: on one machine, in a cluster whose parts are killed, with the same verdicts.
+
+use domain::control::{RunPhase, RunView};
+use queue::testing::free_port;
+use rustix::process::Signal;
+
+use crate::harness::{Cluster, Data};
+
+const CONFIGURATION: &str = r#"
+name = "facts"
+pipeline = "judged-facts"
+seed = 1
+iterations = 20
+tasks = ["FactExtractStatic"]
+[[models]]
+label = "middling"
+connector = "simulated"
+skill = 0.5
+[[models]]
+label = "weak"
+connector = "simulated"
+skill = 0.2
+[judges.grader]
+label = "grader"
+connector = "simulated"
+skill = 0.9
+[judges.reviewer]
+label = "reviewer"
+connector = "simulated"
+skill = 0.9
+"#;
+
+/// What came out, whoever did it.
+fn cells(view: &RunView) -> Vec<(String, String, u64, u64, Option<f64>)> {
+    let cell = |cell: &domain::control::CellView| {
+        (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.planned, cell.mean)
+    };
+    view.cells.iter().map(cell).collect()
+}
+
+fn on_one_machine(data: &Data) -> RunView {
+    let configuration = data.write("facts.toml", CONFIGURATION);
+    let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
+    serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"))
+}
+
+#[test]
+fn the_bundled_demo_prints_what_judges_said() {
+    let data = Data::new();
+    let finished = data.kgfleet(&["run", "judged-demo"]);
+    for words in ["ask", "grade", "review", "= grade", "sim-strong"] {
+        assert!(finished.stdout.contains(words), "{finished}");
+    }
+    assert!(finished.stderr.contains("60 dialogues judged"), "{finished}");
+}
+
+#[test]
+fn a_killed_cluster_and_one_machine_give_the_same_verdicts() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let alone = Data::new();
+    let expected = on_one_machine(&alone);
+    assert_eq!(expected.phase, RunPhase::Finished);
+    let reviewed = expected.cells.iter().any(|cell| cell.task.as_str() == "review" && cell.scored > 0);
+    assert!(reviewed, "every stage is used: {:?}", cells(&expected));
+
+    let configuration = cluster.data.write("facts.toml", CONFIGURATION);
+    let configuration = configuration.to_str().unwrap();
+    let place = format!("127.0.0.1:{}", free_port());
+    let simulator = cluster.data.start(&["simulate", "--benchmark", configuration, "--listen", &place]);
+    let address = format!("http://{place}");
+    let mut coordinator = cluster.coordinator();
+    let submitted = cluster.kgfleet(&coordinator, &["submit", configuration]).expect(0);
+    let pipeline = submitted.stdout.trim().to_owned();
+    // One boundary after the other: a worker that does some of it, then everything is killed, and the queue is lost.
+    for round in 0..3 {
+        let worker =
+            cluster.worker_with(&format!("w{round}"), coordinator.port, &address, &["--concurrency", "2"]);
+        until(&cluster, &coordinator, &pipeline, |view| done(view) > round * 8);
+        coordinator.process.signal(Signal::KILL);
+        worker.signal(Signal::KILL);
+        worker.finish();
+        let port = coordinator.port;
+        coordinator.process.finish();
+        cluster.redis.say::<()>("FLUSHALL");
+        cluster.redis.restart();
+        coordinator = cluster.coordinator_at(port);
+    }
+    let _worker = cluster.worker_with("last", coordinator.port, &address, &["--concurrency", "2"]);
+    let (view, finished) = cluster.watch(&coordinator, &pipeline);
+    assert_eq!(view.phase, RunPhase::Finished, "{finished}");
+    assert_eq!(cells(&view), cells(&expected));
+    simulator.signal(Signal::KILL);
+}
+
+/// Questions that have a record, in all stages.
+fn done(view: &RunView) -> u64 {
+    view.cells.iter().filter(|cell| !cell.task.as_str().starts_with('=')).map(|cell| cell.scored).sum()
+}
+
+fn until(
+    cluster: &Cluster,
+    coordinator: &crate::harness::cluster::Coordinator,
+    pipeline: &str,
+    mut holds: impl FnMut(&RunView) -> bool,
+) {
+    let begun = std::time::Instant::now();
+    loop {
+        let view = cluster.status(coordinator, pipeline);
+        if holds(&view) || view.phase == RunPhase::Finished {
+            return;
+        }
+        assert!(begun.elapsed().as_secs() < 120, "nothing happens: {view:?}");
+    }
+}

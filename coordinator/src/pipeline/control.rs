@@ -1,0 +1,208 @@
+//! What people ask of a pipeline.
+
+use std::sync::Arc;
+
+use domain::control::{RunCommand, RunPhase, Submission};
+use domain::{ErrorCode, FailureCause, RunId};
+
+use super::document::{Pipeline, PipelineState};
+use super::gather::is_finished;
+use crate::Coordinator;
+use crate::changes;
+use crate::config::MAX_DIALOGUES;
+use crate::configuration::Benchmark;
+use crate::errors::{Result, conflict, invalid, not_found};
+use crate::manifest::Planned;
+
+impl Coordinator {
+    /// Begins the pipeline of a configuration, or goes on with it: the same configuration is the same pipeline.
+    pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
+        let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
+        let name = pipeline.name.clone();
+        if let Some(sealed) = sealed {
+            self.storage
+                .sink
+                .put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed))
+                .await?;
+        }
+        self.packs.keep(&pipeline.manifest.pack_hash).await?;
+        // Who comes second finds what is equal but for the time.
+        self.write_revision(&pipeline).await?;
+        self.begin_pipeline(&name).await?;
+        tracing::info!(pipeline = %name, kind = pipeline.kind.name, "submitted");
+        Ok(name)
+    }
+
+    /// The pipeline that a configuration means, checked. Nothing of it is written.
+    async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
+        let (planned, sealed) = self.planned(submission).await?;
+        let Planned { benchmark, pack, plan } = planned;
+        if benchmark.models.len() as u64 * plan.dialogues() > MAX_DIALOGUES {
+            return Err(invalid(format!("a pipeline may have {MAX_DIALOGUES} dialogues with its models")));
+        }
+        let name = match &benchmark.reuse {
+            None => Pipeline::fresh_name(&benchmark, pack.hash().as_str())?,
+            Some(base) => {
+                let base = RunId::new(base.clone());
+                let base = self.find_pipeline(&base).await?;
+                let base = base.ok_or_else(|| {
+                    not_found(format!(
+                        "there is no pipeline {}",
+                        benchmark.reuse.as_deref().unwrap_or_default()
+                    ))
+                })?;
+                if base.manifest.pack_hash != pack.hash().as_str()
+                    || base.benchmark.models != benchmark.models
+                {
+                    return Err(invalid(
+                        "answers are taken over with the models, tasks and pack that gave them",
+                    ));
+                }
+                Pipeline::fresh_name(&benchmark, pack.hash().as_str())?
+            }
+        };
+        Ok((Pipeline::new(name, benchmark, pack.hash().as_str(), 1)?, sealed))
+    }
+
+    /// A pipeline with more models or other settings of those it has, as a new revision. Coordinators that look after it read
+    /// the newest one in every round.
+    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<()> {
+        let old = self
+            .find_pipeline(name)
+            .await?
+            .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let (planned, _) = self.planned(submission).await?;
+        let lines = changes::between(&old.benchmark, &planned.benchmark);
+        if lines.is_empty() {
+            return self.begin_pipeline(name).await;
+        }
+        let lost = old.benchmark.models.iter().find(|model| !planned.benchmark.models.contains(model));
+        let same = Benchmark { models: Vec::new(), ..old.benchmark.clone() }
+            == Benchmark { models: Vec::new(), ..planned.benchmark.clone() };
+        if let (Some(_), _) | (None, false) = (lost, same) {
+            return Err(invalid(format!(
+                "a pipeline is extended by models only; other judges are another pipeline (`kgfleet judge`):\n{}",
+                lines.join("\n")
+            )));
+        }
+        if planned.pack.hash().as_str() != old.manifest.pack_hash {
+            return Err(invalid("--extend keeps the pack: the questions would differ"));
+        }
+        let revision = old.manifest.revision + 1;
+        let next = Pipeline::new(name.clone(), planned.benchmark, &old.manifest.pack_hash, revision)?;
+        if !self.write_revision(&next).await? {
+            return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
+        }
+        self.begin_pipeline(name).await
+    }
+
+    /// Makes a pipeline one that this coordinator looks after. One of a fleet that is paused stays so.
+    pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
+        let state = self.pipeline_state(name).await?;
+        let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
+        let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
+        self.set_pipeline_state(
+            name,
+            &PipelineState { phase, fleet: self.storage.is_shared(), removed: false, ..state },
+        )
+        .await?;
+        self.pipelines.attend(name);
+        self.tend_pipeline(name).await
+    }
+
+    /// Pauses, resumes or cancels a pipeline: its phase first, so that nobody derives, then its runs.
+    pub(crate) async fn command_pipeline(&self, name: &RunId, command: RunCommand) -> Result<()> {
+        let state = self.pipeline_state(name).await?;
+        let phase = match (command, state.phase) {
+            (RunCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
+            | (RunCommand::Cancel, phase @ RunPhase::Finished) => {
+                return Err(conflict(format!("pipeline {name} is {phase}")));
+            }
+            (RunCommand::Pause, _) => RunPhase::Paused,
+            (RunCommand::Cancel, _) => RunPhase::Cancelled,
+            (RunCommand::Resume, _) => RunPhase::Active,
+        };
+        let state = PipelineState { phase, fleet: self.storage.is_shared(), ..state };
+        self.set_pipeline_state(name, &state).await?;
+        self.pipelines.attend(name);
+        for run in self.own_runs(name).await? {
+            if !is_finished(self.storage.state(&run).await?.as_ref()) {
+                self.command_run(&run, command).await?;
+            }
+        }
+        self.tend_pipeline(name).await
+    }
+
+    /// Asks again what failed, in every stage; returns how many dialogues.
+    pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
+        let mut dialogues = 0;
+        for run in self.own_runs(name).await? {
+            dialogues += self.retry_run(&run, causes).await?;
+        }
+        if dialogues > 0 {
+            self.begin_pipeline(name).await?;
+        }
+        Ok(dialogues)
+    }
+
+    /// Removes a pipeline and its runs.
+    pub(crate) async fn remove_pipeline(&self, name: &RunId, force: bool) -> Result<()> {
+        let state = self.pipeline_state(name).await?;
+        if !state.phase.is_over() && !force {
+            let phase = state.phase;
+            return Err(conflict(format!(
+                "pipeline {name} is {phase}: cancel it first, or `--force` does both"
+            )));
+        }
+        for other in self.storage.pipelines().await? {
+            if !self.is_pipeline(&other).await? {
+                continue; // Removed.
+            }
+            let taken = self.find_pipeline(&other).await?.and_then(|other| other.benchmark.reuse);
+            if taken.as_deref() == Some(name.as_str()) {
+                return Err(conflict(format!(
+                    "pipeline {other} takes its answers from {name}: remove it first"
+                )));
+            }
+        }
+        let state = PipelineState { phase: RunPhase::Cancelled, ..state };
+        self.set_pipeline_state(name, &state).await?;
+        for run in self.own_runs(name).await? {
+            match self.remove_run(&run, true).await {
+                Err(error) if error.code == ErrorCode::NotFound => {}
+                removed => removed?,
+            }
+        }
+        self.set_pipeline_state(name, &PipelineState { removed: true, ..state }).await?;
+        self.pipelines.forget(name);
+        tracing::info!(pipeline = %name, "removed");
+        Ok(())
+    }
+
+    /// Sees that a name is that of one run: records are those of runs.
+    ///
+    /// # Errors
+    /// It is that of a pipeline; the message names its runs.
+    pub(crate) async fn is_no_pipeline(&self, name: &RunId) -> Result<()> {
+        if !self.is_pipeline(name).await? {
+            return Ok(());
+        }
+        let runs: Vec<String> = self.own_runs(name).await?.iter().map(ToString::to_string).collect();
+        Err(invalid(format!("{name} is a pipeline; its records are those of its runs: {}", runs.join(", "))))
+    }
+
+    /// The runs that a pipeline has created.
+    pub(super) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
+        let pipeline = self.find_pipeline(name).await?;
+        let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let chain = self.pipeline_chain(&pipeline).await?;
+        let mut runs = Vec::new();
+        for model in &pipeline.benchmark.models {
+            let stages = self.find_stages(&chain, model).await?;
+            // The answers of another pipeline are its own.
+            let own = stages.into_iter().skip(usize::from(chain.len() > 1));
+            runs.extend(own.flatten().map(|(run, _)| run));
+        }
+        Ok(runs)
+    }
+}

@@ -1,0 +1,255 @@
+//! Creating the runs of a pipeline that are missing, and seeing that those which exist go on.
+
+use std::sync::Arc;
+
+use domain::control::RunPhase;
+use domain::{About, ErrorCode, ModelSpec, RunId, ServiceError};
+use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
+use results::RunManifest;
+use stages::{Asked, Judged, NewRun, Report, RunName, names};
+
+use super::document::{Pipeline, PipelineState};
+use super::gather::{FoundStage, ModelState, is_finished};
+use crate::Coordinator;
+use crate::configuration::{Benchmark, TaskChoice};
+use crate::errors::{Result, internal};
+use crate::manifest::Planned;
+
+/// What the records say of a model.
+pub(super) struct Read {
+    pub state: ModelState,
+    /// The runs that are missing.
+    pub new_runs: Vec<NewRun>,
+    /// Whether texts may leave only encrypted.
+    pub protected: bool,
+}
+
+impl Coordinator {
+    /// Looks after every pipeline once. What is wrong with one keeps no other waiting.
+    pub(crate) async fn tend_pipelines(&self, thorough: bool) -> Result<()> {
+        if self.storage.is_shared() && (thorough || self.storage.sink.has_locks()) {
+            for name in self.storage.pipelines().await? {
+                let state = self.pipeline_state(&name).await?;
+                if state.fleet && !state.phase.is_over() {
+                    self.pipelines.attend(&name);
+                }
+            }
+        }
+        for name in self.pipelines.attended() {
+            if let Err(error) = self.tend_pipeline(&name).await {
+                tracing::warn!(pipeline = %name, %error, "the pipeline cannot be looked after now");
+            }
+        }
+        Ok(())
+    }
+
+    /// Derives what is missing of a pipeline that goes on.
+    pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
+        // Its phase first: what is paused or cancelled derives nothing.
+        let state = self.pipeline_state(name).await?;
+        if state.phase != RunPhase::Active {
+            if state.phase.is_over() {
+                self.pipelines.forget(name);
+            }
+            return Ok(());
+        }
+        let Some(pipeline) = self.find_pipeline(name).await? else {
+            self.pipelines.forget(name);
+            return Ok(());
+        };
+        let chain = self.pipeline_chain(&pipeline).await?;
+        let mut done = true;
+        let mut counts = [0; 3];
+        for model in &pipeline.benchmark.models {
+            let known = self.tend_model(&chain, model).await?;
+            done &= known.as_ref().is_some_and(ModelState::is_done);
+            if let Some(known) = known {
+                let Report { planned, scored, .. } = known.report;
+                counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
+            }
+        }
+        // What somebody has asked of it since this round began comes first.
+        if done && self.pipeline_state(name).await? == state {
+            let state = PipelineState { phase: RunPhase::Finished, counts, ..state };
+            self.set_pipeline_state(name, &state).await?;
+            self.pipelines.forget(name); // What it came to can be read again.
+            tracing::info!(pipeline = %name, "finished");
+        }
+        Ok(())
+    }
+
+    /// Does what is to be done for one model, which waits for no other one. What is known of it then; `None` where its own
+    /// dialogues are not done.
+    async fn tend_model(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Option<ModelState>> {
+        let pipeline = &chain[0];
+        let runs = self.find_stages(chain, model).await?;
+        if runs[0].is_empty() && chain.len() == 1 {
+            self.create_ask(pipeline, model).await?;
+            return Ok(None);
+        }
+        for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
+            // Created by somebody who died before it was begun; or, within one process, by one of before.
+            let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
+            if !begun && !is_finished(state.as_ref()) {
+                let run = self.runs.known(run).await?;
+                self.activate(&run).await?;
+            }
+        }
+        if !runs[0].iter().all(|(_, state)| is_finished(state.as_ref())) || runs[0].is_empty() {
+            return Ok(None);
+        }
+        let slug = names::slug(&model.label);
+        if let Some(known) = self.pipelines.known(&pipeline.name, &slug)
+            && same(&known.runs, &runs)
+        {
+            return Ok(Some(known));
+        }
+        let judges = pipeline.judges()?;
+        let Read { state, new_runs, protected } = self.read_model(chain, model, runs).await?;
+        if !new_runs.is_empty() {
+            for run in new_runs {
+                self.create_stage(pipeline, judges[run.stage], run, protected).await?;
+            }
+            return Ok(None); // Looked at again in the next round.
+        }
+        self.pipelines.learn(&pipeline.name, slug, state.clone());
+        Ok(Some(state))
+    }
+
+    /// What the records say of a model whose own dialogues all have one, and the runs that are missing. Writes nothing.
+    pub(super) async fn read_model(
+        &self,
+        chain: &[Pipeline],
+        model: &ModelSpec,
+        runs: Vec<FoundStage>,
+    ) -> Result<Read> {
+        let pipeline = &chain[0];
+        let gathered = self.gather(chain, model, &runs).await?;
+        let judges = pipeline.judges()?;
+        let derivation = pipeline.derivation(&judges);
+        let asked = Asked { model: &model.label, subjects: &gathered.subjects, stages: &gathered.stages };
+        let new_runs = derivation.new_runs(&asked);
+        let standings = derivation.standings(&asked);
+        let mut answered = derivation.judged(&asked).into_iter();
+        let judged: Vec<Judged> = gathered
+            .dialogues
+            .into_iter()
+            .filter_map(|(key, failure)| match failure {
+                Some(cause) => Some(Judged::unanswered(key, cause)),
+                None => answered.next(),
+            })
+            .collect();
+        let report = Report::of(model.label.clone(), &judged, pipeline.kind.metrics);
+        let state = ModelState { runs, standings, report, judged };
+        Ok(Read { state, new_runs, protected: gathered.protected })
+    }
+
+    /// The run that asks a model under test.
+    async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
+        let name = pipeline.run_name(names::ASK, model, 1);
+        let benchmark = Benchmark {
+            name: format!("{}: {}", pipeline.benchmark.name, model.label),
+            pipeline: None,
+            judges: std::collections::BTreeMap::new(),
+            reuse: None,
+            models: vec![model.clone()],
+            ..pipeline.benchmark.clone()
+        };
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
+        let planned = Planned::new(benchmark, pack).await?;
+        self.create_run(RunManifest { run: name.run(), ..planned.manifest()? }).await
+    }
+
+    /// The run of a judging stage: its pack first, under its hash, then the run, which only one can create.
+    async fn create_stage(
+        &self,
+        pipeline: &Pipeline,
+        judge: &ModelSpec,
+        run: NewRun,
+        protected: bool,
+    ) -> Result<()> {
+        let NewRun { name, task, .. } = run;
+        let questions = u32::try_from(task.cases.len()).map_err(internal)?;
+        let about = About {
+            pipeline: pipeline.name.to_string(),
+            stage: name.stage.clone(),
+            model: pipeline
+                .benchmark
+                .models
+                .iter()
+                .find(|model| names::slug(&model.label) == name.model)
+                .map(|model| model.label.clone())
+                .ok_or_else(|| internal(format!("run {name} is about no model of its pipeline")))?,
+            number: name.number,
+        };
+        let benchmark = Benchmark {
+            name: format!("{}: {} of {}", pipeline.benchmark.name, about.stage, about.model),
+            seed: pipeline.benchmark.seed,
+            pack: name.to_string(),
+            iterations: questions,
+            tasks: vec![TaskChoice::Label(task.label.to_string())],
+            models: vec![ModelSpec { iterations: None, ..judge.clone() }],
+            pipeline: None,
+            judges: std::collections::BTreeMap::new(),
+            reuse: None,
+        };
+        let of_pack = (name.clone(), about.clone());
+        let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
+        let (pack, sealed) = made.await.map_err(internal)??;
+        self.health.note_sink(
+            self.storage.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
+        )?;
+        let planned = Planned::new(benchmark, pack).await?;
+        let manifest = RunManifest { run: name.run(), about: Some(about), ..planned.manifest()? };
+        tracing::info!(run = %manifest.run, questions, "derived");
+        self.create_run(manifest).await
+    }
+
+    /// Creates a run and begins it. Where somebody has created it, theirs is begun: what exists wins.
+    async fn create_run(&self, manifest: RunManifest) -> Result<()> {
+        let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
+        match created {
+            Err(error) if error.code == ErrorCode::Conflict => {}
+            created => self.health.note_sink(created).map(|_| ())?,
+        }
+        let run = self.runs.known(&manifest.run).await?;
+        self.activate(&run).await
+    }
+}
+
+/// Whether nothing has happened to runs since they were looked at.
+fn same(known: &[FoundStage], found: &[FoundStage]) -> bool {
+    known == found
+}
+
+/// A pack of one task. Equal questions make an equal pack, whoever makes it.
+fn make_pack(
+    name: &RunName,
+    about: &About,
+    task: &tasks::TaskData,
+    protected: bool,
+) -> Result<(Arc<Pack>, Arc<[u8]>)> {
+    let make = || -> std::result::Result<_, Box<dyn std::error::Error + Send + Sync>> {
+        let mut parts = Parts::new(name.to_string());
+        parts.insert_header(&Header {
+            name: name.to_string(),
+            version: "1".to_owned(),
+            licence: "as the answers it holds".to_owned(),
+            description: format!(
+                "Questions to the judge of stage {} about answers of {}.",
+                about.stage, about.model
+            ),
+            provenance: format!("Derived from the records of pipeline {}.", about.pipeline),
+            canary: String::new(),
+            protected,
+            compat: tasks::Compat::default(),
+            limits: tasks::EvaluationLimits::default(),
+            groups: vec![Group { name: "judge".to_owned(), default: true, tasks: vec![task.label.clone()] }],
+            graphs: Vec::new(),
+        })?;
+        parts.insert_task(task)?;
+        let sealed = seal_quickly(&parts, &Identity::published()?)?;
+        Ok((Arc::new(Pack::from_parts(parts)?), sealed.into()))
+    };
+    make().map_err(|error| internal(format!("the pack of run {name}: {error}")))
+}

@@ -1,0 +1,211 @@
+//! What the sink keeps of a pipeline.
+
+use std::collections::BTreeSet;
+
+use domain::control::RunPhase;
+use domain::{ModelSpec, RunId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stages::{Derivation, PipelineKind, RunName, kinds, names};
+
+use crate::Coordinator;
+use crate::configuration::Benchmark;
+use crate::errors::{Result, conflict, internal};
+
+/// Version of the documents that are written, and the newest that is read.
+const VERSION: u32 = 1;
+
+/// Pipelines that take over each other's verdicts, one after the other.
+pub(super) const CHAIN_MAX: usize = 16;
+
+/// Revisions of a manifest.
+const REVISIONS_MAX: u32 = 1_000;
+
+/// A revision of a pipeline's manifest, written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PipelineManifest {
+    /// [`VERSION`] of the writer.
+    version: u32,
+    /// From 1.
+    pub revision: u32,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// Version of kgfleet that wrote it.
+    kgfleet: String,
+    /// The configuration, resolved.
+    pub configuration: Value,
+    /// [`results::manifest::hash`] of it.
+    pub configuration_hash: String,
+    /// Hash of the pack that the models under test are asked from.
+    pub pack_hash: String,
+}
+
+/// Where a pipeline stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PipelineState {
+    /// Never [`RunPhase::Preparing`].
+    pub phase: RunPhase,
+    /// Whether it was given to a fleet.
+    #[serde(default)]
+    pub fleet: bool,
+    /// Whether it was removed: its runs are gone. The same configuration brings it back.
+    #[serde(default)]
+    pub removed: bool,
+    /// Dialogues planned, scored and not scored when it was last over.
+    #[serde(default)]
+    pub counts: [u64; 3],
+}
+
+impl Default for PipelineState {
+    fn default() -> Self {
+        Self { phase: RunPhase::Active, fleet: false, removed: false, counts: [0; 3] }
+    }
+}
+
+/// A pipeline as its newest manifest says.
+#[derive(Clone)]
+pub(crate) struct Pipeline {
+    pub name: RunId,
+    pub manifest: PipelineManifest,
+    pub benchmark: Benchmark,
+    pub kind: &'static PipelineKind,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "pipeline {} of kind {}", self.name, self.kind.name)
+    }
+}
+
+impl Pipeline {
+    /// Of a configuration that was checked.
+    pub(crate) fn new(name: RunId, benchmark: Benchmark, pack_hash: &str, revision: u32) -> Result<Self> {
+        let configuration = serde_json::to_value(&benchmark).map_err(internal)?;
+        let manifest = PipelineManifest {
+            version: VERSION,
+            revision,
+            created_at: Timestamp::now(),
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            configuration_hash: results::manifest::hash(&configuration),
+            configuration,
+            pack_hash: pack_hash.to_owned(),
+        };
+        Self::of(name, manifest)
+    }
+
+    fn of(name: RunId, manifest: PipelineManifest) -> Result<Self> {
+        if manifest.version > VERSION {
+            return Err(conflict(format!(
+                "pipeline {name} was written by a newer kgfleet ({}); use that one",
+                manifest.kgfleet
+            )));
+        }
+        let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
+            .map_err(|error| internal(format!("pipeline {name}: its configuration: {error}")))?;
+        let kind = benchmark.pipeline.as_deref().and_then(kinds::find);
+        let kind = kind.ok_or_else(|| {
+            conflict(format!("pipeline {name} is of a kind that this version does not know"))
+        })?;
+        Ok(Self { name, manifest, benchmark, kind })
+    }
+
+    /// A name for a new one: what people call it, and a hash of what it asks. The same configuration has the same name.
+    pub(crate) fn fresh_name(benchmark: &Benchmark, pack_hash: &str) -> Result<RunId> {
+        let configuration = serde_json::to_value(benchmark).map_err(internal)?;
+        let hash = results::manifest::hash(&serde_json::json!([configuration, pack_hash]));
+        let short = hash.get(..6).unwrap_or_default();
+        Ok(RunId::new(format!("{}-{short}", names::pipeline_slug(&benchmark.name))))
+    }
+
+    /// The judge of each stage, in the order of the kind.
+    pub(crate) fn judges(&self) -> Result<Vec<&ModelSpec>> {
+        let judge = |stage: &stages::StageSpec| {
+            let judge = self.benchmark.judges.get(stage.judge);
+            judge.ok_or_else(|| {
+                conflict(format!("pipeline {}: nobody is named for the judge `{}`", self.name, stage.judge))
+            })
+        };
+        self.kind.stages.iter().map(judge).collect()
+    }
+
+    /// What derives its runs.
+    pub(crate) fn derivation<'a>(&'a self, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
+        Derivation { pipeline: self.name.as_str(), kind: self.kind, judges }
+    }
+
+    /// The name of the n-th run of a stage for a model.
+    pub(crate) fn run_name(&self, stage: &str, model: &ModelSpec, number: u32) -> RunName {
+        RunName::new(self.name.as_str(), stage, &model.label, number)
+    }
+}
+
+fn revision_name(revision: u32) -> String {
+    format!("manifest-{revision}.json")
+}
+
+const STATE: &str = "state.json";
+
+impl Coordinator {
+    /// A pipeline by its name, as its newest revision says; `None` where there is none.
+    pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
+        if !names::is_pipeline_name(name.as_str()) {
+            return Ok(None);
+        }
+        let mut newest = None;
+        for revision in 1..=REVISIONS_MAX {
+            match self.storage.document(name, &revision_name(revision)).await? {
+                Some(manifest) => newest = Some(manifest),
+                None => break,
+            }
+        }
+        newest.map(|manifest| Pipeline::of(name.clone(), manifest)).transpose()
+    }
+
+    /// Whether a name is that of a pipeline, and of no run.
+    pub(crate) async fn is_pipeline(&self, name: &RunId) -> Result<bool> {
+        if self.runs.get(name).is_some() {
+            return Ok(false);
+        }
+        Ok(self.find_pipeline(name).await?.is_some() && !self.pipeline_state(name).await?.removed)
+    }
+
+    /// Writes a revision; `false` where somebody has written one of this number.
+    pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
+        let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
+        let name = revision_name(pipeline.manifest.revision);
+        self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
+    }
+
+    pub(crate) async fn pipeline_state(&self, name: &RunId) -> Result<PipelineState> {
+        Ok(self.storage.document(name, STATE).await?.unwrap_or_default())
+    }
+
+    pub(crate) async fn set_pipeline_state(&self, name: &RunId, state: &PipelineState) -> Result<()> {
+        let content = serde_json::to_vec_pretty(state).map_err(internal)?;
+        self.health.note_sink(self.storage.put_document(name, STATE, content).await)
+    }
+
+    /// A pipeline, and those whose answers and verdicts it takes over: the nearest first.
+    pub(crate) async fn pipeline_chain(&self, pipeline: &Pipeline) -> Result<Vec<Pipeline>> {
+        let mut chain = vec![pipeline.clone()];
+        let mut seen = BTreeSet::from([pipeline.name.clone()]);
+        while let Some(base) = chain.last().and_then(|last| last.benchmark.reuse.clone()) {
+            let base = RunId::new(base);
+            if chain.len() == CHAIN_MAX || !seen.insert(base.clone()) {
+                return Err(conflict(format!(
+                    "pipeline {}: too many take over from each other",
+                    pipeline.name
+                )));
+            }
+            let found = self.find_pipeline(&base).await?;
+            chain.push(found.ok_or_else(|| {
+                conflict(format!(
+                    "pipeline {}: there is no pipeline {base} to take answers from",
+                    pipeline.name
+                ))
+            })?);
+        }
+        Ok(chain)
+    }
+}

@@ -1,0 +1,170 @@
+//! What the runs of a pipeline came to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::control::RunPhase;
+use domain::{CaseUid, DialogueKey, FailureCause, ModelSpec, Outcome, Record, RunId};
+use stages::derive::Standing;
+use stages::{Judged, Report, Ruling, StageRuns, Subject, names};
+
+use super::document::Pipeline;
+use crate::Coordinator;
+use crate::errors::{Result, internal};
+use crate::export::winners_of;
+use crate::storage::RunStateFile;
+
+/// Runs of one stage for one model. More is a mistake, not a history of retries.
+const RUNS_MAX: u32 = 10_000;
+
+/// A run of a pipeline with its state; none where it was created and nobody has begun it.
+pub(crate) type FoundStage = Vec<(RunId, Option<RunStateFile>)>;
+
+/// What was last known of a model under test, and of which states of its runs that is true.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelState {
+    /// The runs of each stage, the asking one first.
+    pub runs: Vec<FoundStage>,
+    /// How far each judging stage is.
+    pub standings: Vec<Standing>,
+    /// What comes out so far.
+    pub report: Report,
+    /// What became of each dialogue.
+    pub judged: Vec<Judged>,
+}
+
+impl ModelState {
+    /// Whether nothing is left to ask or to derive.
+    pub(crate) fn is_done(&self) -> bool {
+        let over = |stage: &FoundStage| stage.iter().all(|(_, state)| is_finished(state.as_ref()));
+        self.runs.iter().all(over) && self.standings.iter().all(|standing| *standing == Standing::Done)
+    }
+}
+
+pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
+    state.is_some_and(|state| state.phase == RunPhase::Finished)
+}
+
+/// The answers of a model, those that it did not give, and what judges said.
+pub(super) struct Gathered {
+    pub subjects: Vec<Subject>,
+    /// Every dialogue that is planned, in the order of the plan, with why it has no answer; `None` where it has one.
+    pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
+    pub stages: Vec<StageRuns>,
+    /// Whether texts may leave only encrypted: inherited by what is derived.
+    pub protected: bool,
+}
+
+impl Coordinator {
+    /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
+    pub(super) async fn find_stages(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Vec<FoundStage>> {
+        let (pipeline, asking) = (&chain[0], &chain[chain.len() - 1]);
+        let mut found = vec![self.find_stage(asking, names::ASK, model).await?];
+        for stage in pipeline.kind.stages {
+            found.push(self.find_stage(pipeline, stage.name, model).await?);
+        }
+        Ok(found)
+    }
+
+    async fn find_stage(&self, pipeline: &Pipeline, stage: &str, model: &ModelSpec) -> Result<FoundStage> {
+        let mut found = Vec::new();
+        for number in 1..=RUNS_MAX {
+            let run = pipeline.run_name(stage, model, number).run();
+            let state = self.storage.state(&run).await?;
+            if state.is_none() && self.storage.manifest(&run).await?.is_none() {
+                break;
+            }
+            found.push((run, state));
+        }
+        Ok(found)
+    }
+
+    /// Everything that the records say about a model whose own dialogues all have one.
+    pub(super) async fn gather(
+        &self,
+        chain: &[Pipeline],
+        model: &ModelSpec,
+        runs: &[FoundStage],
+    ) -> Result<Gathered> {
+        let (ask, judging) = runs.split_first().ok_or_else(|| internal("a pipeline without stages"))?;
+        let mut gathered =
+            Gathered { subjects: Vec::new(), dialogues: Vec::new(), stages: Vec::new(), protected: false };
+        for (run, _) in ask {
+            let run = self.runs.followed(run, Duration::ZERO).await?;
+            gathered.protected |= run.manifest.protected;
+            let pack = self.packs.of_run(&run.manifest).await?;
+            let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
+            let mut found: BTreeMap<usize, Record> = BTreeMap::new();
+            for (_, record) in self.winners(&run).await? {
+                if let Some(slot) = run.layout.slot_of(&record.key) {
+                    found.insert(slot, record);
+                }
+            }
+            for slot in 0..run.layout.slots() {
+                let (_, task, iteration) = run.layout.place(slot);
+                let case = &cases[task][iteration as usize % cases[task].len().max(1)];
+                let record = found.remove(&slot);
+                let failure = match &record {
+                    Some(record) => record.outcome.failure(),
+                    None => Some(FailureCause::Aborted),
+                };
+                gathered.dialogues.push((run.layout.key(slot), failure));
+                if let Some(record) = record.filter(|_| failure.is_none()) {
+                    gathered.subjects.extend(subject(record, &case.data));
+                }
+            }
+        }
+        for (stage, found) in chain[0].kind.stages.iter().zip(judging) {
+            let mut of_stage = StageRuns {
+                runs: u32::try_from(found.len()).map_err(internal)?,
+                finished: found.iter().all(|(_, state)| is_finished(state.as_ref())),
+                ..StageRuns::default()
+            };
+            let mut number = 0;
+            // What was asked for another pipeline came first.
+            for base in chain[1..].iter().rev() {
+                for (run, _) in self.find_stage(base, stage.name, model).await? {
+                    number += 1;
+                    self.read_rulings(&run, number, &mut of_stage).await?;
+                }
+            }
+            for (run, _) in found {
+                number += 1;
+                self.read_rulings(run, number, &mut of_stage).await?;
+            }
+            gathered.stages.push(of_stage);
+        }
+        Ok(gathered)
+    }
+
+    async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRuns) -> Result<()> {
+        let run = self.runs.followed(run, Duration::ZERO).await?;
+        let Some(task) = run.tasks.first() else { return Ok(()) };
+        let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
+        stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
+        for (ticket, record) in self.winners(&run).await? {
+            let Some(uid) = uid(record.key.iteration as usize) else { continue };
+            let ruling = match record.outcome {
+                Outcome::Scored { scores, infos } => Ruling::Scored { scores, infos },
+                Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Ruling::Not(cause),
+            };
+            stage.verdicts.add(number, ticket, uid, ruling);
+        }
+        Ok(())
+    }
+
+    async fn winners(&self, run: &std::sync::Arc<crate::run::Run>) -> Result<Vec<(u64, Record)>> {
+        self.storage.sink.refresh(run.id()).await?;
+        let folder = self.storage.sink.run_dir(run.id())?.log();
+        let run = std::sync::Arc::clone(run);
+        tokio::task::spawn_blocking(move || winners_of(&run, &folder)).await.map_err(internal)?
+    }
+}
+
+/// An answer, with what it answers.
+fn subject(record: Record, case: &serde_json::Map<String, serde_json::Value>) -> Option<Subject> {
+    let Outcome::Scored { scores, .. } = record.outcome else { return None };
+    let question = record.rounds.first()?.prompt.text.clone();
+    let answer = record.rounds.into_iter().next_back()?.answer.text;
+    Some(Subject { key: record.key, question, answer, case: case.clone(), scores })
+}

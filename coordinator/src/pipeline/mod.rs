@@ -1,0 +1,57 @@
+//! Judged benchmarks: pipelines of ordinary runs.
+//!
+//! The sink keeps of a pipeline the revisions of its manifest, each written once, and where it stands. Everything else follows
+//! from its runs, by the functions of [`stages`]: so any coordinator derives, at any time, and a crash between two steps is
+//! made good by whoever comes next. Two that derive at once agree on names, and the sink takes a run of a name once.
+//!
+//! `document` is what the sink keeps, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
+//! what people ask for, `view` shows it.
+
+mod control;
+mod derive;
+mod document;
+mod gather;
+mod view;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use domain::RunId;
+
+pub(crate) use gather::ModelState;
+
+/// The pipelines that this coordinator looks after, each with what it last knew of its models. It can be read again.
+#[derive(Default)]
+pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, BTreeMap<String, ModelState>>>);
+
+impl Pipelines {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, BTreeMap<String, ModelState>>> {
+        // Plain values are whole at any moment, also where a panic passed through.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks after a pipeline from now on.
+    pub(crate) fn attend(&self, name: &RunId) {
+        self.lock().entry(name.clone()).or_default();
+    }
+
+    /// Forgets one.
+    pub(crate) fn forget(&self, name: &RunId) {
+        self.lock().remove(name);
+    }
+
+    /// Those that are looked after.
+    pub(crate) fn attended(&self) -> Vec<RunId> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// What was known of a model, by the slug of its label.
+    pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelState> {
+        self.lock().get(name)?.get(model).cloned()
+    }
+
+    /// Takes note of it.
+    pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelState) {
+        self.lock().entry(name.clone()).or_default().insert(model, state);
+    }
+}

@@ -1,0 +1,210 @@
+//! A pipeline as people see it: its models under test as columns, its stages as rows of progress, then what came out.
+
+use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
+use domain::{Mean, ModelSpec, RunId};
+use stages::{Judged, names};
+
+use super::document::Pipeline;
+use super::gather::{FoundStage, ModelState, is_finished};
+use crate::Coordinator;
+use crate::errors::{Result, not_found};
+use crate::view::Detail;
+
+/// Before the names of numbers, so that none is taken for a stage.
+const METRIC: &str = "= ";
+
+impl Coordinator {
+    /// A pipeline as people see it.
+    pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<RunView> {
+        let pipeline = self
+            .find_pipeline(name)
+            .await?
+            .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let state = self.pipeline_state(name).await?;
+        let chain = self.pipeline_chain(&pipeline).await?;
+        let mut view = self.empty_view(&pipeline, state.phase);
+        let mut columns: Vec<Vec<CellView>> = Vec::new();
+        for model in &pipeline.benchmark.models {
+            let runs = self.find_stages(&chain, model).await?;
+            let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
+            let known = match self.pipelines.known(name, &names::slug(&model.label)) {
+                None if state.phase.is_over() && finished() => {
+                    Some(self.read_model(&chain, model, runs.clone()).await?.state)
+                }
+                known => known,
+            };
+            let (shown, cells) = self.model_column(&pipeline, model, &runs, known, &mut view).await?;
+            view.models.push(shown);
+            columns.push(cells);
+        }
+        // Row by row, as tables are written.
+        let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+        for row in 0..rows {
+            view.cells.extend(columns.iter().filter_map(|column| column.get(row).cloned()));
+        }
+        let sum = |of: fn(&ModelView) -> u64| view.models.iter().map(of).sum();
+        (view.planned, view.scored, view.failed) =
+            (sum(|model| model.planned), sum(|model| model.scored), sum(|model| model.failed));
+        Ok(view)
+    }
+
+    /// Every pipeline in short.
+    pub(crate) async fn pipeline_views(&self) -> Result<Vec<RunView>> {
+        let mut views = Vec::new();
+        for name in self.storage.pipelines().await? {
+            let Some(pipeline) = self.find_pipeline(&name).await? else { continue };
+            let state = self.pipeline_state(&name).await?;
+            if state.removed {
+                continue;
+            }
+            let [planned, scored, failed] = state.counts;
+            views.push(RunView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
+        }
+        Ok(views)
+    }
+
+    fn empty_view(&self, pipeline: &Pipeline, phase: RunPhase) -> RunView {
+        RunView {
+            run: pipeline.name.clone(),
+            name: pipeline.benchmark.name.clone(),
+            phase,
+            created_at: pipeline.manifest.created_at,
+            generation: u64::from(pipeline.manifest.revision),
+            planned: 0,
+            scored: 0,
+            failed: 0,
+            failures: Vec::new(),
+            rate: 0.0,
+            tokens_per_second: 0.0,
+            eta_s: None,
+            trouble: if phase.is_over() { None } else { self.health.trouble() },
+            models: Vec::new(),
+            cells: Vec::new(),
+            refusals: Vec::new(),
+            notes: Vec::new(),
+            history: Vec::new(),
+        }
+    }
+
+    /// One model under test: how far its stages are, and what came out.
+    async fn model_column(
+        &self,
+        pipeline: &Pipeline,
+        model: &ModelSpec,
+        runs: &[FoundStage],
+        known: Option<ModelState>,
+        view: &mut RunView,
+    ) -> Result<(ModelView, Vec<CellView>)> {
+        let mut shown = empty_model(model);
+        let mut cells = Vec::new();
+        let stage_names =
+            std::iter::once(names::ASK).chain(pipeline.kind.stages.iter().map(|stage| stage.name));
+        for (stage, found) in stage_names.zip(runs) {
+            let mut cell = CellView {
+                task: stage.into(),
+                model: model.label.clone(),
+                scored: 0,
+                failed: 0,
+                planned: 0,
+                mean: None,
+                missing: 0,
+            };
+            for (run, state) in found {
+                let (run_view, over) = match state {
+                    Some(state) if state.phase.is_over() => (None, Some(state)),
+                    _ => {
+                        let run = self.runs.known(run).await?;
+                        (Some(self.view(&run, Detail::Brief).await), None)
+                    }
+                };
+                if let Some(state) = over {
+                    let failed: u64 = state.failures.iter().map(|(_, count)| count).sum();
+                    cell.scored += state.scored;
+                    cell.failed += failed;
+                    cell.planned += state.scored + failed;
+                    add_failures(view, &state.failures);
+                }
+                if let Some(of_run) = run_view {
+                    cell.scored += of_run.scored;
+                    cell.failed += of_run.failed;
+                    cell.planned += of_run.planned;
+                    add_failures(view, &of_run.failures);
+                    view.rate += of_run.rate;
+                    view.tokens_per_second += of_run.tokens_per_second;
+                    for judge in &of_run.models {
+                        shown.units_pending += judge.units_pending;
+                        shown.units_leased += judge.units_leased;
+                        shown.units_dead += judge.units_dead;
+                        shown.workers = shown.workers.max(judge.workers);
+                        let why = judge
+                            .blocked
+                            .as_ref()
+                            .map(|why| format!("stage {stage}: {}: {why}", judge.model));
+                        shown.blocked = shown.blocked.or(why);
+                    }
+                }
+            }
+            // A stage counts what was said; what it is worth stands below.
+            cell.missing = cell.scored;
+            if stage == names::ASK {
+                shown.planned = cell.planned;
+            }
+            cells.push(cell);
+        }
+        if let Some(known) = known {
+            let waiting = known.judged.iter().filter(|judged| is_waiting(judged)).count() as u64;
+            (shown.planned, shown.scored) = (known.report.planned, known.report.scored);
+            shown.failed = known.report.planned - known.report.scored - waiting;
+            shown.mean = known.report.metrics.first().map(|metric| metric.mean).unwrap_or_default();
+            for (why, dialogues) in &known.report.not_judged {
+                view.notes.push(format!(
+                    "{}: {dialogues} dialogues are not scored: stage {}, {}",
+                    model.label, why.stage, why.cause
+                ));
+            }
+            for metric in known.report.metrics {
+                cells.push(CellView {
+                    task: format!("{METRIC}{}", metric.name).as_str().into(),
+                    model: model.label.clone(),
+                    scored: metric.mean.covered,
+                    failed: 0,
+                    planned: metric.mean.planned,
+                    mean: metric.mean.value,
+                    missing: 0,
+                });
+            }
+        }
+        Ok((shown, cells))
+    }
+}
+
+fn is_waiting(judged: &Judged) -> bool {
+    matches!(judged.outcome, stages::report::Outcome::Waiting(_))
+}
+
+fn add_failures(view: &mut RunView, failures: &[(domain::FailureCause, u64)]) {
+    for (cause, count) in failures {
+        match view.failures.iter_mut().find(|(known, _)| known == cause) {
+            Some((_, sum)) => *sum += count,
+            None => view.failures.push((*cause, *count)),
+        }
+    }
+}
+
+fn empty_model(model: &ModelSpec) -> ModelView {
+    ModelView {
+        model: model.label.clone(),
+        planned: 0,
+        scored: 0,
+        failed: 0,
+        units_pending: 0,
+        units_leased: 0,
+        units_dead: 0,
+        units_suspect: 0,
+        workers: 0,
+        parked: None,
+        pace: Pace::default(),
+        blocked: None,
+        mean: Mean::default(),
+    }
+}

@@ -1,0 +1,304 @@
+//! Judged benchmarks with played workers: coordinators that end at every step of a stage boundary, queues that are lost,
+//! judges that say nothing.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
+use domain::exchange::{Delivery, LeaseId, Receipt, Serves};
+use domain::{DialogueKey, FailureCause, RunId};
+use serde_json::{Value, json};
+use stages::RunName;
+
+use super::worker::{Ground, Worker, keys};
+use crate::Coordinator;
+
+/// Rounds of tending and working after which a pipeline must be finished.
+const ROUNDS_MAX: usize = 20;
+
+fn submission(models: &[&str]) -> Submission {
+    let model = |label: &&str| json!({"label": label, "connector": "openai-compatible"});
+    let judge = |label: &str| json!({"label": label, "connector": "openai-compatible"});
+    let configuration = json!({
+        "name": "judged",
+        "pipeline": "judged-facts",
+        "iterations": 4,
+        "tasks": ["FactExtractStatic"],
+        "models": models.iter().map(model).collect::<Vec<_>>(),
+        "judges": {"grader": judge("grader"), "reviewer": judge("reviewer")},
+    });
+    Submission { configuration, pack: None }
+}
+
+/// What a judge says of a question: always the same, whoever asks and whenever.
+fn grade(uid: &str) -> f64 {
+    match uid.bytes().map(u32::from).sum::<u32>() % 3 {
+        0 => 0.0,
+        1 => 0.5,
+        _ => 1.0,
+    }
+}
+
+fn delivery(lease: &LeaseId, key: &DialogueKey, answer: &str, outcome: &Value) -> Delivery {
+    let at = "2025-01-01T00:00:00Z";
+    let record = serde_json::from_value(json!({
+        "key": key,
+        "attempt": {
+            "id": domain::RecordId::random(),
+            "generation": lease.generation,
+            "number": lease.attempt,
+            "worker": "played",
+        },
+        "started_at": at,
+        "ended_at": at,
+        "rounds": [{
+            "prompt": {"kind": "first", "text": "a question"},
+            "prompted_at": at,
+            "answer": {"text": answer},
+            "answered_at": at,
+        }],
+        "outcome": outcome,
+        "provenance": {
+            "kgfleet": "0", "sampling": {}, "seed": 1,
+            "task": {"class": "c", "version": "1", "case": "c", "pack": "p", "pack_hash": "h", "scorer": "s"},
+            "model": {"connector": "played", "requested": "m"},
+        },
+    }));
+    Delivery::of(lease.run.clone(), &record.unwrap()).unwrap()
+}
+
+/// What became of the questions: how often each was asked, and what was said.
+#[derive(Debug, Default)]
+struct Asked {
+    judged: BTreeMap<String, (usize, f64)>,
+    /// Judges that say nothing that counts, and how often they did.
+    mute: Option<u32>,
+}
+
+/// Answers everything that is handed out.
+async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
+    let mut worker = Worker::new("w");
+    worker.serves = ["m", "n", "grader", "reviewer"].map(|label| Serves::Model(label.to_owned())).to_vec();
+    loop {
+        worker.exchange(coordinator, 50).await;
+        if worker.held.is_empty() {
+            return;
+        }
+        for grant in std::mem::take(&mut worker.held) {
+            let run = coordinator.runs.known(&grant.lease.run).await.unwrap();
+            let mut records = Vec::new();
+            for key in keys(&grant) {
+                let name = RunName::read(run.id()).unwrap();
+                let said = if name.stage == "ask" {
+                    let answer = format!("answer {} of {}", key.iteration % 3, key.model);
+                    let scores = json!({"state": "scored", "scores": {"norm_f-measure": 0.5}, "infos": {}});
+                    delivery(&grant.lease, &key, &answer, &scores)
+                } else {
+                    let uid = run.tasks[0].cases[key.iteration as usize].clone();
+                    match &mut asked.mute {
+                        Some(times) => {
+                            *times += 1;
+                            let cause = FailureCause::JudgeUnparseable;
+                            let outcome =
+                                json!({"state": "unscored", "cause": cause, "infos": {}, "message": "?"});
+                            delivery(&grant.lease, &key, "hm", &outcome)
+                        }
+                        None => {
+                            let said = asked.judged.entry(uid.clone()).or_insert((0, grade(&uid)));
+                            said.0 += 1;
+                            let outcome =
+                                json!({"state": "scored", "scores": {"grade": grade(&uid)}, "infos": {}});
+                            delivery(&grant.lease, &key, "hm", &outcome)
+                        }
+                    }
+                };
+                records.push(said);
+            }
+            let receipts = coordinator.deliver_all(records).await;
+            assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
+            worker.finished.push(grant.lease);
+        }
+    }
+}
+
+impl Coordinator {
+    async fn deliver_all(&self, records: Vec<Delivery>) -> Vec<Receipt> {
+        domain::exchange::WorkExchange::deliver(self, records).await.unwrap()
+    }
+}
+
+/// Works and tends until a pipeline is finished; what it is then.
+async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> RunView {
+    for _ in 0..ROUNDS_MAX {
+        work_off(coordinator, asked).await;
+        coordinator.tend().await.unwrap();
+        let view = coordinator.run(name).await.unwrap();
+        if view.phase == RunPhase::Finished {
+            return view;
+        }
+    }
+    panic!("not finished: {:?}", coordinator.run(name).await);
+}
+
+/// Polls a future so often and drops it then: what a process does that is killed. Whether it was done.
+async fn killed_after(polls: usize, future: impl Future) -> bool {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        future.as_mut().poll(context).map(|_| true)
+    })
+    .await
+}
+
+/// What is the same whatever happened on the way.
+fn outcome(view: &RunView) -> Vec<(String, String, u64, Option<f64>)> {
+    let cell = |cell: &domain::control::CellView| {
+        (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.mean)
+    };
+    view.cells.iter().map(cell).collect()
+}
+
+#[tokio::test]
+async fn a_coordinator_that_is_killed_at_any_step_of_a_boundary_changes_no_verdict() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m", "n"])).await.unwrap().run;
+    let mut undisturbed = Asked::default();
+    let expected = outcome(&finish(&coordinator, &name, &mut undisturbed).await);
+    assert!(expected.iter().any(|(task, .., scored, _)| task == "review" && *scored > 0), "{expected:?}");
+    assert!(undisturbed.judged.values().all(|(times, _)| *times == 1), "{undisturbed:?}");
+
+    // Every second poll: a step that blocks takes two.
+    for polls in (1..).step_by(2) {
+        let mut ground = Ground::new();
+        let name = ground.coordinator().submit(submission(&["m", "n"])).await.unwrap().run;
+        let mut asked = Asked::default();
+        let mut whole = true;
+        let view = 'finished: {
+            for _ in 0..ROUNDS_MAX {
+                let coordinator = ground.coordinator();
+                coordinator.tend().await.unwrap();
+                work_off(&coordinator, &mut asked).await;
+                coordinator.tend().await.unwrap();
+                drop(coordinator);
+                // Another one comes upon what the dialogues came to, is killed, and takes the queue with it.
+                let killed = ground.coordinator();
+                whole &= killed_after(polls, killed.tend_pipeline(&name)).await;
+                drop(killed);
+                ground.lose_queue();
+                let coordinator = ground.coordinator();
+                let view = coordinator.run(&name).await.unwrap();
+                if view.phase == RunPhase::Finished {
+                    break 'finished view;
+                }
+            }
+            panic!("killed after {polls} polls it is not finished");
+        };
+        assert_eq!(outcome(&view), expected, "killed after {polls} polls");
+        assert_eq!(asked.judged, undisturbed.judged, "killed after {polls} polls");
+        if whole {
+            return; // Nothing is killed any more.
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_coordinators_that_derive_at_once_create_every_run_once() {
+    let ground = Ground::new();
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let name = one.submit(submission(&["m", "n"])).await.unwrap().run;
+    let mut asked = Asked::default();
+    for _ in 0..ROUNDS_MAX {
+        work_off(&one, &mut asked).await;
+        // First each on its own notices what is finished, then both derive.
+        let (first, second) = tokio::join!(one.tend(), two.tend());
+        first.and(second).unwrap();
+        let both = tokio::join!(one.tend_pipeline(&name), two.tend_pipeline(&name));
+        both.0.and(both.1).unwrap();
+        if one.run(&name).await.unwrap().phase == RunPhase::Finished {
+            break;
+        }
+    }
+    let (seen, other) = (one.run(&name).await.unwrap(), two.run(&name).await.unwrap());
+    assert_eq!(seen.phase, RunPhase::Finished);
+    assert_eq!(outcome(&seen), outcome(&other), "both tell the same");
+    assert!(asked.judged.values().all(|(times, _)| *times == 1), "{asked:?}");
+}
+
+#[tokio::test]
+async fn what_a_judge_leaves_open_is_not_scored_until_a_retry_and_no_zero() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m"])).await.unwrap().run;
+    let mut asked = Asked { mute: Some(0), ..Asked::default() };
+    let view = finish(&coordinator, &name, &mut asked).await;
+    assert_eq!(asked.mute, Some(3), "answers that are alike are one question");
+    assert_eq!((view.planned, view.scored, view.failed), (4, 0, 4));
+    assert_eq!(view.models[0].mean.value, None, "not scored is not zero");
+    assert_eq!(view.failures, [(FailureCause::JudgeUnparseable, 3)]);
+    assert!(
+        view.notes.iter().any(|note| note.contains("stage grade, judge-unparseable")),
+        "{:?}",
+        view.notes
+    );
+
+    asked.mute = None;
+    assert_eq!(coordinator.retry(&name, &[]).await.unwrap(), 3);
+    let view = finish(&coordinator, &name, &mut asked).await;
+    assert_eq!((view.planned, view.scored, view.failed), (4, 4, 0));
+    let mut direct = Asked::default();
+    let other = Ground::new();
+    let coordinator = other.coordinator();
+    let name = coordinator.submit(submission(&["m"])).await.unwrap().run;
+    let expected = finish(&coordinator, &name, &mut direct).await;
+    assert_eq!(outcome(&view), outcome(&expected));
+}
+
+#[tokio::test]
+async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m"])).await.unwrap().run;
+    let mut asked = Asked::default();
+    let paused = coordinator.command(&name, RunCommand::Pause).await.unwrap();
+    assert_eq!(paused.phase, RunPhase::Paused);
+    work_off(&coordinator, &mut asked).await;
+    coordinator.tend().await.unwrap();
+    assert!(asked.judged.is_empty() && coordinator.run(&name).await.unwrap().cells[0].scored == 0);
+    coordinator.command(&name, RunCommand::Resume).await.unwrap();
+    finish(&coordinator, &name, &mut asked).await;
+    let before = asked.judged.clone();
+
+    // One more model: what is judged stays, and nothing of it is asked again.
+    let refused = coordinator.extend(&name, submission(&["n"])).await.unwrap_err().to_string();
+    assert!(refused.contains("- models.0.label") && refused.contains("+ models.0.label"), "{refused}");
+    coordinator.extend(&name, submission(&["m", "n"])).await.unwrap();
+    let view = finish(&coordinator, &name, &mut asked).await;
+    assert_eq!((view.models.len(), view.planned, view.generation), (2, 8, 2));
+    assert!(before.iter().all(|(uid, said)| asked.judged[uid] == *said));
+
+    // Another reviewer: the grades are taken over, and only reviews are asked for.
+    let mut again = submission(&["m", "n"]);
+    again.configuration["judges"]["reviewer"]["model"] = json!("other");
+    again.configuration["reuse"] = json!(name.as_str());
+    let mut anew = Asked::default();
+    // The worker serves models by the name that is asked for.
+    again.configuration["judges"]["reviewer"]["model"] = json!("m");
+    let second = coordinator.submit(again).await.unwrap().run;
+    assert_ne!(second, name);
+    let judged_again = finish(&coordinator, &second, &mut anew).await;
+    let reviews = view.cells.iter().filter(|cell| cell.task.as_str() == "review").map(|cell| cell.scored);
+    assert_eq!(anew.judged.len() as u64, reviews.sum::<u64>());
+    assert_eq!((judged_again.planned, judged_again.scored), (8, 8));
+
+    let refused = coordinator.remove(&name, true).await.unwrap_err().to_string();
+    assert!(refused.contains(second.as_str()), "{refused}");
+    coordinator.remove(&second, false).await.unwrap();
+    coordinator.remove(&name, false).await.unwrap();
+    assert!(coordinator.runs().await.unwrap().is_empty());
+}

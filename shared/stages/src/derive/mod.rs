@@ -1,0 +1,168 @@
+//! Which questions are open, and the run that asks them.
+//!
+//! Run n+1 of a stage for a model holds exactly the questions that today's answers and verdicts need and that the runs 1 to n
+//! lack. Its name follows from what it is, and the sink refuses a second run of a name; so of two coordinators that derive at
+//! once one creates it, and the other finds it there. Nothing is asked twice, because what was created is looked at before
+//! anything is derived, and no run ever changes.
+
+use std::collections::HashSet;
+
+use domain::{CaseUid, ModelLabel, ModelSpec};
+use tasks::{CaseData, TaskData};
+
+use crate::kind::{Judgements, PipelineKind, Question, Subject};
+use crate::names::RunName;
+use crate::report::{Judged, NotJudged};
+use crate::verdicts::{Ruling, Verdicts};
+
+/// What the sink holds of one stage for one model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StageRuns {
+    /// Number of its runs: the next one is this plus 1.
+    pub runs: u32,
+    /// The questions that they hold, and those that runs of other pipelines hold whose verdicts are taken over.
+    pub held: HashSet<CaseUid>,
+    /// What was said.
+    pub verdicts: Verdicts,
+    /// Whether every dialogue of every run has a record.
+    pub finished: bool,
+}
+
+/// What the sink holds of a pipeline for one model under test, whose own dialogues all have a record.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// The model.
+    pub model: &'a ModelLabel,
+    /// Its answers that count.
+    pub subjects: &'a [Subject],
+    /// By stage, in the order of the kind.
+    pub stages: &'a [StageRuns],
+}
+
+/// A pipeline, ready to be derived.
+pub struct Derivation<'a> {
+    /// Its name.
+    pub pipeline: &'a str,
+    /// Its kind.
+    pub kind: &'a PipelineKind,
+    /// The judge of each stage, in the order of the kind.
+    pub judges: &'a [&'a ModelSpec],
+}
+
+/// A run to be created.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRun {
+    /// Its name.
+    pub name: RunName,
+    /// Index of the stage in the kind.
+    pub stage: usize,
+    /// Its one task, with a case for every question.
+    pub task: TaskData,
+}
+
+/// How far one stage is for one model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A stage before it is not done.
+    Waiting,
+    /// Questions have no run yet.
+    Open,
+    /// Its runs go on.
+    Asking,
+    /// Every question that is needed has a record.
+    Done,
+}
+
+impl Derivation<'_> {
+    /// The runs that are to be created now, one for each stage that is ready and lacks questions.
+    pub fn new_runs(&self, asked: &Asked<'_>) -> Vec<NewRun> {
+        let mut runs = Vec::new();
+        self.walk(asked, |stage, open| {
+            if !open.is_empty() {
+                runs.push(self.run(asked, stage, open));
+            }
+        });
+        runs
+    }
+
+    /// How far the stages are.
+    pub fn standings(&self, asked: &Asked<'_>) -> Vec<Standing> {
+        let mut standings = vec![Standing::Waiting; self.kind.stages.len()];
+        self.walk(asked, |stage, open| {
+            standings[stage] = match (open.is_empty(), asked.stages[stage].finished) {
+                (false, _) => Standing::Open,
+                (true, false) => Standing::Asking,
+                (true, true) => Standing::Done,
+            };
+        });
+        standings
+    }
+
+    /// Hands the open questions of each stage to `each`, up to the first stage that is not done: what is asked after it depends
+    /// on its verdicts.
+    fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<Question>)) {
+        let mut judgements: Vec<Judgements<'_>> = vec![Judgements::default(); asked.subjects.len()];
+        for (stage, (spec, held)) in self.kind.stages.iter().zip(asked.stages).enumerate() {
+            let mut open = Vec::new();
+            let mut seen = HashSet::new();
+            let mut known = true;
+            for (subject, judgements) in asked.subjects.iter().zip(&mut judgements) {
+                let questions = (spec.questions)(subject, judgements);
+                let mut rulings = Vec::with_capacity(questions.len());
+                for texts in questions {
+                    let question = Question::new(spec, self.judges[stage], texts);
+                    match held.verdicts.of(&question.uid) {
+                        Some(ruling) => rulings.push(ruling),
+                        None => known = false,
+                    }
+                    // Answers that are alike are one question.
+                    if !held.held.contains(&question.uid) && seen.insert(question.uid.clone()) {
+                        open.push(question);
+                    }
+                }
+                judgements.push(spec.name, rulings);
+            }
+            let done = open.is_empty() && held.finished && known;
+            each(stage, open);
+            if !done {
+                return;
+            }
+        }
+    }
+
+    fn run(&self, asked: &Asked<'_>, stage: usize, open: Vec<Question>) -> NewRun {
+        let spec = &self.kind.stages[stage];
+        let number = asked.stages[stage].runs + 1;
+        let cases: Vec<CaseData> = open.into_iter().map(Question::into_case).collect();
+        NewRun {
+            name: RunName::new(self.pipeline, spec.name, asked.model, number),
+            stage,
+            task: TaskData { cases, ..(spec.task)() },
+        }
+    }
+
+    /// What became of every answer, by the verdicts there are; an answer that waits for a verdict is not judged yet.
+    pub fn judged(&self, asked: &Asked<'_>) -> Vec<Judged> {
+        asked.subjects.iter().map(|subject| self.judge(subject, asked.stages)).collect()
+    }
+
+    fn judge(&self, subject: &Subject, stages: &[StageRuns]) -> Judged {
+        let mut judgements = Judgements::default();
+        for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
+            let mut rulings: Vec<&Ruling> = Vec::new();
+            for texts in (spec.questions)(subject, &judgements) {
+                let question = Question::new(spec, self.judges[stage], texts);
+                match held.verdicts.of(&question.uid) {
+                    Some(ruling) => rulings.push(ruling),
+                    None => return Judged::waiting(subject.key.clone(), spec.name),
+                }
+            }
+            judgements.push(spec.name, rulings);
+        }
+        let outcome: Result<_, NotJudged> = (self.kind.conclude)(subject, &judgements);
+        Judged::of(subject.key.clone(), outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! Random histories of a pipeline: retries, extensions, crashes between write and create, coordinators that derive at once,
+//! a queue that was lost, late records. Whatever happens, every question that is needed is asked in exactly one run, none is
+//! missing, and the report is that of somebody who looks at the records only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::{Ask, DialogueKey, FailureCause, Infos, RunId, Scores};
+use proptest::prelude::*;
+use serde_json::{Map, json};
+
+use super::*;
+use crate::kind::{StageSpec, Texts, delimited};
+use crate::kinds::judged_facts;
+use crate::report::{Metric, Outcome, Report};
+
+/// Three stages: one question; two about answers that the first stage called half right; one where those two differ.
+const KIND: PipelineKind = PipelineKind {
+    name: "test",
+    about: "for tests",
+    stages: &[
+        stage("one", |subject, _| vec![texts(subject, "one")]),
+        stage("two", |subject, before| match before.number("one", "grade") {
+            Ok(Some(grade)) if grade == 0.5 => vec![texts(subject, "left"), texts(subject, "right")],
+            _ => Vec::new(),
+        }),
+        stage("three", |subject, before| match before.of("two") {
+            [left, right] if left.number("grade") != right.number("grade") => vec![texts(subject, "last")],
+            _ => Vec::new(),
+        }),
+    ],
+    conclude: |_, judgements| {
+        let mut grade = None;
+        for stage in ["one", "two", "three"] {
+            grade = judgements.number(stage, "grade")?.or(grade);
+        }
+        Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))
+    },
+    metrics: |judged| vec![Metric::mean_of("grade", "grade", judged)],
+};
+
+const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>) -> StageSpec {
+    let task = || (judged_facts::KIND.stages[0].task)();
+    StageSpec { name, judge: "judge", asks: Ask::Chat, version: "1", task, questions }
+}
+
+fn texts(subject: &Subject, part: &str) -> Texts {
+    vec![("answer", delimited(&subject.answer)), ("part", part.to_owned())]
+}
+
+const MODELS: [&str; 2] = ["m", "a model/with a name"];
+const SLOTS_MAX: usize = 9;
+
+/// What the sink holds.
+#[derive(Clone, Debug, Default)]
+struct Sink {
+    /// By model and iteration: what the model answered, or why it did not; nothing while it was not asked.
+    answers: BTreeMap<(usize, usize), Result<u8, FailureCause>>,
+    /// Iterations planned, by model.
+    planned: [usize; MODELS.len()],
+    packs: BTreeSet<RunId>,
+    /// The questions of each run.
+    runs: BTreeMap<RunId, Vec<CaseUid>>,
+    /// Records: run, ticket, question, what was said.
+    records: Vec<(RunName, u64, CaseUid, Ruling)>,
+}
+
+impl Sink {
+    fn subjects(&self, model: usize) -> Vec<Subject> {
+        let of_model = (0..self.planned[model]).filter_map(|slot| {
+            let answer = self.answers.get(&(model, slot))?.ok()?;
+            Some(Subject {
+                key: key(model, slot),
+                question: "q".to_owned(),
+                answer: format!("answer {answer}"),
+                case: Map::new(),
+                scores: Scores::new(),
+            })
+        });
+        of_model.collect()
+    }
+
+    fn stages(&self, model: usize) -> Vec<StageRuns> {
+        let label: ModelLabel = MODELS[model].into();
+        let of_stage = |spec: &StageSpec| {
+            let mut found = StageRuns { finished: true, ..StageRuns::default() };
+            let name = |number| RunName::new("p", spec.name, &label, number);
+            while let Some(cases) = self.runs.get(&name(found.runs + 1).run()) {
+                found.runs += 1;
+                found.held.extend(cases.iter().cloned());
+                let recorded = |uid: &CaseUid| {
+                    self.records.iter().any(|(run, _, of, _)| *run == name(found.runs) && of == uid)
+                };
+                found.finished &= cases.iter().all(recorded);
+            }
+            for (run, ticket, uid, ruling) in &self.records {
+                if *run == name(run.number) {
+                    found.verdicts.add(run.number, *ticket, uid.clone(), ruling.clone());
+                }
+            }
+            found
+        };
+        KIND.stages.iter().map(of_stage).collect()
+    }
+
+    /// Whether every dialogue of a model has a record: only then its answers are judged.
+    fn is_asked(&self, model: usize) -> bool {
+        (0..self.planned[model]).all(|slot| self.answers.contains_key(&(model, slot)))
+    }
+
+    fn derive<T>(&self, model: usize, with: impl FnOnce(&Derivation<'_>, &Asked<'_>) -> T) -> T {
+        let judge: ModelSpec =
+            serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
+        let judges = vec![&judge; KIND.stages.len()];
+        let (subjects, stages, label) = (self.subjects(model), self.stages(model), MODELS[model].into());
+        let derivation = Derivation { pipeline: "p", kind: &KIND, judges: &judges };
+        with(&derivation, &Asked { model: &label, subjects: &subjects, stages: &stages })
+    }
+
+    fn new_runs(&self, model: usize) -> Vec<NewRun> {
+        if self.is_asked(model) {
+            self.derive(model, |derivation, asked| derivation.new_runs(asked))
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Who comes second finds the run there.
+    fn create(&mut self, run: &NewRun) {
+        let cases = run.task.cases.iter().map(|case| CaseUid::read(&case.uid));
+        self.runs.entry(run.name.run()).or_insert_with(|| cases.collect());
+    }
+
+    fn record(&mut self, run: &RunName, uid: &CaseUid, ruling: Ruling) {
+        let ticket = self.records.len() as u64;
+        self.records.push((run.clone(), ticket, uid.clone(), ruling));
+    }
+
+    fn report(&self, model: usize) -> Report {
+        let judged = self.derive(model, |derivation, asked| derivation.judged(asked));
+        let all = (0..self.planned[model]).map(|slot| {
+            let key = key(model, slot);
+            match self.answers.get(&(model, slot)) {
+                None => Judged::unasked(key),
+                Some(Err(cause)) => Judged::unanswered(key, *cause),
+                Some(Ok(_)) => judged.iter().find(|judged| judged.key == key).unwrap().clone(),
+            }
+        });
+        Report::of(MODELS[model].into(), &all.collect::<Vec<_>>(), KIND.metrics)
+    }
+}
+
+fn key(model: usize, slot: usize) -> DialogueKey {
+    DialogueKey { model: MODELS[model].into(), task: "t".into(), iteration: slot as u32 }
+}
+
+fn grade(grade: f64) -> Ruling {
+    Ruling::Scored { scores: Scores::from_iter([("grade".to_owned(), json!(grade))]), infos: Infos::new() }
+}
+
+fn ruling(said: u8) -> Ruling {
+    match said % 5 {
+        0 => grade(0.0),
+        1 | 2 => grade(0.5),
+        3 => grade(1.0),
+        _ => Ruling::Not(FailureCause::JudgeUnparseable),
+    }
+}
+
+/// The grade of an answer, by somebody who knows the records and the rules, and no code of this crate but the names of
+/// questions.
+fn graded(sink: &Sink, model: usize, subject: &Subject) -> Option<f64> {
+    let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
+    let said = |stage: usize, part: &str| -> Option<f64> {
+        let spec = &KIND.stages[stage];
+        let uid = Question::new(spec, &judge, texts(subject, part)).uid;
+        let slug = RunName::new("p", spec.name, &MODELS[model].into(), 1).model;
+        let mut found: Vec<_> = sink
+            .records
+            .iter()
+            .filter(|(run, _, of, _)| run.stage == spec.name && run.model == slug && *of == uid)
+            .filter_map(|(run, ticket, _, ruling)| Some((run.number, *ticket, ruling.number("grade")?)))
+            .collect();
+        found.sort_by_key(|(number, ticket, _)| (*number, *ticket));
+        found.first().map(|(.., grade)| *grade)
+    };
+    let one = said(0, "one")?;
+    if one != 0.5 {
+        return Some(one);
+    }
+    let (left, right) = (said(1, "left")?, said(1, "right")?);
+    if left == right { Some(left) } else { said(2, "last") }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    /// A model answers, fails, or answers at last where it had failed.
+    Answer {
+        model: usize,
+        slot: usize,
+        said: u8,
+    },
+    /// More dialogues are planned.
+    Extend {
+        model: usize,
+    },
+    /// A coordinator looks at the sink and derives what it is to create.
+    Derive {
+        coordinator: usize,
+        model: usize,
+    },
+    WritePack {
+        coordinator: usize,
+    },
+    Create {
+        coordinator: usize,
+    },
+    Crash {
+        coordinator: usize,
+    },
+    /// A judge replies: the first time, after a retry, or to a worker that was given up: late, or twice after the queue was lost.
+    Judge {
+        place: usize,
+        said: u8,
+    },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let (model, slot, coordinator) = (0..MODELS.len(), 0..SLOTS_MAX, 0..3_usize);
+    prop_oneof![
+        4 => (model.clone(), slot, any::<u8>()).prop_map(|(model, slot, said)| Event::Answer { model, slot, said }),
+        1 => model.clone().prop_map(|model| Event::Extend { model }),
+        3 => (coordinator.clone(), model).prop_map(|(coordinator, model)| Event::Derive { coordinator, model }),
+        2 => coordinator.clone().prop_map(|coordinator| Event::WritePack { coordinator }),
+        2 => coordinator.clone().prop_map(|coordinator| Event::Create { coordinator }),
+        1 => coordinator.prop_map(|coordinator| Event::Crash { coordinator }),
+        6 => (any::<usize>(), any::<u8>()).prop_map(|(place, said)| Event::Judge { place, said }),
+    ]
+}
+
+/// What a coordinator has derived, and whether the pack of the first of it is written.
+type Intent = (Vec<NewRun>, bool);
+
+fn happen(sink: &mut Sink, intents: &mut [Intent; 3], event: Event) {
+    match event {
+        Event::Answer { model, slot, said } => {
+            let answer = if said.is_multiple_of(4) { Err(FailureCause::Timeout) } else { Ok(said % 3) };
+            let open = !matches!(sink.answers.get(&(model, slot)), Some(Ok(_)));
+            // An answer stands; a failure may be asked again.
+            if slot < sink.planned[model] && open {
+                sink.answers.insert((model, slot), answer);
+            }
+        }
+        Event::Extend { model } => sink.planned[model] = (sink.planned[model] + 3).min(SLOTS_MAX),
+        Event::Derive { coordinator, model } => intents[coordinator] = (sink.new_runs(model), false),
+        Event::WritePack { coordinator } => {
+            let (runs, written) = &mut intents[coordinator];
+            if let Some(run) = runs.first() {
+                sink.packs.insert(run.name.run());
+                *written = true;
+            }
+        }
+        Event::Create { coordinator } => {
+            let (runs, written) = &mut intents[coordinator];
+            if *written {
+                sink.create(&runs.remove(0));
+                *written = false;
+            }
+        }
+        Event::Crash { coordinator } => intents[coordinator] = Intent::default(),
+        Event::Judge { place, said } => {
+            let asked: Vec<(RunName, CaseUid)> = sink
+                .runs
+                .iter()
+                .flat_map(|(run, cases)| cases.iter().map(|uid| (RunName::read(run).unwrap(), uid.clone())))
+                .collect();
+            if let Some((run, uid)) = asked.get(place % asked.len().max(1)) {
+                sink.record(run, uid, ruling(said));
+            }
+        }
+    }
+}
+
+/// Everything that can happen happens, until nothing is left to do: all models answer, all judges reply, one coordinator
+/// derives.
+fn settle(sink: &mut Sink) {
+    for model in 0..MODELS.len() {
+        for slot in 0..sink.planned[model] {
+            let answer = sink.answers.entry((model, slot)).or_insert(Ok(0));
+            *answer = Ok(answer.unwrap_or(1));
+        }
+    }
+    loop {
+        let runs: Vec<NewRun> = (0..MODELS.len()).flat_map(|model| sink.new_runs(model)).collect();
+        let unsaid: Vec<(RunName, CaseUid)> = sink
+            .runs
+            .iter()
+            .flat_map(|(run, cases)| cases.iter().map(|uid| (RunName::read(run).unwrap(), uid.clone())))
+            .filter(|(run, uid)| {
+                let scored = |ruling: &Ruling| ruling.number("grade").is_some();
+                !sink.records.iter().any(|(of, _, said, ruling)| of == run && said == uid && scored(ruling))
+            })
+            .collect();
+        if runs.is_empty() && unsaid.is_empty() {
+            return;
+        }
+        runs.iter().for_each(|run| sink.create(run));
+        for (place, (run, uid)) in unsaid.into_iter().enumerate() {
+            sink.record(&run, &uid, ruling(place as u8 % 4));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn every_needed_question_is_asked_in_one_run_whatever_happens(events in prop::collection::vec(event(), 0..90)) {
+        let mut sink = Sink { planned: [4, 3], ..Sink::default() };
+        let mut intents = <[Intent; 3]>::default();
+        for event in events {
+            happen(&mut sink, &mut intents, event);
+            // At any time the report is that of the records alone.
+            for model in 0..MODELS.len() {
+                for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
+                    if let Outcome::Scored(_) = judged.outcome {
+                        let subject = sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
+                        prop_assert_eq!(judged.number("grade"), graded(&sink, model, &subject));
+                    }
+                }
+            }
+        }
+        settle(&mut sink);
+        // Coordinators that were on their way come late, and change nothing that exists.
+        let settled = sink.clone();
+        for (runs, _) in intents {
+            runs.iter().for_each(|run| sink.create(run));
+        }
+        prop_assert!(settled.runs.iter().all(|(run, cases)| sink.runs.get(run) == Some(cases)));
+        settle(&mut sink);
+        for (model, label) in MODELS.iter().enumerate() {
+            for spec in KIND.stages {
+                let of_stage = sink.runs.iter().filter(|(run, _)| {
+                    let name = RunName::read(run).unwrap();
+                    name.stage == spec.name && name.model == RunName::new("p", spec.name, &(*label).into(), 1).model
+                });
+                let mut asked: Vec<&CaseUid> = of_stage.flat_map(|(_, cases)| cases).collect();
+                let all = asked.len();
+                asked.sort();
+                asked.dedup();
+                prop_assert_eq!(asked.len(), all, "a question stands in two runs of {}", spec.name);
+            }
+            prop_assert!(sink.new_runs(model).is_empty());
+            let standings = sink.derive(model, |derivation, asked| derivation.standings(asked));
+            prop_assert!(standings.iter().all(|standing| *standing == Standing::Done), "{:?}", standings);
+            let subjects = sink.subjects(model);
+            let grades: Vec<Option<f64>> = subjects.iter().map(|subject| graded(&sink, model, subject)).collect();
+            prop_assert!(grades.iter().all(Option::is_some), "a verdict is missing: {:?}", grades);
+            let report = sink.report(model);
+            prop_assert_eq!((report.planned, report.scored), (grades.len() as u64, grades.len() as u64));
+            prop_assert_eq!(report.metrics[0].mean, domain::Mean::of(grades));
+        }
+    }
+}
+
+#[test]
+fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
+    let mut sink = Sink { planned: [3, 0], ..Sink::default() };
+    sink.answers.insert((0, 0), Ok(0));
+    sink.answers.insert((0, 1), Err(FailureCause::Timeout));
+    sink.answers.insert((0, 2), Ok(1));
+    let runs = sink.new_runs(0);
+    assert_eq!(
+        (runs.len(), runs[0].name.to_string(), runs[0].task.cases.len()),
+        (1, "p.one.m.1".to_owned(), 2)
+    );
+    sink.create(&runs[0]);
+    let uids: Vec<CaseUid> = runs[0].task.cases.iter().map(|case| CaseUid::read(&case.uid)).collect();
+    sink.record(&runs[0].name, &uids[0], grade(1.0));
+    assert_eq!(sink.derive(0, |d, asked| d.standings(asked))[0], Standing::Asking);
+    sink.record(&runs[0].name, &uids[1], Ruling::Not(FailureCause::JudgeUnparseable));
+    assert!(sink.new_runs(0).is_empty());
+    let report = sink.report(0);
+    assert_eq!((report.planned, report.scored), (3, 1));
+    assert_eq!(report.metrics[0].mean.to_string(), "1.000 (1/3)");
+    let why: Vec<(&str, &str)> =
+        report.not_judged.iter().map(|(why, _)| (why.stage, why.cause.as_str())).collect();
+    assert_eq!(why, [("ask", "timeout"), ("one", "judge-unparseable")]);
+    // A retry: the same question of the same run, and then one that follows from it.
+    sink.record(&runs[0].name, &uids[1], grade(0.5));
+    let next = sink.new_runs(0);
+    assert_eq!((next[0].name.to_string(), next[0].task.cases.len()), ("p.two.m.1".to_owned(), 2));
+}

@@ -1,0 +1,39 @@
+//! The kinds of pipelines there are: a folder for each, and one line here.
+
+use crate::kind::PipelineKind;
+
+pub mod judged_facts;
+
+/// Every kind.
+const KINDS: &[&PipelineKind] = &[&judged_facts::KIND];
+
+/// The kinds there are.
+pub fn all() -> impl Iterator<Item = &'static PipelineKind> {
+    KINDS.iter().copied()
+}
+
+/// The kind of a name.
+pub fn find(name: &str) -> Option<&'static PipelineKind> {
+    all().find(|kind| kind.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::ASK;
+
+    #[test]
+    fn stages_have_names_and_classes_of_judges() {
+        for kind in all() {
+            let mut names = vec![ASK];
+            for stage in kind.stages {
+                assert!(crate::names::is_pipeline_name(stage.name) && !names.contains(&stage.name));
+                names.push(stage.name);
+                let task = (stage.task)();
+                let class = tasks::TaskClass::resolve(&task.class, &task.version).unwrap();
+                assert!(class.judges, "{}: {class:?} is no class of judges", stage.name);
+                assert_eq!(task.label.as_str(), stage.name, "the task is named after its stage");
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Which verdict of a question counts, where several records know one.
+
+use std::collections::HashMap;
+
+use domain::{CaseUid, FailureCause, Infos, Scores, Standing};
+
+/// What a judge said of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ruling {
+    /// It has a verdict.
+    Scored {
+        /// The verdict.
+        scores: Scores,
+        /// What explains it.
+        infos: Infos,
+    },
+    /// It has none: what was said fits nothing, or nothing was said.
+    Not(FailureCause),
+}
+
+impl Ruling {
+    /// A number of the verdict.
+    pub fn number(&self, score: &str) -> Option<f64> {
+        match self {
+            Self::Scored { scores, .. } => scores.get(score)?.as_f64(),
+            Self::Not(_) => None,
+        }
+    }
+
+    fn is_scored(&self) -> bool {
+        matches!(self, Self::Scored { .. })
+    }
+}
+
+/// The verdicts of one stage for one model, by question.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdicts(HashMap<CaseUid, (u32, Standing, Ruling)>);
+
+impl Verdicts {
+    /// Takes a record of the n-th run into account: the first scored one by (n, ticket) counts, else the first without
+    /// scores. A function of the set of records, in whatever order they come.
+    pub fn add(&mut self, number: u32, ticket: u64, uid: CaseUid, ruling: Ruling) {
+        let standing = Standing::new(ruling.is_scored(), ticket);
+        // Scored before not scored in any run, then the earlier run, then the lower ticket.
+        let rank = |number: u32, standing: Standing| (!standing.is_scored(), number, standing.ticket());
+        match self.0.get_mut(&uid) {
+            Some(known) if rank(known.0, known.1) <= rank(number, standing) => {}
+            Some(known) => *known = (number, standing, ruling),
+            None => {
+                self.0.insert(uid, (number, standing, ruling));
+            }
+        }
+    }
+
+    /// The verdict of a question; `None` where no record knows it.
+    pub fn of(&self, uid: &CaseUid) -> Option<&Ruling> {
+        self.0.get(uid).map(|(.., ruling)| ruling)
+    }
+
+    /// Number of questions with a record.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_scored_record_by_run_and_ticket_counts_in_any_order() {
+        let uid = CaseUid::read("u");
+        let scored = |grade: f64| Ruling::Scored {
+            scores: Scores::from_iter([("grade".to_owned(), grade.into())]),
+            infos: Infos::new(),
+        };
+        let records = [
+            (1, 9, Ruling::Not(FailureCause::Timeout)),
+            (1, 4, Ruling::Not(FailureCause::JudgeUnparseable)),
+            (2, 3, scored(0.5)),
+            (2, 1, scored(1.0)),
+            (3, 0, scored(0.0)),
+        ];
+        for shift in 0..records.len() {
+            let mut verdicts = Verdicts::default();
+            for (number, ticket, ruling) in records.iter().cycle().skip(shift).take(records.len()) {
+                verdicts.add(*number, *ticket, uid.clone(), ruling.clone());
+            }
+            assert_eq!(verdicts.of(&uid).and_then(|ruling| ruling.number("grade")), Some(1.0));
+        }
+        let mut none = Verdicts::default();
+        for (number, ticket, ruling) in &records[..2] {
+            none.add(*number, *ticket, uid.clone(), ruling.clone());
+        }
+        assert_eq!(none.of(&uid), Some(&Ruling::Not(FailureCause::JudgeUnparseable)));
+    }
+}

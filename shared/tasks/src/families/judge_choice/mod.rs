@@ -1,0 +1,174 @@
+//! JudgeChoice: a model that judges another one's answer picks one of some words.
+//!
+//! The first line of the reply that says anything must begin with one of the words, in whatever case, perhaps between
+//! quotes or marks of emphasis; what follows is the judge's reason and is not read. Looking for a word anywhere would take
+//! "not CORRECT" for a CORRECT. A reply that fits nothing is asked again once, with the follow-up `choice`; a second one
+//! leaves the dialogue unscored, with the cause `judge-unparseable`.
+//!
+//! Parameters of a task: `choices`, the words; `worth`, the score of each, in the same order. Score: `grade`. Info:
+//! `choice`, the word. Placeholders of the first prompt are fields of the case; that of the follow-up is `choices`.
+
+use domain::{Infos, PromptKind, Scores};
+use serde_json::Value;
+
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Limit, Shots, Verdict};
+use crate::families::case_fields;
+use crate::wording::Fields;
+
+/// The name of the class in packs.
+pub const NAME: &str = "JudgeChoice";
+
+/// Its version.
+pub const VERSION: &str = "1.0";
+
+/// Answers that a judge may give to one question.
+const ANSWERS_MAX: usize = 2;
+
+/// Pick one of some words for another model's answer.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[(NAME, &[VERSION])],
+    headline: &["grade"],
+    marks: Marks::UNIT,
+    answers: AnswerForm::Text,
+    follow_ups: &[PromptKind::Choice],
+    repair: None,
+    judges: true,
+    published: Published::NOTHING,
+    exercise: |input, _, _| exercise(input),
+};
+
+struct JudgeChoice {
+    /// Words, in small letters, and what they are worth.
+    choices: Vec<(String, Value)>,
+    /// The words as they are written.
+    written: Vec<String>,
+}
+
+fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+    let written = case_fields::texts(input.parameters, "choices")?;
+    let expected = "list of numbers, one for each of `choices`";
+    let wrong = CaseError::Field { field: "worth", expected };
+    let worth = input.parameters.get("worth").and_then(Value::as_array).ok_or_else(|| wrong.clone())?;
+    if worth.len() != written.len() || written.is_empty() || !worth.iter().all(Value::is_number) {
+        return Err(wrong);
+    }
+    let choices = written.iter().map(|word| word.to_lowercase()).zip(worth.iter().cloned()).collect();
+    Ok(Box::new(JudgeChoice { choices, written }))
+}
+
+impl JudgeChoice {
+    /// The index of the word that a reply begins with.
+    fn read(&self, reply: &str) -> Option<usize> {
+        let line = reply.lines().map(|line| line.trim_matches(is_mark)).find(|line| !line.is_empty())?;
+        let line = line.to_lowercase();
+        let begins = |word: &str| {
+            let rest = line.strip_prefix(word)?;
+            (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')).then_some(word.len())
+        };
+        // The longest: one word may begin with another one.
+        let found = self.choices.iter().enumerate().filter_map(|(n, (word, _))| Some((begins(word)?, n)));
+        found.max().map(|(_, n)| n)
+    }
+}
+
+/// What may stand around the word: white space, quotes, emphasis, brackets.
+fn is_mark(c: char) -> bool {
+    !c.is_alphanumeric()
+}
+
+impl Exercise for JudgeChoice {
+    fn shots(&self) -> Shots {
+        Shots::Last { answers_max: ANSWERS_MAX }
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        let mut verdict = Verdict::default();
+        let too_long = answer.len() > effort.limits.answer_bytes_max;
+        match self.read(if too_long { "" } else { answer }) {
+            Some(found) => {
+                verdict.scores = Scores::from_iter([("grade".to_owned(), self.choices[found].1.clone())]);
+                verdict.infos = Infos::from_iter([("choice".to_owned(), self.written[found].clone().into())]);
+            }
+            None => {
+                let choices = self.written.join(", ");
+                verdict.unscored = Some(format!("the reply begins with none of {choices}"));
+                if too_long {
+                    verdict.infos.insert("evaluationLimit".into(), Limit::Size.message().into());
+                }
+                let fields = Fields::from([("choices".to_owned(), choices)]);
+                verdict.follow_up = Some(FollowUp { kind: PromptKind::Choice, fields });
+            }
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::dialogue::{Dialogue, Next};
+    use crate::exercise::EvaluationLimits;
+
+    fn case(parameters: Value) -> Result<Box<dyn Exercise>, CaseError> {
+        let Value::Object(parameters) = parameters else { panic!() };
+        let data = Map::new();
+        let (class, version) = (NAME, VERSION);
+        exercise(&CaseInput { class, version, parameters: &parameters, data: &data, first_prompt: None })
+    }
+
+    fn judge(reply: &str) -> Verdict {
+        let case =
+            case(json!({"choices": ["CORRECT", "NOT MENTIONED", "INCORRECT"], "worth": [1.0, 0.5, 0.0]}));
+        case.unwrap().judge(reply, &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn the_word_that_a_reply_begins_with_counts() {
+        for (reply, grade) in [
+            ("CORRECT", 1.0),
+            ("\n**Incorrect.** The width is missing.", 0.0),
+            ("\"not mentioned\", as CORRECT would need a width", 0.5),
+            ("- correct: both agree\nINCORRECT", 1.0),
+        ] {
+            assert_eq!(judge(reply).scores["grade"], json!(grade), "{reply}");
+        }
+        for reply in
+            ["", "...", "I think it is CORRECT", "not CORRECT", "correctly done", "not", "CORRECT-ish"]
+        {
+            let verdict = judge(reply);
+            assert!(verdict.unscored.is_some() && verdict.scores.is_empty(), "{reply}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_fits_nothing_is_asked_again_once_and_then_has_no_score() {
+        let mut dialogue = Dialogue::new(Shots::Last { answers_max: ANSWERS_MAX });
+        dialogue.take(judge("well"));
+        let Next::FollowUp(asked) = dialogue.next() else { panic!("{:?}", dialogue.next()) };
+        assert_eq!(
+            (asked.kind, asked.fields["choices"].as_str()),
+            (PromptKind::Choice, "CORRECT, NOT MENTIONED, INCORRECT")
+        );
+        let mut other = dialogue.clone();
+        dialogue.take(judge("well, well"));
+        assert_eq!(dialogue.next(), Next::Done);
+        let evaluation = dialogue.into_evaluation();
+        assert!(evaluation.scores.is_empty() && evaluation.unscored.unwrap().contains("CORRECT"));
+        other.take(judge("Correct"));
+        assert_eq!(other.next(), Next::Done);
+        let evaluation = other.into_evaluation();
+        assert_eq!((evaluation.scores["grade"].clone(), evaluation.unscored), (json!(1.0), None));
+    }
+
+    #[test]
+    fn words_and_worth_belong_together() {
+        for parameters in
+            [json!({}), json!({"choices": ["A"], "worth": []}), json!({"choices": [], "worth": []})]
+        {
+            assert!(case(parameters).is_err());
+        }
+    }
+}
