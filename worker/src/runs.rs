@@ -69,8 +69,8 @@ pub enum RunError {
     #[error("run {run}: {source}")]
     Material {
         run: RunId,
-        /// Why.
-        source: MaterialError,
+        /// Why. Boxed, because it is much larger than the others.
+        source: Box<MaterialError>,
     },
     /// No evaluator can be started.
     #[error("run {run}: cannot start the evaluation of answers: {source}")]
@@ -131,7 +131,7 @@ impl Runs {
     /// The pack of a run, and the name by which evaluation processes open it.
     async fn pack(&self, material: &RunMaterial) -> Result<(String, Arc<Pack>), RunError> {
         let (run, hash) = (&material.run, material.pack_hash.clone());
-        let of_material = |source| RunError::Material { run: run.clone(), source };
+        let of_material = |error| RunError::Material { run: run.clone(), source: Box::new(error) };
         let died = || RunError::Exchange {
             run: run.clone(),
             source: ServiceError::new(ErrorCode::Internal, "a thread died while it opened a pack"),
@@ -157,7 +157,7 @@ impl Runs {
         let run = &material.run;
         let labels = material.tasks.iter().map(|task| &task.pack_label);
         let tasks = material::build_to_ask(pack, labels)
-            .map_err(|source| RunError::Material { run: run.clone(), source })?;
+            .map_err(|error| RunError::Material { run: run.clone(), source: Box::new(error) })?;
         let request = MaterialRequest::of(name, &tasks);
         let of_judges = request.is_of_judges();
         let limits = pack.header().limits;

@@ -67,7 +67,7 @@ pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Op
     let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
     let coordinator =
         Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir));
-    Ok(coordinator.pipeline(name).await.map_err(explained)?)
+    coordinator.pipeline(name).await.map_err(explained)
 }
 
 /// Goes on with a pipeline until it is finished, somebody says stop, or nobody can be asked and nobody `waits` for that.

@@ -2,6 +2,11 @@
 //! a queue that was lost, late records. Whatever happens, every question that is needed is asked in exactly one run, none is
 //! missing, and the report is that of somebody who looks at the records only.
 
+#![allow(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a path to the method names one lifetime, the calls have any"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{Ask, DialogueKey, FailureCause, Infos, RunId, Scores};
@@ -20,7 +25,7 @@ const KIND: PipelineKind = PipelineKind {
     stages: &[
         stage("one", |subject, _| vec![texts(subject, "one")]),
         stage("two", |subject, before| match before.number("one", "grade") {
-            Ok(Some(grade)) if grade == 0.5 => vec![texts(subject, "left"), texts(subject, "right")],
+            Ok(Some(0.5)) => vec![texts(subject, "left"), texts(subject, "right")],
             _ => Vec::new(),
         }),
         stage("three", |subject, before| match before.of("two") {
@@ -376,7 +381,7 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
     sink.create(&runs[0]);
     let uids: Vec<CaseUid> = runs[0].task.cases.iter().map(|case| CaseUid::read(&case.uid)).collect();
     sink.record(&runs[0].name, &uids[0], grade(1.0));
-    assert_eq!(sink.derive(0, |d, asked| d.standings(asked))[0], Standing::Asking);
+    assert_eq!(sink.derive(0, |derivation, asked| derivation.standings(asked))[0], Standing::Asking);
     sink.record(&runs[0].name, &uids[1], Ruling::Not(FailureCause::JudgeUnparseable));
     assert!(sink.new_runs(0).is_empty());
     let report = sink.report(0);
