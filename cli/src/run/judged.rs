@@ -9,9 +9,11 @@ use coordinator::configuration::Benchmark;
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
 use domain::exchange::WorkExchange;
-use domain::{ErrorCode, RunId};
+use domain::text::with_causes;
+use domain::{Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
 use service_kit::shutdown::{self, Stop};
+use stages::names::ASK;
 use worker::{Connect, Worker};
 
 use super::answer_key::PackKey;
@@ -28,7 +30,7 @@ use crate::output::say;
 /// Between two looks at how far it is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Between two tries to reach a model that nobody could ask.
+/// Between two tries to reach a model that nobody could ask. Without progress for so long, the judges' servers are checked.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(5);
 
 /// Which pipeline is meant.
@@ -120,8 +122,10 @@ pub async fn run(
         key.learn(task, &planned.label, benchmark.seed, iterations);
     }
     let simulator = connect::simulator(&benchmark, Arc::new(WithJudges(key))).await?;
+    let reach = Arc::clone(&connect);
     let worker = session::local_worker(&data_dir, simulator.as_ref(), connect, options)?;
-    let outcome = hold(&coordinator, &name, worker, waits).await;
+    let judges = Judges { specs: benchmark.judges.into_values().collect(), connect: reach };
+    let outcome = hold(&coordinator, &name, worker, &judges, waits).await;
     if let Some(simulator) = simulator {
         simulator.shutdown().await;
     }
@@ -129,10 +133,32 @@ pub async fn run(
     outcome
 }
 
+/// The judges of a pipeline, and how their servers are reached.
+struct Judges {
+    specs: Vec<ModelSpec>,
+    connect: Arc<dyn Connect>,
+}
+
+impl Judges {
+    /// Those whose servers do not serve them now, each with the reason.
+    async fn out_of_reach(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for spec in self.specs.iter().filter(|spec| spec.connector != Connector::Simulated) {
+            let checked = match self.connect.connect(spec, None) {
+                Ok(connected) => connected.check(spec).await.map(drop),
+                Err(error) => Err(error),
+            };
+            found.extend(checked.err().map(|error| format!("a judge: {}", with_causes(&error))));
+        }
+        found
+    }
+}
+
 async fn hold(
     coordinator: &Arc<Coordinator>,
     name: &RunId,
     worker: worker::WorkerConfig,
+    judges: &Judges,
     waits: bool,
 ) -> anyhow::Result<Outcome> {
     let mut progress = Progress::new(&coordinator.run(name).await?);
@@ -145,6 +171,7 @@ async fn hold(
     let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
+    let (mut replies, mut moved) = (0, Instant::now());
     let blocked = loop {
         tokio::select! {
             ended = &mut working => {
@@ -166,7 +193,23 @@ async fn hold(
                     working.await??;
                     bail!("pipeline {name} stopped: records cannot be stored ({trouble}); `kgfleet resume {name}` goes on");
                 }
-                let blocked = all_blocked(&view);
+                let replied = view.cells.iter().map(|cell| cell.scored + cell.failed).sum::<u64>();
+                if replied != replies {
+                    (replies, moved) = (replied, Instant::now());
+                }
+                let mut blocked = all_blocked(&view);
+                if blocked.is_empty()
+                    && answers_are_complete(&view)
+                    && moved.elapsed().min(tried.elapsed()) >= TRY_AGAIN_EVERY
+                {
+                    // Its calls are repeated for many minutes before the worker gives the judge up.
+                    tried = Instant::now();
+                    blocked = judges.out_of_reach().await;
+                    if !waits && !blocked.is_empty() {
+                        // What is in flight waits for a judge that is away.
+                        stopper.at_least(Stop::Abort);
+                    }
+                }
                 if blocked.is_empty() {
                     continue;
                 }
@@ -201,6 +244,12 @@ fn all_blocked(view: &RunView) -> Vec<String> {
     let mut blocked: Vec<String> = view.models.iter().filter_map(|model| model.blocked.clone()).collect();
     blocked.dedup();
     blocked
+}
+
+/// Whether all models under test have answered, so that only judges are asked.
+fn answers_are_complete(view: &RunView) -> bool {
+    let mut asked = view.cells.iter().filter(|cell| cell.task.as_str() == ASK);
+    asked.all(|cell| cell.planned > 0 && cell.scored + cell.failed >= cell.planned)
 }
 
 /// Says how it ended.

@@ -55,6 +55,20 @@ fn the_bundled_demo_prints_what_judges_said() {
 }
 
 #[test]
+fn a_judge_that_is_away_is_named_and_without_waiting_the_run_ends_and_can_go_on() {
+    let data = Data::new();
+    let url = format!("http://127.0.0.1:{}/v1", free_port());
+    let away = format!(
+        "[judges.grader]\nlabel = \"away\"\nconnector = \"openai-compatible\"\nendpoint = \"{url}\"\n"
+    );
+    let (before, behind) = CONFIGURATION.split_once("[judges.grader]").unwrap();
+    let reviewer = &behind[behind.find("[judges.reviewer]").unwrap()..];
+    let configuration = data.write("away.toml", format!("{before}{away}{reviewer}"));
+    let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--no-wait"]).expect(3);
+    finished.says(&["could not be asked", "`away`", &url, "kgfleet resume"]);
+}
+
+#[test]
 fn a_killed_cluster_and_one_machine_give_the_same_verdicts() {
     let Some(mut cluster) = Cluster::start() else { return };
     let alone = Data::new();
