@@ -176,10 +176,7 @@ impl Judge {
 
 /// The headline score of a dialogue; 0 if it is missing.
 fn headline(task: &Task, scores: &Scores) -> f64 {
-    let path = task.class.headline;
-    let Some((first, rest)) = path.split_first() else { return 0.0 };
-    let found = rest.iter().try_fold(scores.get(*first), |value, key| Some(value?.get(key))).flatten();
-    found.and_then(serde_json::Value::as_f64).unwrap_or(0.0)
+    coordinator::headline::headline(scores, task.class).unwrap_or(0.0)
 }
 
 fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dyn Write) -> io::Result<()> {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use domain::seed::SplitMix64;
+
 /// Shortest and longest time between two faults, in milliseconds.
 const GAP_MS: (u64, u64) = (100, 900);
 
@@ -132,29 +134,20 @@ pub struct Planned {
     pub gap: Duration,
 }
 
-/// The next of a sequence of numbers that look random (SplitMix64).
-fn draw(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// The faults of a seed, without end: decks of all classes, each shuffled, so that a short run meets every class too.
 pub fn plan(seed: u64) -> impl Iterator<Item = Planned> {
-    let mut state = seed;
+    let mut random = SplitMix64::new(seed);
     let mut deck: Vec<Fault> = Vec::new();
     std::iter::from_fn(move || {
         if deck.is_empty() {
             deck.extend(Fault::ALL.iter().chain(&Fault::MORE));
             for last in (1..deck.len()).rev() {
-                deck.swap(last, draw(&mut state) as usize % (last + 1));
+                deck.swap(last, random.next_u64() as usize % (last + 1));
             }
         }
         let fault = deck.pop()?;
-        let gap = GAP_MS.0 + draw(&mut state) % (GAP_MS.1 - GAP_MS.0);
-        Some(Planned { fault, pick: draw(&mut state) as usize, gap: Duration::from_millis(gap) })
+        let gap = GAP_MS.0 + random.next_u64() % (GAP_MS.1 - GAP_MS.0);
+        Some(Planned { fault, pick: random.next_u64() as usize, gap: Duration::from_millis(gap) })
     })
 }
 
