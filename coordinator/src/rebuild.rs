@@ -15,6 +15,7 @@ use crate::backlog::Backlog;
 use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal, is_out_of_step, not_found, of_queue};
 use crate::health::Health;
+use crate::metrics;
 use crate::payload::new_unit;
 use crate::run::Run;
 use crate::runs::Runs;
@@ -106,7 +107,14 @@ impl Queues {
         let found = self.health.note_queue(self.queue.run(run.id()).await)?;
         let status = match found {
             Some(status) => status,
-            None => self.health.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
+            None => {
+                let spec = run.spec(&self.config);
+                let created = self.health.note_queue(self.queue.create_run(&spec).await)?;
+                if stale.is_some() || spec.generation_floor > 0 {
+                    metrics::rebuilt();
+                }
+                created
+            }
         };
         if status.plan_hash != run.manifest.plan_hash {
             return Err(conflict(format!(
