@@ -163,7 +163,18 @@ impl Commits {
         clock: Clock,
     ) -> Self {
         let room = Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT));
-        Self { queue, queues, runs, storage, health, events, clock, room, recent: Mutex::default(), lag: Lag::default() }
+        Self {
+            queue,
+            queues,
+            runs,
+            storage,
+            health,
+            events,
+            clock,
+            room,
+            recent: Mutex::default(),
+            lag: Lag::default(),
+        }
     }
 
     /// Bytes of records on their way to the log.

@@ -62,7 +62,13 @@ impl QueueStore for Measured {
         timed("lease", self.0.lease(at, ask))
     }
 
-    fn renew<'a>(&'a self, at: &'a RunRef, worker: &'a WorkerId, models: &'a [ModelLabel], held: &'a [Fence]) -> Reply<'a, Renewal> {
+    fn renew<'a>(
+        &'a self,
+        at: &'a RunRef,
+        worker: &'a WorkerId,
+        models: &'a [ModelLabel],
+        held: &'a [Fence],
+    ) -> Reply<'a, Renewal> {
         timed("renew", self.0.renew(at, worker, models, held))
     }
 
@@ -94,7 +100,13 @@ impl QueueStore for Measured {
         timed("counts", self.0.counts(at))
     }
 
-    fn suspects<'a>(&'a self, at: &'a RunRef, dead: bool, after: Option<UnitId>, limit: u32) -> Reply<'a, Vec<Suspect>> {
+    fn suspects<'a>(
+        &'a self,
+        at: &'a RunRef,
+        dead: bool,
+        after: Option<UnitId>,
+        limit: u32,
+    ) -> Reply<'a, Vec<Suspect>> {
         timed("suspects", self.0.suspects(at, dead, after, limit))
     }
 
@@ -106,7 +118,13 @@ impl QueueStore for Measured {
         timed("requeue", self.0.requeue(at, units))
     }
 
-    fn park<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel, parked_for: Duration, reason: &'a str) -> Reply<'a, ()> {
+    fn park<'a>(
+        &'a self,
+        at: &'a RunRef,
+        model: &'a ModelLabel,
+        parked_for: Duration,
+        reason: &'a str,
+    ) -> Reply<'a, ()> {
         timed("park", self.0.park(at, model, parked_for, reason))
     }
 
@@ -114,7 +132,13 @@ impl QueueStore for Measured {
         timed("unpark", self.0.unpark(at, model))
     }
 
-    fn heartbeat<'a>(&'a self, worker: &'a WorkerId, claim: &'a Claim, info: &'a [u8], ttl: Duration) -> Reply<'a, Heartbeat> {
+    fn heartbeat<'a>(
+        &'a self,
+        worker: &'a WorkerId,
+        claim: &'a Claim,
+        info: &'a [u8],
+        ttl: Duration,
+    ) -> Reply<'a, Heartbeat> {
         timed("heartbeat", self.0.heartbeat(worker, claim, info, ttl))
     }
 

@@ -49,8 +49,7 @@ pub enum LimitReason {
 
 impl LimitReason {
     /// Every reason, in the words of metrics.
-    pub const WORDS: [&'static str; 6] =
-        ["fixed", "server-queue", "refused", "maximum", "unused", "growing"];
+    pub const WORDS: [&'static str; 6] = ["fixed", "server-queue", "refused", "maximum", "unused", "growing"];
 
     /// The word in metrics.
     pub fn as_str(self) -> &'static str {

@@ -141,7 +141,10 @@ mod tests {
             parse(&text).unwrap()
         };
         let today = of("kv_cache_usage_perc", "prefix_cache");
-        assert_eq!((today.kv_cache, today.prefix_queries, today.prefix_hits), (Some(0.5), Some(51.0), Some(17.0)));
+        assert_eq!(
+            (today.kv_cache, today.prefix_queries, today.prefix_hits),
+            (Some(0.5), Some(51.0), Some(17.0))
+        );
         assert_eq!((today.generated_tokens, today.prompt_tokens), (Some(1.25e6), None));
         assert_eq!(of("gpu_cache_usage_perc", "gpu_prefix_cache"), today);
     }

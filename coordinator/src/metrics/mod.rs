@@ -121,7 +121,8 @@ pub(crate) fn asked_again(dialogues: u64) {
 fn blocked_word(parked: Option<&str>) -> &'static str {
     let Some(reason) = parked else { return "no-worker" };
     let causes = FailureCause::ALL.into_iter().map(FailureCause::as_str);
-    let mut said = causes.filter(|cause| reason.strip_prefix(cause).is_some_and(|rest| rest.starts_with(':')));
+    let mut said =
+        causes.filter(|cause| reason.strip_prefix(cause).is_some_and(|rest| rest.starts_with(':')));
     said.next().unwrap_or("parked")
 }
 

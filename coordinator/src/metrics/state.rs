@@ -9,8 +9,8 @@ use queue::ModelCounts;
 use service_kit::metrics::frame::{self, Frame};
 use stages::names::RunName;
 
-use super::table::*;
 use super::blocked_word;
+use super::table::*;
 use crate::coordinator::Coordinator;
 use crate::progress::{self, Progress};
 use crate::run::Run;
@@ -53,15 +53,13 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
             let sums = models.entry(spec.label.as_str()).or_default();
             let Some(counts) = &backlog.counts else { continue };
             let suspects = counts.suspects_pending + counts.suspects_leased;
-            let numbers =
-                [counts.pending, counts.leased, counts.dead, suspects, counts.backlog_dialogues];
+            let numbers = [counts.pending, counts.leased, counts.dead, suspects, counts.backlog_dialogues];
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
         state_run(coordinator, &of_run.run, &counts, &statuses, &mut frame);
     }
     for (model, [pending, leased, dead, suspect, backlog]) in models {
-        for (state, units) in
-            [("pending", pending), ("leased", leased), ("dead", dead), ("suspect", suspect)]
+        for (state, units) in [("pending", pending), ("leased", leased), ("dead", dead), ("suspect", suspect)]
         {
             frame.set(UNITS, &[("model", model), ("state", state)], units as f64);
         }

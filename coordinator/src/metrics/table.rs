@@ -50,7 +50,12 @@ pub const DEFINITIONS: &[Metric] = &[
         &["model", "task", "outcome"],
         "Dialogues whose record counts, scored or failed, at the coordinator that stored the record. A record that supersedes another one counts again.",
     ),
-    Metric::counter(FAILED_DIALOGUES, Count, &["model", "cause"], "The failed ones of these dialogues, by cause."),
+    Metric::counter(
+        FAILED_DIALOGUES,
+        Count,
+        &["model", "cause"],
+        "The failed ones of these dialogues, by cause.",
+    ),
     Metric::counter(
         TOKENS,
         Count,
@@ -71,7 +76,12 @@ pub const DEFINITIONS: &[Metric] = &[
     ),
     Metric::gauge(BYTES_IN_FLIGHT, Bytes, &[], "Bytes of records on their way to the log."),
     Metric::histogram(SINK_SECONDS, &[], "Time until a batch of records was durable in the record log."),
-    Metric::counter(SINK_FAILURES, Count, &[], "Batches of records that the record log did not take; workers send them again."),
+    Metric::counter(
+        SINK_FAILURES,
+        Count,
+        &[],
+        "Batches of records that the record log did not take; workers send them again.",
+    ),
     Metric::histogram(QUEUE_SECONDS, &["call"], "Time of a call of the queue."),
     Metric::counter(
         QUEUE_FAILURES,
@@ -79,7 +89,12 @@ pub const DEFINITIONS: &[Metric] = &[
         &["call", "code"],
         "Calls of the queue that failed because of the queue's server.",
     ),
-    Metric::counter(QUEUE_REBUILDS, Count, &[], "Times that the queue of a run was built again because it was lost."),
+    Metric::counter(
+        QUEUE_REBUILDS,
+        Count,
+        &[],
+        "Times that the queue of a run was built again because it was lost.",
+    ),
     Metric::counter(
         TAKEN_OVER,
         Count,
@@ -111,9 +126,19 @@ pub const DEFINITIONS: &[Metric] = &[
     ),
     Metric::gauge(RUNS, Count, &[], "Runs that are not over."),
     Metric::gauge(RUN_PHASE, Count, &["run", "phase"], "1 for the phase of a run that is not over."),
-    Metric::gauge(RUN_TROUBLE, Count, &["run"], "1 while something keeps this coordinator from looking after the run."),
+    Metric::gauge(
+        RUN_TROUBLE,
+        Count,
+        &["run"],
+        "1 while something keeps this coordinator from looking after the run.",
+    ),
     Metric::gauge(RUN_CREATED, Seconds, &["run"], "When the run was planned, since the Unix epoch."),
-    Metric::gauge(RUN_GENERATION, Count, &["run"], "Generation of the run's queue; it rises when the queue is built again."),
+    Metric::gauge(
+        RUN_GENERATION,
+        Count,
+        &["run"],
+        "Generation of the run's queue; it rises when the queue is built again.",
+    ),
     Metric::gauge(
         RUN_STAGE,
         Count,
@@ -129,7 +154,12 @@ pub const DEFINITIONS: &[Metric] = &[
         &["run"],
         "Time that the slowest model takes for the rest at its present rate; absent where no model moves.",
     ),
-    Metric::gauge(RUN_MODEL_REMAINING, Count, &["run", "model"], "Dialogues of a model that have no record yet."),
+    Metric::gauge(
+        RUN_MODEL_REMAINING,
+        Count,
+        &["run", "model"],
+        "Dialogues of a model that have no record yet.",
+    ),
     Metric::gauge(RUN_MODEL_WORKERS, Count, &["run", "model"], "Registered workers that serve the model."),
     Metric::gauge(
         RUN_MODEL_BLOCKED,
@@ -138,7 +168,12 @@ pub const DEFINITIONS: &[Metric] = &[
         "1 while no worker can ask the rest of a model: no-worker, or the failure for which it is parked; absent otherwise.",
     ),
     Metric::gauge(RUN_MODEL_SCORE, Count, &["run", "model"], "Mean of the means of a model's tasks so far."),
-    Metric::gauge(RUN_CELL_SCORE, Count, &["run", "model", "task"], "Mean score of a model on a task so far."),
+    Metric::gauge(
+        RUN_CELL_SCORE,
+        Count,
+        &["run", "model", "task"],
+        "Mean score of a model on a task so far.",
+    ),
     Metric::gauge(
         RUN_CELL_DONE,
         Count,

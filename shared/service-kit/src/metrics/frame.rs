@@ -52,8 +52,7 @@ impl Frame {
         now: &str,
     ) {
         for word in words {
-            let labels: Vec<(&'static str, &str)> =
-                labels.iter().copied().chain([(label, *word)]).collect();
+            let labels: Vec<(&'static str, &str)> = labels.iter().copied().chain([(label, *word)]).collect();
             self.set(name, &labels, f64::from(u8::from(*word == now)));
         }
     }
@@ -65,12 +64,7 @@ impl Frame {
 }
 
 /// Writes one line of Prometheus's text format.
-pub(super) fn write_series(
-    out: &mut String,
-    name: &str,
-    labels: &[(&'static str, &str)],
-    value: f64,
-) {
+pub(super) fn write_series(out: &mut String, name: &str, labels: &[(&'static str, &str)], value: f64) {
     out.push_str(name);
     for (at, (label, text)) in labels.iter().enumerate() {
         out.push(if at == 0 { '{' } else { ',' });

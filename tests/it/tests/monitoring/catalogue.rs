@@ -18,15 +18,27 @@ struct Metric {
 
 /// Words of PromQL that stand where names of metrics do.
 const WORDS: [&str; 13] = [
-    "and", "or", "unless", "on", "ignoring", "by", "without", "group_left", "group_right", "bool", "offset",
-    "inf", "nan",
+    "and",
+    "or",
+    "unless",
+    "on",
+    "ignoring",
+    "by",
+    "without",
+    "group_left",
+    "group_right",
+    "bool",
+    "offset",
+    "inf",
+    "nan",
 ];
 
 pub fn read() -> Catalogue {
     let page = fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
     let (mut order, mut metrics) = (Vec::new(), BTreeMap::new());
     for line in page.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(|cell| cell.trim_matches([' ', '|'])).collect();
+        let cells: Vec<&str> =
+            line.trim_matches('|').split(" | ").map(|cell| cell.trim_matches([' ', '|'])).collect();
         let name = cells[0].trim_matches('`').to_owned();
         let labels = cells[2].split(", ").map(|label| label.trim_matches('`').to_owned());
         let labels = labels.filter(|label| !label.is_empty()).collect();
@@ -64,7 +76,10 @@ impl Catalogue {
             // A unit of time, or a variable of Grafana's.
             if before.is_some_and(|c| c.is_ascii_digit() || c == '$') || WORDS.contains(&name) {
                 if matches!(name, "on" | "by" | "ignoring" | "without" | "group_left" | "group_right") {
-                    rest = after.trim_start().strip_prefix('(').map_or(after, |list| list.split_once(')').map_or("", |(_, rest)| rest));
+                    rest = after
+                        .trim_start()
+                        .strip_prefix('(')
+                        .map_or(after, |list| list.split_once(')').map_or("", |(_, rest)| rest));
                 }
                 continue;
             }
@@ -124,7 +139,10 @@ fn an_expression_may_name_only_what_exists() {
     let catalogue = read();
     let good = "histogram_quantile(0.95, sum by (le, model) (rate(kgfleet_worker_dialogue_duration_seconds_bucket{model=~\"$model\"}[$__rate_interval]))) and on (run) max(kgfleet_runs) > 0";
     let named = catalogue.check(good, &[]).unwrap();
-    assert_eq!(named.into_iter().collect::<Vec<_>>(), ["kgfleet_runs", "kgfleet_worker_dialogue_duration_seconds"]);
+    assert_eq!(
+        named.into_iter().collect::<Vec<_>>(),
+        ["kgfleet_runs", "kgfleet_worker_dialogue_duration_seconds"]
+    );
     for (bad, words) in [
         ("sum(rate(kgfleet_dialogs_total[5m]))", "no metric kgfleet_dialogs_total"),
         ("kgfleet_workers_bucket", "no metric"),

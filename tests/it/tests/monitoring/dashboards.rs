@@ -42,11 +42,15 @@ fn panels_name_metrics_and_labels_that_exist() {
             assert!(panel.help.ends_with('.') && panel.width <= 24, "{}", panel.title);
             for (expression, legend) in panel.queries {
                 let place = format!("{}: {}", dashboard.title, panel.title);
-                let named = catalogue.check(expression, &PROMETHEUS).unwrap_or_else(|e| panic!("{place}: {e}"));
+                let named =
+                    catalogue.check(expression, &PROMETHEUS).unwrap_or_else(|e| panic!("{place}: {e}"));
                 let is_prometheus = PROMETHEUS.iter().any(|name| expression.contains(name));
                 assert!(!named.is_empty() || is_prometheus, "{place} names no metric");
                 for label in legend.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")) {
-                    assert!(expression.contains(label.0) || label.0 == "instance", "{place}: legend {legend}");
+                    assert!(
+                        expression.contains(label.0) || label.0 == "instance",
+                        "{place}: legend {legend}"
+                    );
                 }
                 shown.extend(named);
             }

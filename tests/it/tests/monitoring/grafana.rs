@@ -33,22 +33,19 @@ pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
         }
         y += tallest;
     }
-    let mut variables = vec![
-        json!({
-            "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
-            "refresh": 1, "hide": 0, "multi": false, "includeAll": false, "regex": "", "skipUrlSync": false,
-            "current": {}, "options": [],
-        }),
-    ];
+    let mut variables = vec![json!({
+        "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
+        "refresh": 1, "hide": 0, "multi": false, "includeAll": false, "regex": "", "skipUrlSync": false,
+        "current": {}, "options": [],
+    })];
     variables.extend(dashboard.variables.iter().map(variable));
     variables.push(json!({
         "name": "docs", "label": "Address of the documents", "type": "textbox", "hide": 0, "skipUrlSync": false,
         "query": "https://example.org/kgfleet/docs", "options": [],
         "current": {"selected": true, "text": "https://example.org/kgfleet/docs", "value": "https://example.org/kgfleet/docs"},
     }));
-    let to_others = others.iter().map(|other| {
-        link(other.title, &format!("/d/{}", other.uid), "dashboard", false)
-    });
+    let to_others =
+        others.iter().map(|other| link(other.title, &format!("/d/{}", other.uid), "dashboard", false));
     let links: Vec<Value> =
         to_others.chain([link("Runbooks", "${docs}/monitoring.md", "doc", true)]).collect();
     let whole = json!({
@@ -74,7 +71,7 @@ fn variable(variable: &Variable) -> Value {
     let Variable { name, label, from: (metric, of) } = *variable;
     let definition = format!("label_values({metric}, {of})");
     json!({
-        "name": name, "label": label, "type": "query", "definition": definition,
+        "name": name, "label": label, "type": "query",
         "query": {"query": definition, "refId": "variable"}, "datasource": source(), "refresh": 2, "sort": 2,
         "multi": true, "includeAll": true, "allValue": ".+", "hide": 0, "regex": "", "skipUrlSync": false,
         "current": {"selected": true, "text": ["All"], "value": ["$__all"]}, "options": [],
@@ -122,7 +119,7 @@ fn drawing(kind: Kind) -> (&'static str, Value) {
             "stat",
             json!({
                 "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto",
-                "reduceOptions": reduced(false), "wideLayout": true,
+                "reduceOptions": reduced(false),
                 "textMode": if kind == Kind::Word { "name" } else { "auto" },
             }),
         ),
@@ -140,9 +137,10 @@ fn drawing(kind: Kind) -> (&'static str, Value) {
                 "showUnfilled": true, "valueMode": "color", "minVizHeight": 16, "minVizWidth": 8,
             }),
         ),
-        Kind::Table | Kind::Matrix { .. } => {
-            ("table", json!({"showHeader": true, "cellHeight": "sm", "footer": {"show": false, "reducer": ["sum"]}}))
-        }
+        Kind::Table | Kind::Matrix { .. } => (
+            "table",
+            json!({"showHeader": true, "cellHeight": "sm", "footer": {"show": false, "reducer": ["sum"]}}),
+        ),
     }
 }
 
@@ -184,7 +182,9 @@ fn defaults(panel: &Panel) -> Value {
             "fillOpacity": if panel.kind == Kind::Stacked { 30 } else { 5 },
             "stacking": {"mode": if panel.kind == Kind::Stacked { "normal" } else { "none" }, "group": "A"},
         }),
-        Kind::Matrix { .. } => json!({"align": "auto", "cellOptions": {"type": "color-background", "mode": "basic"}}),
+        Kind::Matrix { .. } => {
+            json!({"align": "auto", "cellOptions": {"type": "color-background", "mode": "basic"}})
+        }
         Kind::Table => json!({"align": "auto", "cellOptions": {"type": "auto"}}),
         _ => json!({}),
     };

@@ -2,7 +2,7 @@
 //! `deploy/prometheus`: whether they name metrics that exist, and whether every alert has its runbook and its test.
 //!
 //! `KGFLEET_BLESS=1 cargo test -p integration-tests --test monitoring` writes the dashboards anew. Whether their queries
-//! return data is tested on a real cluster, in `cli/tests/it/cluster/seen.rs`.
+//! return data is tested on a real cluster, in `cli/tests/it/cluster/seen`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod catalogue;

@@ -70,8 +70,7 @@ pub struct Panel {
     pub queries: &'static [(&'static str, &'static str)],
 }
 
-pub const RUN: Variable =
-    Variable { name: "run", label: "Run", from: ("kgfleet_run_dialogues", "run") };
+pub const RUN: Variable = Variable { name: "run", label: "Run", from: ("kgfleet_run_dialogues", "run") };
 pub const MODEL: Variable =
     Variable { name: "model", label: "Model", from: ("kgfleet_run_model_remaining_dialogues", "model") };
 pub const NODE: Variable = Variable { name: "node", label: "Node", from: ("kgfleet_build_info", "instance") };

@@ -52,13 +52,19 @@ fn rules_name_metrics_that_exist() {
 fn every_alert_has_its_runbook_and_its_test() {
     let page = fs::read_to_string(root().join("docs/monitoring.md")).unwrap();
     let tests = fs::read_to_string(root().join("deploy/prometheus/alerts_test.yml")).unwrap();
-    let sections: BTreeSet<&str> =
-        page.lines().filter_map(|line| line.strip_prefix("### ")).filter(|line| line.starts_with("Kgfleet")).collect();
+    let sections: BTreeSet<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .filter(|line| line.starts_with("Kgfleet"))
+        .collect();
     let alerts = rules("alerts.yml");
     for rule in &alerts {
         let name = rule.alert.as_deref().unwrap();
         assert!(sections.contains(name), "docs/monitoring.md has no section {name}");
-        assert!(tests.contains(&format!("alertname: {name}\n        exp_alerts:\n")), "no test lets {name} fire");
+        assert!(
+            tests.contains(&format!("alertname: {name}\n        exp_alerts:\n")),
+            "no test lets {name} fire"
+        );
         let link = format!("docs/monitoring.md#{}", name.to_lowercase());
         assert_eq!(rule.annotations["runbook_url"], link);
         assert!(rule.annotations.contains_key("summary") && rule.annotations.contains_key("description"));
