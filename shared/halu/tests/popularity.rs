@@ -1,5 +1,5 @@
 //! Models that know the better-known entities better: what a calibration learns from them must foretell how they do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
 mod study;
 

@@ -1,5 +1,5 @@
 //! Numbers of this crate against those of the libraries that the method names, frozen by `frozen/make.py`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
 
 use halu::rank;
 use halu::token_set::token_set_ratio;

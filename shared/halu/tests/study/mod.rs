@@ -14,7 +14,7 @@ pub const ASSESSMENTS: u32 = 10;
 /// From weak to strong.
 fn model(number: usize) -> Knowledge {
     let place = number as f64 / (MODELS - 1) as f64;
-    Knowledge { skill: 3.0 * place - 1.5, candour: if number % 3 == 0 { 0.6 } else { 0.1 } }
+    Knowledge { skill: 3.0 * place - 1.5, candour: if number.is_multiple_of(3) { 0.6 } else { 0.1 } }
 }
 
 fn assessments(world_seed: u64, seed: u64) -> Vec<Assessment> {
