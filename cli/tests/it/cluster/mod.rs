@@ -10,7 +10,6 @@ mod killers;
 mod mishaps;
 mod names;
 mod same_records;
-mod seen;
 mod steering;
 mod tls;
 
