@@ -17,6 +17,7 @@ use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal, is_out_of_step, not_found, of_queue};
 use crate::generation::{self, Step};
 use crate::health::Health;
+use crate::metrics;
 use crate::payload::new_unit;
 use crate::run::Run;
 use crate::runs::Runs;
@@ -169,7 +170,12 @@ impl Queues {
             if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
                 *unused = None;
             }
-            return self.health.note_queue(built);
+            let status = self.health.note_queue(built)?;
+            // The first generation of a run is no loss of another one.
+            if status.at.generation == generation && generation > 1 {
+                metrics::rebuilt();
+            }
+            return Ok(status);
         }
         let message = format!("run {}: other coordinators are building its queue", run.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
