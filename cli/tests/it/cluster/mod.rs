@@ -9,7 +9,9 @@ mod dying;
 mod killers;
 mod mishaps;
 mod names;
+mod rude;
 mod same_records;
+mod sentinel;
 mod steering;
 mod tls;
 
