@@ -14,6 +14,7 @@ pub mod assessment;
 pub mod calibration;
 pub mod difficulty;
 pub mod dump;
+pub mod exercise;
 pub mod frequency;
 pub mod graph;
 pub mod mapping;
