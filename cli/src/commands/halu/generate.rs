@@ -29,12 +29,16 @@ const ASSESSMENTS_MAX: i64 = 100;
 /// all that a question needs; 3 a file cannot be read or written.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), or `world` or `world:SEED` for an invented one.
+    /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), the address of a SPARQL endpoint, or
+    /// `world` or `world:SEED` for an invented one.
     #[arg(long, value_name = "GRAPH")]
     kg: Source,
     /// Where the graph keeps types, labels, descriptions, relations and statistics (TOML).
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
+    /// Where answers of an endpoint are kept: nothing is asked twice, also after an interruption.
+    #[arg(long, default_value = "halu-cache", value_name = "DIR")]
+    cache: PathBuf,
     /// Questions of an assessment.
     #[arg(long, default_value_t = 150, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=QUESTIONS_MAX))]
     questions: u32,
@@ -59,10 +63,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let name = arguments.out.file_stem().and_then(|stem| stem.to_str());
     let name =
         name.ok_or_else(|| Exit::usage(anyhow!("--out {}: not a file name", arguments.out.display())))?;
-    let mut graph = arguments.kg.open(arguments.mapping.as_deref())?;
+    let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache)?;
     let recipe = Recipe { questions: arguments.questions, seed: arguments.seed, ..Recipe::default() };
-    let drawn = (0..arguments.assessments).map(|number| assessment::draw(&mut graph, recipe, number));
-    let assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(Exit::usage)?;
+    let drawn = (0..arguments.assessments).map(|number| assessment::draw(graph.as_mut(), recipe, number));
+    let assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
     let parts = lay_out(name, &arguments.kg, &assessments)?;
     let pack = seal_file(&parts, &identity, &arguments.out).map_err(as_exit)?;
 
@@ -76,6 +80,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print(&assessments, &mut out)?;
     }
     Ok(ExitCode::Success)
+}
+
+/// A server that does not answer is not a mistake of whoever asks.
+fn as_exit_code(error: Unfillable) -> anyhow::Error {
+    match error {
+        Unfillable::Graph(halu::GraphError::Endpoint(_)) => error.into(),
+        error => Exit::usage(error),
+    }
 }
 
 fn lay_out(name: &str, source: &Source, assessments: &[Assessment]) -> anyhow::Result<Parts> {

@@ -4,6 +4,7 @@ use clap::Subcommand;
 
 use crate::exit_code::ExitCode;
 
+mod client;
 mod generate;
 mod source;
 
