@@ -15,15 +15,15 @@ use crate::output::say;
 
 /// Compare two runs, or two models, dialogue by dialogue.
 ///
-/// With one input, --a and --b name two of its models. With two inputs, every model that both have is compared with itself,
-/// or --a of the first with --b of the second. Only dialogues on the same exercises can be compared.
+/// --a and --b name two models. Without them, every model that occurs twice, such as in two runs, is compared with itself.
+/// Only dialogues on the same exercises can be compared.
 ///
 /// Exit codes: 0 done, and the gate holds; 1 the gate does not hold; 2 there is nothing to compare; 3 nothing could be read;
 /// 4 some files or records could not be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// One or two runs or result files: what is compared with, then what is looked at.
-    #[arg(required = true, num_args = 1..=2, value_name = "RUN|FILE")]
+    /// Runs, result files, folders and archives: those that are compared with first.
+    #[arg(required = true, value_name = "RUN|FILE")]
     inputs: Vec<String>,
     /// The model that is compared with.
     #[arg(long, value_name = "MODEL")]
@@ -64,7 +64,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (number, &(a, b)) in pairs.iter().enumerate() {
         let found = compare(all, a, b);
         if found.all.n == 0 {
-            bail!(Exit::usage(anyhow!("`{}` and `{}` have no dialogue on the same question", headings[a], headings[b])));
+            bail!(Exit::usage(anyhow!(
+                "`{}` and `{}` have no dialogue on the same question",
+                headings[a],
+                headings[b]
+            )));
         }
         let mut table = comparison::table(all, &found, (&headings[a], &headings[b]));
         if number > 0 && arguments.format == Format::Text && arguments.out.is_none() {
@@ -77,7 +81,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         if let (Some(gate), Some(interval)) = (arguments.gate, found.all.interval)
             && interval.high < -gate
         {
-            say(&format!("{}: the mean difference is below -{gate}: {:.3} to {:.3}", table.title, interval.low, interval.high));
+            say(&format!(
+                "{}: the mean difference is below -{gate}: {:.3} to {:.3}",
+                table.title, interval.low, interval.high
+            ));
             holds = false;
         }
     }
@@ -103,7 +110,10 @@ fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Ve
             let (first, second) = (fits(a), fits(b));
             for (name, found) in [(a, &first), (b, &second)] {
                 if found.is_empty() {
-                    bail!(Exit::usage(anyhow!("there is no model `{name}`; there are {}", headings.join(", "))));
+                    bail!(Exit::usage(anyhow!(
+                        "there is no model `{name}`; there are {}",
+                        headings.join(", ")
+                    )));
                 }
             }
             // The first of the first, and the last of the second: with one model in two runs these are different columns.

@@ -95,7 +95,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     if arguments.format == Format::Xlsx {
         let mut tables = vec![scores(all)?, statistics::by_model(all), statistics::by_task(all)];
-        tables.extend([preferences::published_layout(all), preferences::tests(all), combined::table(all, &scheme)]);
+        tables.extend([
+            preferences::published_layout(all),
+            preferences::tests(all),
+            combined::table(all, &scheme),
+        ]);
         if let Some(path) = &arguments.out {
             let file = create(path)?;
             write_workbook(&tables, file).with_context(|| format!("cannot write {}", path.display()))?;
@@ -119,7 +123,8 @@ pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     let mut schemes = Vec::new();
     if let Some(path) = file {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let own = scheme::parse(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))?;
+        let own =
+            scheme::parse(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))?;
         schemes.extend(own);
     }
     schemes.extend(scheme::bundled());
@@ -131,7 +136,9 @@ pub fn print(table: &Table, format: Format, out: Option<&Path>) -> anyhow::Resul
     match out {
         Some(path) => {
             let mut file = create(path)?;
-            write(table, format, &mut file).and_then(|()| file.flush()).with_context(|| format!("cannot write {}", path.display()))
+            write(table, format, &mut file)
+                .and_then(|()| file.flush())
+                .with_context(|| format!("cannot write {}", path.display()))
         }
         None => Ok(write(table, format, &mut io::stdout().lock())?),
     }

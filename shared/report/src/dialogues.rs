@@ -182,7 +182,8 @@ impl Dialogues {
     /// The column with this model, origin and exercises, added where it is new.
     pub fn column(&mut self, column: Column) -> ColumnId {
         let same = |known: &Column| {
-            (&known.model, &known.origin, &known.exercises) == (&column.model, &column.origin, &column.exercises)
+            (&known.model, &known.origin, &known.exercises)
+                == (&column.model, &column.origin, &column.exercises)
         };
         self.columns.iter().position(same).unwrap_or_else(|| {
             self.columns.push(column);
@@ -511,7 +512,11 @@ mod tests {
         }
         let headlines: Vec<_> = all.iter().map(|dialogue| dialogue.headline).collect();
         assert_eq!(headlines, [Some(0.5), None, None]);
-        assert_eq!(all.unscored(), [(OUT_OF_RANGE, 1)], "a headline that is no number is missing, not out of range");
+        assert_eq!(
+            all.unscored(),
+            [(OUT_OF_RANGE, 1)],
+            "a headline that is no number is missing, not out of range"
+        );
     }
 
     #[test]
@@ -533,7 +538,9 @@ mod tests {
 
     #[test]
     fn a_selection_keeps_what_belongs_together() {
-        let mut all = testing::matrix(&["a", "b"], &["s", "t"], 3, |model, task, n| (model * 2 + task + n as usize) as f64 / 10.0);
+        let mut all = testing::matrix(&["a", "b"], &["s", "t"], 3, |model, task, n| {
+            (model * 2 + task + n as usize) as f64 / 10.0
+        });
         all.plan(1, 1, 5);
         let one = all.select(|column| column.name == "b", |task| task.label == "t");
         assert_eq!((one.columns.len(), one.tasks.len(), one.len()), (1, 1, 3));

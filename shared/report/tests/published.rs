@@ -34,7 +34,9 @@ fn format_preferences_equal_the_published_table() {
     let ours = preference::preferences(&all, &pairs);
     let mut cells = 0;
     for line in lines {
-        let Some(found) = ours.iter().find(|found| all.columns[found.column].name == line[0]) else { continue };
+        let Some(found) = ours.iter().find(|found| all.columns[found.column].name == line[0]) else {
+            continue;
+        };
         for (at, theirs) in line[1..].iter().enumerate() {
             let comparison = found.pairs[at].as_ref().unwrap();
             assert_eq!(comparison.preference.as_str(), *theirs, "{} on {}", line[0], pairs[at].name);
@@ -88,7 +90,8 @@ fn combined_scores_equal_those_worked_out_from_the_files() {
     let scheme = scheme::named(&schemes, "sparql-b").unwrap();
     let ours = combined(&all, &scheme);
     assert!(ours.iter().all(|found| found.n == 400));
-    let samples: Vec<(f64, &[f64])> = ours.iter().map(|found| (found.mean.unwrap(), &found.values[..])).collect();
+    let samples: Vec<(f64, &[f64])> =
+        ours.iter().map(|found| (found.mean.unwrap(), &found.values[..])).collect();
     let ranked = leaders::rank(&samples);
     let p = |name: &str| {
         let rank = ranked.iter().find(|rank| all.columns[ours[rank.item].column].name == name).unwrap();

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use domain::TaskLabel;
 use domain::control::{RunPhase, RunView};
-pub use report::views::scores::mean_of_model;
 use report::views::Grid;
+pub use report::views::scores::mean_of_model;
 
 use crate::output::{Align, Table, duration, figure, printable};
 

@@ -1,8 +1,8 @@
 //! A model on a task, summed up.
 
 use crate::dialogues::{ColumnId, Dialogue, Dialogues, TaskId, count_reasons};
-use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
 use crate::stats::Summary;
+use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
 use crate::stats::describe::mean;
 
 /// Statistics of the headline score, and what it cost.
@@ -49,7 +49,13 @@ pub fn statistics(all: &Dialogues) -> Vec<CellStatistics> {
     found
 }
 
-fn of(all: &Dialogues, column: ColumnId, task: TaskId, planned: u64, dialogues: &[&Dialogue]) -> CellStatistics {
+fn of(
+    all: &Dialogues,
+    column: ColumnId,
+    task: TaskId,
+    planned: u64,
+    dialogues: &[&Dialogue],
+) -> CellStatistics {
     let clustered: Vec<(u32, f64)> =
         dialogues.iter().filter_map(|dialogue| Some((dialogue.case, dialogue.headline?))).collect();
     let seed = seed_of(&[&all.columns[column].model, &all.tasks[task].label]);

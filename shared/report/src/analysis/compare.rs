@@ -107,7 +107,8 @@ mod tests {
     fn pairs_are_of_the_same_case_and_turn() {
         let all = matrix(&["a", "b"], &["s", "t"], 20, |model, task, n| {
             // The second model is better by a tenth on one task, and the cases differ much more than that.
-            f64::from(n % 5) / 5.0 + if model == 1 && task == 0 { 0.1 + f64::from(n % 3) / 1000.0 } else { 0.0 }
+            f64::from(n % 5) / 5.0
+                + if model == 1 && task == 0 { 0.1 + f64::from(n % 3) / 1000.0 } else { 0.0 }
         });
         let found = compare(&all, 0, 1);
         assert_eq!((found.tasks.len(), found.all.n, found.all.unpaired), (2, 40, 0));

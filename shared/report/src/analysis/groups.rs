@@ -21,7 +21,9 @@ pub fn compare(all: &Dialogues, columns: &[ColumnId], a: &str, b: &str, score: &
     let values = |glob: &str| -> Vec<f64> {
         let glob = Glob::new(glob);
         all.iter()
-            .filter(|dialogue| columns.contains(&dialogue.column) && glob.matches(&all.tasks[dialogue.task].label))
+            .filter(|dialogue| {
+                columns.contains(&dialogue.column) && glob.matches(&all.tasks[dialogue.task].label)
+            })
             .filter_map(|dialogue| all.score(dialogue, score))
             .collect()
     };

@@ -30,8 +30,10 @@ pub fn rank(samples: &[(f64, &[f64])]) -> Vec<Rank> {
         (0..samples.len()).filter(|&at| samples[at].0.is_finite() && !samples[at].1.is_empty()).collect();
     order.sort_by(|&a, &b| samples[b].0.total_cmp(&samples[a].0));
     let Some(&best) = order.first() else { return Vec::new() };
-    let tests: Vec<Option<TTest>> =
-        order.iter().map(|&at| if at == best { None } else { welch(samples[best].1, samples[at].1) }).collect();
+    let tests: Vec<Option<TTest>> = order
+        .iter()
+        .map(|&at| if at == best { None } else { welch(samples[best].1, samples[at].1) })
+        .collect();
     let corrected = holm(&tests.iter().map(|test| test.map_or(f64::NAN, |test| test.p)).collect::<Vec<_>>());
     let mut leading = true;
     let ranked = order.iter().zip(tests).zip(corrected).map(|((&item, test), corrected)| {
@@ -61,7 +63,8 @@ mod tests {
         let apart: Vec<f64> = best.iter().map(|value| value - 0.1).collect();
         // Few values, so that it cannot be told from the best although it is lower.
         let few = [0.2, 1.0];
-        let samples = [(0.5, &wide[..]), (0.905, &best), (0.805, &apart), (0.904, &near), (0.6, &few), (f64::NAN, &[])];
+        let samples =
+            [(0.5, &wide[..]), (0.905, &best), (0.805, &apart), (0.904, &near), (0.6, &few), (f64::NAN, &[])];
         let ranked = rank(&samples);
         let order: Vec<(usize, bool)> = ranked.iter().map(|rank| (rank.item, rank.leads)).collect();
         assert_eq!(order, [(1, true), (3, true), (2, false), (4, false), (0, false)]);

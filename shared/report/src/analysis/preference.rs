@@ -120,7 +120,9 @@ pub fn preferences(all: &Dialogues, pairs: &[Pair]) -> Vec<ModelPreferences> {
             turtle.extend(a);
             jsonld.extend(b);
         }
-        let p = |found: &Option<Comparison>| found.as_ref().and_then(|found| found.test).map_or(f64::NAN, |test| test.p);
+        let p = |found: &Option<Comparison>| {
+            found.as_ref().and_then(|found| found.test).map_or(f64::NAN, |test| test.p)
+        };
         let corrected = holm(&comparisons.iter().map(p).collect::<Vec<_>>());
         for (comparison, p) in comparisons.iter_mut().zip(corrected) {
             if let Some(comparison) = comparison {

@@ -125,7 +125,12 @@ impl Category {
     pub fn tasks<'a>(&self, all: &'a Dialogues) -> Vec<&'a str> {
         let chosen: Vec<Vec<bool>> = self.parts.iter().map(|part| part.chosen(all)).collect();
         let task = |id: usize| chosen.iter().any(|chosen| chosen[id]);
-        all.tasks.iter().enumerate().filter(|(id, _)| task(*id)).map(|(_, task)| task.label.as_str()).collect()
+        all.tasks
+            .iter()
+            .enumerate()
+            .filter(|(id, _)| task(*id))
+            .map(|(_, task)| task.label.as_str())
+            .collect()
     }
 }
 

@@ -26,13 +26,16 @@ pub struct FileReading {
 pub fn read_documents(all: &mut Dialogues, documents: &[Document]) -> FileReading {
     let mut reading = FileReading::default();
     for document in documents {
-        let mut file = File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
+        let mut file =
+            File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
         let (mut added, mut bad) = (0, Vec::new());
         let read = document.read(|record| {
             match record {
                 Ok(record) => match file.add(&record.record) {
                     Ok(()) => added += 1,
-                    Err(problem) => bad.push(format!("{}: record {}: {problem}", document.name(), record.index)),
+                    Err(problem) => {
+                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index))
+                    }
                 },
                 Err(error) => bad.push(error.to_string()),
             }
@@ -53,7 +56,11 @@ pub fn read_documents(all: &mut Dialogues, documents: &[Document]) -> FileReadin
             });
         }
         if !bad.is_empty() {
-            all.warnings.push(Warning(format!("{} records of {} could not be used", bad.len(), document.file_name())));
+            all.warnings.push(Warning(format!(
+                "{} records of {} could not be used",
+                bad.len(),
+                document.file_name()
+            )));
         }
         reading.dialogues += added;
         reading.record_errors.append(&mut bad);

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use domain::{DialogueKey, Provenance, Usage};
 use jiff::Timestamp;
+use results::RunManifest;
 use results::export::Source;
 use results::log::{LogError, OutcomeHead};
-use results::RunManifest;
 use serde::Deserialize;
 
 use super::{class_of, sorted};
@@ -93,7 +93,9 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             iteration: part.key.iteration,
             outcome: match &part.outcome {
                 OutcomeHead::Scored(scores) => Ok(scores),
-                OutcomeHead::Unscored { cause, .. } | OutcomeHead::Failed { cause, .. } => Err(cause.to_string()),
+                OutcomeHead::Unscored { cause, .. } | OutcomeHead::Failed { cause, .. } => {
+                    Err(cause.to_string())
+                }
             },
             rounds: part.rounds.len() as u32,
             prompt_tokens: tokens(|usage| usage.prompt_tokens),
@@ -117,7 +119,8 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
         all.warnings.push(Warning(format!("run {} has {dialogues} of {planned} dialogues", manifest.run)));
     }
     if scorers.len() > 1 {
-        all.warnings.push(Warning(format!("run {} was scored by several versions of the rules", manifest.run)));
+        all.warnings
+            .push(Warning(format!("run {} was scored by several versions of the rules", manifest.run)));
     }
     all.warnings.extend(unknown.into_iter().map(Warning));
     all.sources.push(SourceInfo {

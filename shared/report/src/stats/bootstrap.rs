@@ -65,9 +65,10 @@ fn place(random: &mut SplitMix64, parts: usize) -> usize {
 
 /// A seed from names, so that an interval does not depend on what else is in a report.
 pub fn seed_of(names: &[&str]) -> u64 {
-    names.iter().flat_map(|name| name.bytes().chain([0])).fold(0x6b67_666c, |state, byte| {
-        SplitMix64::mix(state ^ u64::from(byte))
-    })
+    names
+        .iter()
+        .flat_map(|name| name.bytes().chain([0]))
+        .fold(0x6b67_666c, |state, byte| SplitMix64::mix(state ^ u64::from(byte)))
 }
 
 #[cfg(test)]
@@ -80,7 +81,8 @@ mod tests {
     fn cases_that_differ_widen_the_interval() {
         // Five cases, each always right or always wrong, against the same values spread over the cases.
         let within: Vec<(u32, f64)> = (0..20).map(|n| (n % 5, if n % 5 < 3 { 1.0 } else { 0.0 })).collect();
-        let across: Vec<(u32, f64)> = (0..20).map(|n| (n / 4 % 5, if n % 5 < 3 { 1.0 } else { 0.0 })).collect();
+        let across: Vec<(u32, f64)> =
+            (0..20).map(|n| (n / 4 % 5, if n % 5 < 3 { 1.0 } else { 0.0 })).collect();
         let width = |values: &[(u32, f64)]| {
             let interval = clustered_mean(values, 7).unwrap();
             interval.high - interval.low

@@ -40,7 +40,13 @@ fn t_test(difference: f64, error: f64, df: f64) -> Option<TTest> {
     // Means of equal values differ in their last digits; their differences are no evidence.
     const ROUNDING: f64 = 1e-12;
     if error <= ROUNDING {
-        let certain = TTest { t: f64::INFINITY.copysign(difference), df, p: 0.0, difference, interval: (difference, difference) };
+        let certain = TTest {
+            t: f64::INFINITY.copysign(difference),
+            df,
+            p: 0.0,
+            difference,
+            interval: (difference, difference),
+        };
         return (difference.abs() > ROUNDING).then_some(TTest { df: f64::NAN, ..certain });
     }
     let t = difference / error;

@@ -10,7 +10,6 @@ pub mod effect;
 pub mod holm;
 pub mod hypothesis;
 
-
 pub use bootstrap::{Interval, clustered_mean};
 pub use describe::Summary;
 pub use holm::holm;

@@ -20,8 +20,11 @@ impl Table {
         for (index, row) in self.rows.iter().enumerate() {
             let last = self.total && index + 1 == self.rows.len();
             let shown = row.iter().map(|found| cell(&found.shown()));
-            let cells: Vec<String> =
-                if last { shown.map(|text| if text.is_empty() { text } else { format!("**{text}**") }).collect() } else { shown.collect() };
+            let cells: Vec<String> = if last {
+                shown.map(|text| if text.is_empty() { text } else { format!("**{text}**") }).collect()
+            } else {
+                shown.collect()
+            };
             line(&cells, out)?;
         }
         for note in &self.notes {

@@ -120,7 +120,8 @@ pub struct Table {
 impl Table {
     /// A table with these columns.
     pub fn new(columns: &[(&str, Align)]) -> Self {
-        let heading = |(name, align): &(&str, Align)| Heading { name: (*name).to_owned(), align: *align, short: None };
+        let heading =
+            |(name, align): &(&str, Align)| Heading { name: (*name).to_owned(), align: *align, short: None };
         Self { headings: columns.iter().map(heading).collect(), ..Self::default() }
     }
 
@@ -163,8 +164,14 @@ impl Table {
 
     /// Whether a file holds numbers in a column, not words.
     fn is_numeric(&self, column: usize) -> bool {
-        let mut cells = self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| **cell != Cell::Empty).peekable();
-        cells.peek().is_some() && cells.all(|cell| matches!(cell, Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_))))
+        let mut cells = self
+            .rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .filter(|cell| **cell != Cell::Empty)
+            .peekable();
+        cells.peek().is_some()
+            && cells.all(|cell| matches!(cell, Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_))))
     }
 }
 
@@ -174,7 +181,8 @@ mod tests {
 
     /// A table with a cell of every kind.
     pub(super) fn example() -> Table {
-        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right), ("mean", Align::Right)]).titled("Example");
+        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right), ("mean", Align::Right)])
+            .titled("Example");
         table.row([Cell::from("a|b"), Cell::Count(20), Cell::Number(0.123_456, 3)]);
         table.row([Cell::from("=1+1"), Cell::Empty, Cell::Told("0.500 (7/20)".to_owned(), Some(0.5))]);
         table.total([Cell::from("all"), Cell::Count(20), Cell::Number(f64::NAN, 3)]);

@@ -7,8 +7,11 @@ use super::{Align, Table};
 impl Table {
     /// Writes the table as text.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let heads: Vec<String> =
-            self.headings.iter().map(|heading| printable(heading.short.as_ref().unwrap_or(&heading.name))).collect();
+        let heads: Vec<String> = self
+            .headings
+            .iter()
+            .map(|heading| printable(heading.short.as_ref().unwrap_or(&heading.name)))
+            .collect();
         let rows: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(|cell| flat(&cell.shown())).collect()).collect();
         let width = |column: usize| {
@@ -35,7 +38,8 @@ impl Table {
             }
             line(row, out)?;
         }
-        let legend: Vec<_> = self.headings.iter().filter_map(|h| Some((h.short.as_ref()?, &h.name))).collect();
+        let legend: Vec<_> =
+            self.headings.iter().filter_map(|h| Some((h.short.as_ref()?, &h.name))).collect();
         if !legend.is_empty() {
             writeln!(out)?;
         }
@@ -88,7 +92,10 @@ mod tests {
         table.column("RdfFriendCount-nt-1", Align::Right, Some("1".to_owned()));
         table.row([Cell::from("m"), Cell::Number(0.5, 3)]);
         table.notes.push("a note".to_owned());
-        assert_eq!(text(&table), "model      1\n------------\nm      0.500\n\n   1  RdfFriendCount-nt-1\na note\n");
+        assert_eq!(
+            text(&table),
+            "model      1\n------------\nm      0.500\n\n   1  RdfFriendCount-nt-1\na note\n"
+        );
     }
 
     #[test]

@@ -43,7 +43,12 @@ fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
                 Cell::Empty => {}
                 Cell::Time(time) => {
                     let text = time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-                    sheet.write_datetime_with_format(next, column, ExcelDateTime::parse_from_str(&text)?, &date)?;
+                    sheet.write_datetime_with_format(
+                        next,
+                        column,
+                        ExcelDateTime::parse_from_str(&text)?,
+                        &date,
+                    )?;
                 }
                 Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_)) => {
                     if let Some(value) = cell.value() {
@@ -91,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_workbook_has_a_sheet_per_table() {
-        let mut dated = Table::new(&[("when", Align::Left)]).titled("a title: with [much] more in it than Excel takes");
+        let mut dated =
+            Table::new(&[("when", Align::Left)]).titled("a title: with [much] more in it than Excel takes");
         dated.row([Cell::Time("2026-11-22T10:00:00Z".parse().unwrap())]);
         let mut out = Cursor::new(Vec::new());
         write_workbook(&[example(), dated.clone(), dated], &mut out).unwrap();

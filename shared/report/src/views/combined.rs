@@ -47,7 +47,8 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
                 Cell::p(rank.test.map(|test| test.p)),
                 Cell::p(rank.corrected),
             ];
-            let categories = found.categories.iter().map(|score| Cell::number(score.map(|score| score.mean), 3));
+            let categories =
+                found.categories.iter().map(|score| Cell::number(score.map(|score| score.mean), 3));
             table.row(cells.into_iter().chain(categories));
         }
     }

@@ -94,9 +94,14 @@ mod unit_tests {
     #[test]
     fn the_file_has_the_published_layout() {
         let labels = ["RdfFriendCount-turtle-2", "RdfFriendCount-jsonld-2", "A-turtle", "A-jsonld"];
-        let all = matrix(&["b", "a"], &labels, 20, |_, task, n| {
-            if task == 0 { 1.0 } else { f64::from(n % 2) / 2.0 }
-        });
+        let all = matrix(
+            &["b", "a"],
+            &labels,
+            20,
+            |_, task, n| {
+                if task == 0 { 1.0 } else { f64::from(n % 2) / 2.0 }
+            },
+        );
         let mut out = Vec::new();
         published_layout(&all).write_csv(&mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), ",A,RdfFriendCount-2\na,-,**TTL**\nb,-,**TTL**\n");

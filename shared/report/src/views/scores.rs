@@ -62,7 +62,10 @@ impl Grid {
             };
             view.models.iter().map(of_model).collect()
         };
-        let task = |cells: &&[CellView]| TaskRow { label: cells[0].task.to_string(), score: score_of(&cells[0].task) };
+        let task = |cells: &&[CellView]| TaskRow {
+            label: cells[0].task.to_string(),
+            score: score_of(&cells[0].task),
+        };
         Self {
             tasks: tasks.iter().map(task).collect(),
             models: view.models.iter().map(column).collect(),
@@ -95,7 +98,9 @@ impl Grid {
             let score = Some(found.headline.clone()).filter(|score| !score.is_empty());
             grid.tasks.push(TaskRow { label: found.label.clone(), score });
             let views = (0..all.columns.len()).map(|column| cell(column, task));
-            grid.cells.push(views.map(|view| Cell::Told(mean_of_cell(&view), view.mean).or_nothing(&view)).collect());
+            grid.cells.push(
+                views.map(|view| Cell::Told(mean_of_cell(&view), view.mean).or_nothing(&view)).collect(),
+            );
         }
         for (column, name) in headings.into_iter().enumerate() {
             // A task that a model was never to be asked is no gap.
@@ -109,8 +114,13 @@ impl Grid {
         if sets.len() > 1 {
             grid.notes.push("Columns on different exercises cannot be compared with each other.".to_owned());
         }
-        grid.notes.extend(sets.first().filter(|_| sets.len() == 1).map(|(set, _)| format!("Exercises: {set}.")));
-        grid.notes.extend(all.unscored().into_iter().map(|(reason, count)| format!("not scored: {count} dialogues ({reason})")));
+        grid.notes
+            .extend(sets.first().filter(|_| sets.len() == 1).map(|(set, _)| format!("Exercises: {set}.")));
+        grid.notes.extend(
+            all.unscored()
+                .into_iter()
+                .map(|(reason, count)| format!("not scored: {count} dialogues ({reason})")),
+        );
         grid
     }
 
@@ -237,7 +247,10 @@ mod tests {
         let grid = Grid::of(&all).sorted(&Sort::Mean).unwrap();
         let shown = text(&grid.table());
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["model", "mean", "of", "tasks", "1", "2"]);
+        assert_eq!(
+            lines[0].split_whitespace().collect::<Vec<_>>(),
+            ["model", "mean", "of", "tasks", "1", "2"]
+        );
         assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["m6", "0.750", "0.600", "0.900"]);
         assert!(shown.contains("1  s (f1)"), "{shown}");
         assert!(Grid::of(&all).sorted(&Sort::Task("x".into())).unwrap_err().contains("s, t"));

@@ -53,7 +53,9 @@ pub fn by_task(all: &Dialogues) -> Table {
             Cell::number(cell.seconds, 2),
         ]);
     }
-    table.notes.push("low, high: 95 % bootstrap interval of the mean, cases drawn; sd: of the sample.".to_owned());
+    table
+        .notes
+        .push("low, high: 95 % bootstrap interval of the mean, cases drawn; sd: of the sample.".to_owned());
     table
 }
 
