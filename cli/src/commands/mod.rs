@@ -1,6 +1,7 @@
 //! One file per command, or per family of small ones.
 
 pub mod fleet;
+pub mod launch;
 pub mod pack;
 pub mod plan;
 pub mod reevaluate;

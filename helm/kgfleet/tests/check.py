@@ -2,11 +2,14 @@
 
     python helm/kgfleet/tests/check.py            all checks
     KGFLEET_BLESS=1 python .../check.py           the same, and writes snapshots and the table anew
-    python .../check.py render QUICK.yaml [FILE]  prints the objects of a value set as JSON lines, secrets included
+    python .../check.py values FILE               only validates what the chart makes of these values
+    python .../check.py render FILE [JSON]        prints the objects of these values, with those of the JSON over them,
+                                                  as JSON lines, secrets readable
 
 Needs the packages of requirements.txt; tests/setup installs them into target/chart-venv.
 """
 
+import base64
 import copy
 import difflib
 import json
@@ -355,10 +358,18 @@ def check_scripts():
 
 
 def main():
-    if len(sys.argv) > 2 and sys.argv[1] == "render":
-        for path, item in render(yaml.safe_load(pathlib.Path(sys.argv[2]).read_text())):
-            print(json.dumps({"path": path, "object": item}))
-        return 0
+    mode, *files = sys.argv[1:] or [""]
+    if mode in ("render", "values"):
+        values = yaml.safe_load(pathlib.Path(files[0]).read_text())
+        merge(values, json.loads(files[1]) if len(files) > 1 else {})
+        objects = render(values)
+        if mode == "render":
+            print_readable(objects)
+            return 0
+        for _, item in objects:
+            validate(f"{item['kind']} {item['metadata']['name']}", item)
+        check_policy(files[0], objects)
+        return report(f"{len(objects)} objects")
     check_lint()
     check_schema_covers_values()
     check_table()
@@ -377,15 +388,31 @@ def main():
         check_selectors(file.stem, objects)
         check_upgrade(file.stem, values)
         snapshot(file.stem, objects)
-    for extra in sys.argv[1:]:
-        objects = render(yaml.safe_load(pathlib.Path(extra).read_text()))
-        for _, item in objects:
-            validate(f"{extra}: {item['kind']} {item['metadata']['name']}", item)
-        check_policy(extra, objects)
+    return report(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals")
+
+
+def report(what):
     for failure in failures:
         print(failure, file=sys.stderr)
-    print(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals, {len(failures)} failures")
+    print(f"{what}, {len(failures)} failures")
     return 1 if failures else 0
+
+
+def merge(values, over):
+    """Puts values over others, level by level."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(values.get(key), dict):
+            merge(values[key], value)
+        else:
+            values[key] = value
+
+
+def print_readable(objects):
+    for _, item in objects:
+        if item["kind"] == "Secret":
+            plain = {key: base64.b64decode(value).decode() for key, value in item.get("data", {}).items()}
+            item["stringData"] = {**plain, **item.get("stringData", {})}
+        print(json.dumps(item))
 
 
 if __name__ == "__main__":
