@@ -1,6 +1,8 @@
 //! One file per command, or per family of small ones.
 
+pub mod compare;
 pub mod fleet;
+pub mod inputs;
 pub mod launch;
 pub mod pack;
 pub mod plan;
@@ -9,4 +11,5 @@ pub mod rejudge;
 pub mod run;
 pub mod runs;
 pub mod simulate;
+pub mod table;
 pub mod verify;

@@ -181,7 +181,7 @@ def check_selectors(where, objects):
 
 
 def masked(objects):
-    """The objects without what is made at random."""
+    """The objects without what is made at random, and without what is compared elsewhere."""
     objects = copy.deepcopy(objects)
     for _, item in objects:
         if item["kind"] == "Secret":
@@ -191,6 +191,10 @@ def masked(objects):
                     value = re.sub(r'sha256 = "(?!0123456789abcdef)[0-9a-f]{64}"', 'sha256 = "HASH"', value)
                     value = re.sub(r"(?<![A-Za-z0-9])[A-Za-z0-9]{48}(?![A-Za-z0-9])", "PASSWORD", value)
                     item[part][key] = "PEM" if part == "data" else value
+        elif item["kind"] == "ConfigMap":
+            item["data"] = {key: "a copy" if key.endswith(".json") else text for key, text in item["data"].items()}
+        elif item["kind"] == "PrometheusRule":
+            item["spec"]["groups"] = [{"name": group["name"], "rules": "a copy"} for group in item["spec"]["groups"]]
     return objects
 
 
@@ -348,6 +352,30 @@ def check_lint():
     expect(not messages, "lint: " + "; ".join(messages))
 
 
+# What the chart takes from deploy: Helm reads nothing outside of the chart's folder, so it has copies.
+COPIES = [
+    ("deploy/grafana/*.json", "dashboards"),
+    ("deploy/prometheus/alerts.yml", "rules"),
+    ("deploy/prometheus/rules.yml", "rules"),
+]
+
+
+def check_copies():
+    wanted = {}
+    for pattern, folder in COPIES:
+        found = list(ROOT.glob(pattern))
+        expect(found, f"{pattern}: no such file")
+        wanted |= {CHART / folder / file.name: file for file in found}
+    for copy_of, file in wanted.items():
+        if BLESS:
+            copy_of.parent.mkdir(exist_ok=True)
+            copy_of.write_bytes(file.read_bytes())
+        same = copy_of.exists() and copy_of.read_bytes() == file.read_bytes()
+        expect(same, f"{copy_of.relative_to(ROOT)} is not {file.relative_to(ROOT)}; KGFLEET_BLESS=1 copies it")
+    there = {file for _, folder in COPIES for file in (CHART / folder).glob("*")}
+    expect(there == set(wanted), f"the chart has copies of nothing: {there - set(wanted)}")
+
+
 def check_scripts():
     """Everything that is not Rust passes its own linter."""
     dockerfile = ROOT / "deploy/image/Dockerfile"
@@ -375,6 +403,7 @@ def main():
     check_table()
     check_bad_values()
     check_scripts()
+    check_copies()
     total = 0
     for file in value_sets():
         values = yaml.safe_load(file.read_text())
