@@ -378,11 +378,33 @@ def check_copies():
 
 def check_scripts():
     """Everything that is not Rust passes its own linter."""
-    dockerfile = ROOT / "deploy/image/Dockerfile"
-    if dockerfile.exists():
-        hadolint = pathlib.Path(sys.executable).parent / "hadolint"
-        said = subprocess.run([hadolint, dockerfile], capture_output=True, text=True)
-        expect(said.returncode == 0, f"hadolint: {said.stdout}{said.stderr}")
+    scripts = ["image/build", "image/try", "slurm/submit", "slurm/worker.sbatch", "local/cluster"]
+    linters = [
+        [pathlib.Path(sys.executable).parent / "hadolint", ROOT / "deploy/image/Dockerfile"],
+        ["shellcheck", *(ROOT / "deploy" / script for script in scripts)],
+    ]
+    for linter in linters:
+        said = subprocess.run(linter, capture_output=True, text=True)
+        expect(said.returncode == 0, f"{linter[0]}: {said.stdout}{said.stderr}")
+
+
+def check_compose():
+    """The compose file, against the schema of compose files; what it mounts exists; nothing of ours is root."""
+    folder = ROOT / "deploy/compose"
+    compose = yaml.safe_load((folder / "compose.yaml").read_text())
+    schema = json.loads((ROOT / "third_party/compose/compose_spec.json").read_text())
+    for error in jsonschema.Draft201909Validator(schema).iter_errors(compose):
+        failures.append(f"compose.yaml: {error.message} at {list(error.path)}")
+    for name, service in compose["services"].items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            there = (folder / source).exists() if source.startswith(".") else source in compose["volumes"]
+            expect(there, f"compose.yaml: {name} mounts {source}, which is not there")
+        for port in service.get("ports", []):
+            expect(port.startswith("127.0.0.1:"), f"compose.yaml: {name} publishes {port} to the network")
+        if "KGFLEET_IMAGE" in service["image"]:
+            kept = service["read_only"] and service["user"] == "65532:65532" and service["cap_drop"] == ["ALL"]
+            expect(kept, f"compose.yaml: {name} has rights that it does not need")
 
 
 def main():
@@ -404,6 +426,7 @@ def main():
     check_bad_values()
     check_scripts()
     check_copies()
+    check_compose()
     total = 0
     for file in value_sets():
         values = yaml.safe_load(file.read_text())

@@ -12,7 +12,7 @@ use super::manifests::chart_tests;
 use crate::harness::Data;
 use crate::harness::process::{Finished, finish, kgfleet};
 
-const DIALOGUES: u64 = 1200;
+const DIALOGUES: u64 = 1800;
 
 /// Where `tests/setup` installs Helm's library.
 const PYTHON: &str = "../target/chart-venv/bin/python";
