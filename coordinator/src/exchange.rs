@@ -3,13 +3,13 @@
 //! Reports say everything that a worker holds, so nothing is remembered between them: a restarted coordinator, or another
 //! one, goes on with the next report.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::exchange::{
-    LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
+    LeaseEnd, LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
 };
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
 use futures::FutureExt;
@@ -31,8 +31,7 @@ const MAX_PARKING: Duration = Duration::from_secs(3600);
 #[derive(Default)]
 struct Concern {
     held: Vec<Fence>,
-    finished: HashSet<Fence>,
-    released: HashSet<Fence>,
+    ended: HashMap<Fence, LeaseEnd>,
     /// Models of which the worker may hold leases that it does not know of.
     models: BTreeSet<ModelLabel>,
 }
@@ -212,9 +211,10 @@ impl Coordinator {
         let (mut finished, mut granted) = (Vec::new(), Vec::new());
         for lease in renewal.unreported {
             let suspect = lease.suspect;
-            if concern.finished.contains(&lease.fence) {
+            let end = concern.ended.get(&lease.fence);
+            if end == Some(&LeaseEnd::Finished) {
                 finished.push(lease);
-            } else if concern.released.contains(&lease.fence)
+            } else if end == Some(&LeaseEnd::Released)
                 || report.draining
                 || orders.drain
                 || renewal.state == RunState::Paused
@@ -332,22 +332,15 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
             concerns.entry(of_run.run.id().clone()).or_default().models = matched;
         }
     }
-    let mut note = |lease: &LeaseId, put: fn(&mut Concern, Fence)| {
+    let held = report.held.iter().map(|lease| (lease, None));
+    for (lease, end) in held.chain(report.ended.iter().map(|(lease, end)| (lease, Some(*end)))) {
         let concern = concerns.entry(lease.run.clone()).or_default();
         concern.models.insert(lease.model.clone());
-        put(concern, fence(lease));
-    };
-    report.held.iter().for_each(|lease| note(lease, |concern, fence| concern.held.push(fence)));
-    report.finished.iter().for_each(|lease| {
-        note(lease, |concern, fence| {
-            concern.finished.insert(fence);
-        });
-    });
-    report.released.iter().for_each(|lease| {
-        note(lease, |concern, fence| {
-            concern.released.insert(fence);
-        });
-    });
+        match end {
+            None => concern.held.push(fence(lease)),
+            Some(end) => drop(concern.ended.insert(fence(lease), end)),
+        }
+    }
     concerns
 }
 

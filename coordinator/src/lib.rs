@@ -25,7 +25,7 @@ mod errors;
 mod exchange;
 mod export;
 mod grants;
-pub mod headline;
+mod headline;
 mod health;
 pub mod layout;
 pub mod manifest;

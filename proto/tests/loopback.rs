@@ -4,12 +4,13 @@
 
 mod fake;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{Control as _, ExportItem, RunCommand, RunPhase, Submission};
 use domain::exchange::{
-    Delivery, Offer, Orders, RateBudget, Receipt, Registered, Registration, Report, Serves,
+    Delivery, LeaseEnd, Offer, Orders, RateBudget, Receipt, Registered, Registration, Report, Serves,
     WorkExchange as _, WorkerStatus,
 };
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
@@ -43,8 +44,7 @@ fn report() -> Report {
             Offer { serves: Serves::Connector(Connector::Replay), room: 0 },
         ],
         held: vec![lease(1), lease(2)],
-        finished: vec![lease(3)],
-        released: vec![lease(4)],
+        ended: BTreeMap::from([(lease(3), LeaseEnd::Finished), (lease(4), LeaseEnd::Released)]),
         parked: Vec::new(),
         draining: false,
         wait: Duration::from_millis(1),

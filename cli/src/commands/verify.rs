@@ -16,6 +16,7 @@ use crate::commands::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::explain;
 use crate::run::{protection, session};
+use crate::run_name;
 
 /// The folder of events in a folder of runs.
 pub const EVENTS: &str = "events";
@@ -25,7 +26,7 @@ pub const EVENTS: &str = "events";
 /// Exit codes: 0 sound and complete; 1 damaged or incomplete, or, with --history, something was lost, doubled or changed.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// Hold what coordinators noted with --event-log against the log as well: records acknowledged and lost, dialogues
     /// counted twice, stale fences honoured, units that two workers had at once, winners that changed. A queue that lost its
@@ -85,7 +86,7 @@ fn history_of(
     arguments: &VerifyArguments,
     dir: &RunDir,
     cipher: Option<&LogCipher>,
-) -> anyhow::Result<history::Report> {
+) -> anyhow::Result<history::CheckReport> {
     let folder = arguments.data.path().join(EVENTS);
     let run = RunId::new(&*arguments.run);
     let events = Events::read(&folder, &run).with_context(|| {
@@ -105,8 +106,8 @@ fn history_of(
     Ok(history::check(&events.noted, &log))
 }
 
-fn print_history(report: &history::Report, out: &mut dyn Write) -> io::Result<()> {
-    let history::Report { events, grants, acknowledged, superseded, .. } = report;
+fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Result<()> {
+    let history::CheckReport { events, grants, acknowledged, superseded, .. } = report;
     writeln!(
         out,
         "{events} events: {grants} leases, {acknowledged} records acknowledged, {superseded} of them superseded"

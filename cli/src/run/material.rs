@@ -1,4 +1,4 @@
-//! The tasks of a run as the command line needs them.
+//! Loads the pack and the tasks of a run.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub fn open_pack(name: &str) -> anyhow::Result<Arc<Pack>> {
     worker::material::open_pack(name).map_err(Exit::usage)
 }
 
-/// The tasks of a plan, ready to be asked, by their index in the plan.
+/// The tasks of a plan, by their index in the plan.
 pub fn build(pack: &Pack, plan: &Plan) -> anyhow::Result<TaskList> {
     let labels = plan.tasks.iter().map(|task| &pack.tasks()[task.index].label);
     Ok(worker::material::build_to_ask(pack, labels)?)

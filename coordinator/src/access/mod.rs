@@ -91,13 +91,7 @@ impl WorkExchange for OnBehalf {
     fn exchange(&self, report: Report) -> Reply<'_, Orders> {
         Box::pin(async move {
             self.own(&report.worker)?;
-            let lists = [
-                report.offers.len(),
-                report.held.len(),
-                report.finished.len(),
-                report.released.len(),
-                report.parked.len(),
-            ];
+            let lists = [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len()];
             if let Some(most) = lists.into_iter().find(|items| *items > MAX_ITEMS_PER_REPORT) {
                 return Err(invalid(format!("a report names {most} things; {MAX_ITEMS_PER_REPORT} may be")));
             }

@@ -6,7 +6,7 @@ use domain::control::RunPhase;
 use domain::{About, ErrorCode, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
-use stages::{Asked, Judged, NewRun, Report, RunName, names};
+use stages::{Asked, Judged, ModelReport, NewRun, RunName, names};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
@@ -64,7 +64,7 @@ impl Coordinator {
             let known = self.tend_model(&chain, model).await?;
             done &= known.as_ref().is_some_and(ModelState::is_done);
             if let Some(known) = known {
-                let Report { planned, scored, .. } = known.report;
+                let ModelReport { planned, scored, .. } = known.report;
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }
@@ -139,7 +139,7 @@ impl Coordinator {
                 None => answered.next(),
             })
             .collect();
-        let report = Report::of(model.label.clone(), &judged, pipeline.kind.metrics);
+        let report = ModelReport::of(model.label.clone(), &judged, pipeline.kind.metrics);
         let state = ModelState { runs, standings, report, judged };
         Ok(Read { state, new_runs, protected: gathered.protected })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::control::RunPhase;
 use domain::{CaseUid, DialogueKey, FailureCause, ModelSpec, Outcome, Record, RunId};
 use stages::derive::Standing;
-use stages::{Judged, Report, Ruling, StageRuns, Subject, names};
+use stages::{Judged, ModelReport, Ruling, StageRuns, Subject, names};
 
 use super::document::Pipeline;
 use crate::Coordinator;
@@ -28,7 +28,7 @@ pub(crate) struct ModelState {
     /// How far each judging stage is.
     pub standings: Vec<Standing>,
     /// What comes out so far.
-    pub report: Report,
+    pub report: ModelReport,
     /// What became of each dialogue.
     pub judged: Vec<Judged>,
 }
