@@ -10,16 +10,18 @@ use domain::FailureCause;
 use crate::workspace::{members, root, text_files};
 
 /// Top-level folders: a name in backticks that begins with one of them is a path.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 12] = [
     ".ci/",
     "cli/",
     "coordinator/",
     "deploy/",
     "docs/",
+    "helm/",
     "proto/",
     "shared/",
     "task-data/",
     "tests/",
+    "third_party/",
     "worker/",
 ];
 
