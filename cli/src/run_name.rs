@@ -12,7 +12,7 @@ use crate::exit_code::Exit;
 
 /// The text for a run's name in `--help`.
 pub const HELP: &str =
-    "Name of the run, its beginning if no other run begins like it, or `latest` for the newest one";
+    "Name of the run, its beginning if no other run begins like it, or `latest` for the newest one.";
 
 /// The newest run.
 const LATEST: &str = "latest";

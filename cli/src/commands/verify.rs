@@ -1,6 +1,7 @@
-//! `kgfleet verify`: checks a run's record log, and what its coordinators noted.
+//! `kgfleet verify`: checks a run's record log and the event log of its coordinators.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use domain::RunId;
@@ -28,9 +29,9 @@ pub const EVENTS: &str = "events";
 pub struct VerifyArguments {
     #[arg(help = run_name::HELP)]
     run: String,
-    /// Hold what coordinators noted with --event-log against the log as well: records acknowledged and lost, dialogues
-    /// counted twice, stale fences honoured, units that two workers had at once, winners that changed. A queue that lost its
-    /// latest writes, in a failover or a restart without `appendfsync always`, shows here too.
+    /// Also compare the record log with the events that coordinators wrote with --event-log: finds lost acknowledged
+    /// records, dialogues counted twice, stale fences accepted, units leased to two workers at once, winners that changed. A
+    /// queue that lost its latest writes, in a failover or a restart without `appendfsync always`, shows here too.
     #[arg(long)]
     history: bool,
     /// Print JSON.
@@ -43,7 +44,7 @@ pub struct VerifyArguments {
 /// `kgfleet verify`.
 pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    // A key that does not open takes nothing from what the checksums say.
+    // Checksums can be verified without the key.
     let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
         eprintln!("kgfleet: {}", explain(&error.into()));
         None
@@ -51,14 +52,14 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
     let missing = report.missing();
     let complete = missing == Some(0);
-    // Of a run that goes on, most dialogues have no record yet; of a damaged one, it matters which.
+    // In an unfinished run most dialogues have no record yet; in a damaged one it matters which.
     let lost = if report.is_sound() || complete {
         Vec::new()
     } else {
         unrecorded(&dir, &manifest, cipher.as_ref())?
     };
     let history = match arguments.history {
-        true => Some(history_of(&arguments, &dir, cipher.as_ref())?),
+        true => Some(history_of(&manifest.run, &arguments.data.path().join(EVENTS), &dir, cipher.as_ref())?),
         false => None,
     };
     let mut out = io::stdout().lock();
@@ -81,19 +82,18 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_sound() && complete && is_right { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
-/// Holds what was noted of a run against its log.
+/// Compares the events of a run with its log.
 fn history_of(
-    arguments: &VerifyArguments,
+    run: &RunId,
+    folder: &Path,
     dir: &RunDir,
     cipher: Option<&LogCipher>,
 ) -> anyhow::Result<history::CheckReport> {
-    let folder = arguments.data.path().join(EVENTS);
-    let run = RunId::new(&*arguments.run);
-    let events = Events::read(&folder, &run).with_context(|| {
-        format!("cannot read events in {}; coordinators note them with --event-log", folder.display())
+    let events = Events::read(folder, run).with_context(|| {
+        format!("cannot read events in {}; coordinators write them with --event-log", folder.display())
     })?;
     if events.noted.is_empty() {
-        bail!(Exit::usage(anyhow!("no coordinator has noted events of run {run} in {}", folder.display())));
+        bail!(Exit::usage(anyhow!("{} has no events of run {run}", folder.display())));
     }
     let mut log = Vec::new();
     for item in LogReader::open(&dir.log(), cipher)? {
@@ -119,7 +119,7 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
         writeln!(out, "{} contradictions come from writes that the queue lost", report.excused)?;
     }
     if report.cut {
-        writeln!(out, "a coordinator stopped to note; what it did afterwards was not checked")?;
+        writeln!(out, "the event log of a coordinator is cut off; what it did afterwards was not checked")?;
     }
     for finding in &report.findings {
         writeln!(out, "{}: {}", finding.kind, finding.what)?;
@@ -127,7 +127,7 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none where the plan or the log cannot be read.
+/// The first [`MAX_LISTED_DAMAGES`] planned dialogues without a record; none if plan or log cannot be read.
 fn unrecorded(
     dir: &RunDir,
     manifest: &RunManifest,
@@ -156,7 +156,7 @@ fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> 
     if report.unopened > 0 {
         writeln!(
             out,
-            "{} records are encrypted and intact; without their key no more is known",
+            "{} records are encrypted and intact; nothing else is known without their key",
             report.unopened
         )?;
     }

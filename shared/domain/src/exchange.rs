@@ -35,7 +35,8 @@ pub trait WorkExchange: Send + Sync + 'static {
     fn exchange(&self, report: Report) -> Reply<'_, Orders>;
 
     /// Stores records. The answer comes when they are durable and committed to the queue, with one receipt per
-    /// record, in order. Repetition: stored again at most, and counted once.
+    /// record, in order. Callers send at most 1000 records and 1 MiB, or one longer record. Repetition: stored again at
+    /// most, and counted once.
     fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>>;
 
     /// What a worker needs to know of a run.

@@ -89,7 +89,7 @@ pub struct CheckReport {
     pub superseded: u64,
     /// What contradicts itself across a moment at which a test made the queue lose writes: no finding.
     pub excused: u64,
-    /// Whether a coordinator stopped to note: what it did afterwards is not checked.
+    /// Whether the event log of a coordinator is cut off: what it did afterwards is not checked.
     pub cut: bool,
     /// Findings by kind, none left out.
     pub counts: BTreeMap<FindingKind, u64>,
