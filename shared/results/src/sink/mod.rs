@@ -1,9 +1,10 @@
 //! The common storage of coordinators: a [folder](folder()) or an [object store](objects()).
 //!
 //! **Content.** For each run its manifest, written once; its record log; its state, replaced as a whole; its retries, one
-//! file or object each; and its history, which is append-only. Packs, by their hash. A random name that identifies the
-//! sink, created once; and the names of removed runs. Nothing else: everything else that a cluster needs can be rebuilt
-//! from these. [`run_dir`](crate::run_dir) has the names of the files; objects have the same names.
+//! file or object each; the generations of its queue; and its history, which is append-only. Packs, by their hash. A
+//! random name that identifies the sink, created once; and the names of removed runs. Nothing else: everything else that
+//! a cluster needs can be rebuilt from these. [`run_dir`](crate::run_dir) has the names of the files; objects have the
+//! same names.
 //!
 //! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name, or a
 //! complete object.
