@@ -16,9 +16,7 @@ use domain::exchange::{
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
-use proto::limits::{
-    BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES,
-};
+use proto::limits::{BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES};
 use proto::{Client, ClientConfig};
 
 use crate::fake::{Fake, Node, call, delivery, grant, lease, material, run_view};

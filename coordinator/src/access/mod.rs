@@ -1,7 +1,7 @@
-//! A coordinator as one caller sees it: nobody acts under another's name, reads what is not theirs to read, or does
-//! something to a run that is not noted.
+//! A coordinator on behalf of one caller: it enforces names and read permissions, and records every command in the history
+//! of its run.
 //!
-//! Which calls a role may make at all is decided where calls arrive. Here is what a call may do for whom.
+//! The server decides which calls a role may make; this module decides what a call may do for its caller.
 
 mod limits;
 mod redact;
