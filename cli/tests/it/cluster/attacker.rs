@@ -1,6 +1,7 @@
 //! What somebody tries who can reach the machines of a cluster over the network and nothing else; and what somebody tries
 //! whose token allows less. Each of them gets nothing.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
@@ -110,8 +111,7 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         instance: "i".into(),
         offers: vec![Offer { serves: Serves::Model("m".into()), room: 9 }],
         held: Vec::new(),
-        finished: Vec::new(),
-        released: Vec::new(),
+        ended: BTreeMap::new(),
         parked: Vec::new(),
         draining: false,
         wait: Duration::ZERO,

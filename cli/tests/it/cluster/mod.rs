@@ -12,6 +12,7 @@ mod names;
 mod rude;
 mod same_records;
 mod sentinel;
+mod several;
 mod steering;
 mod tls;
 
