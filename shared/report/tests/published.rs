@@ -16,7 +16,7 @@ fn published() -> Option<(Dialogues, Conformance)> {
     let found = discover(&[data.path("v3")], Some(&data.password));
     let documents: Vec<_> = found.into_iter().map(Result::unwrap).collect();
     let mut all = Dialogues::default();
-    let reading = read_documents(&mut all, &documents);
+    let reading = read_documents(&mut all, &documents, None);
     assert_eq!(reading.file_errors, Vec::<String>::new());
     assert_eq!(reading.record_errors, Vec::<String>::new());
     assert_eq!((all.len(), all.tasks.len(), all.columns.len()), (DIALOGUES, 26, 6));
