@@ -69,13 +69,13 @@ impl Detail {
         for part in record.interactions() {
             match (part.speaker, rounds.last_mut()) {
                 (Speaker::Response, Some(round)) if round.answer.is_empty() => {
-                    part.text.clone_into(&mut round.answer)
+                    part.text.clone_into(&mut round.answer);
                 }
                 (Speaker::Response, _) => {
-                    rounds.push(Round { answer: part.text.to_owned(), ..Round::default() })
+                    rounds.push(Round { answer: part.text.to_owned(), ..Round::default() });
                 }
                 (Speaker::Prompt, _) => {
-                    rounds.push(Round { prompt: part.text.to_owned(), ..Round::default() })
+                    rounds.push(Round { prompt: part.text.to_owned(), ..Round::default() });
                 }
             }
         }

@@ -18,6 +18,7 @@ use crate::analysis::scheme::Scheme;
 use crate::details::Details;
 use crate::dialogues::Dialogues;
 use crate::plot;
+use crate::table::steers;
 
 const SCRIPT: &str = include_str!("report.js");
 const STYLE: &str = include_str!("report.css");
@@ -86,9 +87,18 @@ pub fn write(report: &Report<'_>, details: Details, mut out: impl Write) -> io::
     out.flush()
 }
 
-/// JSON that cannot end the element it stands in.
+/// JSON that cannot end the element it stands in, and that no mark of direction turns around for people who read the source.
 fn json(value: &impl Serialize) -> io::Result<String> {
-    Ok(serde_json::to_string(value)?.replace('<', "\\u003c"))
+    let text = serde_json::to_string(value)?;
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '<' || steers(c) {
+            safe.push_str(&format!("\\u{:04x}", c as u32));
+        } else {
+            safe.push(c);
+        }
+    }
+    Ok(safe)
 }
 
 fn hash(text: &str) -> String {
@@ -120,6 +130,7 @@ mod tests {
         all.warnings.push(crate::dialogues::Warning(hostile.to_owned()));
         let page = page(&all);
         assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
+        assert!(!page.contains('\u{202e}'), "a mark of direction came through");
         assert_eq!(page.matches("<script>").count(), 1, "only the page's own");
     }
 

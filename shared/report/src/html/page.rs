@@ -126,7 +126,7 @@ fn filters(all: &Dialogues) -> Markup {
         .filter(|format| all.tasks.iter().any(|task| format_of(&task.label) == Some(format)));
     html! {
         form #filters aria-label="Filters" {
-            label { "Family " select name="family" { option value="" { "all" } @for family in families { option value=(family) { (printable(family)) } } } }
+            label { "Family " select name="family" { option value="" { "all" } @for family in families { option value=(printable(family)) { (printable(family)) } } } }
             label { "Format " select name="format" { option value="" { "all" } @for format in formats { option value=(format) { (format) } } } }
             label { "Task " input name="task" type="search" placeholder="part of a name"; }
             label { "Model " input name="model" type="search" placeholder="part of a name"; }
@@ -160,7 +160,7 @@ fn grid(all: &Dialogues) -> Markup {
                 }
             } }
             tbody { @for column in order {
-                tr data-family=(all.columns[column].family) data-model=(printable(&headings[column])) {
+                tr data-family=(printable(&all.columns[column].family)) data-model=(printable(&headings[column])) {
                     th scope="row" { (printable(&headings[column])) }
                     td.number data-v=[totals[column].mean] { (totals[column].mean.map_or("-".to_owned(), |mean| format!("{mean:.3}"))) }
                     @for task in 0..all.tasks.len() { (place(column, task, by_place[column * all.tasks.len() + task])) }
@@ -195,7 +195,7 @@ fn place(column: usize, task: usize, cell: Option<&CellStatistics>) -> Markup {
 
 fn plots(report: &Report<'_>) -> Markup {
     let all = report.dialogues;
-    let figure = |svg: &Svg| html! { div.scroll tabindex="0" role="region" aria-label=(svg.title()) { (PreEscaped(svg.inline())) } };
+    let figure = |svg: &Svg| html! { div.scroll tabindex="0" role="region" aria-label=(printable(svg.title())) { (PreEscaped(svg.inline())) } };
     html! {
         section #plots { h2 { "Plots" }
             (figure(&plot::compasses(all, report.compass)))

@@ -7,7 +7,7 @@ use crate::table::{Align, Cell, Table, printable};
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(table.title) {
+        div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {
             table.sortable {
                 thead { tr {
                     @for heading in table.headings() {

@@ -48,7 +48,7 @@ pub fn read_documents(
                         }
                     }
                     Err(problem) => {
-                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index))
+                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index));
                     }
                 },
                 Err(error) => bad.push(error.to_string()),

@@ -61,8 +61,7 @@ pub enum ReadError {
 
 impl Part {
     fn of(record: &Record) -> Self {
-        let round =
-            |round: &domain::Round| RoundPart { answer: AnswerPart { usage: round.answer.usage.clone() } };
+        let round = |round: &domain::Round| RoundPart { answer: AnswerPart { usage: round.answer.usage } };
         Self {
             key: record.key.clone(),
             attempt: AttemptPart { number: record.attempt.number },
