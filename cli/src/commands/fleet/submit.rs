@@ -35,8 +35,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: pack(&benchmark)? };
-    queue(&arguments.remote, submission, arguments.watch, arguments.json)
+    queue(&arguments.remote, submission(&benchmark)?, arguments.watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
@@ -50,10 +49,14 @@ fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
     Ok(Some(bytes.into()))
 }
 
+/// What is sent to a coordinator for a configuration.
+pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? })
+}
+
 /// Submits a configuration.
 pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
-    let submission = Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? };
-    queue(remote, submission, false, json)
+    queue(remote, submission(benchmark)?, false, json)
 }
 
 fn queue(remote: &Remote, submission: Submission, watch: bool, json: bool) -> anyhow::Result<ExitCode> {
