@@ -18,6 +18,7 @@ mod interrupting;
 mod judged;
 mod judging;
 mod killing;
+mod notifying;
 mod quick_run;
 mod reevaluating;
 mod reference;
