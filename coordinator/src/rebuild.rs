@@ -6,20 +6,26 @@
 
 use std::sync::Arc;
 
+use domain::{ErrorCode, ServiceError};
 use futures::future::BoxFuture;
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
-use queue::{NewUnit, QueueStore, RunRef, RunState, UnitId};
+use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
 
 use crate::aggregate::Aggregate;
 use crate::backlog::Backlog;
 use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal, is_out_of_step, not_found, of_queue};
+use crate::generation::{self, Step};
 use crate::health::Health;
 use crate::metrics;
 use crate::payload::new_unit;
 use crate::run::Run;
 use crate::runs::Runs;
 use crate::storage::{RunStateFile, Storage};
+
+/// How often a generation is claimed before the caller has to come again. A claim fails where another coordinator
+/// succeeds, so each attempt is as many coordinators as build the same queue at the same moment.
+const MAX_CLAIMS: u32 = 8;
 
 /// The queues of runs.
 pub(crate) struct Queues {
@@ -91,7 +97,7 @@ impl Queues {
     /// Brings run and queue into step and returns the queue as it was built last. `stale` is the generation that the caller
     /// found to be gone; where another caller has seen to it meanwhile, nothing is left to do.
     pub(crate) async fn join(&self, run: &Arc<Run>, stale: Option<u64>) -> Result<RunRef> {
-        let _one = run.joining.lock().await;
+        let mut unused = run.joining.lock().await;
         if let Some(at) = run.at()
             && Some(at.generation) != stale
         {
@@ -104,31 +110,75 @@ impl Queues {
             // Where it was removed, its queue is not to be built again.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
-        let found = self.health.note_queue(self.queue.run(run.id()).await)?;
-        let status = match found {
-            Some(status) => status,
-            None => {
-                let spec = run.spec(&self.config);
-                let created = self.health.note_queue(self.queue.create_run(&spec).await)?;
-                if stale.is_some() || spec.generation_floor > 0 {
-                    metrics::rebuilt();
-                }
-                created
-            }
-        };
-        if status.plan_hash != run.manifest.plan_hash {
-            return Err(conflict(format!(
-                "the queue holds run {} with plan {}, its manifest says {}",
-                run.id(),
-                status.plan_hash,
-                run.manifest.plan_hash
-            )));
-        }
+        let status = self.found_or_built(run, &mut unused).await?;
         self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
         self.backlog.touch();
         Ok(status.at)
+    }
+
+    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first.
+    async fn found_or_built(&self, run: &Run, unused: &mut Option<u64>) -> Result<RunStatus> {
+        for _ in 0..MAX_CLAIMS {
+            // In this order: who reads the claims last would take a queue that was built in between for an old one.
+            let claimed = self.health.note_sink(self.storage.sink.generation(run.id()).await)?;
+            let found = self.health.note_queue(self.queue.run(run.id()).await)?;
+            if let Some(status) = &found
+                && status.plan_hash != run.manifest.plan_hash
+            {
+                return Err(conflict(format!(
+                    "the queue holds run {} with plan {}, its manifest says {}",
+                    run.id(),
+                    status.plan_hash,
+                    run.manifest.plan_hash
+                )));
+            }
+            let recorded = run.table(Aggregate::highest_generation);
+            let generation = match (
+                generation::step(
+                    found.as_ref().map(|status| status.at.generation),
+                    claimed,
+                    recorded,
+                    *unused,
+                ),
+                found,
+            ) {
+                (Step::Join, Some(status)) => return Ok(status),
+                (Step::Adopt(generation), Some(status)) => {
+                    let claim = self.storage.sink.claim_generation(run.id(), generation).await;
+                    self.health.note_sink(claim)?;
+                    return Ok(status);
+                }
+                (Step::Build(generation), found) => {
+                    if let Some(old) = found {
+                        let (run, old) = (run.id(), old.at.generation);
+                        tracing::warn!(%run, old, generation, "the queue came back from an older state; it is built anew");
+                    }
+                    generation
+                }
+                (Step::Join | Step::Adopt(_), None) => continue,
+            };
+            let is_ours = *unused == Some(generation)
+                || self.health.note_sink(self.storage.sink.claim_generation(run.id(), generation).await)?;
+            if !is_ours {
+                continue; // Another coordinator builds it, or has.
+            }
+            *unused = Some(generation);
+            let built = self.queue.create_run(&run.spec(&self.config, generation)).await;
+            // Where nobody can say whether it was built, leases of this generation may be about.
+            if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
+                *unused = None;
+            }
+            let status = self.health.note_queue(built)?;
+            // The first generation of a run is no loss of another one.
+            if status.at.generation == generation && generation > 1 {
+                metrics::rebuilt();
+            }
+            return Ok(status);
+        }
+        let message = format!("run {}: other coordinators are building its queue", run.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
     }
 
     /// Gives the queue the state that the sink says.

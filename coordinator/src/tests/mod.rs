@@ -3,6 +3,7 @@
 mod access;
 mod cluster;
 mod failures;
+mod generations;
 mod lifecycle;
 mod local;
 mod mishaps;
