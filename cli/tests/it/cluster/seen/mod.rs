@@ -152,7 +152,11 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     });
     let told_by_coordinator = scrape::check(ports[0], &catalogue(coordinator::metrics::DEFINITIONS));
     let told_by_worker = scrape::check(ports[1], &catalogue(worker::metrics::DEFINITIONS));
-    open.ask_until(&prometheus, "at its end", |open| open.has_fired(&["KgfleetRunStalled"]));
+    // What can be asked is asked; the servers are idle, and the absent model's dialogues wait.
+    open.ask_until(&prometheus, "at its end", |open| {
+        let is_idle = open.panels.iter().all(|question| question.place != "Idle servers while work waits");
+        is_idle && open.has_fired(&["KgfleetRunStalled"])
+    });
     // Then everything fails, one after the other.
     simulator.signal(Signal::KILL);
     open.ask_until(&prometheus, "without model servers", |open| {
