@@ -7,6 +7,7 @@ use crate::graphs::GraphLibrary;
 
 pub mod answer_list;
 pub mod connection_explain;
+pub mod entity_overview;
 pub mod fact_extract;
 pub mod friend_count;
 pub mod judge_choice;
@@ -34,6 +35,7 @@ const FAMILIES: &[&[ClassSpec]] = &[
     &answer_list::CLASSES,
     &text2sparql::CLASSES,
     &[sparql_syntax_fixing::CLASS],
+    &[entity_overview::CLASS],
     &[judge_choice::CLASS],
 ];
 
