@@ -1,7 +1,7 @@
-//! Every dialogue of a plan by one number.
+//! Numbers the dialogues of a plan.
 //!
-//! Tables of a run with a million dialogues are arrays indexed by this number; keys and labels are not kept a
-//! million times. The numbers follow the order of the plan: model, task, iteration.
+//! Tables of a run with a million dialogues are arrays indexed by this number, which avoids a million keys and labels. The
+//! numbers follow the order of the plan: model, task, iteration.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::plan::Plan;
 /// The number of a dialogue in its plan, from 0.
 pub type Slot = usize;
 
-/// Where dialogues lie in tables.
+/// The numbering of a plan's dialogues.
 #[derive(Clone, Debug)]
 pub struct Layout {
     models: Vec<OfModel>,
@@ -31,7 +31,7 @@ struct OfModel {
 }
 
 impl Layout {
-    /// Of a plan.
+    /// The numbering of a plan.
     pub fn of(plan: &Plan) -> Self {
         let mut slots = 0;
         let mut models = Vec::with_capacity(plan.models.len());
@@ -59,14 +59,14 @@ impl Layout {
         self.model_numbers.get(label).copied()
     }
 
-    /// The dialogue of these indexes; `None` where the plan has none.
+    /// The dialogue with these indexes; `None` if the plan has none.
     pub fn slot(&self, model: usize, task: usize, iteration: Iteration) -> Option<Slot> {
         let of_model = self.models.get(model)?;
         let planned = task < self.tasks.len() && iteration < of_model.iterations;
         planned.then(|| of_model.first + task * of_model.iterations as usize + iteration as usize)
     }
 
-    /// The dialogue of a key; `None` where it is not planned.
+    /// The dialogue with this key; `None` if it is not planned.
     pub fn slot_of(&self, key: &DialogueKey) -> Option<Slot> {
         self.slot(self.model(&key.model)?, *self.task_numbers.get(&key.task)?, key.iteration)
     }
@@ -81,7 +81,7 @@ impl Layout {
     /// Indexes of model and task, and the iteration, of a dialogue below [`slots`](Self::slots).
     pub fn place(&self, slot: Slot) -> (usize, usize, Iteration) {
         let model = self.models.partition_point(|model| model.first <= slot) - 1;
-        // Models without dialogues share their first slot with the next one, which `partition_point` passes.
+        // Models without dialogues share their first slot with the next one; `partition_point` skips them.
         let OfModel { first, iterations, .. } = self.models[model];
         let (within, iterations) = (slot - first, iterations.max(1) as usize);
         (model, within / iterations, (within % iterations) as Iteration)

@@ -110,7 +110,7 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
 /// Write a run's records as a file: a run of this machine or, with --coordinator, of its fleet.
 #[derive(Debug, clap::Args)]
 pub struct ExportArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// File format.
     #[arg(long, value_enum)]
@@ -168,7 +168,7 @@ fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
 /// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
 pub struct ShowArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
     dialogue: String,
@@ -255,7 +255,7 @@ fn key(text: &str) -> anyhow::Result<DialogueKey> {
 /// workers drop records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// With --coordinator: cancel the run first if it is not over, and remove it if it cannot be loaded.
     #[arg(long)]

@@ -1,5 +1,4 @@
-//! What a run on one machine can ask beyond the network: simulated models, by a simulator that it starts, and
-//! recordings.
+//! Models of a run on one machine that need no network: simulated models, on a simulator that it starts, and recordings.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::output::explain;
 pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow::Result<Option<SimHandle>> {
     let simulated = benchmark.all_models().filter(|model| model.connector == Connector::Simulated);
     let mut models: Vec<ModelConfig> = simulated.map(simulated_model).collect();
-    // One model may be judge of several stages, or of itself.
+    // A model may judge in several stages, and also judge itself.
     let mut served = std::collections::BTreeSet::new();
     models.retain(|model| served.insert(model.name.clone()));
     if models.is_empty() {
@@ -30,14 +29,15 @@ pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow
     Ok(Some(simulator.serve(listener)?))
 }
 
-/// What the simulator is told of a model.
+/// The simulator's configuration of a model.
 pub fn simulated_model(model: &ModelSpec) -> ModelConfig {
     let mut config = ModelConfig::new(model.requested());
     config.answers = AnswerConfig::Skilled(Skill::overall(dial(model.skill.unwrap_or(0.6))));
     config
 }
 
-/// A dial from one number: what is not right is mostly wrong, sometimes malformed, rarely beside the point.
+/// The simulator's skill settings from one number: answers that are not right are mostly wrong, sometimes malformed, rarely
+/// off topic.
 pub fn dial(skill: f64) -> SkillDial {
     let wrong = 1.0 - skill;
     SkillDial {
@@ -49,14 +49,14 @@ pub fn dial(skill: f64) -> SkillDial {
     }
 }
 
-/// The connectors of a worker, and recordings.
+/// The connectors of a worker, plus recordings.
 pub struct LocalConnect {
     network: Connectors,
     password: Option<String>,
 }
 
 impl LocalConnect {
-    /// With the password of encrypted recordings.
+    /// `password` decrypts encrypted recordings.
     pub fn new(password: Option<String>) -> Self {
         Self { network: Connectors::default(), password }
     }

@@ -1,7 +1,7 @@
-//! What simulated judges know: they read the texts that they are asked about, as any judge does.
+//! The replies of simulated judges, computed from the texts in the prompt.
 //!
-//! A prompt of a judge ends with `Reply with one of these words: ...`, the best word first. The right one follows from the
-//! share of the reference's words that stand in the answer; the skill of the simulated model decides whether it is said.
+//! A judge's prompt ends with `Reply with one of these words: ...`, the best word first. The right word follows from the
+//! share of the reference's words in the answer; the skill of the simulated model decides whether it gives that word.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use vllm_sim::{AnswerKey, KnownCase};
 
 use super::answer_key::PackKey;
 
-/// The line that every prompt of a judge ends with.
+/// The last line of every judge's prompt.
 const OFFER: &str = "Reply with one of these words: ";
 
-/// How texts under judgement begin and end.
+/// Marks around the texts to judge.
 const OPEN: &str = "<<<<<<<< TEXT";
 const CLOSE: &str = ">>>>>>>> END OF TEXT";
 
-/// Shares of the reference's words from which an answer is as good as the first word, and no worse than the last one.
+/// Minimum share of the reference's words for the best word, and for a word better than the last.
 const ALL: f64 = 0.99;
 const SOME: f64 = 0.3;
 

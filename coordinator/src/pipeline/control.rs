@@ -1,4 +1,4 @@
-//! What people ask of a pipeline.
+//! The commands of users about pipelines.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::errors::{Result, conflict, invalid, not_found};
 use crate::manifest::Planned;
 
 impl Coordinator {
-    /// Begins the pipeline of a configuration, or goes on with it: the same configuration is the same pipeline.
+    /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
     pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
         let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
         let name = pipeline.name.clone();
@@ -26,14 +26,14 @@ impl Coordinator {
                 .await?;
         }
         self.packs.keep(&pipeline.manifest.pack_hash).await?;
-        // Who comes second finds what is equal but for the time.
+        // Another coordinator wrote the same pipeline, except for the time.
         self.write_revision(&pipeline).await?;
         self.begin_pipeline(&name).await?;
         tracing::info!(pipeline = %name, kind = pipeline.kind.name, "submitted");
         Ok(name)
     }
 
-    /// The pipeline that a configuration means, checked. Nothing of it is written.
+    /// The checked pipeline of a configuration. Nothing is written.
     async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
         let (planned, sealed) = self.planned(submission).await?;
         let Planned { benchmark, pack, plan } = planned;
@@ -64,8 +64,8 @@ impl Coordinator {
         Ok((Pipeline::new(name, benchmark, pack.hash().as_str(), 1)?, sealed))
     }
 
-    /// A pipeline with more models or other settings of those it has, as a new revision. Coordinators that look after it read
-    /// the newest one in every round.
+    /// Extends a pipeline by models, or changes the settings of its models, as a new revision. Coordinators that tend it read
+    /// the newest revision in every round.
     pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<()> {
         let old = self
             .find_pipeline(name)
@@ -96,7 +96,7 @@ impl Coordinator {
         self.begin_pipeline(name).await
     }
 
-    /// Makes a pipeline one that this coordinator looks after. One of a fleet that is paused stays so.
+    /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
     pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
         let state = self.pipeline_state(name).await?;
         let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
@@ -110,7 +110,7 @@ impl Coordinator {
         self.tend_pipeline(name).await
     }
 
-    /// Pauses, resumes or cancels a pipeline: its phase first, so that nobody derives, then its runs.
+    /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
     pub(crate) async fn command_pipeline(&self, name: &RunId, command: RunCommand) -> Result<()> {
         let state = self.pipeline_state(name).await?;
         let phase = match (command, state.phase) {
@@ -133,7 +133,7 @@ impl Coordinator {
         self.tend_pipeline(name).await
     }
 
-    /// Asks again what failed, in every stage; returns how many dialogues.
+    /// Retries the failed dialogues of every stage; returns their number.
     pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let mut dialogues = 0;
         for run in self.own_runs(name).await? {
@@ -179,10 +179,10 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Sees that a name is that of one run: records are those of runs.
+    /// Checks that a name is not that of a pipeline: only runs have records.
     ///
     /// # Errors
-    /// It is that of a pipeline; the message names its runs.
+    /// It is a pipeline; the message names its runs.
     pub(crate) async fn is_no_pipeline(&self, name: &RunId) -> Result<()> {
         if !self.is_pipeline(name).await? {
             return Ok(());
@@ -199,7 +199,7 @@ impl Coordinator {
         let mut runs = Vec::new();
         for model in &pipeline.benchmark.models {
             let stages = self.find_stages(&chain, model).await?;
-            // The answers of another pipeline are its own.
+            // Answers taken from another pipeline belong to that one.
             let own = stages.into_iter().skip(usize::from(chain.len() > 1));
             runs.extend(own.flatten().map(|(run, _)| run));
         }
