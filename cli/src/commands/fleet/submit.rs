@@ -40,9 +40,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: pack(&benchmark)? };
     let watch = arguments.watch.then_some(arguments.notify);
-    queue(&arguments.remote, submission, watch, arguments.json)
+    queue(&arguments.remote, submission(&benchmark)?, watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
@@ -56,10 +55,14 @@ fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
     Ok(Some(bytes.into()))
 }
 
+/// What is sent to a coordinator for a configuration.
+pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? })
+}
+
 /// Submits a configuration.
 pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
-    let submission = Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? };
-    queue(remote, submission, None, json)
+    queue(remote, submission(benchmark)?, None, json)
 }
 
 /// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.

@@ -11,6 +11,7 @@ mod mishaps;
 mod names;
 mod same_records;
 mod seen;
+mod several;
 mod steering;
 mod tls;
 
