@@ -25,6 +25,7 @@ mod quick_run;
 mod reevaluating;
 mod reference;
 mod refusing;
+mod reporting;
 mod resuming;
 mod retrying;
 mod watching;
