@@ -4,8 +4,8 @@
 //! beside them and asserts nothing. Needs redis-server.
 //!
 //! Parts, all by default: `-- --matrix` (the published matrix: 41 simulated models, 26 tasks, 45 500 dialogues, 4 workers),
-//! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers), `-- --access`
-//! (pairs of small runs with and without TLS and tokens).
+//! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers). Only
+//! when named: `-- --watched PAIRS`, what metrics and traces cost, over so many interleaved pairs.
 
 mod measure;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use measure::{KGFLEET, Simulator, children, cpu, line, memory};
+use measure::{KGFLEET, Simulator, children, cpu, line, memory, watchers};
 use queue::testing::RedisServer;
 
 /// Models of the published matrix with 20 iterations of every task, and with 50.
@@ -30,23 +30,21 @@ const SIMULATORS: usize = 2;
 /// Workers without models, many and few.
 const LIGHT_WORKERS: usize = 1_000;
 const LIGHT_WORKERS_OF_A_MILLION: usize = 32;
-/// Pairs of runs with and without access control, and models and iterations of each run.
-const PAIRS: usize = 12;
-const MODELS_OF_A_PAIR: usize = 8;
-const ITERATIONS_OF_A_PAIR: u32 = 20;
-/// Bounds of a mean of [`PAIRS`] values with 95 % confidence, in standard errors: Student's t for 11 degrees of freedom.
-const STANDARD_ERRORS: f64 = 2.201;
-/// Certificates for this machine, signed by an authority of their own.
-const TLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/testdata/tls/");
-
+/// Workers and iterations of each run that is watched.
+const WATCHED_WORKERS: usize = 2;
+const WATCHED_ITERATIONS: u32 = 10;
 /// Between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let named = |part: &str| arguments.iter().any(|argument| argument == part);
-    let all = !["--matrix", "--light", "--million", "--access"].into_iter().any(named);
+    let all = !["--matrix", "--light", "--million"].into_iter().any(named);
     println!("{} processors", std::thread::available_parallelism().map_or(1, usize::from));
+    if let Some(at) = arguments.iter().position(|argument| argument == "--watched") {
+        let pairs = arguments.get(at + 1).and_then(|pairs| pairs.parse().ok()).unwrap_or(5);
+        return watched(pairs.max(2));
+    }
     if all || named("--matrix") {
         matrix();
     }
@@ -56,9 +54,6 @@ fn main() {
     if all || named("--million") {
         light("a million dialogues", LIGHT_WORKERS_OF_A_MILLION, 1_000_000);
     }
-    if all || named("--access") {
-        access();
-    }
 }
 
 /// A process that is ended when dropped.
@@ -66,14 +61,8 @@ struct Process(Child);
 
 impl Process {
     fn start(arguments: &[&str]) -> Self {
-        Self::start_with(arguments, &[])
-    }
-
-    fn start_with(arguments: &[&str], environment: &[(&str, String)]) -> Self {
         let log = if std::env::var_os("KGFLEET_LOG").is_some() { Stdio::inherit() } else { Stdio::null() };
-        let mut command = Command::new(KGFLEET);
-        command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
-        let child = command.stdout(Stdio::null()).stderr(log).spawn();
+        let child = Command::new(KGFLEET).args(arguments).stdout(Stdio::null()).stderr(log).spawn();
         Self(child.expect("the binary starts"))
     }
 
@@ -99,96 +88,56 @@ impl Drop for Process {
 struct Fleet {
     redis: RedisServer,
     coordinator: Process,
+    http_port: u16,
     url: String,
     folder: tempfile::TempDir,
-    /// Variables of workers and of people: who they are, and whom they trust.
-    of_workers: Vec<(&'static str, String)>,
-    of_people: Vec<(&'static str, String)>,
 }
 
 impl Fleet {
     fn start() -> Self {
-        Self::behind(false)
+        Self::start_with(&[])
     }
 
-    /// The same behind TLS and tokens.
-    fn behind(door: bool) -> Self {
+    fn start_with(more: &[&str]) -> Self {
         let redis = RedisServer::start_with(&["--appendonly", "yes", "--save", ""]).expect("redis-server");
         let folder = tempfile::tempdir().expect("a folder");
         let port = queue::testing::free_port();
         let listen = format!("127.0.0.1:{port}");
         let data = folder.path().join("data");
-        let (tokens, ca) = (folder.path().join("tokens.toml"), format!("{TLS}ca.pem"));
-        let tokens = tokens.to_str().expect("UTF-8");
-        let known = |name: &str, more: &[&str]| -> Vec<(&'static str, String)> {
-            if !door {
-                return Vec::new();
-            }
-            let arguments = [&["token", "new", "--name", name, "--append", tokens], more].concat();
-            let token = Command::new(KGFLEET).args(arguments).output().expect("the binary starts").stdout;
-            let file = folder.path().join(name);
-            std::fs::write(&file, token).expect("a token");
-            let file = file.to_str().expect("UTF-8").to_owned();
-            vec![("KGFLEET_TOKEN_FILE", file), ("KGFLEET_CA", ca.clone())]
-        };
-        if door {
-            std::fs::write(tokens, "").expect("a list of tokens");
-        }
-        let of_workers = known("pool", &["--role", "worker", "--workers", "*"]);
-        let of_people = known("operator", &["--role", "operator"]);
-        let (certificate, key) = (format!("{TLS}server.pem"), format!("{TLS}server.key"));
-        let mut arguments = vec![
-            "coordinator",
-            "--listen",
-            &listen,
-            "--http",
-            "127.0.0.1:0",
-            "--data-dir",
-            data.to_str().expect("UTF-8"),
-        ];
-        let url = redis.url();
-        arguments.extend(["--queue", &url]);
-        if door {
-            arguments.extend(["--tls-cert", &certificate, "--tls-key", &key, "--tokens", tokens]);
-        }
-        let coordinator = Process::start(&arguments);
+        let http_port = queue::testing::free_port();
+        let (http, queue) = (format!("127.0.0.1:{http_port}"), redis.url());
+        let data = data.to_str().expect("UTF-8");
+        let arguments =
+            ["coordinator", "--listen", &listen, "--http", &http, "--queue", &queue, "--data-dir", data];
+        let coordinator = Process::start(&[&arguments, more].concat());
         while std::net::TcpStream::connect(&listen).is_err() {
             std::thread::sleep(Duration::from_millis(20));
         }
-        let url = format!("{}://{listen}", if door { "https" } else { "http" });
-        Self { redis, coordinator, url, folder, of_workers, of_people }
+        Self { redis, coordinator, http_port, url: format!("http://{listen}"), folder }
     }
 
     fn worker(&self, number: usize, endpoint: &str) -> Process {
-        let home = self.folder.path().join(format!("worker-{number}"));
-        let arguments = [
-            "worker",
-            "--coordinator",
-            &self.url,
-            "--name",
-            &format!("worker-{number}"),
-            "--endpoint",
-            endpoint,
-            "--evaluators",
-            "1",
-            "--work-dir",
-            home.to_str().expect("UTF-8"),
-        ];
-        Process::start_with(&arguments, &self.of_workers)
+        self.worker_with(number, endpoint, &[])
+    }
+
+    fn worker_with(&self, number: usize, endpoint: &str, more: &[&str]) -> Process {
+        let name = format!("worker-{number}");
+        let home = self.folder.path().join(&name);
+        let arguments = ["worker", "--coordinator", &self.url, "--name", &name, "--endpoint", endpoint];
+        let rest = ["--evaluators", "1", "--work-dir", home.to_str().expect("UTF-8")];
+        Process::start(&[&arguments[..], &rest, more].concat())
     }
 
     /// Submits a configuration and follows it to its end; its last view.
     fn run(&self, configuration: &Path, mut look: impl FnMut()) -> serde_json::Value {
         let submitted = Command::new(KGFLEET)
             .args(["submit", configuration.to_str().expect("UTF-8"), "--coordinator", &self.url])
-            .envs(self.of_people.iter().cloned())
             .stderr(Stdio::inherit())
             .output()
             .expect("the binary starts");
         let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
         let mut watch = Command::new(KGFLEET)
             .args(["watch", &run, "--json", "--coordinator", &self.url])
-            .envs(self.of_people.iter().cloned())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the binary starts");
@@ -276,6 +225,69 @@ fn matrix() {
     }
 }
 
+/// Who watches a cluster.
+#[derive(Clone, Copy, PartialEq)]
+enum Watcher {
+    Nobody,
+    /// Reads all metrics every second.
+    Scraper,
+    /// Takes all traces.
+    Collector,
+}
+
+/// What metrics and traces cost: processor time of coordinator and workers, with and without, in turns.
+fn watched(pairs: usize) {
+    println!(
+        "\n{WATCHED_ITERATIONS} iterations of {TASKS} tasks, {} models, {pairs} pairs each",
+        PROPRIETARY + OPEN
+    );
+    let bytes = Arc::new(AtomicU64::new(0));
+    let collector = watchers::collector(Arc::clone(&bytes));
+    let mut costs: [Vec<f64>; 2] = Default::default();
+    for pair in 0..pairs {
+        let plain = watched_run(Watcher::Nobody, &collector);
+        for (costs, watcher) in costs.iter_mut().zip([Watcher::Scraper, Watcher::Collector]) {
+            let seen = watched_run(watcher, &collector);
+            costs.push((seen.as_secs_f64() / plain.as_secs_f64() - 1.0) * 100.0);
+        }
+        let (unwatched, scraped, traced) = (plain.as_secs_f64(), costs[0][pair], costs[1][pair]);
+        println!(
+            "pair {}: {unwatched:.2} s unwatched, {scraped:+.1} % scraped, {traced:+.1} % traced",
+            pair + 1
+        );
+    }
+    for (what, costs, bound) in
+        [("metrics read every second", &costs[0], "below 2 %"), ("traces of every dialogue", &costs[1], "")]
+    {
+        let (mean, half) = watchers::interval(costs);
+        line(&format!("{what}, processor time"), &format!("{mean:+.1} % (± {half:.1})"), bound);
+    }
+    let dialogues = pairs as u64 * u64::from(WATCHED_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
+    line("bytes of traces per dialogue", &(bytes.load(Ordering::Relaxed) / dialogues).to_string(), "");
+}
+
+/// One run; processor time of coordinator, workers and evaluation.
+fn watched_run(watcher: Watcher, collector: &str) -> Duration {
+    let more: &[&str] = if watcher == Watcher::Collector { &["--otlp", collector] } else { &[] };
+    let fleet = Fleet::start_with(more);
+    let models: Vec<(String, u32)> =
+        (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), WATCHED_ITERATIONS)).collect();
+    let configuration = configuration(fleet.folder.path(), &models);
+    let simulator = Simulator::start(&["--benchmark", configuration.to_str().expect("UTF-8")]);
+    let ports: Vec<u16> = (0..WATCHED_WORKERS).map(|_| queue::testing::free_port()).collect();
+    let worker = |(number, port): (usize, &u16)| {
+        let http = format!("127.0.0.1:{port}");
+        fleet.worker_with(number, &simulator.base_url, &[&["--http", &http], more].concat())
+    };
+    let workers: Vec<Process> = ports.iter().enumerate().map(worker).collect();
+    let all_ports = ports.iter().copied().chain([fleet.http_port]).collect();
+    let scraper = (watcher == Watcher::Scraper).then(|| watchers::Scraper::start(all_ports));
+    fleet.run(&configuration, || {});
+    drop(scraper);
+    let of_workers: Duration = workers.iter().map(|worker| worker.cpu().0 + worker.cpu().1).sum();
+    fleet.coordinator.cpu().0 + of_workers
+}
+
 fn light(what: &str, workers: usize, dialogues: u64) {
     let models: Vec<(String, u32)> = {
         let of_each = 10;
@@ -314,47 +326,4 @@ fn light(what: &str, workers: usize, dialogues: u64) {
         let shown = found.map_or(0, |(_, bytes)| bytes >> 20);
         line(&format!("coordinator's memory at {percent} %"), &format!("{shown} MB"), "flat, below 200 MB");
     }
-}
-
-/// Processor seconds of a small run: of Redis, the coordinator, the workers and their evaluation.
-fn seconds_of_a_run(door: bool) -> f64 {
-    let models: Vec<(String, u32)> =
-        (0..MODELS_OF_A_PAIR).map(|number| (format!("model-{number}"), ITERATIONS_OF_A_PAIR)).collect();
-    let fleet = Fleet::behind(door);
-    let configuration = configuration(fleet.folder.path(), &models);
-    let simulator = Simulator::start(&["--benchmark", configuration.to_str().expect("UTF-8")]);
-    let workers: Vec<Process> = (0..WORKERS).map(|n| fleet.worker(n, &simulator.base_url)).collect();
-    let view = fleet.run(&configuration, || ());
-    let dialogues = (MODELS_OF_A_PAIR * TASKS) as u64 * u64::from(ITERATIONS_OF_A_PAIR);
-    assert_eq!(view.get("scored").and_then(serde_json::Value::as_u64), Some(dialogues), "all are scored");
-    let of_workers = workers.iter().map(Process::cpu).map(|(own, evaluation)| own + evaluation);
-    let redis = cpu(fleet.redis.pid()).unwrap_or_default();
-    (of_workers.sum::<Duration>() + fleet.coordinator.cpu().0 + redis).as_secs_f64()
-}
-
-/// What it costs that everybody shows who they are and nobody can listen: pairs of runs one after the other, so that
-/// what else the machine does weighs on both, each time in the other order.
-fn access() {
-    println!("\n{PAIRS} pairs of runs with and without TLS and tokens");
-    let mut ratios = Vec::new();
-    for pair in 0..PAIRS {
-        let mut seconds = [0.0; 2];
-        for turn in 0..2 {
-            let door = (pair + turn) % 2 == 1;
-            seconds[usize::from(door)] = seconds_of_a_run(door);
-        }
-        let [without, with] = seconds;
-        line(&format!("pair {pair}: without, with"), &format!("{without:.2} s, {with:.2} s"), "");
-        ratios.push((with / without).ln());
-    }
-    let mean = ratios.iter().sum::<f64>() / PAIRS as f64;
-    let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (PAIRS - 1) as f64;
-    let half = STANDARD_ERRORS * (variance / PAIRS as f64).sqrt();
-    let percent = |ratio: f64| format!("{:+.1} %", 100.0 * ratio.exp_m1());
-    let interval = format!("{} to {}, with 95 % confidence", percent(mean - half), percent(mean + half));
-    line(
-        "processor seconds with TLS and tokens",
-        &percent(mean),
-        &format!("{interval}; expected: below 3 %"),
-    );
 }

@@ -11,6 +11,7 @@ mod mishaps;
 mod names;
 mod rude;
 mod same_records;
+mod seen;
 mod sentinel;
 mod several;
 mod steering;
