@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
-use queue::{NewUnit, QueueStore, RunRef, RunState, UnitId};
+use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
 
 use crate::aggregate::Aggregate;
 use crate::backlog::Backlog;
@@ -19,6 +19,9 @@ use crate::payload::new_unit;
 use crate::run::Run;
 use crate::runs::Runs;
 use crate::storage::{RunStateFile, Storage};
+
+/// How often a queue for another plan is replaced in a row, before that is told.
+const PLANS_TRIED_MAX: usize = 5;
 
 /// The queues of runs.
 pub(crate) struct Queues {
@@ -103,24 +106,48 @@ impl Queues {
             // Where it was removed, its queue is not to be built again.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
-        let found = self.health.note_queue(self.queue.run(run.id()).await)?;
-        let status = match found {
-            Some(status) => status,
-            None => self.health.note_queue(self.queue.create_run(&run.spec(&self.config)).await)?,
-        };
-        if status.plan_hash != run.manifest.plan_hash {
-            return Err(conflict(format!(
-                "the queue holds run {} with plan {}, its manifest says {}",
-                run.id(),
-                status.plan_hash,
-                run.manifest.plan_hash
-            )));
-        }
+        let status = self.find_or_build(run).await?;
         self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
         self.backlog.touch();
         Ok(status.at)
+    }
+
+    /// The queue of a run, for the plan that is loaded here. One for a plan of before the run was extended gives way to one
+    /// of a higher generation; so whoever still works by that plan finds out.
+    async fn find_or_build(&self, run: &Arc<Run>) -> Result<RunStatus> {
+        for _ in 0..PLANS_TRIED_MAX {
+            match self.health.note_queue(self.queue.run(run.id()).await)? {
+                Some(status) if status.plan_hash == run.manifest.plan_hash => return Ok(status),
+                Some(status) => {
+                    self.runs.expect_newest(run).await?;
+                    if run.manifest.revision == 1 {
+                        return Err(conflict(format!(
+                            "the queue holds run {} with plan {}, its manifest says {}, and it was never extended",
+                            run.id(),
+                            status.plan_hash,
+                            run.manifest.plan_hash
+                        )));
+                    }
+                    tracing::info!(run = %run.id(), "the run was extended: its queue is built again");
+                    run.note_generation(status.at.generation);
+                    self.health.note_queue(self.queue.forget_run(run.id()).await)?;
+                }
+                None => {
+                    self.runs.expect_newest(run).await?;
+                }
+            }
+            match self.queue.create_run(&run.spec(&self.config)).await {
+                // Somebody who has not heard of the extension was quicker.
+                Err(queue::Error::PlanMismatch { .. }) => {}
+                created => return self.health.note_queue(created),
+            }
+        }
+        Err(conflict(format!(
+            "coordinators disagree about the plan of run {}: the queue gets that of another one again and again",
+            run.id()
+        )))
     }
 
     /// Gives the queue the state that the sink says.

@@ -193,6 +193,12 @@ impl Run {
         }
     }
 
+    /// Takes note of a generation of its queue: the next one is higher.
+    pub(crate) fn note_generation(&self, generation: u64) {
+        let mut state = self.state();
+        state.generation = state.generation.max(generation);
+    }
+
     /// Where it stands.
     pub(crate) fn phase(&self) -> RunPhase {
         self.state().phase

@@ -102,7 +102,7 @@ fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
 fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<(SimConfig, PackKey)> {
     let (pack, plan) = session::plan(benchmark)?;
     let mut key = PackKey::default();
-    let iterations = plan.models.iter().map(|model| model.iterations).max().unwrap_or(0);
+    let iterations = plan.most_iterations();
     for (task, planned) in material::build(&pack, &plan)?.iter().zip(&plan.tasks) {
         key.learn(task, &planned.label, benchmark.seed, iterations.min(KNOWN_ITERATIONS));
     }

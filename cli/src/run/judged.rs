@@ -23,7 +23,7 @@ use super::material;
 use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
 use super::session::{self, Options};
-use crate::commands::fleet::explained;
+use crate::commands::fleet::{explained, submit};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
 
@@ -108,7 +108,9 @@ pub async fn run(
     let begun = match wanted {
         Wanted::Configured(_) => coordinator.submit(submission).await,
         Wanted::Named(name) => coordinator.command(&name, RunCommand::Resume).await,
-        Wanted::Extended(name, _) => coordinator.extend(&name, submission).await,
+        Wanted::Extended(name, _) => {
+            coordinator.extend(&name, submission).await.inspect(submit::tell_changes)
+        }
     };
     let begun = begun.map_err(explained)?;
     let name = begun.run.clone();
@@ -117,7 +119,7 @@ pub async fn run(
     }
     eprintln!("pipeline {name}");
     let mut key = PackKey::default();
-    let iterations = plan.models.iter().map(|model| model.iterations).max().unwrap_or(0);
+    let iterations = plan.most_iterations();
     for (task, planned) in tasks.iter().zip(&plan.tasks) {
         key.learn(task, &planned.label, benchmark.seed, iterations);
     }

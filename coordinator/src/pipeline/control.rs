@@ -65,8 +65,8 @@ impl Coordinator {
     }
 
     /// A pipeline with more models or other settings of those it has, as a new revision. Coordinators that look after it read
-    /// the newest one in every round.
-    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<()> {
+    /// the newest one in every round. Returns what is otherwise than before, in lines for people.
+    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
         let old = self
             .find_pipeline(name)
             .await?
@@ -74,7 +74,8 @@ impl Coordinator {
         let (planned, _) = self.planned(submission).await?;
         let lines = changes::between(&old.benchmark, &planned.benchmark);
         if lines.is_empty() {
-            return self.begin_pipeline(name).await;
+            self.begin_pipeline(name).await?;
+            return Ok(lines);
         }
         let lost = old.benchmark.models.iter().find(|model| !planned.benchmark.models.contains(model));
         let same = Benchmark { models: Vec::new(), ..old.benchmark.clone() }
@@ -93,7 +94,9 @@ impl Coordinator {
         if !self.write_revision(&next).await? {
             return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
         }
-        self.begin_pipeline(name).await
+        self.begin_pipeline(name).await?;
+        tracing::info!(pipeline = %name, revision, "extended");
+        Ok(lines)
     }
 
     /// Makes a pipeline one that this coordinator looks after. One of a fleet that is paused stays so.

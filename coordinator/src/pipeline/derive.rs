@@ -1,5 +1,6 @@
 //! Creating the runs of a pipeline that are missing, and seeing that those which exist go on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::control::RunPhase;
@@ -150,7 +151,7 @@ impl Coordinator {
         let benchmark = Benchmark {
             name: format!("{}: {}", pipeline.benchmark.name, model.label),
             pipeline: None,
-            judges: std::collections::BTreeMap::new(),
+            judges: BTreeMap::new(),
             reuse: None,
             models: vec![model.clone()],
             ..pipeline.benchmark.clone()
@@ -188,9 +189,10 @@ impl Coordinator {
             pack: name.to_string(),
             iterations: questions,
             tasks: vec![TaskChoice::Label(task.label.to_string())],
-            models: vec![ModelSpec { iterations: None, ..judge.clone() }],
+            models: vec![ModelSpec { iterations: None, task_iterations: BTreeMap::new(), ..judge.clone() }],
+            task_iterations: BTreeMap::new(),
             pipeline: None,
-            judges: std::collections::BTreeMap::new(),
+            judges: BTreeMap::new(),
             reuse: None,
         };
         let of_pack = (name.clone(), about.clone());

@@ -143,7 +143,7 @@ async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> R
 }
 
 /// Polls a future so often and drops it then: what a process does that is killed. Whether it was done.
-async fn killed_after(polls: usize, future: impl Future) -> bool {
+pub async fn killed_after(polls: usize, future: impl Future) -> bool {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| {
         if left == 0 {

@@ -64,10 +64,7 @@ impl Objects {
             .map(|run| async move {
                 match self.fetch_manifest(&run).await {
                     Ok(dir) => {
-                        blocking(move || {
-                            Ok(Some(FoundRun { manifest: RunManifest::read(&dir.manifest_path()), dir }))
-                        })
-                        .await
+                        blocking(move || Ok(Some(FoundRun { manifest: dir.newest_manifest(), dir }))).await
                     }
                     // Being removed, or not ours.
                     Err(SinkError::NoRun { .. } | SinkError::Run(_)) => Ok(None),
