@@ -108,12 +108,8 @@ fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<
     }
     let profile = profile(&arguments.profile)?;
     let of_servers =
-        |model: &&ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
-    let mut served = std::collections::BTreeSet::new();
-    let asked = benchmark.all_models().filter(of_servers);
-    let models =
-        asked.filter(|model| served.insert(model.requested().to_owned())).map(connect::simulated_model);
-    let models = models.chain(judges(arguments));
+        |model: &ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
+    let models = connect::simulated_models(benchmark, of_servers)?.into_iter().chain(judges(arguments));
     let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
     Ok((SimConfig::new(models.collect()), key))
 }

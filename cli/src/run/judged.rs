@@ -10,7 +10,7 @@ use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
 use domain::exchange::WorkExchange;
 use domain::text::with_causes;
-use domain::{Connector, ErrorCode, ModelSpec, RunId};
+use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
 use service_kit::shutdown::{self, Stop};
 use stages::names::ASK;
@@ -126,7 +126,8 @@ pub async fn run(
     let simulator = connect::simulator(&benchmark, Arc::new(WithJudges(key))).await?;
     let reach = Arc::clone(&connect);
     let worker = session::local_worker(&data_dir, simulator.as_ref(), connect, options)?;
-    let judges = Judges { specs: benchmark.judges.into_values().collect(), connect: reach };
+    let asks = connect::asks(&benchmark).skip(benchmark.models.len());
+    let judges = Judges { specs: asks.map(|(spec, ask)| (spec.clone(), ask)).collect(), connect: reach };
     let outcome = hold(&coordinator, &name, worker, &judges, waits).await;
     if let Some(simulator) = simulator {
         simulator.shutdown().await;
@@ -137,7 +138,7 @@ pub async fn run(
 
 /// The judges of a pipeline, and how their servers are reached.
 struct Judges {
-    specs: Vec<ModelSpec>,
+    specs: Vec<(ModelSpec, Ask)>,
     connect: Arc<dyn Connect>,
 }
 
@@ -145,8 +146,8 @@ impl Judges {
     /// Those whose servers do not serve them now, each with the reason.
     async fn out_of_reach(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for spec in self.specs.iter().filter(|spec| spec.connector != Connector::Simulated) {
-            let checked = match self.connect.connect(spec, None) {
+        for (spec, ask) in self.specs.iter().filter(|(spec, _)| spec.connector != Connector::Simulated) {
+            let checked = match self.connect.connect(*ask, spec, None) {
                 Ok(connected) => connected.check(spec).await.map(drop),
                 Err(error) => Err(error),
             };

@@ -126,3 +126,62 @@ fn until(
         assert!(begun.elapsed().as_secs() < 120, "nothing happens: {view:?}");
     }
 }
+
+const COMPARED: &str = r#"
+name = "compared"
+pipeline = "compared-facts"
+seed = 1
+iterations = 10
+tasks = ["FactExtractStatic"]
+[[models]]
+label = "strong"
+connector = "simulated"
+skill = 0.95
+[[models]]
+label = "weak"
+connector = "simulated"
+skill = 0.1
+[judges.writer]
+label = "writer"
+connector = "simulated"
+skill = 1.0
+[judges.embedder]
+label = "embedder"
+connector = "simulated"
+skill = 1.0
+[judges.classifier]
+label = "classifier"
+connector = "simulated"
+skill = 1.0
+"#;
+
+#[test]
+fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
+    let data = Data::new();
+    let configuration = data.write("compared.toml", COMPARED);
+    let file = configuration.to_str().unwrap();
+    let finished = data.kgfleet(&["run", file, "--json"]);
+    let view: RunView =
+        serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"));
+    assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0), "{finished}");
+    let cell = |task: &str, model: &str| {
+        let found = view.cells.iter().find(|cell| cell.task.as_str() == task && cell.model.as_str() == model);
+        found.unwrap_or_else(|| panic!("no {task} of {model}: {finished}"))
+    };
+    assert_eq!(
+        cell("statement", "strong"),
+        &domain::control::CellView { model: "strong".into(), ..cell("statement", "weak").clone() }
+    );
+    assert!(cell("similarity", "strong").scored > 0 && cell("support", "strong").scored > 0, "{finished}");
+    let near = |model: &str| cell("= near", model).mean.unwrap();
+    assert!(near("strong") > near("weak"), "{finished}");
+    let runs = data.runs();
+    let of_stage = |stage: &str| runs.iter().filter(|run| run.name().contains(stage)).collect::<Vec<_>>();
+    let statements = of_stage(".statement.");
+    assert!(statements.len() == 1 && statements[0].name().ends_with(".statement.all.1"));
+    // What was asked stands in the records: a pair, and what the verdict needs.
+    let similarities = of_stage(".similarity.strong.")[0].records();
+    let round = &similarities.values().next().unwrap().record.rounds[0];
+    let pair: [String; 2] = serde_json::from_str(&round.prompt.text).unwrap();
+    assert!(pair.iter().all(|text| !text.is_empty()) && round.answer.text.starts_with("{\"cosine\":"));
+}

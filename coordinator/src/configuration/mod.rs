@@ -205,8 +205,9 @@ impl Benchmark {
             let Some(judge) = self.judges.get(stage.judge) else {
                 return wrong(field, format!("is missing; stage `{}` of {name} asks it", stage.name));
             };
-            if !judge.connector.offers().contains(&stage.asks) {
-                let problem = format!("cannot be asked to {}, as stage `{}` does", stage.asks, stage.name);
+            let asks = stage.asks();
+            if !judge.connector.offers().contains(&asks) {
+                let problem = format!("cannot be asked to {asks}, as stage `{}` does", stage.name);
                 return wrong(format!("{field}.connector"), problem);
             }
             if let Some((name, problem)) = sampling::problem(&judge.sampling) {

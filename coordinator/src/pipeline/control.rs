@@ -199,12 +199,17 @@ impl Coordinator {
         let pipeline = self.find_pipeline(name).await?;
         let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
         let chain = self.pipeline_chain(&pipeline).await?;
-        let mut runs = Vec::new();
+        let mut runs: Vec<RunId> = Vec::new();
         for model in &pipeline.benchmark.models {
             let stages = self.find_stages(&chain, model).await?;
             // The answers of another pipeline are its own.
             let own = stages.into_iter().skip(usize::from(chain.len() > 1));
-            runs.extend(own.flatten().map(|(run, _)| run));
+            for (run, _) in own.flatten() {
+                // Models share some.
+                if !runs.contains(&run) {
+                    runs.push(run);
+                }
+            }
         }
         Ok(runs)
     }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::control::RunPhase;
-use domain::{About, ErrorCode, ModelSpec, RunId, ServiceError};
+use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
-use stages::{Asked, Judged, NewRun, Report, RunName, names};
+use serde_json::{Map, Value};
+use stages::{Asked, Judged, NewRun, Report, RunName, StageRuns, StageSpec, names};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
@@ -15,6 +16,7 @@ use crate::Coordinator;
 use crate::configuration::{Benchmark, TaskChoice};
 use crate::errors::{Result, internal};
 use crate::manifest::Planned;
+use crate::plan::{Plan, PlannedTask};
 
 /// What the records say of a model.
 pub(super) struct Read {
@@ -59,6 +61,7 @@ impl Coordinator {
             return Ok(());
         };
         let chain = self.pipeline_chain(&pipeline).await?;
+        self.tend_shared(&chain).await?;
         let mut done = true;
         let mut counts = [0; 3];
         for model in &pipeline.benchmark.models {
@@ -76,6 +79,38 @@ impl Coordinator {
             self.pipelines.forget(name); // What it came to can be read again.
             tracing::info!(pipeline = %name, "finished");
         }
+        Ok(())
+    }
+
+    /// Creates the runs about cases that are missing: they need no answer.
+    async fn tend_shared(&self, chain: &[Pipeline]) -> Result<()> {
+        let pipeline = &chain[0];
+        let revision = pipeline.manifest.revision;
+        let kind = pipeline.kind;
+        // What they ask follows from the manifest alone.
+        if !kind.stages.iter().any(StageSpec::is_shared)
+            || self.pipelines.has_shared(&pipeline.name, revision)
+        {
+            return Ok(());
+        }
+        let all = ModelLabel::new(names::SHARED);
+        let mut stages = Vec::with_capacity(kind.stages.len());
+        for stage in kind.stages {
+            stages.push(if stage.is_shared() {
+                let found = self.find_stage(pipeline, stage.name, &all).await?;
+                self.stage_runs(chain, stage, &all, &found).await?
+            } else {
+                StageRuns::default()
+            });
+        }
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.benchmark.pack).await?;
+        let Planned { plan, .. } = Planned::new(pipeline.benchmark.clone(), Arc::clone(&pack)).await?;
+        let cases = asked_cases(&plan, &pack);
+        let judges = pipeline.judges()?;
+        for run in pipeline.derivation(&judges).shared_runs(&cases, &stages) {
+            self.create_stage(pipeline, judges[run.stage], run, pack.header().protected).await?;
+        }
+        self.pipelines.note_shared(&pipeline.name, revision);
         Ok(())
     }
 
@@ -169,18 +204,21 @@ impl Coordinator {
         run: NewRun,
         protected: bool,
     ) -> Result<()> {
-        let NewRun { name, task, .. } = run;
+        let NewRun { name, task, stage: run_stage } = run;
         let questions = u32::try_from(task.cases.len()).map_err(internal)?;
         let about = About {
             pipeline: pipeline.name.to_string(),
             stage: name.stage.clone(),
-            model: pipeline
-                .benchmark
-                .models
-                .iter()
-                .find(|model| names::slug(&model.label) == name.model)
-                .map(|model| model.label.clone())
-                .ok_or_else(|| internal(format!("run {name} is about no model of its pipeline")))?,
+            model: match pipeline.kind.stages[run_stage].is_shared() {
+                true => ModelLabel::new(names::SHARED),
+                false => pipeline
+                    .benchmark
+                    .models
+                    .iter()
+                    .find(|model| names::slug(&model.label) == name.model)
+                    .map(|model| model.label.clone())
+                    .ok_or_else(|| internal(format!("run {name} is about no model of its pipeline")))?,
+            },
             number: name.number,
         };
         let benchmark = Benchmark {
@@ -217,6 +255,15 @@ impl Coordinator {
         let run = self.runs.known(&manifest.run).await?;
         self.activate(&run).await
     }
+}
+
+/// The data of the cases that models under test are asked, each once.
+fn asked_cases(plan: &Plan, pack: &Pack) -> Vec<Map<String, Value>> {
+    let of_task = |(number, task): (usize, &PlannedTask)| {
+        let asked = plan.models.iter().map(|model| model.iterations_of(number) as usize).max().unwrap_or(0);
+        pack.tasks()[task.index].cases.iter().take(asked).map(|case| case.data.clone())
+    };
+    plan.tasks.iter().enumerate().flat_map(of_task).collect()
 }
 
 /// Whether nothing has happened to runs since they were looked at.

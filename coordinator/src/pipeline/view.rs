@@ -33,7 +33,9 @@ impl Coordinator {
                 }
                 known => known,
             };
-            let (shown, cells) = self.model_column(&pipeline, model, &runs, known, &mut view).await?;
+            let is_first = columns.is_empty();
+            let (shown, cells) =
+                self.model_column(&pipeline, model, (&runs, is_first), known, &mut view).await?;
             view.models.push(shown);
             columns.push(cells);
         }
@@ -91,15 +93,16 @@ impl Coordinator {
         &self,
         pipeline: &Pipeline,
         model: &ModelSpec,
-        runs: &[FoundStage],
+        (runs, is_first): (&[FoundStage], bool),
         known: Option<ModelState>,
         view: &mut RunView,
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = empty_model(model);
         let mut cells = Vec::new();
-        let stage_names =
-            std::iter::once(names::ASK).chain(pipeline.kind.stages.iter().map(|stage| stage.name));
-        for (stage, found) in stage_names.zip(runs) {
+        let judging = pipeline.kind.stages.iter().map(|stage| (stage.name, stage.is_shared()));
+        for ((stage, shared), found) in std::iter::once((names::ASK, false)).chain(judging).zip(runs) {
+            // What models share stands in every column, and is counted with the first one.
+            let counts = is_first || !shared;
             let mut cell = CellView {
                 task: stage.into(),
                 model: model.label.clone(),
@@ -122,12 +125,15 @@ impl Coordinator {
                     cell.scored += state.scored;
                     cell.failed += failed;
                     cell.planned += state.scored + failed;
-                    add_failures(view, &state.failures);
+                    add_failures(view, if counts { &state.failures } else { &[] });
                 }
                 if let Some(of_run) = run_view {
                     cell.scored += of_run.scored;
                     cell.failed += of_run.failed;
                     cell.planned += of_run.planned;
+                    if !counts {
+                        continue;
+                    }
                     add_failures(view, &of_run.failures);
                     view.rate += of_run.rate;
                     view.tokens_per_second += of_run.tokens_per_second;

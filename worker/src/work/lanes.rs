@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::exchange::Serves;
-use domain::{Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
+use domain::{Ask, Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
 use jiff::Timestamp;
 use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
@@ -102,6 +102,7 @@ impl Work {
         }
         for server in servers {
             let Some(lane) = self.lanes.get_mut(key) else { return };
+            let ask = lane.run.ask;
             if lane.contexts.contains_key(&server) {
                 continue;
             }
@@ -109,7 +110,7 @@ impl Work {
             self.servers.open(&server, spec.concurrency);
             let found = self.servers.found(&server);
             let connect = Arc::clone(&self.config.connect);
-            self.preparing.spawn(prepare(connect, key.clone(), spec.clone(), server, found));
+            self.preparing.spawn(prepare(connect, ask, key.clone(), spec.clone(), server, found));
         }
     }
 
@@ -306,6 +307,7 @@ impl Work {
 /// Connects, off the async threads, and checks with a server named in a configuration whether it serves the model.
 async fn prepare(
     connect: Arc<dyn Connect>,
+    ask: Ask,
     lane: LaneKey,
     spec: ModelSpec,
     server: ServerKey,
@@ -313,7 +315,7 @@ async fn prepare(
 ) -> Prepared {
     let (of, label) = (spec.clone(), spec.label.to_string());
     let is_found = found.is_some();
-    let connected = tokio::task::spawn_blocking(move || connect.connect(&of, found.as_ref())).await;
+    let connected = tokio::task::spawn_blocking(move || connect.connect(ask, &of, found.as_ref())).await;
     let connected = connected.unwrap_or_else(|error| {
         Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
     });

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::{Ask, DialogueKey, FailureCause, Infos, RunId, Scores};
+use domain::{DialogueKey, FailureCause, Infos, RunId, Scores};
 use proptest::prelude::*;
 use serde_json::{Map, json};
 
@@ -45,7 +45,7 @@ const KIND: PipelineKind = PipelineKind {
 
 const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>) -> StageSpec {
     let task = || (judged_facts::KIND.stages[0].task)();
-    StageSpec { name, judge: "judge", asks: Ask::Chat, version: "1", task, questions }
+    StageSpec { name, judge: "judge", version: "1", task, about: Matter::Answers { reads: &[], questions } }
 }
 
 fn texts(subject: &Subject, part: &str) -> Texts {
@@ -394,4 +394,91 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
     sink.record(&runs[0].name, &uids[1], grade(0.5));
     let next = sink.new_runs(0);
     assert_eq!((next[0].name.to_string(), next[0].task.cases.len()), ("p.two.m.1".to_owned(), 2));
+}
+
+/// A stage about cases that the second stage reads and the first does not.
+const WITH_CASES: PipelineKind = PipelineKind {
+    name: "test with cases",
+    about: "for tests",
+    stages: &[
+        StageSpec {
+            name: "facts",
+            judge: "judge",
+            version: "1",
+            task: || (judged_facts::KIND.stages[0].task)(),
+            about: Matter::Cases(|case| {
+                let fact = case.get("fact").and_then(Value::as_str).unwrap_or_default().to_owned();
+                vec![vec![("fact", fact)]]
+            }),
+        },
+        stage("first", |subject, _| vec![texts(subject, "first")]),
+        StageSpec {
+            about: Matter::Answers {
+                reads: &["facts"],
+                questions: |subject, _| vec![texts(subject, "second")],
+            },
+            ..stage("second", |_, _| Vec::new())
+        },
+    ],
+    conclude: |_, judgements| {
+        let grade = judgements.number("second", "grade")?;
+        Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))
+    },
+    metrics: |judged| vec![Metric::mean_of("grade", "grade", judged)],
+};
+
+#[test]
+fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_reads_it() {
+    let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
+    let judges = [&judge; 3];
+    let derivation = Derivation { pipeline: "p", kind: &WITH_CASES, judges: &judges };
+    let case = |fact: &str| Map::from_iter([("fact".to_owned(), json!(fact))]);
+    let subject = |model: usize, fact: &str| Subject {
+        key: key(model, 0),
+        question: "q".to_owned(),
+        answer: format!("answer of {model}"),
+        case: case(fact),
+        scores: Scores::new(),
+    };
+    let finished = || StageRuns { finished: true, ..StageRuns::default() };
+    let mut stages = vec![finished(), finished(), finished()];
+    let new_runs = |model: usize, stages: &[StageRuns]| {
+        let (label, subjects): (ModelLabel, _) = (MODELS[model].into(), [subject(model, "a")]);
+        let asked = Asked { model: &label, subjects: &subjects, stages };
+        let names =
+            derivation.new_runs(&asked).into_iter().map(|run| run.name.to_string()).collect::<Vec<_>>();
+        (names, derivation.standings(&asked), derivation.judged(&asked).remove(0).outcome)
+    };
+    let shared = derivation.shared_runs(&[case("a"), case("b"), case("a")], &stages);
+    assert_eq!(
+        (shared.len(), shared[0].name.to_string(), shared[0].task.cases.len()),
+        (1, "p.facts.all.1".to_owned(), 2)
+    );
+    let uids: Vec<CaseUid> = shared[0].task.cases.iter().map(|case| CaseUid::read(&case.uid)).collect();
+    // Created, and no record yet: what needs no fact goes on, for each model.
+    stages[0] =
+        StageRuns { runs: 1, held: uids.iter().cloned().collect(), finished: false, ..StageRuns::default() };
+    assert!(derivation.shared_runs(&[case("b"), case("a")], &stages).is_empty());
+    for model in 0..MODELS.len() {
+        let (names, standings, _) = new_runs(model, &stages);
+        assert!(names.len() == 1 && names[0].starts_with("p.first."), "{names:?}");
+        assert_eq!(standings, [Standing::Asking, Standing::Open, Standing::Waiting]);
+    }
+    let first = Question::new(&WITH_CASES.stages[1], &judge, texts(&subject(0, "a"), "first")).uid;
+    stages[1].held.insert(first.clone());
+    stages[1].verdicts.add(1, 1, first, grade(1.0));
+    let (names, standings, outcome) = new_runs(0, &stages);
+    assert!(names.is_empty(), "the second one waits for facts");
+    assert_eq!(standings, [Standing::Asking, Standing::Done, Standing::Waiting]);
+    assert_eq!(outcome, Outcome::Waiting("facts"));
+    // A fact that nobody could write holds nothing up.
+    stages[0].verdicts.add(1, 2, uids[0].clone(), Ruling::Not(FailureCause::Timeout));
+    stages[0].verdicts.add(1, 3, uids[1].clone(), grade(1.0));
+    stages[0].finished = true;
+    let (names, standings, _) = new_runs(0, &stages);
+    assert_eq!(names, ["p.second.m.1"]);
+    assert_eq!(standings, [Standing::Done, Standing::Done, Standing::Open]);
+    // Another case is one more run.
+    let shared = derivation.shared_runs(&[case("a"), case("c")], &stages);
+    assert_eq!((shared[0].name.to_string(), shared[0].task.cases.len()), ("p.facts.all.2".to_owned(), 1));
 }

@@ -10,6 +10,8 @@ pub mod connection_explain;
 pub mod fact_extract;
 pub mod friend_count;
 pub mod judge_choice;
+pub mod judge_pair;
+pub mod judge_text;
 pub mod rdf_syntax_fix;
 pub mod sparql_syntax_fixing;
 pub mod text2sparql;
@@ -35,6 +37,8 @@ const FAMILIES: &[&[ClassSpec]] = &[
     &text2sparql::CLASSES,
     &[sparql_syntax_fixing::CLASS],
     &[judge_choice::CLASS],
+    &[judge_text::CLASS],
+    &judge_pair::CLASSES,
 ];
 
 /// The classes there are.
