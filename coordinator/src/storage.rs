@@ -158,6 +158,10 @@ impl Storage {
         Ok(self.sink.replace(&document_path(name, document), content.into()).await?)
     }
 
+    pub(crate) async fn remove_document(&self, name: &RunId, document: &str) -> Result<()> {
+        Ok(self.sink.remove(&document_path(name, document)).await?)
+    }
+
     /// A document of a pipeline; `None` where there is none.
     pub(crate) async fn document<D: serde::de::DeserializeOwned>(
         &self,

@@ -13,6 +13,7 @@ use domain::text::with_causes;
 use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
 use service_kit::shutdown::{self, Stop};
+use stages::RunName;
 use stages::names::ASK;
 use worker::{Connect, Worker};
 
@@ -66,10 +67,35 @@ impl Outcome {
 
 /// The configuration of a pipeline of this machine; `None` where the name is none of a pipeline.
 pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Benchmark>> {
+    beside(data_dir)?.pipeline(name).await.map_err(explained)
+}
+
+/// Those of these runs that belong to a pipeline; none where it is none.
+pub fn runs_of(pipeline: &str, runs: impl IntoIterator<Item = RunId>) -> Vec<RunId> {
+    let of_it = |run: &RunId| RunName::read(run).is_some_and(|name| name.pipeline == pipeline);
+    runs.into_iter().filter(of_it).collect()
+}
+
+/// Removes a pipeline of this machine with its runs; `None` where the name is none of a pipeline.
+///
+/// # Errors
+/// A process writes one of its runs; another pipeline takes its answers from it.
+pub fn remove(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<RunId>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let coordinator = beside(data_dir)?;
+        if coordinator.pipeline(name).await.map_err(explained)?.is_none() {
+            return Ok(None);
+        }
+        coordinator.remove(name, true).await.map_err(explained)?;
+        Ok(Some(name.clone()))
+    })
+}
+
+/// A coordinator that looks at what there is, and does nothing by itself.
+fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
     let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
-    let coordinator =
-        Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir));
-    coordinator.pipeline(name).await.map_err(explained)
+    Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
 }
 
 /// Goes on with a pipeline until it is finished, somebody says stop, or nobody can be asked and nobody `waits` for that.

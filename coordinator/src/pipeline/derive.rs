@@ -12,6 +12,7 @@ use stages::{Asked, Judged, NewRun, Report, RunName, StageRuns, StageSpec, names
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
+use super::summary::Summary;
 use crate::Coordinator;
 use crate::configuration::{Benchmark, TaskChoice};
 use crate::errors::{Result, internal};
@@ -50,7 +51,7 @@ impl Coordinator {
     pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
         // Its phase first: what is paused or cancelled derives nothing.
         let state = self.pipeline_state(name).await?;
-        if state.phase != RunPhase::Active {
+        if state.removed || state.phase != RunPhase::Active {
             if state.phase.is_over() {
                 self.pipelines.forget(name);
             }
@@ -63,18 +64,19 @@ impl Coordinator {
         let chain = self.pipeline_chain(&pipeline).await?;
         self.tend_shared(&chain).await?;
         let mut done = true;
-        let mut counts = [0; 3];
+        let (mut counts, mut summaries) = ([0; 3], Vec::new());
         for model in &pipeline.benchmark.models {
             let known = self.tend_model(&chain, model).await?;
             done &= known.as_ref().is_some_and(ModelState::is_done);
             if let Some(known) = known {
+                summaries.push(Summary::of(&known));
                 let Report { planned, scored, .. } = known.report;
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }
         // What somebody has asked of it since this round began comes first.
         if done && self.pipeline_state(name).await? == state {
-            let state = PipelineState { phase: RunPhase::Finished, counts, ..state };
+            let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
             self.set_pipeline_state(name, &state).await?;
             self.pipelines.forget(name); // What it came to can be read again.
             tracing::info!(pipeline = %name, "finished");

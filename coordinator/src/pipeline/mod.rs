@@ -4,13 +4,14 @@
 //! from its runs, by the functions of [`stages`]: so any coordinator derives, at any time, and a crash between two steps is
 //! made good by whoever comes next. Two that derive at once agree on names, and the sink takes a run of a name once.
 //!
-//! `document` is what the sink keeps, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
+//! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
 //! what people ask for, `view` shows it.
 
 mod control;
 mod derive;
 mod document;
 mod gather;
+mod summary;
 mod view;
 
 use std::collections::BTreeMap;

@@ -2,10 +2,11 @@
 
 use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
 use domain::{Mean, ModelSpec, RunId};
-use stages::{Judged, names};
+use stages::names;
 
 use super::document::Pipeline;
-use super::gather::{FoundStage, ModelState, is_finished};
+use super::gather::{FoundStage, is_finished};
+use super::summary::Summary;
 use crate::Coordinator;
 use crate::errors::{Result, not_found};
 use crate::view::Detail;
@@ -27,9 +28,12 @@ impl Coordinator {
         for model in &pipeline.benchmark.models {
             let runs = self.find_stages(&chain, model).await?;
             let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
-            let known = match self.pipelines.known(name, &names::slug(&model.label)) {
+            let known = self.pipelines.known(name, &names::slug(&model.label));
+            let kept = || state.summaries.iter().find(|kept| kept.is_of(&model.label, &runs)).cloned();
+            let known = match known.as_ref().map(Summary::of).or_else(kept) {
+                // Something happened to its runs by their own names.
                 None if state.phase.is_over() && finished() => {
-                    Some(self.read_model(&chain, model, runs.clone()).await?.state)
+                    Some(Summary::of(&self.read_model(&chain, model, runs.clone()).await?.state))
                 }
                 known => known,
             };
@@ -56,9 +60,6 @@ impl Coordinator {
         for name in self.storage.pipelines().await? {
             let Some(pipeline) = self.find_pipeline(&name).await? else { continue };
             let state = self.pipeline_state(&name).await?;
-            if state.removed {
-                continue;
-            }
             let [planned, scored, failed] = state.counts;
             views.push(RunView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
         }
@@ -94,7 +95,7 @@ impl Coordinator {
         pipeline: &Pipeline,
         model: &ModelSpec,
         (runs, is_first): (&[FoundStage], bool),
-        known: Option<ModelState>,
+        known: Option<Summary>,
         view: &mut RunView,
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = empty_model(model);
@@ -158,34 +159,29 @@ impl Coordinator {
             cells.push(cell);
         }
         if let Some(known) = known {
-            let waiting = known.judged.iter().filter(|judged| is_waiting(judged)).count() as u64;
-            (shown.planned, shown.scored) = (known.report.planned, known.report.scored);
-            shown.failed = known.report.planned - known.report.scored - waiting;
-            shown.mean = known.report.metrics.first().map(|metric| metric.mean).unwrap_or_default();
-            for (why, dialogues) in &known.report.not_judged {
+            (shown.planned, shown.scored) = (known.planned, known.scored);
+            shown.failed = known.planned.saturating_sub(known.scored + known.waiting);
+            shown.mean = known.metrics.first().map(|(_, mean)| *mean).unwrap_or_default();
+            for (stage, cause, dialogues) in &known.not_judged {
                 view.notes.push(format!(
-                    "{}: {dialogues} dialogues are not scored: stage {}, {}",
-                    model.label, why.stage, why.cause
+                    "{}: {dialogues} dialogues are not scored: stage {stage}, {cause}",
+                    model.label
                 ));
             }
-            for metric in known.report.metrics {
+            for (name, mean) in known.metrics {
                 cells.push(CellView {
-                    task: format!("{METRIC}{}", metric.name).as_str().into(),
+                    task: format!("{METRIC}{name}").as_str().into(),
                     model: model.label.clone(),
-                    scored: metric.mean.covered,
+                    scored: mean.covered,
                     failed: 0,
-                    planned: metric.mean.planned,
-                    mean: metric.mean.value,
+                    planned: mean.planned,
+                    mean: mean.value,
                     missing: 0,
                 });
             }
         }
         Ok((shown, cells))
     }
-}
-
-fn is_waiting(judged: &Judged) -> bool {
-    matches!(judged.outcome, stages::report::Outcome::Waiting(_))
 }
 
 fn add_failures(view: &mut RunView, failures: &[(domain::FailureCause, u64)]) {

@@ -85,6 +85,9 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
     /// Makes a file that never changes; returns whether this call did. Its folder is made as for [`replace`](Self::replace).
     fn create<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, bool>;
 
+    /// Removes a file, where there is one.
+    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()>;
+
     /// Names of the files in a folder, in order; none where there is no such folder.
     fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>>;
 
