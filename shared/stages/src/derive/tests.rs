@@ -352,7 +352,8 @@ fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestC
         for model in 0..MODELS.len() {
             for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
                 if let Outcome::Scored(_) = judged.outcome {
-                    let subject = sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
+                    let subject =
+                        sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
                     prop_assert_eq!(judged.number("grade"), graded(&sink, model, &subject));
                 }
             }
@@ -370,7 +371,8 @@ fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestC
         for spec in KIND.stages {
             let of_stage = sink.runs.iter().filter(|(run, _)| {
                 let name = RunName::read(run).unwrap();
-                name.stage == spec.name && name.model == RunName::new("p", spec.name, &(*label).into(), 1).model
+                name.stage == spec.name
+                    && name.model == RunName::new("p", spec.name, &(*label).into(), 1).model
             });
             let mut asked: Vec<&CaseUid> = of_stage.flat_map(|(_, cases)| cases).collect();
             let all = asked.len();
@@ -408,7 +410,11 @@ fn the_property_sees_every_rule_that_is_broken() {
         (Broken::ForgetsWhatIsHeld, "never comes to an end"),
         (Broken::TakesTheLastVerdict, "assertion failed"),
     ] {
-        let config = ProptestConfig { failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::with_cases(400) };
+        let config = ProptestConfig {
+            failure_persistence: None,
+            max_shrink_iters: 0,
+            ..ProptestConfig::with_cases(400)
+        };
         let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         let histories = prop::collection::vec(event(), 0..90);
         let found = runner.run(&histories, |events| holds_through(events, Some(broken)));
