@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
@@ -22,6 +23,7 @@ use crate::aggregate::Row;
 use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
 use crate::errors::{Result, conflict, internal, invalid};
 use crate::health::{Clock, Health};
+use crate::lag::{Lag, Waiting};
 use crate::layout::Slot;
 use crate::metrics;
 use crate::rebuild::Queues;
@@ -56,6 +58,7 @@ pub(crate) struct Checked {
     json: Arc<str>,
     receipt: oneshot::Sender<Result<Receipt>>,
     _room: OwnedSemaphorePermit,
+    _waiting: Waiting,
 }
 
 /// The way to one run's log.
@@ -108,6 +111,7 @@ pub(crate) struct Commits {
     /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     room: Arc<Semaphore>,
     recent: Mutex<RecentRecords>,
+    lag: Lag,
 }
 
 impl Committer {
@@ -159,12 +163,28 @@ impl Commits {
         clock: Clock,
     ) -> Self {
         let room = Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT));
-        Self { queue, queues, runs, storage, health, events, clock, room, recent: Mutex::default() }
+        Self {
+            queue,
+            queues,
+            runs,
+            storage,
+            health,
+            events,
+            clock,
+            room,
+            recent: Mutex::default(),
+            lag: Lag::default(),
+        }
     }
 
     /// Bytes of records on their way to the log.
     pub(crate) fn bytes_in_flight(&self) -> usize {
         MAX_BYTES_IN_FLIGHT.saturating_sub(self.room.available_permits() * BYTES_PER_PERMIT)
+    }
+
+    /// Age of the oldest record on its way to the log.
+    pub(crate) fn lag(&self) -> Duration {
+        self.lag.oldest(self.clock.now())
     }
 
     /// Stores records and says what became of each, in order.
@@ -237,6 +257,7 @@ impl Commits {
             json: delivery.json,
             receipt,
             _room: room,
+            _waiting: self.lag.begin(self.clock.now()),
         };
         let committer = self.committer(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
@@ -332,7 +353,10 @@ impl Commits {
                     found.push(Found { row, remark, ticket, generation });
                 }
             }
-            let appended = log.commit_batch(lines).await.map_err(|error| {
+            let appending = tokio::time::Instant::now();
+            let appended = log.commit_batch(lines).await;
+            metrics::appended(appending.elapsed(), appended.is_ok());
+            let appended = appended.map_err(|error| {
                 if !error.is_transient() {
                     broken.store(true, Ordering::Release);
                 }

@@ -24,6 +24,7 @@ use crate::commit::Commits;
 use crate::config::CoordinatorConfig;
 use crate::configuration::Benchmark;
 use crate::health::{Clock, Health};
+use crate::measured::Measured;
 use crate::pack_store::PackStore;
 use crate::patience::Patience;
 use crate::pipeline::Pipelines;
@@ -70,6 +71,8 @@ impl Coordinator {
         sink: Arc<dyn Sink>,
         events: EventLog,
     ) -> Arc<Self> {
+        let queue: Arc<dyn QueueStore> =
+            if service_kit::metrics::is_collecting() { Arc::new(Measured(queue)) } else { queue };
         let queue: Arc<dyn QueueStore> =
             if events.is_on() { Arc::new(Observed::new(queue, events.clone())) } else { queue };
         let (clock, health) = (Clock::start(), Arc::new(Health::default()));

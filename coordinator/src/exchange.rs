@@ -22,6 +22,7 @@ use crate::config::MAX_WAIT;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal, invalid};
 use crate::matching::models_of;
+use crate::metrics;
 use crate::run::Run;
 
 /// Longest time that one report keeps a model from all workers. They ask for a quarter of an hour at most.
@@ -127,6 +128,7 @@ impl Coordinator {
             let reaped =
                 self.queues.call(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
             if !reaped.is_empty() {
+                metrics::taken_over(whose, &reaped);
                 tracing::warn!(
                     run = %run.id(),
                     ?whose,

@@ -41,6 +41,12 @@ impl Health {
         get(&self.unbound).or_else(|| get(&self.sink)).or_else(|| get(&self.queue))
     }
 
+    /// The parts that may be in trouble, and whether they are.
+    pub(crate) fn troubled_parts(&self) -> [(&'static str, bool); 3] {
+        let is_set = |place: &Mutex<Option<String>>| get(place).is_some();
+        [("queue", is_set(&self.queue)), ("sink", is_set(&self.sink)), ("records", is_set(&self.unbound))]
+    }
+
     /// What is wrong with the sink.
     pub(crate) fn sink_trouble(&self) -> Option<String> {
         get(&self.sink)

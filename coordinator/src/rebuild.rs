@@ -15,6 +15,7 @@ use crate::backlog::Backlog;
 use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal, is_out_of_step, not_found, of_queue};
 use crate::health::Health;
+use crate::metrics;
 use crate::payload::new_unit;
 use crate::run::Run;
 use crate::runs::Runs;
@@ -106,7 +107,7 @@ impl Queues {
             // Where it was removed, its queue is not to be built again.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
-        let status = self.find_or_build(run).await?;
+        let status = self.find_or_build(run, stale.is_some()).await?;
         self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
@@ -114,9 +115,10 @@ impl Queues {
         Ok(status.at)
     }
 
-    /// The queue of a run, for the plan that is loaded here. One for a plan of before the run was extended gives way to one
+    /// The queue of a run, for the plan that is loaded here; `is_gone` where it was there before. One for a plan of before the run was extended gives way to one
     /// of a higher generation; so whoever still works by that plan finds out.
-    async fn find_or_build(&self, run: &Arc<Run>) -> Result<RunStatus> {
+    async fn find_or_build(&self, run: &Arc<Run>, is_gone: bool) -> Result<RunStatus> {
+        let mut extended = false;
         for _ in 0..PLANS_TRIED_MAX {
             match self.health.note_queue(self.queue.run(run.id()).await)? {
                 Some(status) if status.plan_hash == run.manifest.plan_hash => return Ok(status),
@@ -132,16 +134,24 @@ impl Queues {
                     }
                     tracing::info!(run = %run.id(), "the run was extended: its queue is built again");
                     run.note_generation(status.at.generation);
+                    extended = true;
                     self.health.note_queue(self.queue.forget_run(run.id()).await)?;
                 }
                 None => {
                     self.runs.expect_newest(run).await?;
                 }
             }
-            match self.queue.create_run(&run.spec(&self.config)).await {
+            let spec = run.spec(&self.config);
+            match self.queue.create_run(&spec).await {
                 // Somebody who has not heard of the extension was quicker.
                 Err(queue::Error::PlanMismatch { .. }) => {}
-                created => return self.health.note_queue(created),
+                created => {
+                    let created = self.health.note_queue(created)?;
+                    if !extended && (is_gone || spec.generation_floor > 0) {
+                        metrics::rebuilt();
+                    }
+                    return Ok(created);
+                }
             }
         }
         Err(conflict(format!(

@@ -16,6 +16,7 @@ use crate::aggregate::Aggregate;
 use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::layout::{Layout, Slot};
+use crate::metrics;
 use crate::payload::new_unit;
 use crate::plan::Unit;
 use crate::run::Run;
@@ -103,6 +104,7 @@ impl Coordinator {
         let retry = Retry { asked, units: units.iter().map(kept).collect() };
         self.health.note_sink(self.storage.put_retry(run.id(), &retry).await)?;
         self.queues.append_units(run, queued(run, units, asked)?).await?;
+        metrics::asked_again(dialogues);
         Ok(dialogues)
     }
 

@@ -108,6 +108,7 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
         if let Err(error) = coordinator.tend().await {
             tracing::warn!(%error, "runs cannot be looked after now");
         }
+        metrics::health(&coordinator);
     }
 }
 

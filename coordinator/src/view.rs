@@ -189,7 +189,7 @@ impl Coordinator {
     }
 
     /// Where a run stands: what is active and not wholly queued is still being prepared.
-    fn phase_of(&self, run: &Run) -> RunPhase {
+    pub(crate) fn phase_of(&self, run: &Run) -> RunPhase {
         match run.phase() {
             RunPhase::Active if run.is_attended() && !run.is_filled() => RunPhase::Preparing,
             phase => phase,

@@ -19,11 +19,14 @@ use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
+use crate::metrics;
 
 /// What all dialogues of one model share.
 pub struct DialogueContext {
     /// Who answers.
     pub model: Arc<dyn ChatModel>,
+    /// The server's name in metrics.
+    pub server: Arc<str>,
     /// What is asked instead of what the tasks say, for models that are replayed: the recorded prompts, whatever the
     /// verdicts are, as re-evaluation takes them.
     pub script: Option<Script>,
@@ -204,7 +207,10 @@ impl Held<'_> {
         let answer = self.ask(prompt).await?;
         let case = self.task.case_index(self.job.key.iteration);
         let judgement = Judgement { task: self.job.task, case, answer };
-        self.context.evaluator.judge(judgement).await.map_err(Failure::ours)
+        let answered = Instant::now();
+        let verdict = self.context.evaluator.judge(judgement).await.map_err(Failure::ours)?;
+        metrics::evaluated(self.task.class.name(), answered.elapsed(), &verdict);
+        Ok(verdict)
     }
 
     /// Asks the model and keeps the round; the text of its answer.
@@ -228,13 +234,16 @@ impl Held<'_> {
             key: self.job.key.clone(),
             round: self.rounds.len() as u32, // At most three.
         };
-        let prompted_at = (self.context.now)();
+        let (prompted_at, prompted) = ((self.context.now)(), Instant::now());
         let call = complete_with_retry(&*self.context.model, request, &self.context.retry, self.context.now);
         let (reply, failed_calls) =
             tokio::time::timeout(left, call).await.map_err(|_| late(limits.dialogue.as_secs()))?;
         match reply {
             Ok(reply) => {
                 self.model = self.context.model.identity().provenance(&reply);
+                let who = (self.job.key.model.as_str(), &*self.context.server);
+                let (usage, first_token) = (&reply.answer.usage, reply.first_token);
+                metrics::round_answered(who, kind, prompted.elapsed(), first_token, usage);
                 let text = Arc::from(reply.answer.text.as_str());
                 let answered_at = (self.context.now)();
                 // Copied only now: while thousands of dialogues wait for their answers, each holds its prompt once.

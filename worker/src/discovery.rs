@@ -178,9 +178,9 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
         }
         let until = Instant::now() + PROBE_EVERY;
         while Instant::now() < until {
-            if let Some(requests) = load.waiting().await {
-                let waiting = News::Waiting { endpoint: endpoint.clone(), requests };
-                if news.send(waiting).await.is_err() {
+            if let Some(load) = load.read().await {
+                let load = News::Load { endpoint: endpoint.clone(), load };
+                if news.send(load).await.is_err() {
                     return;
                 }
             }

@@ -30,6 +30,33 @@ impl LimiterBounds {
     }
 }
 
+/// Why a limit stands where it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitReason {
+    /// It is set by hand.
+    Fixed,
+    /// Requests wait at the server: more dialogues would only wait longer.
+    ServerQueue,
+    /// The server refused a call, and the limit shrank.
+    Refused,
+    /// The bound is reached.
+    Maximum,
+    /// It is not used up, so nothing shows that it is too low.
+    Unused,
+    /// It grows.
+    Growing,
+}
+
+impl LimitReason {
+    /// Every reason, in the words of metrics.
+    pub const WORDS: [&'static str; 6] = ["fixed", "server-queue", "refused", "maximum", "unused", "growing"];
+
+    /// The word in metrics.
+    pub fn as_str(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
 /// Factor of a shrink.
 const SHRINK: f64 = 0.7;
 
@@ -55,6 +82,24 @@ impl Limiter {
     /// Dialogues allowed in flight.
     pub fn limit(&self) -> usize {
         self.limit as usize
+    }
+
+    /// Why the limit stands where it does while so many dialogues are in flight.
+    pub fn reason(&self, in_flight: u32) -> LimitReason {
+        let LimiterBounds { min, max, .. } = self.bounds;
+        if min == max {
+            LimitReason::Fixed
+        } else if self.waiting > 0 {
+            LimitReason::ServerQueue
+        } else if self.cooling > 0 || (self.refused && self.limit <= f64::from(min)) {
+            LimitReason::Refused
+        } else if self.limit >= f64::from(max) {
+            LimitReason::Maximum
+        } else if (in_flight as usize) < self.limit() {
+            LimitReason::Unused
+        } else {
+            LimitReason::Growing
+        }
     }
 
     /// Changes the bounds and moves the limit into them.
@@ -126,6 +171,20 @@ mod tests {
         limiter.pressure(0);
         limiter.ended(false, 3);
         assert_eq!(limiter.limit(), 5);
+    }
+
+    #[test]
+    fn a_limit_says_why_it_stands_where_it_does() {
+        let mut limiter = Limiter::new(LimiterBounds { start: 4, min: 2, max: 5 });
+        assert_eq!([3, 4].map(|n| limiter.reason(n)), [LimitReason::Unused, LimitReason::Growing]);
+        limiter.ended(false, 3);
+        assert_eq!(limiter.reason(5), LimitReason::Maximum);
+        limiter.pressure(1);
+        assert_eq!(limiter.reason(5), LimitReason::ServerQueue);
+        limiter.pressure(0);
+        limiter.ended(true, 4);
+        assert_eq!(limiter.reason(3), LimitReason::Refused);
+        assert_eq!(Limiter::new(LimiterBounds::fixed(8)).reason(8).as_str(), "fixed");
     }
 
     #[test]

@@ -12,7 +12,8 @@ use models::{Secret, ServedModel};
 use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
-use crate::limiter::{Limiter, LimiterBounds};
+use crate::limiter::{LimitReason, Limiter, LimiterBounds};
+use crate::vllm::Load;
 
 /// After this much silence a server is given up: its leased dialogues go to others.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -82,12 +83,11 @@ pub enum News {
         /// The address.
         endpoint: String,
     },
-    /// The number of requests queued there.
-    Waiting {
+    /// What it says of its load.
+    Load {
         /// The address.
         endpoint: String,
-        /// How many.
-        requests: u32,
+        load: Load,
     },
     /// No address is known, and why.
     NoAddresses { reason: String },
@@ -111,12 +111,32 @@ struct Endpoint {
     models: Option<Vec<ServedModel>>,
     silent_since: Option<Instant>,
     trouble: Option<String>,
+    /// Whether it serves another model under the name of one that it served before.
+    mistaken: bool,
+    /// What it last said of its load.
+    load: Option<Load>,
 }
 
 #[derive(Debug)]
 struct Server {
     limiter: Limiter,
     in_flight: u32,
+}
+
+/// What is to be seen of a server from outside.
+#[derive(Debug)]
+pub struct ServerSight<'a> {
+    pub name: String,
+    /// Whether it answers; `None` where nobody asks it for that.
+    pub is_up: Option<bool>,
+    /// Whether it serves another model under a known name.
+    pub is_mistaken: bool,
+    /// Dialogues in flight at most.
+    pub limit: u32,
+    pub in_flight: u32,
+    /// Why the limit stands where it does; `None` before anything was asked.
+    pub reason: Option<LimitReason>,
+    pub load: Option<&'a Load>,
 }
 
 /// All servers of a worker.
@@ -163,17 +183,21 @@ impl Servers {
                 self.no_addresses = None;
                 let state = self.endpoints.entry(endpoint.clone()).or_default();
                 state.silent_since.get_or_insert(now);
+                state.load = None;
                 state.trouble = Some(match state.models {
                     None => format!("waiting for {endpoint}: {reason}"),
                     Some(_) => format!("{endpoint} does not answer any more: {reason}"),
                 });
             }
             News::Removed { endpoint } => drop(self.endpoints.remove(&endpoint)),
-            News::Waiting { endpoint, requests } => {
+            News::Load { endpoint, load } => {
                 let here =
                     |key: &ServerKey| matches!(key, ServerKey::Found { endpoint: at, .. } if *at == endpoint);
                 let servers = self.servers.iter_mut().filter(|(key, _)| here(key));
-                servers.for_each(|(_, server)| server.limiter.pressure(requests));
+                servers.for_each(|(_, server)| server.limiter.pressure(load.pressure()));
+                if let Some(state) = self.endpoints.get_mut(&endpoint) {
+                    state.load = Some(load);
+                }
             }
             News::NoAddresses { reason } => self.no_addresses = Some(reason),
         }
@@ -188,7 +212,7 @@ impl Servers {
 
     fn listed(&mut self, endpoint: String, listed: Vec<ServedModel>) -> Result<(), WrongModel> {
         let names = list(listed.iter().map(|model| model.id.as_str()));
-        let (mut models, mut trouble) = (Vec::new(), None);
+        let (mut models, mut trouble, mut mistaken) = (Vec::new(), None, false);
         for model in listed {
             if !self.expected.is_empty() && !self.expected.contains(&model.id) {
                 continue;
@@ -200,6 +224,7 @@ impl Servers {
                 models.push(model);
             } else {
                 let name = &model.id;
+                mistaken = true;
                 trouble = Some(format!(
                     "{endpoint} serves {root} under the name {name}, which stood for {first} before: it is not \
                      asked. Serve it under another name, or restart this worker if {root} is meant"
@@ -228,7 +253,8 @@ impl Servers {
                 "the server serves another model; units of the old one are given back"
             );
         }
-        *state = Endpoint { models: Some(models), silent_since: None, trouble };
+        let load = state.load.take();
+        *state = Endpoint { models: Some(models), silent_since: None, trouble, mistaken, load };
         Ok(())
     }
 
@@ -341,6 +367,49 @@ impl Servers {
         self.servers.iter().map(|(key, server)| (key, server.limiter.limit() as u32, server.in_flight))
     }
 
+    /// Every server that is known, whether anything was asked of it or not.
+    pub fn sights(&self) -> Vec<ServerSight<'_>> {
+        let asked = |key: &ServerKey| self.servers.get(key);
+        let mut sights: Vec<ServerSight<'_>> = Vec::new();
+        for (address, endpoint) in &self.endpoints {
+            for model in endpoint.models.iter().flatten() {
+                let key = ServerKey::Found { endpoint: address.clone(), model: model.id.clone() };
+                let server = asked(&key);
+                sights.push(ServerSight {
+                    name: key.name(),
+                    is_up: Some(endpoint.silent_since.is_none()),
+                    is_mistaken: endpoint.mistaken,
+                    limit: self.limit(&key),
+                    in_flight: self.in_flight(&key),
+                    reason: server.map(|server| server.limiter.reason(server.in_flight)),
+                    load: endpoint.load.as_ref(),
+                });
+            }
+            if endpoint.models.as_ref().is_none_or(Vec::is_empty) {
+                sights.push(ServerSight {
+                    name: address.clone(),
+                    is_up: Some(endpoint.models.is_some() && endpoint.silent_since.is_none()),
+                    is_mistaken: endpoint.mistaken,
+                    limit: 0,
+                    in_flight: 0,
+                    reason: None,
+                    load: endpoint.load.as_ref(),
+                });
+            }
+        }
+        let hosted = self.servers.iter().filter(|(key, _)| matches!(key, ServerKey::Hosted { .. }));
+        sights.extend(hosted.map(|(key, server)| ServerSight {
+            name: key.name(),
+            is_up: None,
+            is_mistaken: false,
+            limit: server.limiter.limit() as u32,
+            in_flight: server.in_flight,
+            reason: Some(server.limiter.reason(server.in_flight)),
+            load: None,
+        }));
+        sights
+    }
+
     /// The current problem, if any.
     pub fn trouble(&self) -> Option<String> {
         let endpoints = self.endpoints.values().find_map(|endpoint| endpoint.trouble.clone());
@@ -407,6 +476,27 @@ mod tests {
         servers.apply(listed("http://b", &[("extra", "e")]), now).unwrap();
         assert!(names(&servers, now).is_empty());
         assert!(servers.trouble().unwrap().contains("expect wanted"));
+    }
+
+    #[test]
+    fn a_server_is_seen_before_anything_is_asked_of_it() {
+        let (mut servers, now) = (servers(&[]), Instant::now());
+        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+        let load = Load { running: 3.0, ..Load::default() };
+        servers.apply(News::Load { endpoint: "http://a".to_owned(), load }, now).unwrap();
+        // The next list says nothing of the load.
+        servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
+        let sights = servers.sights();
+        let sight = &sights[0];
+        assert_eq!((sight.name.as_str(), sight.is_up, sight.limit), ("m at http://a", Some(true), 32));
+        assert!(sight.reason.is_none() && sight.load.is_some_and(|load| load.running == 3.0));
+        servers.apply(listed("http://a", &[("m", "org/other")]), now).unwrap();
+        let sights = servers.sights();
+        assert!(sights.len() == 1 && sights[0].is_mistaken && sights[0].name == "http://a");
+        let silent = News::Unreachable { endpoint: "http://a".to_owned(), reason: "refused".to_owned() };
+        servers.apply(silent, now).unwrap();
+        assert_eq!(servers.sights()[0].is_up, Some(false));
+        assert!(servers.sights()[0].load.is_none(), "what a dead server said is not shown");
     }
 
     #[test]

@@ -13,6 +13,35 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// Share of its cache from which a server begins to evict requests.
 const KV_CACHE_FULL: f64 = 0.95;
 
+/// What a server says of its load, over all its engines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Requests that it works on.
+    pub running: f64,
+    /// Requests queued.
+    pub waiting: f64,
+    /// Share of its cache of keys and values that is in use, of the fullest engine.
+    pub kv_cache: Option<f64>,
+    /// Tokens looked up in its prefix cache so far.
+    pub prefix_queries: Option<f64>,
+    /// Tokens found there so far.
+    pub prefix_hits: Option<f64>,
+    /// Prompt tokens processed so far, for all its clients.
+    pub prompt_tokens: Option<f64>,
+    /// Tokens generated so far, for all its clients.
+    pub generated_tokens: Option<f64>,
+    /// Requests pushed out of the cache so far, to be computed again.
+    pub preemptions: Option<f64>,
+}
+
+impl Load {
+    /// Queued requests, or 1 if there are none but the cache is full.
+    pub fn pressure(&self) -> u32 {
+        let full = self.kv_cache.is_some_and(|share| share >= KV_CACHE_FULL);
+        (self.waiting as u32).max(u32::from(full))
+    }
+}
+
 /// Queries a server's load, as long as the server seems to report it.
 pub struct ServerLoad {
     metrics: Option<(Client, Url)>,
@@ -35,8 +64,8 @@ impl ServerLoad {
         Self { metrics: metrics() }
     }
 
-    /// Queued requests, or 1 if there are none but the cache is full; `None` if the server does not report it.
-    pub async fn waiting(&mut self) -> Option<u32> {
+    /// The load now; `None` if the server does not report it.
+    pub async fn read(&mut self) -> Option<Load> {
         let (client, url) = self.metrics.as_ref()?;
         let mut response = client.get(url.clone()).send().await.ok()?;
         if response.status() == StatusCode::NOT_FOUND {
@@ -55,18 +84,30 @@ impl ServerLoad {
     }
 }
 
-/// Queued requests, from a text in Prometheus's format. A server with several engines has one line for each.
-fn parse(text: &str) -> Option<u32> {
-    let values = |name: &'static str| {
-        text.lines().filter_map(move |line| {
-            let rest = line.strip_prefix(name)?;
+/// The load, from a text in Prometheus's format. A server with several engines has one line for each. Each quantity has
+/// the name that vLLM gives it today, then older ones.
+fn parse(text: &str) -> Option<Load> {
+    let series = |name: &str| {
+        let mut values = text.lines().filter_map(|line| {
+            let rest = line.strip_prefix("vllm:")?.strip_prefix(name)?;
             rest.starts_with([' ', '{']).then_some(())?;
-            rest.rsplit(' ').next()?.parse::<f64>().ok()
-        })
+            rest.rsplit(' ').next()?.parse::<f64>().ok().filter(|value| value.is_finite())
+        });
+        let first = values.next()?;
+        Some(values.fold((first, first), |(sum, most), value| (sum + value, most.max(value))))
     };
-    let waiting = values("vllm:num_requests_waiting").reduce(|a, b| a + b)?;
-    let full = values("vllm:kv_cache_usage_perc").any(|share| share >= KV_CACHE_FULL);
-    Some((waiting as u32).max(u32::from(full)))
+    let either = |names: &[&str]| names.iter().find_map(|name| series(name));
+    let sum = |names: &[&str]| either(names).map(|(sum, _)| sum);
+    Some(Load {
+        waiting: sum(&["num_requests_waiting"])?,
+        running: sum(&["num_requests_running"]).unwrap_or_default(),
+        kv_cache: either(&["kv_cache_usage_perc", "gpu_cache_usage_perc"]).map(|(_, most)| most),
+        prefix_queries: sum(&["prefix_cache_queries_total", "gpu_prefix_cache_queries_total"]),
+        prefix_hits: sum(&["prefix_cache_hits_total", "gpu_prefix_cache_hits_total"]),
+        prompt_tokens: sum(&["prompt_tokens_total"]),
+        generated_tokens: sum(&["generation_tokens_total"]),
+        preemptions: sum(&["num_preemptions_total"]),
+    })
 }
 
 #[cfg(test)]
@@ -80,9 +121,31 @@ mod tests {
                     vllm:num_requests_waiting{engine=\"1\",model_name=\"m\"} 4.0\n\
                     vllm:num_requests_waiting_total 99.0\n\
                     vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 12.0\n";
-        assert_eq!(parse(text), Some(7));
+        let load = parse(text).unwrap();
+        assert_eq!((load.pressure(), load.running, load.kv_cache), (7, 12.0, None));
         let full = "vllm:num_requests_waiting 0.0\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.97\n";
-        assert_eq!(parse(full), Some(1));
+        assert_eq!(parse(full).unwrap().pressure(), 1);
         assert_eq!(parse("process_cpu_seconds_total 1.0\n"), None);
+    }
+
+    #[test]
+    fn names_of_today_and_of_older_versions_mean_the_same() {
+        let of = |cache: &str, prefix: &str| {
+            let text = format!(
+                "vllm:num_requests_waiting{{model_name=\"m\"}} 2.0\n\
+                 vllm:{cache}{{engine=\"0\"}} 0.25\nvllm:{cache}{{engine=\"1\"}} 0.5\n\
+                 vllm:{prefix}_queries_total{{engine=\"0\"}} 51.0\nvllm:{prefix}_queries_created{{engine=\"0\"}} 1.7e+09\n\
+                 vllm:{prefix}_hits_total{{engine=\"0\"}} 16.0\nvllm:{prefix}_hits_total{{engine=\"1\"}} 1.0\n\
+                 vllm:generation_tokens_total{{engine=\"0\"}} 1.25e+06\n"
+            );
+            parse(&text).unwrap()
+        };
+        let today = of("kv_cache_usage_perc", "prefix_cache");
+        assert_eq!(
+            (today.kv_cache, today.prefix_queries, today.prefix_hits),
+            (Some(0.5), Some(51.0), Some(17.0))
+        );
+        assert_eq!((today.generated_tokens, today.prompt_tokens), (Some(1.25e6), None));
+        assert_eq!(of("gpu_cache_usage_perc", "gpu_prefix_cache"), today);
     }
 }

@@ -8,6 +8,7 @@
 mod harness;
 
 mod bad_input;
+mod chart;
 mod cluster;
 mod conformance;
 mod determinism;

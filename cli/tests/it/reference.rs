@@ -8,10 +8,11 @@ use clap::{Arg, ArgAction, Command};
 const METRICS_HEAD: &str = "\
 # Metrics
 
-<!-- Made by `KGFLEET_BLESS=1 cargo test -p cli --test it reference`; edit the tables in coordinator/src/metrics.rs and worker/src/metrics.rs instead. -->
+<!-- Made by `KGFLEET_BLESS=1 cargo test -p cli --test it reference`; edit the tables in coordinator/src/metrics/table.rs and worker/src/metrics/table.rs instead. -->
 
-What `/metrics` of a coordinator and of a worker tells, in Prometheus's text format. Labels come from configurations and
-closed lists, so their number is bounded by models times tasks.
+What `/metrics` of a coordinator and of a worker tells, in Prometheus's text format. Labels come from configurations,
+closed lists and the names of runs that are not over; no metric has more than 5000 series in one process. How to read
+them together, and what to do when something is wrong: [monitoring.md](../monitoring.md).
 ";
 
 const HEAD: &str = "\
@@ -32,9 +33,12 @@ fn the_reference_describes_the_command_line() {
 #[test]
 fn the_reference_describes_the_metrics() {
     let mut made = METRICS_HEAD.to_owned();
-    for (who, table) in
-        [("Coordinator", coordinator::metrics::DEFINITIONS), ("Worker", worker::metrics::DEFINITIONS)]
-    {
+    let every = [service_kit::metrics::DEFINITIONS, service_kit::metrics::process::DEFINITIONS].concat();
+    for (who, table) in [
+        ("Coordinator", coordinator::metrics::DEFINITIONS),
+        ("Worker", worker::metrics::DEFINITIONS),
+        ("Every process", &every),
+    ] {
         writeln!(made, "\n## {who}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|").unwrap();
         for metric in table {
             let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();

@@ -57,12 +57,14 @@ pub struct ChatReply {
     pub reported_model: Option<String>,
     /// The server's fingerprint of its build and configuration.
     pub system_fingerprint: Option<String>,
+    /// Time from the request to the first token, where tokens arrive one by one.
+    pub first_token: Option<Duration>,
 }
 
 impl ChatReply {
     /// A reply with nothing but a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { answer: Answer::text(text), reported_model: None, system_fingerprint: None }
+        Self { answer: Answer::text(text), reported_model: None, system_fingerprint: None, first_token: None }
     }
 }
 

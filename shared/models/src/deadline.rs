@@ -31,23 +31,30 @@ pub struct CallClock {
     started: Instant,
     total: Duration,
     stall: Option<StallLimits>,
+    first_token: Option<Instant>,
     last_token: Option<Instant>,
 }
 
 impl CallClock {
     /// A call that starts now and streams.
     pub fn streaming(now: Instant, total: Duration, stall: StallLimits) -> Self {
-        Self { started: now, total, stall: Some(stall), last_token: None }
+        Self { started: now, total, stall: Some(stall), first_token: None, last_token: None }
     }
 
     /// A call that starts now and does not stream: its progress is invisible.
     pub fn whole(now: Instant, total: Duration) -> Self {
-        Self { started: now, total, stall: None, last_token: None }
+        Self { started: now, total, stall: None, first_token: None, last_token: None }
     }
 
     /// A token arrived.
     pub fn token(&mut self, now: Instant) {
+        self.first_token.get_or_insert(now);
         self.last_token = Some(now);
+    }
+
+    /// Time from the start to the first token, if there was one.
+    pub fn first_token(&self) -> Option<Duration> {
+        self.first_token.map(|first| first.duration_since(self.started))
     }
 
     /// When to give up, unless a token arrives before.

@@ -61,6 +61,7 @@ impl ChatModel for Replay {
             answer: answer.clone(),
             reported_model: Some(self.identity.requested.clone()),
             system_fingerprint: None,
+            first_token: None,
         });
         ready(reply.map_err(CallError::from)).boxed()
     }

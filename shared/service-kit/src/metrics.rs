@@ -1,15 +1,39 @@
 //! Metrics for Prometheus.
 //!
 //! Each crate declares its metrics in one table of [`MetricDefinition`]s, describes them with [`Metrics::describe`]
-//! and records them with the macros of the `metrics` crate. The reference page in the documentation is generated from
-//! the same tables.
+//! and records them: what happens with the macros of the `metrics` crate, and what is the case now as a
+//! [`frame`](frame::Frame). The reference page in the documentation is generated from the same tables.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 pub use metrics::Unit;
+
+pub mod frame;
+pub mod process;
+
+const BUILD_INFO: &str = "kgfleet_build_info";
+
+/// What every process tells, beside [`process::DEFINITIONS`].
+pub const DEFINITIONS: &[MetricDefinition] = &[
+    MetricDefinition {
+        name: BUILD_INFO,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "1 for the version of this process.",
+        labels: &["component", "version"],
+    },
+    MetricDefinition {
+        name: frame::DROPPED_SERIES,
+        kind: MetricKind::Gauge,
+        unit: Unit::Count,
+        help: "Series left out because their metric has 5000 already; 0 unless models times tasks of the active runs are more.",
+        labels: &[],
+    },
+];
 
 /// Upper bounds of the buckets of every histogram, in seconds: from a local call to a long answer of a slow model.
 pub const BUCKETS_S: [f64; 18] = [
@@ -58,9 +82,46 @@ pub struct MetricDefinition {
     pub labels: &'static [&'static str],
 }
 
+impl MetricDefinition {
+    /// A counter.
+    pub const fn counter(
+        name: &'static str,
+        unit: Unit,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind: MetricKind::Counter, unit, help, labels }
+    }
+
+    /// A gauge.
+    pub const fn gauge(
+        name: &'static str,
+        unit: Unit,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, kind: MetricKind::Gauge, unit, help, labels }
+    }
+
+    /// A histogram of durations.
+    pub const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
+        Self { name, kind: MetricKind::Histogram, unit: Unit::Seconds, help, labels }
+    }
+}
+
 /// The metrics of this process.
 #[derive(Clone)]
 pub struct Metrics(PrometheusHandle);
+
+/// What was described, for frames.
+static DESCRIBED: Mutex<BTreeMap<&'static str, MetricDefinition>> = Mutex::new(BTreeMap::new());
+
+static INSTALLED: Mutex<Option<Metrics>> = Mutex::new(None);
+
+/// Whether this process collects metrics.
+pub fn is_collecting() -> bool {
+    INSTALLED.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
 
 /// Another recorder is installed in this process.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +134,6 @@ impl Metrics {
     /// # Errors
     /// Another recorder is installed.
     pub fn install() -> Result<Self, InstallError> {
-        static INSTALLED: Mutex<Option<Metrics>> = Mutex::new(None);
         let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(metrics) = installed.as_ref() {
             return Ok(metrics.clone());
@@ -85,8 +145,19 @@ impl Metrics {
         Ok(installed.insert(Self(handle)).clone())
     }
 
+    /// Says what this process is, and describes what every process tells.
+    pub fn introduce(&self, component: &'static str, version: &str) {
+        self.describe(DEFINITIONS);
+        let mut frame = frame::Frame::default();
+        frame.set(BUILD_INFO, &[("component", component), ("version", version)], 1.0);
+        frame::state("build", frame);
+    }
+
     /// Sets help text and unit of metrics. May be called repeatedly.
     pub fn describe(&self, definitions: &[MetricDefinition]) {
+        let mut described = DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner);
+        described.extend(definitions.iter().map(|definition| (definition.name, *definition)));
+        drop(described);
         for MetricDefinition { name, kind, unit, help, .. } in definitions {
             match kind {
                 MetricKind::Counter => metrics::describe_counter!(*name, *unit, *help),
@@ -98,7 +169,10 @@ impl Metrics {
 
     /// All metrics in Prometheus's text format.
     pub fn render(&self) -> String {
-        self.0.render()
+        let mut text = self.0.render();
+        frame::render(&DESCRIBED.lock().unwrap_or_else(PoisonError::into_inner), &mut text);
+        process::render(&mut text);
+        text
     }
 
     /// Keeps histograms small; see [`UPKEEP_EVERY`]. [`http::serve`](crate::http::serve) also does this.
@@ -121,7 +195,7 @@ pub fn violations(definitions: &[MetricDefinition]) -> Vec<String> {
     for (i, definition) in definitions.iter().enumerate() {
         let MetricDefinition { name, kind, unit, help, labels } = definition;
         let mut wrong = |what: &str| violations.push(format!("{name}: {what}"));
-        if !snake(name) || !name.starts_with("kgfleet_") {
+        if !snake(name) || !(name.starts_with("kgfleet_") || name.starts_with("process_")) {
             wrong("the name is not `kgfleet_` and lower-case words");
         }
         if (*kind == MetricKind::Counter) != name.ends_with("_total") {
@@ -196,6 +270,32 @@ mod tests {
             "kgfleet_test_call_seconds_bucket{le=\"0.5\"} 1",
             "kgfleet_test_call_seconds_bucket{le=\"600\"} 1",
             "kgfleet_test_call_seconds_count 1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_source_states_is_gone_when_it_does_not_state_it_again() {
+        let metrics = Metrics::install().unwrap();
+        metrics.introduce("test", "1.2.3");
+        assert_eq!(violations(&[DEFINITIONS, process::DEFINITIONS].concat()), [""; 0]);
+        let state = |runs: &[&str]| {
+            let mut frame = frame::Frame::default();
+            runs.iter().for_each(|run| frame.set("kgfleet_test_stated", &[("run", run)], 1.0));
+            frame::state("test", frame);
+            let text = metrics.render();
+            let found = text.lines().filter_map(|line| line.strip_prefix("kgfleet_test_stated{run=\""));
+            found.map(|rest| rest.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(state(&["a", "b"]), ["a", "b"]);
+        assert_eq!(state(&["b"]), ["b"]);
+        assert_eq!(state(&[]), [""; 0]);
+        let text = metrics.render();
+        for line in [
+            "# TYPE kgfleet_build_info gauge",
+            "kgfleet_build_info{component=\"test\",version=\"1.2.3\"} 1",
+            "# TYPE process_cpu_seconds_total counter",
         ] {
             assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
         }

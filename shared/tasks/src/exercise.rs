@@ -135,7 +135,32 @@ pub enum Limit {
     Crash,
 }
 
+impl Stage {
+    /// The name in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::WithoutExecution(_) => "without-execution",
+            Self::WithoutParsing(_) => "without-parsing",
+        }
+    }
+}
+
 impl Limit {
+    /// Every limit.
+    pub const ALL: [Self; 5] = [Self::CpuTime, Self::Memory, Self::Nesting, Self::Size, Self::Crash];
+
+    /// The name in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CpuTime => "cpu-time",
+            Self::Memory => "memory",
+            Self::Nesting => "nesting",
+            Self::Size => "size",
+            Self::Crash => "crash",
+        }
+    }
+
     /// The text recorded beside the verdict.
     pub fn message(self) -> &'static str {
         match self {

@@ -133,6 +133,9 @@ impl Outbox {
         let (records, incoming) = mpsc::unbounded_channel();
         let (arrivals, arrived) = mpsc::channel(ARRIVALS_WAITING_MAX);
         let spool_bytes_max = spool.as_ref().map_or(u64::MAX, |spool| spool.bytes_max);
+        if let Some(spool) = &spool {
+            metrics::spool_limit(spool.bytes_max);
+        }
         let load = Arc::new(Load { spool_bytes_max, ..Load::default() });
         let mut queue = Queue::default();
         let spool = spool.map(|OpenSpool { spool, recovered, .. }| {

@@ -190,6 +190,7 @@ impl Work {
             Ok(Connected { model, script, .. }) => {
                 let run = &lane.run;
                 let context = DialogueContext {
+                    server: server.name().into(),
                     model: WithinBudget::wrap(model, &lane.spec, &self.exchange),
                     script,
                     evaluator: Arc::clone(&run.evaluator),

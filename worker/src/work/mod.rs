@@ -201,9 +201,7 @@ impl Work {
     /// Time-driven housekeeping.
     fn keep_house(&mut self, now: Instant) {
         self.unsettled = true; // Servers are given up and breakers close by the clock.
-        for (key, limit, in_flight) in self.servers.limits() {
-            metrics::server(key.name(), limit, in_flight);
-        }
+        metrics::servers(&self.servers.sights());
         {
             let mut ledger = self.ledger.lock();
             ledger.slots.forget_idle_lanes();
@@ -253,6 +251,7 @@ impl Work {
     /// Opens the breaker of a lane for a reason outside its dialogues.
     fn trip(&mut self, lane: &LaneKey, reason: String, now: Instant) {
         let (forgotten, parked_for) = self.breakers.entry(lane.clone()).or_default().trip(now);
+        metrics::parked(lane.model.as_str(), None);
         self.park(lane, forgotten, parked_for, reason, true);
     }
 
@@ -267,7 +266,6 @@ impl Work {
     ) {
         let LaneKey { run, model } = lane.clone();
         tracing::warn!(%run, %model, seconds = parked_for.as_secs(), reason, "the model is not asked for a while");
-        metrics::parked(model.as_str());
         self.trouble = Some(format!("model {model} of run {run} is not asked: {reason}"));
         for held_back in forgotten {
             self.ledger.lock().slots.dropped(&held_back.tag);

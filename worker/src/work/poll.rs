@@ -97,6 +97,7 @@ impl Work {
         let offers = self.offers(now);
         let status = self.status(now);
         self.config.readiness.set(status.trouble.as_deref());
+        metrics::trouble(status.trouble.is_some());
         let wait = if offers.iter().any(|offer| offer.room > 0) {
             WAIT
         } else if self.ledger.lock().has_news(None) {

@@ -100,7 +100,9 @@ impl Work {
         self.ended += 1;
         let cause = finished.failure.as_ref().map(|(cause, _)| *cause);
         metrics::dialogue_ended(lane.model.as_str(), cause, now.duration_since(running.began));
-        finished.failed_calls.iter().copied().for_each(metrics::call_failed);
+        for cause in &finished.failed_calls {
+            metrics::call_failed(lane.model.as_str(), *cause);
+        }
         if let (Some(FailureCause::Connection), ServerKey::Found { endpoint, .. }) = (cause, &running.server)
         {
             self.discovery.suspect(endpoint);
@@ -131,6 +133,7 @@ impl Work {
                 // A discovered server concerns this worker alone; an account concerns all.
                 let everywhere = matches!(running.server, ServerKey::Hosted { .. })
                     || cause == FailureCause::QuotaExhausted;
+                metrics::parked(lane.model.as_str(), Some(cause));
                 self.park(&lane, forgotten, parked_for, format!("{cause}: {message}"), everywhere);
             }
         }

@@ -207,7 +207,8 @@ async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
 pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> {
     models::install_crypto();
     let metrics = Metrics::install()?;
-    metrics.describe(coordinator::metrics::DEFINITIONS);
+    metrics.introduce("coordinator", env!("CARGO_PKG_VERSION"));
+    coordinator::metrics::begin(&metrics);
     let security = arguments.door.security()?;
     let config = CoordinatorConfig {
         lease_for: seconds("--lease", arguments.lease)?,
@@ -279,7 +280,8 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
 pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     models::install_crypto();
     let metrics = Metrics::install()?;
-    metrics.describe(worker::metrics::DEFINITIONS);
+    metrics.introduce("worker", env!("CARGO_PKG_VERSION"));
+    worker::metrics::begin(&metrics);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
     {

@@ -141,6 +141,13 @@ impl Running {
         }
     }
 
+    /// Hears what else the process says and forgets it, so that one that talks much does not wait for a listener.
+    pub fn go_on_listening(&mut self) {
+        if let Some(mut stderr) = self.stderr.take() {
+            std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        }
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();

@@ -85,6 +85,7 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
         answer: Answer { text, reasoning, finish_reason, usage },
         reported_model: reply.model,
         system_fingerprint: None,
+        first_token: None,
     })
 }
 

@@ -92,7 +92,7 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
         },
         None => return Err(unreadable("the answer has no candidates".to_owned())),
     };
-    Ok(ChatReply { answer, reported_model: reply.model_version, system_fingerprint: None })
+    Ok(ChatReply { answer, reported_model: reply.model_version, system_fingerprint: None, first_token: None })
 }
 
 fn answer(candidate: Candidate, usage: Usage) -> Answer {

@@ -89,6 +89,7 @@ impl AnswerBuilder {
             answer: Answer { text, reasoning, finish_reason, usage: self.usage },
             reported_model: self.model,
             system_fingerprint: self.system_fingerprint,
+            first_token: None,
         }
     }
 

@@ -83,18 +83,18 @@ pub(super) async fn read(
             Err(timeout) => break timeout,
         };
         parser.push(&chunk, |data| reading.event(data, key))?;
-        if reading.done {
-            // The last bytes have arrived or are on their way.
-            let _ = timeout(Duration::from_millis(END_MILLISECONDS_MAX), response.chunk()).await;
-            return Ok(reading.answer.finish());
-        }
         // Keep-alive comments are not progress.
         if std::mem::take(&mut reading.token) {
             clock.token(Instant::now());
         }
+        if reading.done {
+            // The last bytes have arrived or are on their way.
+            let _ = timeout(Duration::from_millis(END_MILLISECONDS_MAX), response.chunk()).await;
+            return Ok(ChatReply { first_token: clock.first_token(), ..reading.answer.finish() });
+        }
     };
     if reading.done || reading.answer.is_finished() {
-        Ok(reading.answer.finish())
+        Ok(ChatReply { first_token: clock.first_token(), ..reading.answer.finish() })
     } else {
         Err(broken.into())
     }

@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "test-support",
     "domain",
     "proto",
@@ -14,6 +14,7 @@ const ORDER: [&str; 20] = [
     "results",
     "packs",
     "stages",
+    "halu",
     "models",
     "queue",
     "history",

@@ -48,6 +48,16 @@ pub(super) enum Death {
     Ours(String),
 }
 
+impl Death {
+    /// The limit that the answer hit, or seems to have hit.
+    pub(super) fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Proven(limit) | Self::Suspected(limit) => Some(*limit),
+            Self::Ours(_) => None,
+        }
+    }
+}
+
 /// Error of the reported CPU time of a dead process: it is counted in ticks of 10 ms, twice.
 const ACCOUNTS_SHORT_MAX: Duration = Duration::from_millis(50);
 

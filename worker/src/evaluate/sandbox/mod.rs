@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use super::known::KnownVerdicts;
 use super::{Evaluator, EvaluatorError, Judgement};
+use crate::metrics;
 
 pub mod child;
 pub mod confine;
@@ -147,8 +148,8 @@ impl Evaluator for Sandbox {
             if let Some(verdict) = recall(self.known.as_deref(), &self.stats, &judgement) {
                 return Ok(verdict);
             }
-            let (reply, verdict) = oneshot::channel();
-            self.jobs.send((judgement, reply)).await.map_err(|_| EvaluatorError::Closed)?;
+            let ((reply, verdict), since) = (oneshot::channel(), Instant::now());
+            self.jobs.send(Job { judgement, reply, since }).await.map_err(|_| EvaluatorError::Closed)?;
             verdict.await.map_err(|_| EvaluatorError::Closed)?
         }
         .boxed()
@@ -158,6 +159,7 @@ impl Evaluator for Sandbox {
 fn recall(known: Option<&KnownVerdicts>, stats: &SandboxStats, judgement: &Judgement) -> Option<Verdict> {
     let verdict = known?.recall(judgement)?;
     stats.recalled.fetch_add(1, Ordering::Relaxed);
+    metrics::verdict_recalled();
     Some(verdict)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tasks::{Effort, Stage, Verdict};
 use tokio::sync::oneshot;
@@ -14,9 +14,15 @@ use super::protocol::Request;
 use super::{SandboxConfig, SandboxStats, recall};
 use crate::evaluate::known::KnownVerdicts;
 use crate::evaluate::{EvaluatorError, Judgement};
+use crate::metrics;
 
 /// An answer to judge, and the channel for its verdict.
-pub(super) type Job = (Judgement, oneshot::Sender<Result<Verdict, EvaluatorError>>);
+pub(super) struct Job {
+    pub(super) judgement: Judgement,
+    pub(super) reply: oneshot::Sender<Result<Verdict, EvaluatorError>>,
+    /// Since when it waits.
+    pub(super) since: Instant,
+}
 
 /// The owner of a child. The kernel kills the child when the thread that started it ends, so both live on one thread.
 pub(super) struct Slot {
@@ -39,7 +45,8 @@ impl Slot {
         // Loading takes a moment, during which the first answers arrive. An error here recurs and is reported when a
         // judgement needs the child.
         let _ = self.process();
-        while let Ok((judgement, reply)) = queue.recv_blocking() {
+        while let Ok(Job { judgement, reply, since }) = queue.recv_blocking() {
+            metrics::evaluation_waited(since.elapsed());
             if reply.is_closed() {
                 continue; // The dialogue was given up while its answer waited.
             }
@@ -61,12 +68,16 @@ impl Slot {
         let mut course = Course::new();
         loop {
             let stage = course.stage();
-            let death = match self.judge_at(judgement, stage) {
+            let began = Instant::now();
+            let attempt = self.judge_at(judgement, stage);
+            metrics::judged(stage, began.elapsed());
+            let death = match attempt {
                 Ok(verdict) => return Ok(verdict),
                 Err(NoVerdict::Failed(error)) => return Err(error),
                 Err(NoVerdict::Died(death)) => death,
             };
             self.stats.died.fetch_add(1, Ordering::Relaxed);
+            metrics::evaluator_died(death.limit());
             let Judgement { task, case, .. } = judgement;
             tracing::warn!(?death, ?stage, task, case, "an evaluation process died");
             course.after(death)?;
@@ -79,6 +90,7 @@ impl Slot {
             Some(process) => Ok(process),
             empty => {
                 self.stats.started.fetch_add(1, Ordering::Relaxed);
+                metrics::evaluator_started();
                 Ok(empty.insert(Process::start(&self.config)?))
             }
         }

@@ -1,0 +1,166 @@
+{{/* The prefix of all names. */}}
+{{- define "kgfleet.fullname" -}}
+{{- .Values.fullnameOverride | default .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "kgfleet.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Labels that never change: those of selectors. Takes the root and the component. */}}
+{{- define "kgfleet.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "kgfleet.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{- define "kgfleet.labels" -}}
+{{ include "kgfleet.selectorLabels" . }}
+app.kubernetes.io/part-of: kgfleet
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "kgfleet.image" -}}
+{{- $image := .Values.image -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{- define "kgfleet.coordinator.host" -}}
+{{ include "kgfleet.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc
+{{- end -}}
+
+{{- define "kgfleet.coordinator.url" -}}
+{{ ternary "http" "https" (eq .Values.tls.mode "off") }}://{{ include "kgfleet.coordinator.host" . }}:7700
+{{- end -}}
+
+{{- define "kgfleet.auth.secret" -}}
+{{ .Values.auth.existingSecret | default (printf "%s-auth" (include "kgfleet.fullname" .)) }}
+{{- end -}}
+
+{{- define "kgfleet.tls.secret" -}}
+{{- if eq .Values.tls.mode "existing" -}}
+{{ .Values.tls.existingSecret }}
+{{- else -}}
+{{ include "kgfleet.fullname" . }}-tls
+{{- end -}}
+{{- end -}}
+
+{{- define "kgfleet.queue.secret" -}}
+{{ .Values.redis.existingSecret | default (printf "%s-queue" (include "kgfleet.fullname" .)) }}
+{{- end -}}
+
+{{/* Nobody is root, nothing is writable but mounted folders, and no rights are gained. */}}
+{{- define "kgfleet.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "kgfleet.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* What all pods begin with. */}}
+{{- define "kgfleet.podStart" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  {{- include "kgfleet.podSecurity" . | nindent 2 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Where the pods of a component may run. Takes the component's values. */}}
+{{- define "kgfleet.placement" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* Options of a client of the coordinators. Takes the root and the name of its token. */}}
+{{- define "kgfleet.client.args" -}}
+- --coordinator
+- {{ include "kgfleet.coordinator.url" .root | quote }}
+- --token-file
+- /etc/kgfleet/auth/{{ .token }}
+{{- if eq .root.Values.tls.mode "off" }}
+- --insecure-token
+{{- else }}
+- --ca
+- /etc/kgfleet/tls/ca.crt
+{{- end }}
+{{- end -}}
+
+{{- define "kgfleet.client.mounts" -}}
+- {name: auth, mountPath: /etc/kgfleet/auth, readOnly: true}
+{{- if ne .Values.tls.mode "off" }}
+- {name: ca, mountPath: /etc/kgfleet/tls, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "kgfleet.client.volumes" -}}
+- name: auth
+  secret:
+    secretName: {{ include "kgfleet.auth.secret" .root }}
+    items: [{key: {{ .token }}, path: {{ .token }}}]
+    defaultMode: 0440
+{{- if ne .root.Values.tls.mode "off" }}
+- name: ca
+  secret:
+    secretName: {{ include "kgfleet.tls.secret" .root }}
+    items: [{key: ca.crt, path: ca.crt}]
+    defaultMode: 0440
+{{- end }}
+{{- end -}}
+
+{{/* All model pools with their defaults filled in, as JSON. */}}
+{{- define "kgfleet.pools" -}}
+{{- $pools := list -}}
+{{- $defaults := .Values.servingEngineSpec.modelDefaults -}}
+{{- range .Values.servingEngineSpec.modelSpec -}}
+{{- $pool := mergeOverwrite (deepCopy $defaults) . -}}
+{{- $served := $pool.servedModelName | default $pool.modelURL -}}
+{{- $_ := set $pool "servedModelName" $served -}}
+{{- $_ := set $pool "label" ($pool.label | default $served) -}}
+{{- $_ := set $pool "replicas" (mul (int $pool.nodes) (int $pool.workersPerNode)) -}}
+{{- $pools = append $pools $pool -}}
+{{- end -}}
+{{- toJson $pools -}}
+{{- end -}}
+
+{{- define "kgfleet.apiPools" -}}
+{{- $pools := list -}}
+{{- $defaults := .Values.apiPoolDefaults -}}
+{{- range .Values.apiPools -}}
+{{- $pools = append $pools (mergeOverwrite (deepCopy $defaults) .) -}}
+{{- end -}}
+{{- toJson $pools -}}
+{{- end -}}

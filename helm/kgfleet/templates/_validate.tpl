@@ -1,0 +1,56 @@
+{{/* Values that the schema allows one by one and that do not fit together. Each message says what to do. */}}
+{{- define "kgfleet.validate" -}}
+{{- $v := .Values -}}
+{{- $c := $v.coordinator -}}
+{{- if and (eq $v.redis.mode "external") (not $v.redis.url) (not $v.redis.existingSecret) -}}
+{{- fail "redis.mode is `external`, and no Redis is named: give redis.url or redis.existingSecret, or set redis.mode to `own` (a small Redis in this release) or `none` (one coordinator without Redis)" -}}
+{{- end -}}
+{{- if contains "@" $v.redis.url -}}
+{{- fail "redis.url has a password in it, and values are no place for one: put the address into a Secret and name it as redis.existingSecret" -}}
+{{- end -}}
+{{- if and (eq $v.redis.mode "none") (gt (int $c.replicaCount) 1) -}}
+{{- fail (printf "coordinator.replicaCount is %d and redis.mode is `none`: coordinators share their queue in Redis; set coordinator.replicaCount to 1 or give a Redis" (int $c.replicaCount)) -}}
+{{- end -}}
+{{- if and (eq $v.redis.mode "none") $c.sink -}}
+{{- fail "coordinator.sink needs a Redis: redis.mode is `none`" -}}
+{{- end -}}
+{{- if and (gt (int $c.replicaCount) 1) (not $c.sink) (not $c.storage.existingClaim) (not (has "ReadWriteMany" $c.storage.accessModes)) -}}
+{{- fail (printf "coordinator.replicaCount is %d, and their common volume is not ReadWriteMany: add that to coordinator.storage.accessModes, use an object store (coordinator.sink), or set coordinator.replicaCount to 1" (int $c.replicaCount)) -}}
+{{- end -}}
+{{- if and (eq $v.tls.mode "existing") (not $v.tls.existingSecret) -}}
+{{- fail "tls.mode is `existing`: name the Secret with tls.crt, tls.key and ca.crt as tls.existingSecret" -}}
+{{- end -}}
+{{- if le (int $v.workerSpec.graceSeconds) (int $v.workerSpec.roundSeconds) -}}
+{{- fail (printf "workerSpec.graceSeconds is %d, and a round takes up to %d s (workerSpec.roundSeconds): a drained worker could finish no round" (int $v.workerSpec.graceSeconds) (int $v.workerSpec.roundSeconds)) -}}
+{{- end -}}
+{{- if and (eq $v.autoscaling.type "keda") (not $v.autoscaling.prometheusAddress) -}}
+{{- fail "autoscaling.type is `keda`: give autoscaling.prometheusAddress, the Prometheus that scrapes the coordinators" -}}
+{{- end -}}
+{{- if and (eq $v.autoscaling.type "hpa") (lt (int $v.autoscaling.minReplicas) 1) -}}
+{{- fail "autoscaling.type is `hpa`, which cannot scale to zero: set autoscaling.minReplicas to 1 or more, or use `keda`" -}}
+{{- end -}}
+{{- $names := dict -}}
+{{- range include "kgfleet.pools" . | fromJsonArray -}}
+{{- $where := printf "servingEngineSpec.modelSpec, pool `%s`" .name -}}
+{{- if hasKey $names .name -}}{{- fail (printf "%s: two pools have this name" $where) -}}{{- end -}}
+{{- $_ := set $names .name true -}}
+{{- $gpus := mul (int .vllmConfig.tensorParallelSize) (int .vllmConfig.pipelineParallelSize) -}}
+{{- $have := mul (int .requestGPU) (int .multiNodeSize) -}}
+{{- if ne (int $gpus) (int $have) -}}
+{{- fail (printf "%s: tensorParallelSize x pipelineParallelSize is %d, and requestGPU x multiNodeSize is %d; vLLM needs as many GPUs as parts" $where (int $gpus) (int $have)) -}}
+{{- end -}}
+{{- if and (gt (int .gpusPerNode) 0) (gt (int (mul (int .requestGPU) (int .workersPerNode))) (int .gpusPerNode)) -}}
+{{- fail (printf "%s: %d pods with %d GPUs each do not fit on a node with %d; lower workersPerNode or requestGPU, or spread a server over nodes with multiNodeSize" $where (int .workersPerNode) (int .requestGPU) (int .gpusPerNode)) -}}
+{{- end -}}
+{{- if and (gt (int .multiNodeSize) 1) (ne .kind "vllm") -}}
+{{- fail (printf "%s: multiNodeSize is for chat models" $where) -}}
+{{- end -}}
+{{- end -}}
+{{- range include "kgfleet.apiPools" . | fromJsonArray -}}
+{{- if hasKey $names .name -}}{{- fail (printf "apiPools: two pools have the name `%s`" .name) -}}{{- end -}}
+{{- $_ := set $names .name true -}}
+{{- if not .connectors -}}
+{{- fail (printf "apiPools, pool `%s`: connectors is empty; name anthropic, gemini or openai-compatible" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

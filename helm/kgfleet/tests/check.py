@@ -1,0 +1,392 @@
+"""Checks the chart: lint, rendering, schemas, policy, snapshots, upgrades, bad values, and the table of values.
+
+    python helm/kgfleet/tests/check.py            all checks
+    KGFLEET_BLESS=1 python .../check.py           the same, and writes snapshots and the table anew
+    python .../check.py render QUICK.yaml [FILE]  prints the objects of a value set as JSON lines, secrets included
+
+Needs the packages of requirements.txt; tests/setup installs them into target/chart-venv.
+"""
+
+import copy
+import difflib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import helm_python
+import jsonschema
+import kubernetes_validate
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHART = HERE.parent
+ROOT = CHART.parent.parent
+CRDS = ROOT / "third_party" / "crds"
+BLESS = os.environ.get("KGFLEET_BLESS") == "1"
+# The oldest Kubernetes of Chart.yaml's kubeVersion, and the newest that the validator knows.
+KUBERNETES = ["1.30.0", "1.37.0"]
+RELEASE, NAMESPACE = "kgfleet", "bench"
+
+failures = []
+
+
+def expect(condition, message):
+    if not condition:
+        failures.append(message)
+
+
+def value_sets():
+    return sorted((HERE / "values").glob("*.yaml"))
+
+
+def render(values):
+    """The objects of the chart with these values, in the order of their names."""
+    documents = helm_python.Chart.load(str(CHART)).render(values, name=RELEASE, namespace=NAMESPACE)
+    objects = []
+    for path, text in sorted(documents.items()):
+        if path.endswith(".yaml"):
+            objects += [(path, each) for each in yaml.safe_load_all(text) if each]
+    return objects
+
+
+def refusal(values):
+    """What the chart says of values that it refuses; None where it takes them."""
+    try:
+        render(values)
+    except helm_python.HelmError as error:
+        return str(error)
+    return None
+
+
+def pod_specs(item):
+    """The pod specifications within an object, with their labels."""
+    kind, spec = item["kind"], item.get("spec", {})
+    if kind == "Pod":
+        yield item["metadata"].get("labels", {}), spec
+    elif kind == "LeaderWorkerSet":
+        for part in ("leaderTemplate", "workerTemplate"):
+            template = spec["leaderWorkerTemplate"][part]
+            yield template["metadata"]["labels"], template["spec"]
+    elif "template" in spec:
+        yield spec["template"]["metadata"].get("labels", {}), spec["template"]["spec"]
+
+
+def containers(spec):
+    return spec.get("initContainers", []) + spec.get("containers", [])
+
+
+# --- schemas ---------------------------------------------------------------------------------------------------------
+
+
+def validate(where, item):
+    """Strictly against the schemas of Kubernetes, or of the custom resource."""
+    group = item["apiVersion"].split("/")[0]
+    if "." not in group or group.endswith("k8s.io") and item["kind"] != "LeaderWorkerSet":
+        for version in KUBERNETES:
+            try:
+                kubernetes_validate.validate(item, version, strict=True)
+            except kubernetes_validate.ValidationError as error:
+                failures.append(f"{where}: Kubernetes {version} refuses it: {error.message} at {list(error.path)}")
+        return
+    name = f"{item['apiVersion'].replace('/', '-')}-{item['kind']}.json"
+    file = CRDS / name
+    if not file.exists():
+        file = HERE / "schemas" / name
+    expect(file.exists(), f"{where}: no schema {name} in {CRDS}")
+    for error in jsonschema.Draft202012Validator(json.loads(file.read_text())).iter_errors(item):
+        failures.append(f"{where}: {error.message} at {list(error.path)}")
+    if item["kind"] == "LeaderWorkerSet":
+        # Its pods are pods.
+        for labels, spec in pod_specs(item):
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "part", "labels": labels}, "spec": spec}
+            validate(f"{where}, pod", pod)
+
+
+# --- policy ----------------------------------------------------------------------------------------------------------
+
+
+def check_pod(where, labels, spec, one_shot):
+    security = spec.get("securityContext", {})
+    expect(security.get("runAsNonRoot") is True and security.get("runAsUser", 0) > 0, f"{where}: could run as root")
+    expect(security.get("seccompProfile", {}).get("type") == "RuntimeDefault", f"{where}: no seccomp profile")
+    expect(spec.get("automountServiceAccountToken") is False, f"{where}: mounts a service account's token")
+    # Otherwise Kubernetes sets variables such as KGFLEET_COORDINATOR_PORT, which look like options of ours.
+    expect(spec.get("enableServiceLinks") is False, f"{where}: gets variables of services")
+    expect(not any(spec.get(host) for host in ("hostNetwork", "hostPID", "hostIPC")), f"{where}: is part of the host")
+    expect(not any("hostPath" in volume for volume in spec.get("volumes", [])), f"{where}: mounts the host's files")
+    grace = spec.get("terminationGracePeriodSeconds")
+    if labels.get("app.kubernetes.io/component") == "worker":
+        worker = next(each for each in spec["containers"] if each["name"] == "worker")
+        own = int(worker["args"][worker["args"].index("--grace") + 1])
+        expect(grace >= own + 10, f"{where}: {grace} s are no time to deliver what was finished in {own} s")
+    volumes = {volume["name"] for volume in spec.get("volumes", [])}
+    for each in containers(spec):
+        inside = f"{where}, container {each['name']}"
+        own = each.get("securityContext", {})
+        expect(own.get("allowPrivilegeEscalation") is False and not own.get("privileged"), f"{inside}: may gain rights")
+        expect(own.get("readOnlyRootFilesystem") is True, f"{inside}: may write to its image")
+        expect(own.get("capabilities", {}).get("drop") == ["ALL"], f"{inside}: has capabilities")
+        limits = each.get("resources", {}).get("limits", {})
+        for resource in ("cpu", "memory", "ephemeral-storage"):
+            expect(resource in limits, f"{inside}: no limit of {resource}")
+        if not one_shot:
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                expect(probe in each, f"{inside}: no {probe}")
+        for mount in each.get("volumeMounts", []):
+            expect(mount["name"] in volumes or mount["name"] == "data", f"{inside}: no volume {mount['name']}")
+        for variable in each.get("env", []):
+            secret = re.search("TOKEN|PASSWORD|SECRET|_KEY$", variable["name"])
+            expect(not (secret and "value" in variable), f"{inside}: {variable['name']} is a secret in plain sight")
+
+
+def check_policy(where, objects):
+    secrets = set()
+    for _, item in objects:
+        if item["kind"] == "Secret":
+            for value in item.get("stringData", {}).values():
+                secrets |= set(re.findall(r"kgfleet_[0-9a-f]{64}|(?<![A-Za-z0-9])[A-Za-z0-9]{48}(?![A-Za-z0-9])", value))
+    for path, item in objects:
+        name = f"{where}: {item['kind']} {item['metadata']['name']}"
+        expect(item["metadata"].get("namespace") == NAMESPACE, f"{name}: no namespace")
+        one_shot = item["kind"] in ("Job", "Pod")
+        for labels, spec in pod_specs(item):
+            check_pod(name, labels, spec, one_shot)
+        if item["kind"] != "Secret":
+            text = json.dumps(item)
+            leaked = [secret for secret in secrets if secret in text]
+            expect(not leaked, f"{name}: holds a secret")
+
+
+def check_selectors(where, objects):
+    """Every selector of the release finds its pods."""
+    labelled = [labels for _, item in objects for labels, _ in pod_specs(item)]
+    for _, item in objects:
+        spec = item.get("spec", {})
+        selector = spec.get("selector") or spec.get("podSelector") or {}
+        wanted = selector.get("matchLabels", selector if item["kind"] == "Service" else None)
+        if not isinstance(wanted, dict) or item["kind"] in ("ServiceMonitor", "PersistentVolumeClaim"):
+            continue
+        found = any(wanted.items() <= labels.items() for labels in labelled)
+        optional = item["kind"] in ("NetworkPolicy", "PodMonitor")
+        expect(found or optional, f"{where}: the selector of {item['kind']} {item['metadata']['name']} finds no pod")
+
+
+# --- snapshots and upgrades ------------------------------------------------------------------------------------------
+
+
+def masked(objects):
+    """The objects without what is made at random."""
+    objects = copy.deepcopy(objects)
+    for _, item in objects:
+        if item["kind"] == "Secret":
+            for part in ("data", "stringData"):
+                for key, value in item.get(part, {}).items():
+                    value = re.sub(r"kgfleet_[0-9a-f]{64}", "TOKEN", value)
+                    value = re.sub(r'sha256 = "(?!0123456789abcdef)[0-9a-f]{64}"', 'sha256 = "HASH"', value)
+                    value = re.sub(r"(?<![A-Za-z0-9])[A-Za-z0-9]{48}(?![A-Za-z0-9])", "PASSWORD", value)
+                    item[part][key] = "PEM" if part == "data" else value
+    return objects
+
+
+def snapshot(name, objects):
+    text = "".join(f"---\n# {path}\n" + yaml.safe_dump(item, sort_keys=True, width=110) for path, item in masked(objects))
+    file = HERE / "snapshots" / f"{name}.yaml"
+    if BLESS:
+        file.write_text(text)
+    known = file.read_text() if file.exists() else ""
+    if text != known:
+        changes = difflib.unified_diff(known.splitlines(), text.splitlines(), "snapshot", "rendered", lineterm="", n=2)
+        failures.append(f"{name}: differs from its snapshot; KGFLEET_BLESS=1 writes it anew\n" + "\n".join(list(changes)[:60]))
+
+
+def immutable(objects):
+    """What Kubernetes does not let an upgrade change, by object."""
+    kept = {}
+    for _, item in objects:
+        key, spec = (item["kind"], item["metadata"]["name"]), item.get("spec", {})
+        if item["kind"] == "Deployment":
+            kept[key] = spec["selector"]
+        elif item["kind"] == "StatefulSet":
+            kept[key] = {name: value for name, value in spec.items() if name not in ("replicas", "template")}
+        elif item["kind"] == "Job":
+            kept[key] = spec["template"]
+        elif item["kind"] == "PersistentVolumeClaim":
+            kept[key] = {"accessModes": spec["accessModes"], "class": spec.get("storageClassName")}
+        elif item["kind"] == "Service":
+            kept[key] = spec.get("clusterIP")
+        elif item["kind"] == "ConfigMap" and item.get("immutable"):
+            kept[key] = item["data"]
+    return kept
+
+
+def check_upgrade(name, values):
+    """An upgrade with another image, other sizes and another run changes nothing that cannot change."""
+    before = immutable(render(values))
+    after = copy.deepcopy(values)
+    after.setdefault("image", {}).update({"tag": "9.9.9", "digest": ""})
+    after.setdefault("commonLabels", {})["upgraded"] = "true"
+    after.setdefault("workerSpec", {}).update({"graceSeconds": 900})
+    if after.get("run", {}).get("config"):
+        after["run"]["config"] += "\n# changed\n"
+    for pool in after.get("servingEngineSpec", {}).get("modelSpec", []):
+        pool["nodes"] = pool.get("nodes", 1) + 1
+    changed = immutable(render(after))
+    for key in before.keys() & changed.keys():
+        expect(before[key] == changed[key], f"{name}: an upgrade would change what cannot change of {key}")
+    lost = [key for key in before.keys() - changed.keys() if key[0] not in ("Job", "ConfigMap")]
+    expect(not lost, f"{name}: an upgrade would remove {lost}")
+
+
+# --- bad values ------------------------------------------------------------------------------------------------------
+
+POOL = {"name": "p", "modelURL": "org/model"}
+NO_REDIS = {"redis": {"mode": "own"}}
+BAD = [
+    ({}, ["redis.url or redis.existingSecret"]),
+    ({**NO_REDIS, "replicas": 3}, ["additional", "replicas"]),
+    ({**NO_REDIS, "coordinator": {"replicaCount": "two"}}, ["coordinator", "replicaCount", "integer"]),
+    ({**NO_REDIS, "coordinator": {"storage": {"size": "much"}}}, ["storage", "size"]),
+    ({**NO_REDIS, "coordinator": {"storage": {"accessModes": ["ReadWriteOnce"]}}}, ["ReadWriteMany", "replicaCount"]),
+    ({"redis": {"mode": "none"}}, ["replicaCount is 2", "set coordinator.replicaCount to 1"]),
+    ({"redis": {"url": "redis://:secret@redis:6379"}}, ["password", "redis.existingSecret"]),
+    ({"redis": {"url": "http://redis:6379"}}, ["redis", "url"]),
+    ({**NO_REDIS, "tls": {"mode": "existing"}}, ["tls.existingSecret"]),
+    ({**NO_REDIS, "tls": {"mode": "maybe"}}, ["tls", "mode"]),
+    ({**NO_REDIS, "workerSpec": {"graceSeconds": 60}}, ["graceSeconds is 60", "240"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{"name": "p"}]}}, ["modelURL"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "name": "Upper Case"}]}}, ["name"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [POOL, POOL]}}, ["two pools"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "modelUrl": "x"}]}}, ["modelUrl"]),
+    ({**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "requestGPU": 4}]}}, ["tensorParallelSize", "is 1", "is 4"]),
+    (
+        {**NO_REDIS, "servingEngineSpec": {"modelSpec": [{**POOL, "workersPerNode": 3, "gpusPerNode": 2}]}},
+        ["do not fit on a node with 2"],
+    ),
+    ({**NO_REDIS, "autoscaling": {"type": "keda"}}, ["prometheusAddress"]),
+    ({**NO_REDIS, "autoscaling": {"type": "hpa"}}, ["minReplicas"]),
+    ({**NO_REDIS, "apiPools": [{"name": "a"}]}, ["connectors is empty"]),
+    ({**NO_REDIS, "apiPools": [{"name": "a", "connectors": ["telepathy"]}]}, ["connectors"]),
+]
+
+
+def check_bad_values():
+    for values, words in BAD:
+        said = refusal(values)
+        expect(said is not None, f"values are taken that cannot work: {values}")
+        for word in words:
+            expect(word in (said or word), f"the refusal of {values} does not name `{word}`: {said}")
+
+
+# --- the table of values ---------------------------------------------------------------------------------------------
+
+
+def value_rows():
+    """Every key of values.yaml with the comment above it and its default."""
+    rows, path, comment = [], [], []
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    for line in (CHART / "values.yaml").read_text().splitlines():
+        text = line.strip()
+        if not text:
+            comment = []
+        elif text.startswith("# "):
+            comment.append(text[2:])
+        elif match := re.match(r"( *)([A-Za-z0-9]+):", line):
+            depth = len(match.group(1)) // 2
+            path = path[:depth] + [match.group(2)]
+            value = values
+            for key in path:
+                value = value[key] if isinstance(value, dict) else None
+            expect(comment or path[-1] in ("requests", "limits"), f"values.yaml: {'.'.join(path)} has no comment")
+            if comment:
+                rows.append((".".join(path), " ".join(comment), value, line.rstrip().endswith(":")))
+            comment = []
+    return rows
+
+
+def check_table():
+    lines = ["| key | meaning | default |", "|---|---|---|"]
+    for key, meaning, value, parent in value_rows():
+        meaning = meaning.replace("|", "\\|")
+        default = "" if parent else f"`{json.dumps(value, ensure_ascii=False)}`"
+        lines.append(f"| `{key}` | {meaning} | {default} |")
+    readme = CHART / "README.md"
+    text = readme.read_text()
+    begin, end = "<!-- values: begin -->\n", "<!-- values: end -->"
+    before, rest = text.split(begin)
+    made = before + begin + "\n" + "\n".join(lines) + "\n\n" + end + rest.split(end)[1]
+    if BLESS:
+        readme.write_text(made)
+    expect(readme.read_text() == made, "README.md: the table differs from values.yaml; KGFLEET_BLESS=1 writes it anew")
+
+
+def check_schema_covers_values():
+    """The schema knows every key of values.yaml and no others."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+
+    def compare(value, part, path):
+        if not isinstance(value, dict) or "properties" not in part:
+            return
+        expect(part.get("additionalProperties") is False, f"values.schema.json: {path} takes unknown keys")
+        unknown = set(part["properties"]) - set(value) - {"global", "secretName", "secretKey", "name", "kind", "group"}
+        expect(not unknown, f"values.schema.json: {path} has keys that values.yaml lacks: {unknown}")
+        for key, below in value.items():
+            expect(key in part["properties"], f"values.schema.json: no {path}.{key}")
+            compare(below, part["properties"].get(key, {}), f"{path}.{key}")
+
+    compare(yaml.safe_load((CHART / "values.yaml").read_text()), schema, "values")
+
+
+def check_lint():
+    result = helm_python.lint(str(CHART), strict=True, values=yaml.safe_load((HERE / "values/minimal.yaml").read_text()))
+    messages = [str(message) for message in result.get("messages", []) if "icon is recommended" not in str(message)]
+    expect(not messages, "lint: " + "; ".join(messages))
+
+
+def check_scripts():
+    """Everything that is not Rust passes its own linter."""
+    dockerfile = ROOT / "deploy/image/Dockerfile"
+    if dockerfile.exists():
+        hadolint = pathlib.Path(sys.executable).parent / "hadolint"
+        said = subprocess.run([hadolint, dockerfile], capture_output=True, text=True)
+        expect(said.returncode == 0, f"hadolint: {said.stdout}{said.stderr}")
+
+
+def main():
+    if len(sys.argv) > 2 and sys.argv[1] == "render":
+        for path, item in render(yaml.safe_load(pathlib.Path(sys.argv[2]).read_text())):
+            print(json.dumps({"path": path, "object": item}))
+        return 0
+    check_lint()
+    check_schema_covers_values()
+    check_table()
+    check_bad_values()
+    check_scripts()
+    total = 0
+    for file in value_sets():
+        values = yaml.safe_load(file.read_text())
+        objects = render(values)
+        total += len(objects)
+        names = [(item["kind"], item["metadata"]["name"]) for _, item in objects]
+        expect(len(names) == len(set(names)), f"{file.stem}: two objects have one name")
+        for _, item in objects:
+            validate(f"{file.stem}: {item['kind']} {item['metadata']['name']}", item)
+        check_policy(file.stem, objects)
+        check_selectors(file.stem, objects)
+        check_upgrade(file.stem, values)
+        snapshot(file.stem, objects)
+    for extra in sys.argv[1:]:
+        objects = render(yaml.safe_load(pathlib.Path(extra).read_text()))
+        for _, item in objects:
+            validate(f"{extra}: {item['kind']} {item['metadata']['name']}", item)
+        check_policy(extra, objects)
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,347 @@
+//! Draws the questions of an assessment from a knowledge graph (paper, 3.1).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use domain::seed::SplitMix64;
+use serde::{Deserialize, Serialize};
+
+use crate::frequency::{self, Frequency};
+use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph, Statistics};
+use crate::question;
+
+/// Relations that a question asks for.
+pub const FACTS: usize = 3;
+
+/// How assessments are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Questions of an assessment.
+    pub questions: u32,
+    /// Decides every draw.
+    pub seed: u64,
+    /// Entities of a draw. The paper gives no number. The larger it is, the likelier a draw holds a rare type, which is then
+    /// preferred.
+    pub batch: u32,
+    /// Draws for one question before the graph is said to be too small.
+    pub draws_max: u32,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self { questions: 150, seed: 1, batch: 5, draws_max: 200 }
+    }
+}
+
+/// Questions that every model is asked alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// Its number among those of its seed, from 0.
+    pub number: u32,
+    /// How it was made.
+    pub recipe: Recipe,
+    /// State of the graph it was made from.
+    pub snapshot: String,
+    /// The questions, in the order in which they were drawn.
+    pub questions: Vec<Question>,
+}
+
+/// A question about one entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// IRI of the entity.
+    pub entity: String,
+    /// Its label.
+    pub name: String,
+    /// What tells it from others of that name, in parentheses.
+    pub context: String,
+    /// IRI of its type.
+    pub type_id: String,
+    /// Label of its type.
+    pub type_name: String,
+    /// How frequent the type is.
+    pub frequency: Frequency,
+    /// What is asked for.
+    pub facts: [Fact; FACTS],
+    /// What an answer is compared with.
+    pub description: String,
+    /// How well known the entity is.
+    pub statistics: Statistics,
+}
+
+/// Why candidates were passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Their type is no valid one.
+    pub invalid_type: u64,
+    /// Already asked about in this assessment.
+    pub repeated: u64,
+    /// The source drew them and does not have them.
+    pub gone: u64,
+    /// Fewer than three valid relations.
+    pub few_facts: u64,
+    /// No description.
+    pub no_description: u64,
+    /// A statistic is missing.
+    pub no_statistics: u64,
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = [
+            (self.invalid_type, "of a type that is not valid"),
+            (self.few_facts, "with fewer than three valid relations"),
+            (self.no_description, "without a description"),
+            (self.no_statistics, "without complete statistics"),
+            (self.repeated, "asked about before"),
+            (self.gone, "no longer in the source"),
+        ];
+        let mut first = true;
+        for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{}{count} {reason}", if first { "" } else { ", " })?;
+            first = false;
+        }
+        if first { f.write_str("no entity was drawn") } else { Ok(()) }
+    }
+}
+
+/// Why there is no assessment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unfillable {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// It is not rich enough.
+    #[error(
+        "the knowledge graph gives {filled} of {wanted} questions: {draws} draws in a row found no further entity \
+         (passed over: {passed_over}). Ask for fewer questions, or add what is missing to the graph or its mapping"
+    )]
+    TooPoor {
+        /// Questions that were found.
+        filled: usize,
+        /// Questions asked for.
+        wanted: u32,
+        /// Draws for the question that was not found.
+        draws: u32,
+        /// Over all draws.
+        passed_over: PassedOver,
+    },
+}
+
+/// Makes the assessment of a number.
+///
+/// # Errors
+/// The source cannot be read, or is too poor.
+pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Result<Assessment, Unfillable> {
+    let groups = frequency::group(&graph.types()?);
+    let mut random = SplitMix64::new(SplitMix64::mix(recipe.seed) ^ u64::from(number));
+    let mut questions: Vec<Question> = Vec::with_capacity(recipe.questions as usize);
+    let mut passed_over = PassedOver::default();
+    while questions.len() < recipe.questions as usize {
+        let mut found = None;
+        for _ in 0..recipe.draws_max {
+            let batch = graph.draw(random.next_u64(), recipe.batch as usize)?;
+            found = first_usable(graph, &groups, batch, &questions, &mut random, &mut passed_over)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        let Some(question) = found else {
+            return Err(Unfillable::TooPoor {
+                filled: questions.len(),
+                wanted: recipe.questions,
+                draws: recipe.draws_max,
+                passed_over,
+            });
+        };
+        questions.push(question);
+    }
+    Ok(Assessment { number, recipe, snapshot: graph.snapshot(), questions })
+}
+
+/// The question about the first entity of a batch, rare types first, that has all a question needs.
+fn first_usable(
+    graph: &mut dyn KnowledgeGraph,
+    groups: &BTreeMap<String, Frequency>,
+    batch: Vec<Candidate>,
+    asked: &[Question],
+    random: &mut SplitMix64,
+    passed_over: &mut PassedOver,
+) -> Result<Option<Question>, GraphError> {
+    let mut ordered = Vec::with_capacity(batch.len());
+    for candidate in batch {
+        match groups.get(&candidate.type_id) {
+            Some(frequency) => ordered.push((*frequency, candidate)),
+            None => passed_over.invalid_type += 1,
+        }
+    }
+    // Stable: within a group the order of the draw remains.
+    ordered.sort_by_key(|(frequency, _)| *frequency);
+    for (frequency, candidate) in ordered {
+        if asked.iter().any(|question| question.entity == candidate.id) {
+            passed_over.repeated += 1;
+            continue;
+        }
+        let Some(entity) = graph.entity(&candidate.id)? else {
+            passed_over.gone += 1;
+            continue;
+        };
+        if let Some(question) = ask(entity, frequency, random, passed_over) {
+            return Ok(Some(question));
+        }
+    }
+    Ok(None)
+}
+
+fn ask(
+    entity: Entity,
+    frequency: Frequency,
+    random: &mut SplitMix64,
+    passed_over: &mut PassedOver,
+) -> Option<Question> {
+    let context = question::context(&entity);
+    let Some(facts) = three(entity.facts, random) else {
+        passed_over.few_facts += 1;
+        return None;
+    };
+    let Some(description) = entity.description.filter(|text| !text.trim().is_empty()) else {
+        passed_over.no_description += 1;
+        return None;
+    };
+    let Some(statistics) = entity.statistics else {
+        passed_over.no_statistics += 1;
+        return None;
+    };
+    Some(Question {
+        entity: entity.id,
+        name: entity.name,
+        context,
+        type_id: entity.type_id,
+        type_name: entity.type_name,
+        frequency,
+        facts,
+        description,
+        statistics,
+    })
+}
+
+/// Three facts, each three equally likely.
+fn three(mut facts: Vec<Fact>, random: &mut SplitMix64) -> Option<[Fact; FACTS]> {
+    if facts.len() < FACTS {
+        return None;
+    }
+    // The first steps of a Fisher-Yates shuffle.
+    for place in 0..FACTS {
+        let left = (facts.len() - place) as u64;
+        facts.swap(place, place + (random.next_u64() % left) as usize);
+    }
+    facts.truncate(FACTS);
+    facts.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::graph::TypeCount;
+
+    /// `entities` of one type, each made by a function of its number.
+    struct Fixed {
+        entities: u64,
+        make: fn(u64, &mut Entity),
+    }
+
+    impl KnowledgeGraph for Fixed {
+        fn snapshot(&self) -> String {
+            "fixed".to_owned()
+        }
+
+        fn types(&mut self) -> Result<Vec<TypeCount>, GraphError> {
+            Ok(vec![TypeCount { id: "t".to_owned(), entities: self.entities }])
+        }
+
+        fn draw(&mut self, seed: u64, size: usize) -> Result<Vec<Candidate>, GraphError> {
+            let mut random = SplitMix64::new(seed);
+            let mut candidate =
+                || Candidate { id: (random.next_u64() % self.entities).to_string(), type_id: "t".to_owned() };
+            Ok((0..size).map(|_| candidate()).collect())
+        }
+
+        fn entity(&mut self, id: &str) -> Result<Option<Entity>, GraphError> {
+            let number = id.parse().unwrap();
+            let fact = |name: &str| Fact {
+                relation_id: name.to_owned(),
+                relation: name.to_owned(),
+                objects: vec![format!("{name} of {id}")],
+            };
+            let mut entity = Entity {
+                id: id.to_owned(),
+                name: format!("entity {id}"),
+                type_id: "t".to_owned(),
+                type_name: "thing".to_owned(),
+                lifespan: None,
+                facts: ["a", "b", "c", "d"].map(fact).to_vec(),
+                description: Some("a thing".to_owned()),
+                statistics: Some(Statistics::default()),
+            };
+            (self.make)(number, &mut entity);
+            Ok(Some(entity))
+        }
+    }
+
+    fn too_poor(make: fn(u64, &mut Entity)) -> String {
+        let mut graph = Fixed { entities: 40, make };
+        let recipe = Recipe { questions: 30, draws_max: 20, ..Recipe::default() };
+        draw(&mut graph, recipe, 0).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_assessment_asks_about_no_entity_twice_and_for_three_relations() {
+        let mut graph = Fixed { entities: 60, make: |_, _| () };
+        let recipe = Recipe { questions: 50, ..Recipe::default() };
+        let assessment = draw(&mut graph, recipe, 3).unwrap();
+        assert_eq!(assessment.questions.len(), 50);
+        let entities: BTreeSet<_> = assessment.questions.iter().map(|question| &question.entity).collect();
+        assert_eq!(entities.len(), 50);
+        for question in &assessment.questions {
+            let relations: BTreeSet<_> = question.facts.iter().map(|fact| &fact.relation).collect();
+            assert_eq!(relations.len(), FACTS);
+        }
+    }
+
+    #[test]
+    fn seed_and_number_decide_everything() {
+        let mut graph = Fixed { entities: 60, make: |_, _| () };
+        let recipe = Recipe { questions: 10, ..Recipe::default() };
+        let first = draw(&mut graph, recipe, 0).unwrap();
+        assert_eq!(first, draw(&mut graph, recipe, 0).unwrap());
+        assert_ne!(first.questions, draw(&mut graph, recipe, 1).unwrap().questions);
+        let other = Recipe { seed: 2, ..recipe };
+        assert_ne!(first.questions, draw(&mut graph, other, 0).unwrap().questions);
+    }
+
+    #[test]
+    fn a_poor_graph_is_told_what_it_lacks() {
+        let message = too_poor(|_, entity| entity.description = None);
+        assert!(
+            message.contains("0 of 30 questions") && message.contains("without a description"),
+            "{message}"
+        );
+        let message = too_poor(|_, entity| entity.facts.truncate(2));
+        assert!(message.contains("fewer than three valid relations"), "{message}");
+        let message = too_poor(|_, entity| entity.statistics = None);
+        assert!(message.contains("without complete statistics"), "{message}");
+        // Some are usable, but not enough.
+        let message = too_poor(|number, entity| {
+            if number >= 20 {
+                entity.description = Some("  ".to_owned());
+            }
+        });
+        assert!(
+            message.contains("20 of 30 questions") && message.contains("asked about before"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! KGHaluBench without its models: which questions are asked about a knowledge graph, how hard each one is, and which
+//! numbers come out of the verdicts. Method: *KGHaluBench: A Knowledge Graph-Based Hallucination Benchmark*; section
+//! numbers in these modules are that paper's.
+//!
+//! Everything is synchronous and deterministic. The only thing that may do IO is an implementation of
+//! [`KnowledgeGraph`].
+//!
+//! Reading order: [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF, [`world`]
+//! invents one. [`assessment`] draws questions, [`question`] words them. [`token_set`] is the part of the entity
+//! similarity that needs no model. [`difficulty`] says how hard a question is under given weights, [`calibration`] learns
+//! weights, [`metrics`] counts verdicts.
+
+pub mod assessment;
+pub mod calibration;
+pub mod difficulty;
+pub mod dump;
+pub mod frequency;
+pub mod graph;
+pub mod mapping;
+pub mod metrics;
+pub mod question;
+pub mod rank;
+pub mod simulated;
+pub mod token_set;
+pub mod world;
+
+pub use assessment::{Assessment, Question, Recipe, Unfillable};
+pub use difficulty::{Difficulty, Weights};
+pub use dump::Dump;
+pub use graph::{Entity, Fact, GraphError, KnowledgeGraph, Lifespan, Statistics};
+pub use mapping::Mapping;
+pub use metrics::{Fate, ModelMetrics};

@@ -1,0 +1,272 @@
+//! The numbers of a model (paper, 4.3), counted from what became of its questions.
+
+use crate::assessment::FACTS;
+use crate::difficulty::mean;
+
+/// What became of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The model said that it does not know: 1 point of 3.
+    Abstained,
+    /// The answer is about another entity: no points.
+    Hallucinated,
+    /// The answer is about the entity: a point for each fact that it states.
+    Aligned([Decision; FACTS]),
+    /// There is no answer, or a judge gave no verdict. In no number but the count of these.
+    NotScored,
+}
+
+/// What became of a fact of an aligned answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the answer states it.
+    pub correct: bool,
+    /// Which filter decided.
+    pub by: Filter,
+}
+
+/// The filters of the fact level, in the order in which they are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// The classifier of entailment.
+    Nli,
+    /// The model that reads answer and sentence.
+    Llm,
+    /// The model that chooses between the two where they disagree.
+    Expert,
+}
+
+impl Filter {
+    /// In the order in which they are asked.
+    pub const ALL: [Self; 3] = [Self::Nli, Self::Llm, Self::Expert];
+}
+
+impl Fate {
+    /// Points of 3; nothing if it is not scored.
+    pub fn points(&self) -> Option<u32> {
+        match self {
+            Self::Abstained => Some(1),
+            Self::Hallucinated => Some(0),
+            Self::Aligned(facts) => Some(facts.iter().filter(|fact| fact.correct).count() as u32),
+            Self::NotScored => None,
+        }
+    }
+}
+
+/// A question of an assessment with how hard it was for this answer, see [`Difficulty::of`](crate::Difficulty::of).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answered {
+    /// What became of it.
+    pub fate: Fate,
+    /// In (0, 1).
+    pub difficulty: f64,
+}
+
+/// The numbers of a model over its assessments. Shares are in [0, 1]; nothing where the denominator is 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelMetrics {
+    /// Points by points that could be had, by assessment.
+    pub accuracies: Vec<Option<f64>>,
+    /// Accuracy times how hard the assessment was, against the average of all.
+    pub weighted_accuracies: Vec<Option<f64>>,
+    /// What all assessments together were made of.
+    pub counts: Counts,
+}
+
+/// What questions were made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Questions with a score.
+    pub scored: u32,
+    /// Questions without one.
+    pub not_scored: u32,
+    /// The model abstained.
+    pub abstained: u32,
+    /// The answer is about another entity.
+    pub hallucinated: u32,
+    /// The answer is about the entity.
+    pub aligned: u32,
+    /// Facts of aligned answers that are not stated.
+    pub wrong_facts: u32,
+    /// Aligned answers by the number of their wrong facts.
+    pub by_wrong_facts: [u32; FACTS + 1],
+    /// Facts of aligned answers by the filter that decided.
+    pub decided_by: [u32; Filter::ALL.len()],
+}
+
+impl Counts {
+    /// Of some questions.
+    pub fn of(fates: impl IntoIterator<Item = Fate>) -> Self {
+        let mut counts = Self::default();
+        for fate in fates {
+            counts.add(fate);
+        }
+        counts
+    }
+
+    fn add(&mut self, fate: Fate) {
+        self.scored += 1;
+        match fate {
+            Fate::NotScored => {
+                self.scored -= 1;
+                self.not_scored += 1;
+            }
+            Fate::Abstained => self.abstained += 1,
+            Fate::Hallucinated => self.hallucinated += 1,
+            Fate::Aligned(facts) => {
+                self.aligned += 1;
+                let wrong = facts.iter().filter(|fact| !fact.correct).count();
+                self.wrong_facts += wrong as u32;
+                self.by_wrong_facts[wrong] += 1;
+                for fact in facts {
+                    self.decided_by[fact.by as usize] += 1;
+                }
+            }
+        }
+    }
+
+    /// Halu_BOK: answers about another entity among answers that claim to know.
+    pub fn breadth_hallucination(&self) -> Option<f64> {
+        share(self.hallucinated, self.scored - self.abstained)
+    }
+
+    /// Halu_DOK: facts not stated among the facts of aligned answers.
+    pub fn depth_hallucination(&self) -> Option<f64> {
+        share(self.wrong_facts, FACTS as u32 * self.aligned)
+    }
+
+    /// Abstentions among scored questions.
+    pub fn abstention(&self) -> Option<f64> {
+        share(self.abstained, self.scored)
+    }
+
+    /// Facts that a filter decided, among all of aligned answers.
+    pub fn decided(&self, filter: Filter) -> Option<f64> {
+        share(self.decided_by[filter as usize], FACTS as u32 * self.aligned)
+    }
+}
+
+impl ModelMetrics {
+    /// Of all assessments of a model.
+    pub fn of(assessments: &[Vec<Answered>]) -> Self {
+        let accuracies: Vec<Option<f64>> = assessments.iter().map(|answers| accuracy(answers)).collect();
+        let difficulties: Vec<Option<f64>> = assessments.iter().map(|answers| difficulty(answers)).collect();
+        let average = mean(difficulties.iter().flatten());
+        let weigh = |(accuracy, difficulty): (&Option<f64>, &Option<f64>)| {
+            let (accuracy, difficulty, average) = ((*accuracy)?, (*difficulty)?, average?);
+            (average > 0.0).then(|| accuracy * difficulty / average)
+        };
+        let weighted_accuracies = accuracies.iter().zip(&difficulties).map(weigh).collect();
+        let counts = Counts::of(assessments.iter().flatten().map(|answered| answered.fate));
+        Self { accuracies, weighted_accuracies, counts }
+    }
+
+    /// Mean and standard deviation of the accuracy over assessments.
+    pub fn accuracy(&self) -> Option<Spread> {
+        Spread::of(&self.accuracies)
+    }
+
+    /// Wa: mean and standard deviation of the weighted accuracy over assessments.
+    pub fn weighted_accuracy(&self) -> Option<Spread> {
+        Spread::of(&self.weighted_accuracies)
+    }
+}
+
+/// How a number varies over assessments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation of the sample (divisor n - 1); nothing for a single assessment.
+    pub standard_deviation: Option<f64>,
+}
+
+impl Spread {
+    fn of(values: &[Option<f64>]) -> Option<Self> {
+        let mean = mean(values.iter().flatten())?;
+        let squares: Vec<f64> = values.iter().flatten().map(|value| (value - mean).powi(2)).collect();
+        let others = squares.len().checked_sub(1).filter(|others| *others > 0);
+        let standard_deviation = others.map(|others| (squares.iter().sum::<f64>() / others as f64).sqrt());
+        Some(Self { mean, standard_deviation })
+    }
+}
+
+fn accuracy(answers: &[Answered]) -> Option<f64> {
+    let points: Vec<u32> = answers.iter().filter_map(|answered| answered.fate.points()).collect();
+    share(points.iter().sum(), (FACTS * points.len()) as u32)
+}
+
+/// The mean difficulty of the scored questions: those that accuracy is made of.
+fn difficulty(answers: &[Answered]) -> Option<f64> {
+    let scored: Vec<f64> = answers
+        .iter()
+        .filter(|answered| answered.fate != Fate::NotScored)
+        .map(|answered| answered.difficulty)
+        .collect();
+    mean(scored.iter())
+}
+
+fn share(part: u32, whole: u32) -> Option<f64> {
+    (whole > 0).then(|| f64::from(part) / f64::from(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aligned(correct: [bool; FACTS]) -> Fate {
+        Fate::Aligned(correct.map(|correct| Decision { correct, by: Filter::Llm }))
+    }
+
+    fn alike(fates: &[Fate]) -> Vec<Answered> {
+        fates.iter().map(|fate| Answered { fate: *fate, difficulty: 0.5 }).collect()
+    }
+
+    #[test]
+    fn four_questions_by_hand() {
+        let fates = [Fate::Abstained, Fate::Hallucinated, aligned([true; 3]), aligned([true, false, false])];
+        let metrics = ModelMetrics::of(&[alike(&fates)]);
+        let accuracy = metrics.accuracy().unwrap();
+        assert_eq!((accuracy.mean, accuracy.standard_deviation), (5.0 / 12.0, None));
+        assert_eq!(metrics.weighted_accuracy().unwrap().mean, 5.0 / 12.0);
+        let counts = metrics.counts;
+        assert_eq!(counts.abstention(), Some(0.25));
+        assert_eq!(counts.breadth_hallucination(), Some(1.0 / 3.0));
+        assert_eq!(counts.depth_hallucination(), Some(2.0 / 6.0));
+        assert_eq!(counts.by_wrong_facts, [1, 0, 1, 0]);
+        assert_eq!(counts.decided(Filter::Llm), Some(1.0));
+        assert_eq!(counts.decided(Filter::Expert), Some(0.0));
+    }
+
+    #[test]
+    fn what_is_not_scored_changes_no_number() {
+        let fates = [Fate::Abstained, aligned([true, false, true])];
+        let with = [Fate::NotScored, Fate::Abstained, aligned([true, false, true]), Fate::NotScored];
+        let (without, with) = (ModelMetrics::of(&[alike(&fates)]), ModelMetrics::of(&[alike(&with)]));
+        assert_eq!(without.accuracies, with.accuracies);
+        assert_eq!(without.weighted_accuracies, with.weighted_accuracies);
+        assert_eq!(with.counts, Counts { not_scored: 2, ..without.counts });
+    }
+
+    #[test]
+    fn the_harder_assessment_counts_for_more() {
+        let of = |difficulty| vec![Answered { fate: aligned([true, true, false]), difficulty }; 5];
+        let metrics = ModelMetrics::of(&[of(0.4), of(0.6)]);
+        let weighted: Vec<f64> = metrics.weighted_accuracies.iter().flatten().copied().collect();
+        assert!(
+            (weighted[0] - 2.0 / 3.0 * 0.8).abs() < 1e-12 && (weighted[1] - 2.0 / 3.0 * 1.2).abs() < 1e-12
+        );
+        let spread = metrics.accuracy().unwrap();
+        assert!((spread.mean - 2.0 / 3.0).abs() < 1e-12 && spread.standard_deviation.unwrap() < 1e-12);
+    }
+
+    #[test]
+    fn numbers_without_a_denominator_are_missing() {
+        let metrics = ModelMetrics::of(&[alike(&[Fate::NotScored]), vec![]]);
+        assert_eq!((metrics.accuracy(), metrics.weighted_accuracy()), (None, None));
+        assert_eq!((metrics.counts.abstention(), metrics.counts.breadth_hallucination()), (None, None));
+        let metrics = ModelMetrics::of(&[alike(&[Fate::Abstained])]);
+        assert_eq!(metrics.counts.breadth_hallucination(), None);
+        assert_eq!(metrics.accuracy().unwrap().mean, 1.0 / 3.0);
+    }
+}

@@ -1,0 +1,46 @@
+//! Models that know the better-known entities better: what a calibration learns from them must foretell how they do.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
+mod study;
+
+use halu::calibration::{CalibrationError, OBSERVATIONS_MIN, Observation, calibrate};
+use halu::metrics::Fate;
+
+#[test]
+fn estimated_difficulty_falls_where_scores_rise() {
+    let calibration = study::calibrated(11);
+    assert!(calibration.spearman.unwrap() < -0.2, "{:?}", calibration.spearman);
+    assert!(calibration.kendall.unwrap() < -0.15, "{:?}", calibration.kendall);
+    let weights = &calibration.weights;
+    assert!(
+        weights.statistics["page_views"] > 0.0 && weights.statistics.values().all(|weight| *weight >= 0.0)
+    );
+    assert_eq!(weights.types.len(), 20);
+    for weight in
+        weights.types.values().chain(weights.relations.values().flat_map(|of_type| of_type.values()))
+    {
+        assert!((0.0..=1.0).contains(weight));
+    }
+    // Seven tenths of the questions of each model.
+    assert_eq!(calibration.training, study::MODELS * 1_050);
+    assert_eq!(calibration.validation, study::MODELS * 450);
+}
+
+#[test]
+fn weights_of_one_world_weigh_another() {
+    let calibration = study::calibrated(11);
+    let (accuracy, weighted) = study::mean_deviations(&calibration.weights, 22, 5);
+    assert!(accuracy > 0.0 && weighted > 0.0 && weighted < 2.0 * accuracy, "{accuracy} {weighted}");
+}
+
+#[test]
+fn too_little_to_learn_from_is_an_error() {
+    let observation =
+        Observation { model: "m".to_owned(), assessment: 0, question: 0, fate: Fate::Abstained };
+    let unknown = CalibrationError::NoSuchQuestion { model: "m".to_owned(), assessment: 0, question: 0 };
+    assert_eq!(calibrate(&[], &[observation], "none", 1), Err(unknown));
+    assert_eq!(
+        calibrate(&[], &[], "none", 1),
+        Err(CalibrationError::TooFew { scored: 0, least: OBSERVATIONS_MIN })
+    );
+}

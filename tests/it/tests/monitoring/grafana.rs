@@ -1,0 +1,199 @@
+//! How Grafana writes a dashboard.
+
+use serde_json::{Value, json};
+
+use crate::panels::{Dashboard, Is, Kind, Panel, Variable};
+
+/// Version of the dashboard format, of Grafana 10 and later.
+const SCHEMA: u32 = 39;
+
+/// Columns of a dashboard.
+const COLUMNS: u32 = 24;
+
+/// The dashboard as a file, with links to these others.
+pub fn file(dashboard: &Dashboard, others: &[&Dashboard]) -> String {
+    let mut panels = Vec::new();
+    let mut y = 0;
+    for row in dashboard.rows {
+        let heading = json!({
+            "id": panels.len() + 1, "type": "row", "title": row.title, "collapsed": false, "panels": [],
+            "gridPos": {"h": 1, "w": COLUMNS, "x": 0, "y": y},
+        });
+        panels.push(heading);
+        y += 1;
+        let (mut x, mut tallest) = (0, 0);
+        for panel in row.panels {
+            if x + panel.width > COLUMNS {
+                (x, y, tallest) = (0, y + tallest, 0);
+            }
+            let height = height(panel.kind);
+            let place = json!({"h": height, "w": panel.width, "x": x, "y": y});
+            panels.push(written(panel, panels.len() + 1, place));
+            (x, tallest) = (x + panel.width, tallest.max(height));
+        }
+        y += tallest;
+    }
+    let mut variables = vec![json!({
+        "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
+        "refresh": 1, "hide": 0, "multi": false, "includeAll": false, "regex": "", "skipUrlSync": false,
+        "current": {}, "options": [],
+    })];
+    variables.extend(dashboard.variables.iter().map(variable));
+    variables.push(json!({
+        "name": "docs", "label": "Address of the documents", "type": "textbox", "hide": 0, "skipUrlSync": false,
+        "query": "https://example.org/kgfleet/docs", "options": [],
+        "current": {"selected": true, "text": "https://example.org/kgfleet/docs", "value": "https://example.org/kgfleet/docs"},
+    }));
+    let to_others =
+        others.iter().map(|other| link(other.title, &format!("/d/{}", other.uid), "dashboard", false));
+    let links: Vec<Value> =
+        to_others.chain([link("Runbooks", "${docs}/monitoring.md", "doc", true)]).collect();
+    let whole = json!({
+        "uid": dashboard.uid, "title": dashboard.title, "description": dashboard.about, "tags": ["kgfleet"],
+        "id": null, "schemaVersion": SCHEMA, "version": 1, "editable": true, "graphTooltip": 1,
+        "fiscalYearStartMonth": 0, "liveNow": false, "refresh": "10s", "timezone": "", "weekStart": "", "style": "dark",
+        "time": {"from": "now-1h", "to": "now"}, "timepicker": {},
+        "annotations": {"list": []}, "templating": {"list": variables}, "links": links, "panels": panels,
+    });
+    let mut text = serde_json::to_string_pretty(&whole).unwrap();
+    text.push('\n');
+    text
+}
+
+fn link(title: &str, url: &str, icon: &str, new_tab: bool) -> Value {
+    json!({
+        "title": title, "type": "link", "url": url, "icon": icon, "targetBlank": new_tab, "asDropdown": false,
+        "includeVars": false, "keepTime": true, "tags": [], "tooltip": "",
+    })
+}
+
+fn variable(variable: &Variable) -> Value {
+    let Variable { name, label, from: (metric, of) } = *variable;
+    let definition = format!("label_values({metric}, {of})");
+    json!({
+        "name": name, "label": label, "type": "query",
+        "query": {"query": definition, "refId": "variable"}, "datasource": source(), "refresh": 2, "sort": 2,
+        "multi": true, "includeAll": true, "allValue": ".+", "hide": 0, "regex": "", "skipUrlSync": false,
+        "current": {"selected": true, "text": ["All"], "value": ["$__all"]}, "options": [],
+    })
+}
+
+fn source() -> Value {
+    json!({"type": "prometheus", "uid": "${datasource}"})
+}
+
+fn height(kind: Kind) -> u32 {
+    match kind {
+        Kind::Stat | Kind::Word => 4,
+        Kind::Lines | Kind::Stacked | Kind::Bars | Kind::Table => 8,
+        Kind::Matrix { .. } => 16,
+    }
+}
+
+fn written(panel: &Panel, id: usize, place: Value) -> Value {
+    let instant = !matches!(panel.kind, Kind::Lines | Kind::Stacked);
+    let as_table = matches!(panel.kind, Kind::Table | Kind::Matrix { .. });
+    let target = |(at, (expression, legend)): (usize, &(&str, &str))| {
+        let letter = char::from(b'A' + u8::try_from(at).unwrap());
+        json!({
+            "refId": letter.to_string(), "datasource": source(), "editorMode": "code", "expr": expression,
+            "legendFormat": if legend.is_empty() { "__auto" } else { legend },
+            "instant": instant, "range": !instant, "format": if as_table { "table" } else { "time_series" },
+        })
+    };
+    let targets: Vec<Value> = panel.queries.iter().enumerate().map(target).collect();
+    let (kind, options) = drawing(panel.kind);
+    json!({
+        "id": id, "type": kind, "title": panel.title, "description": panel.help, "gridPos": place,
+        "datasource": source(), "targets": targets, "options": options,
+        "transformations": transformations(panel.kind),
+        "fieldConfig": {"defaults": defaults(panel), "overrides": []},
+    })
+}
+
+/// Grafana's name of a kind, and its options.
+fn drawing(kind: Kind) -> (&'static str, Value) {
+    let reduced = |values: bool| json!({"calcs": ["lastNotNull"], "fields": "", "values": values});
+    match kind {
+        Kind::Stat | Kind::Word => (
+            "stat",
+            json!({
+                "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto",
+                "reduceOptions": reduced(false),
+                "textMode": if kind == Kind::Word { "name" } else { "auto" },
+            }),
+        ),
+        Kind::Lines | Kind::Stacked => (
+            "timeseries",
+            json!({
+                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []},
+                "tooltip": {"mode": "multi", "sort": "desc"},
+            }),
+        ),
+        Kind::Bars => (
+            "bargauge",
+            json!({
+                "displayMode": "basic", "orientation": "horizontal", "reduceOptions": reduced(false),
+                "showUnfilled": true, "valueMode": "color", "minVizHeight": 16, "minVizWidth": 8,
+            }),
+        ),
+        Kind::Table | Kind::Matrix { .. } => (
+            "table",
+            json!({"showHeader": true, "cellHeight": "sm", "footer": {"show": false, "reducer": ["sum"]}}),
+        ),
+    }
+}
+
+fn transformations(kind: Kind) -> Value {
+    match kind {
+        Kind::Table => json!([
+            {"id": "merge", "options": {}},
+            {"id": "organize", "options": {"excludeByName": {"Time": true}, "indexByName": {}, "renameByName": {}}},
+        ]),
+        Kind::Matrix { rows, columns } => json!([
+            {"id": "groupingToMatrix", "options": {
+                "columnField": columns, "rowField": rows, "valueField": "Value", "emptyValue": "null",
+            }},
+        ]),
+        _ => json!([]),
+    }
+}
+
+fn defaults(panel: &Panel) -> Value {
+    let unit = match panel.is {
+        Is::Number | Is::Fault => "short",
+        Is::PerSecond => "cps",
+        Is::Seconds => "s",
+        Is::Bytes => "bytes",
+        Is::Share => "percentunit",
+    };
+    let steps = match panel.is {
+        Is::Fault => json!([{"color": "green", "value": null}, {"color": "red", "value": 1}]),
+        _ => json!([{"color": "blue", "value": null}]),
+    };
+    let colour = match panel.kind {
+        Kind::Matrix { .. } => json!({"mode": "continuous-blues"}),
+        Kind::Lines | Kind::Stacked => json!({"mode": "palette-classic"}),
+        _ => json!({"mode": "thresholds"}),
+    };
+    let custom = match panel.kind {
+        Kind::Lines | Kind::Stacked => json!({
+            "drawStyle": "line", "lineWidth": 1, "showPoints": "never", "spanNulls": false, "axisSoftMin": 0,
+            "fillOpacity": if panel.kind == Kind::Stacked { 30 } else { 5 },
+            "stacking": {"mode": if panel.kind == Kind::Stacked { "normal" } else { "none" }, "group": "A"},
+        }),
+        Kind::Matrix { .. } => {
+            json!({"align": "auto", "cellOptions": {"type": "color-background", "mode": "basic"}})
+        }
+        Kind::Table => json!({"align": "auto", "cellOptions": {"type": "auto"}}),
+        _ => json!({}),
+    };
+    let mut defaults = json!({
+        "unit": unit, "color": colour, "custom": custom, "mappings": [],
+        "thresholds": {"mode": "absolute", "steps": steps},
+    });
+    if panel.is == Is::Share {
+        (defaults["min"], defaults["max"]) = (json!(0), json!(1));
+    }
+    defaults
+}

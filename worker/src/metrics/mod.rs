@@ -1,0 +1,211 @@
+//! Every metric of the worker.
+//!
+//! Labels are bounded by configurations (models, servers) and closed lists of words.
+
+use std::time::Duration;
+
+use domain::chat::Usage;
+use domain::{ErrorCode, FailureCause, PromptKind};
+use metrics::{counter, gauge, histogram};
+use service_kit::metrics::Metrics;
+use service_kit::metrics::frame::{self, Frame};
+use tasks::{Limit, Stage, Verdict};
+
+use crate::limiter::LimitReason;
+use crate::servers::ServerSight;
+
+mod table;
+
+pub use table::DEFINITIONS;
+use table::*;
+
+/// Begins to collect: describes every metric, and starts counters that people watch for their first increase at 0.
+pub fn begin(metrics: &Metrics) {
+    metrics.describe(DEFINITIONS);
+    counter!(LOST_LEASES).increment(0);
+    counter!(EVALUATORS_STARTED).increment(0);
+    counter!(RECALLED).increment(0);
+    for limit in Limit::ALL {
+        counter!(LIMITS_HIT, "limit" => limit.as_str()).increment(0);
+    }
+    for limit in Limit::ALL.into_iter().map(Some).chain([None]) {
+        let cause = limit.map_or(EXTERNAL, Limit::as_str);
+        counter!(EVALUATOR_DEATHS, "cause" => cause).increment(0);
+    }
+    for outcome in ["stored", "refused"] {
+        counter!(RECEIPTS, "outcome" => outcome).increment(0);
+    }
+}
+
+/// What killed an evaluation process, where no answer can have done it.
+const EXTERNAL: &str = "external";
+
+pub(crate) fn dialogue_ended(model: &str, cause: Option<FailureCause>, took: Duration) {
+    let outcome = cause.map_or("scored", FailureCause::as_str);
+    counter!(DIALOGUES, "model" => model.to_owned(), "outcome" => outcome).increment(1);
+    histogram!(DIALOGUE_SECONDS, "model" => model.to_owned()).record(took.as_secs_f64());
+}
+
+pub(crate) fn call_failed(model: &str, cause: FailureCause) {
+    counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause.as_str()).increment(1);
+}
+
+/// A prompt was answered.
+pub(crate) fn round_answered(
+    (model, server): (&str, &str),
+    kind: PromptKind,
+    took: Duration,
+    first_token: Option<Duration>,
+    usage: &Usage,
+) {
+    counter!(ROUNDS, "model" => model.to_owned(), "kind" => kind.as_str()).increment(1);
+    histogram!(ROUND_SECONDS, "server" => server.to_owned()).record(took.as_secs_f64());
+    if let Some(first_token) = first_token {
+        histogram!(FIRST_TOKEN_SECONDS, "server" => server.to_owned()).record(first_token.as_secs_f64());
+    }
+    let Usage { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens } = *usage;
+    for (kind, tokens) in [
+        ("prompt", prompt_tokens),
+        ("completion", completion_tokens),
+        ("cached", cached_tokens),
+        ("reasoning", reasoning_tokens),
+    ] {
+        if let Some(tokens) = tokens {
+            let (model, server) = (model.to_owned(), server.to_owned());
+            counter!(TOKENS, "model" => model, "server" => server, "kind" => kind).increment(tokens);
+        }
+    }
+}
+
+/// An answer has its verdict.
+pub(crate) fn evaluated(class: &str, took: Duration, verdict: &Verdict) {
+    histogram!(EVALUATION_SECONDS, "class" => class.to_owned()).record(took.as_secs_f64());
+    let said = |limit: &Limit| verdict.infos.values().any(|info| info.as_str() == Some(limit.message()));
+    for limit in Limit::ALL.iter().filter(|limit| said(limit)) {
+        counter!(LIMITS_HIT, "limit" => limit.as_str()).increment(1);
+    }
+}
+
+pub(crate) fn evaluation_waited(time: Duration) {
+    histogram!(EVALUATION_WAIT_SECONDS).record(time.as_secs_f64());
+}
+
+pub(crate) fn judged(stage: Stage, took: Duration) {
+    histogram!(JUDGING_SECONDS, "stage" => stage.as_str()).record(took.as_secs_f64());
+}
+
+pub(crate) fn evaluator_started() {
+    counter!(EVALUATORS_STARTED).increment(1);
+}
+
+/// An evaluation process died, of a limit that the answer hit or of something else.
+pub(crate) fn evaluator_died(limit: Option<Limit>) {
+    counter!(EVALUATOR_DEATHS, "cause" => limit.map_or(EXTERNAL, Limit::as_str)).increment(1);
+}
+
+pub(crate) fn verdict_recalled() {
+    counter!(RECALLED).increment(1);
+}
+
+/// States what is to be seen of the servers.
+pub(crate) fn servers(sights: &[ServerSight<'_>]) {
+    let mut frame = Frame::default();
+    for ServerSight { name, is_up, is_mistaken, limit, in_flight, reason, load } in sights {
+        let server = [("server", name.as_str())];
+        frame.set(LIMIT, &server, f64::from(*limit));
+        frame.set(IN_FLIGHT, &server, f64::from(*in_flight));
+        if let Some(reason) = reason {
+            frame.one_of(LIMIT_REASON, &server, "reason", &LimitReason::WORDS, reason.as_str());
+        }
+        if let Some(is_up) = is_up {
+            frame.set(SERVER_UP, &server, f64::from(u8::from(*is_up)));
+            frame.set(SERVER_MISTAKEN, &server, f64::from(u8::from(*is_mistaken)));
+        }
+        let Some(load) = load else { continue };
+        frame.set(SERVER_RUNNING, &server, load.running);
+        frame.set(SERVER_WAITING, &server, load.waiting);
+        for (name, value) in [
+            (SERVER_KV_CACHE, load.kv_cache),
+            (SERVER_PREFIX_QUERIES, load.prefix_queries),
+            (SERVER_PREFIX_HITS, load.prefix_hits),
+            (SERVER_PROMPT_TOKENS, load.prompt_tokens),
+            (SERVER_GENERATED_TOKENS, load.generated_tokens),
+            (SERVER_PREEMPTIONS, load.preemptions),
+        ] {
+            if let Some(value) = value {
+                frame.set(name, &server, value);
+            }
+        }
+    }
+    frame::state("servers", frame);
+}
+
+pub(crate) fn trouble(is_there: bool) {
+    gauge!(TROUBLE).set(f64::from(u8::from(is_there)));
+}
+
+pub(crate) fn holdings(leases: usize, pending: u32, unacknowledged: u64) {
+    gauge!(LEASES).set(leases as f64);
+    gauge!(PENDING).set(pending);
+    gauge!(UNACKNOWLEDGED).set(unacknowledged as f64);
+}
+
+pub(crate) fn spool_bytes(bytes: u64) {
+    gauge!(SPOOL_BYTES).set(bytes as f64);
+}
+
+pub(crate) fn record_received(refused: bool) {
+    counter!(RECEIPTS, "outcome" => if refused { "refused" } else { "stored" }).increment(1);
+}
+
+pub(crate) fn delivered(took: Duration) {
+    histogram!(DELIVERY_SECONDS).record(took.as_secs_f64());
+}
+
+pub(crate) fn delivery_failed(code: ErrorCode) {
+    counter!(DELIVERY_FAILURES, "code" => code_name(code)).increment(1);
+}
+
+pub(crate) fn exchange_failed(code: ErrorCode) {
+    counter!(EXCHANGE_FAILURES, "code" => code_name(code)).increment(1);
+}
+
+pub(crate) fn renewal_age(age: Duration) {
+    gauge!(RENEWAL_AGE).set(age.as_secs_f64());
+}
+
+pub(crate) fn leases_lost(leases: usize) {
+    counter!(LOST_LEASES).increment(leases as u64);
+}
+
+pub(crate) fn spool_limit(bytes: u64) {
+    gauge!(SPOOL_LIMIT_BYTES).set(bytes as f64);
+}
+
+pub(crate) fn parked(model: &str, cause: Option<FailureCause>) {
+    let cause = cause.map_or("other", FailureCause::as_str);
+    counter!(PARKINGS, "model" => model.to_owned(), "cause" => cause).increment(1);
+}
+
+fn code_name(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::Invalid => "invalid",
+        ErrorCode::NotFound => "not_found",
+        ErrorCode::Conflict => "conflict",
+        ErrorCode::Incompatible => "incompatible",
+        ErrorCode::Denied => "denied",
+        ErrorCode::Full => "full",
+        ErrorCode::Unavailable => "unavailable",
+        ErrorCode::Internal => "internal",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_keeps_the_conventions() {
+        assert_eq!(service_kit::metrics::violations(DEFINITIONS), [""; 0]);
+    }
+}
