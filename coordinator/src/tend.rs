@@ -191,6 +191,10 @@ impl Coordinator {
                     continue;
                 }
             };
+            if let Some(known) = self.runs.get(&name) {
+                // One that goes on again may have been extended; then it is read anew.
+                self.runs.expect_newest(&known).await.ok();
+            }
             match self.runs.followed(&name, Duration::ZERO).await {
                 Ok(run) => {
                     // One that was over when it was loaded goes on.
