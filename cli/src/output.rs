@@ -3,73 +3,8 @@
 use std::io::{self, Write};
 
 use domain::text::with_causes;
+pub use report::table::{Align, Table, printable};
 use serde_json::{Value, json};
-
-/// How a column is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Text.
-    Left,
-    /// Numbers.
-    Right,
-}
-
-/// A table with a header and columns as wide as they need.
-#[derive(Clone, Debug)]
-pub struct Table {
-    columns: Vec<(String, Align)>,
-    rows: Vec<Vec<String>>,
-    /// A rule is drawn above the last row.
-    total: bool,
-}
-
-impl Table {
-    /// A table with these columns.
-    pub fn new(columns: &[(&str, Align)]) -> Self {
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        Self { columns, rows: Vec::new(), total: false }
-    }
-
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
-    /// Adds the last row, with a rule above it.
-    pub fn total(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-        self.total = true;
-    }
-
-    /// Writes the table.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.chain([&self.columns[column].0]).map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        let line = |cells: &mut dyn Iterator<Item = &str>, out: &mut dyn Write| -> io::Result<()> {
-            let mut text = String::new();
-            for ((cell, (_, align)), width) in cells.zip(&self.columns).zip(&widths) {
-                match align {
-                    Align::Left => text.push_str(&format!("{cell:<width$}  ")),
-                    Align::Right => text.push_str(&format!("{cell:>width$}  ")),
-                }
-            }
-            writeln!(out, "{}", text.trim_end())
-        };
-        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
-        line(&mut self.columns.iter().map(|(name, _)| name.as_str()), out)?;
-        writeln!(out, "{rule}")?;
-        for (index, row) in self.rows.iter().enumerate() {
-            if self.total && index + 1 == self.rows.len() {
-                writeln!(out, "{rule}")?;
-            }
-            line(&mut row.iter().map(String::as_str), out)?;
-        }
-        Ok(())
-    }
-}
 
 /// A share as a percentage that is 100 only for everything: `99.99 %`, never a rounded `100.00 %`.
 pub fn percent(share: f64) -> String {
@@ -102,11 +37,6 @@ pub fn duration(seconds: f64) -> String {
         (0, h, m, _) => format!("{h}h {m:02}m"),
         (d, h, _, _) => format!("{d}d {h:02}h"),
     }
-}
-
-/// A text of the world without control characters, so that it cannot steer a terminal.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// The value with every text replaced by its length in characters: what is shown of protected exercises.
@@ -142,17 +72,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_the_total_is_ruled_off() {
-        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right)]);
-        table.row(vec!["a".into(), "1".into()]);
-        table.total(vec!["total".into(), "10".into()]);
-        let mut out = Vec::new();
-        table.write(&mut out).unwrap();
-        let expected = "task    n\n---------\na       1\n---------\ntotal  10\n";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
-    }
-
-    #[test]
     fn causes_are_told_once() {
         let inner = anyhow::anyhow!("no such file");
         assert_eq!(
@@ -174,10 +93,5 @@ mod tests {
         let shown = ["0", "0.012", "0.10", "0.25", "1.0", "1.6", "10", "15", "150", "9300000"];
         assert_eq!(numbers.map(figure), shown);
         assert_eq!([5.2, 65.0, 7260.0, 200_000.0].map(duration), ["5s", "1m 05s", "2h 01m", "2d 07h"]);
-    }
-
-    #[test]
-    fn terminals_cannot_be_steered() {
-        assert_eq!(printable("a\u{1b}[31mb\u{7}"), "a\u{fffd}[31mb\u{fffd}");
     }
 }

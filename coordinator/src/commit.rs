@@ -46,7 +46,7 @@ const RECENT_RECORDS: usize = 32_768;
 
 /// How much higher than the run's the generation of a record may be. Another coordinator may have built the queue again; a
 /// number out of nowhere would raise every later generation above it, until the queue cannot count them any more.
-const GENERATIONS_AHEAD: u64 = 1 << 40;
+const GENERATIONS_AHEAD: u64 = 1 << 41;
 
 /// A delivery that may stand in the log, on its way there.
 pub(crate) struct Checked {

@@ -24,6 +24,7 @@ mod coordinator;
 mod errors;
 mod exchange;
 mod export;
+mod generation;
 mod grants;
 pub mod headline;
 mod health;

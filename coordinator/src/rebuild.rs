@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use domain::{ErrorCode, ServiceError};
 use futures::future::BoxFuture;
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
 use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
@@ -14,6 +15,7 @@ use crate::aggregate::Aggregate;
 use crate::backlog::Backlog;
 use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal, is_out_of_step, not_found, of_queue};
+use crate::generation::{self, Step};
 use crate::health::Health;
 use crate::metrics;
 use crate::payload::new_unit;
@@ -21,8 +23,9 @@ use crate::run::Run;
 use crate::runs::Runs;
 use crate::storage::{RunStateFile, Storage};
 
-/// How often a queue for another plan is replaced in a row, before that is told.
-const PLANS_TRIED_MAX: usize = 5;
+/// How often a generation is claimed before the caller has to come again. A claim fails where another coordinator
+/// succeeds, so each attempt is as many coordinators as build the same queue at the same moment.
+const MAX_CLAIMS: u32 = 8;
 
 /// The queues of runs.
 pub(crate) struct Queues {
@@ -94,7 +97,7 @@ impl Queues {
     /// Brings run and queue into step and returns the queue as it was built last. `stale` is the generation that the caller
     /// found to be gone; where another caller has seen to it meanwhile, nothing is left to do.
     pub(crate) async fn join(&self, run: &Arc<Run>, stale: Option<u64>) -> Result<RunRef> {
-        let _one = run.joining.lock().await;
+        let mut unused = run.joining.lock().await;
         if let Some(at) = run.at()
             && Some(at.generation) != stale
         {
@@ -107,7 +110,7 @@ impl Queues {
             // Where it was removed, its queue is not to be built again.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
-        let status = self.find_or_build(run, stale.is_some()).await?;
+        let status = self.found_or_built(run, &mut unused).await?;
         self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
@@ -115,49 +118,79 @@ impl Queues {
         Ok(status.at)
     }
 
-    /// The queue of a run, for the plan that is loaded here; `is_gone` where it was there before. One for a plan of before the run was extended gives way to one
-    /// of a higher generation; so whoever still works by that plan finds out.
-    async fn find_or_build(&self, run: &Arc<Run>, is_gone: bool) -> Result<RunStatus> {
-        let mut extended = false;
-        for _ in 0..PLANS_TRIED_MAX {
-            match self.health.note_queue(self.queue.run(run.id()).await)? {
-                Some(status) if status.plan_hash == run.manifest.plan_hash => return Ok(status),
-                Some(status) => {
-                    self.runs.expect_newest(run).await?;
-                    if run.manifest.revision == 1 {
-                        return Err(conflict(format!(
-                            "the queue holds run {} with plan {}, its manifest says {}, and it was never extended",
-                            run.id(),
-                            status.plan_hash,
-                            run.manifest.plan_hash
-                        )));
-                    }
-                    tracing::info!(run = %run.id(), "the run was extended: its queue is built again");
-                    run.note_generation(status.at.generation);
-                    extended = true;
-                    self.health.note_queue(self.queue.forget_run(run.id()).await)?;
-                }
-                None => {
-                    self.runs.expect_newest(run).await?;
-                }
+    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first. A queue for a plan of
+    /// before the run was extended gives way to one of the next generation, so that whoever still works by that plan finds out.
+    async fn found_or_built(&self, run: &Arc<Run>, unused: &mut Option<u64>) -> Result<RunStatus> {
+        for _ in 0..MAX_CLAIMS {
+            // In this order: who reads the claims last would take a queue that was built in between for an old one.
+            let claimed = self.health.note_sink(self.storage.sink.generation(run.id()).await)?;
+            let found = self.health.note_queue(self.queue.run(run.id()).await)?;
+            let (found, outdated) = match found {
+                Some(status) if status.plan_hash != run.manifest.plan_hash => (None, Some(status)),
+                found => (found, None),
+            };
+            if found.is_none() {
+                // Nobody builds a queue by a plan of before.
+                self.runs.expect_newest(run).await?;
             }
-            let spec = run.spec(&self.config);
-            match self.queue.create_run(&spec).await {
-                // Somebody who has not heard of the extension was quicker.
-                Err(queue::Error::PlanMismatch { .. }) => {}
-                created => {
-                    let created = self.health.note_queue(created)?;
-                    if !extended && (is_gone || spec.generation_floor > 0) {
-                        metrics::rebuilt();
-                    }
-                    return Ok(created);
-                }
+            if let Some(status) = outdated.as_ref().filter(|_| run.manifest.revision == 1) {
+                return Err(conflict(format!(
+                    "the queue holds run {} with plan {}, its manifest says {}, and it was never extended",
+                    run.id(),
+                    status.plan_hash,
+                    run.manifest.plan_hash
+                )));
             }
+            let recorded = run.table(Aggregate::highest_generation);
+            let recorded = recorded.max(outdated.as_ref().map_or(0, |status| status.at.generation));
+            let generation = match (
+                generation::step(
+                    found.as_ref().map(|status| status.at.generation),
+                    claimed,
+                    recorded,
+                    *unused,
+                ),
+                found,
+            ) {
+                (Step::Join, Some(status)) => return Ok(status),
+                (Step::Adopt(generation), Some(status)) => {
+                    let claim = self.storage.sink.claim_generation(run.id(), generation).await;
+                    self.health.note_sink(claim)?;
+                    return Ok(status);
+                }
+                (Step::Build(generation), found) => {
+                    if let Some(old) = found {
+                        let (run, old) = (run.id(), old.at.generation);
+                        tracing::warn!(%run, old, generation, "the queue came back from an older state; it is built anew");
+                    }
+                    generation
+                }
+                (Step::Join | Step::Adopt(_), None) => continue,
+            };
+            let is_ours = *unused == Some(generation)
+                || self.health.note_sink(self.storage.sink.claim_generation(run.id(), generation).await)?;
+            if !is_ours {
+                continue; // Another coordinator builds it, or has.
+            }
+            *unused = Some(generation);
+            if outdated.is_some() {
+                tracing::info!(run = %run.id(), generation, "the run was extended: its queue is built anew");
+                self.health.note_queue(self.queue.forget_run(run.id()).await)?;
+            }
+            let built = self.queue.create_run(&run.spec(&self.config, generation)).await;
+            // Where nobody can say whether it was built, leases of this generation may be about.
+            if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
+                *unused = None;
+            }
+            let status = self.health.note_queue(built)?;
+            // The first generation of a run is no loss of another one.
+            if status.at.generation == generation && generation > 1 && outdated.is_none() {
+                metrics::rebuilt();
+            }
+            return Ok(status);
         }
-        Err(conflict(format!(
-            "coordinators disagree about the plan of run {}: the queue gets that of another one again and again",
-            run.id()
-        )))
+        let message = format!("run {}: other coordinators are building its queue", run.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
     }
 
     /// Gives the queue the state that the sink says.

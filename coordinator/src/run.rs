@@ -52,8 +52,9 @@ pub(crate) struct Run {
     /// Whether the queue holds every unit of the plan that is needed.
     filled: AtomicBool,
     attended: AtomicBool,
-    /// Held while queue and coordinator are brought into step, so that one caller does it for all.
-    pub joining: tokio::sync::Mutex<()>,
+    /// Held while queue and coordinator are brought into step, so that one caller does it for all; with the generation that
+    /// was claimed for a queue and not built, if any.
+    pub joining: tokio::sync::Mutex<Option<u64>>,
     /// Held while units are added: to the whole plan, or for another attempt.
     pub filling: tokio::sync::Mutex<()>,
     /// Held while the records of other writers are read; with the time when they were.
@@ -93,8 +94,6 @@ pub(crate) struct Log {
 struct State {
     /// The queue as it was built last, once known.
     at: Option<RunRef>,
-    /// The highest generation that its queue had here, since the log knows only those of records.
-    generation: u64,
     phase: RunPhase,
     /// What keeps this coordinator from looking after it.
     trouble: Option<String>,
@@ -148,7 +147,7 @@ impl Run {
         let layout = Layout::of(&plan);
         Ok(Self {
             models: benchmark.models,
-            state: Mutex::new(State { at: None, generation: 0, phase: RunPhase::Active, trouble: None }),
+            state: Mutex::new(State { at: None, phase: RunPhase::Active, trouble: None }),
             table: Mutex::new(Table {
                 aggregate: Aggregate::new(layout.slots()),
                 rates: vec![Rate::default(); plan.models.len()],
@@ -188,15 +187,8 @@ impl Run {
         let mut state = self.state();
         if state.at.as_ref() != Some(&at) {
             self.filled.store(false, Ordering::Release);
-            state.generation = state.generation.max(at.generation);
             state.at = Some(at);
         }
-    }
-
-    /// Takes note of a generation of its queue: the next one is higher.
-    pub(crate) fn note_generation(&self, generation: u64) {
-        let mut state = self.state();
-        state.generation = state.generation.max(generation);
     }
 
     /// Where it stands.
@@ -359,19 +351,15 @@ impl Run {
         self.lock_table().seals.is_closed()
     }
 
-    /// What the queue needs to know to build the run.
-    pub(crate) fn spec(&self, config: &CoordinatorConfig) -> RunSpec {
-        let (ticket_floor, recorded) =
-            self.table(|table| (table.highest_ticket(), table.highest_generation()));
-        // A queue may be lost before any record of its generation is stored, and its clock may be set back: the next one
-        // must still be told from it.
-        let generation_floor = recorded.max(self.state().generation);
+    /// What the queue needs to know to build the run in this generation.
+    pub(crate) fn spec(&self, config: &CoordinatorConfig, generation: u64) -> RunSpec {
+        let ticket_floor = self.table(Aggregate::highest_ticket);
         RunSpec {
             run: self.id().clone(),
             plan_hash: self.manifest.plan_hash.clone(),
             lease_for: config.lease_for,
             max_strikes: config.max_strikes,
-            generation_floor,
+            generation,
             ticket_floor,
         }
     }

@@ -1,6 +1,8 @@
 //! One file per command, or per family of small ones.
 
+pub mod compare;
 pub mod fleet;
+pub mod inputs;
 pub mod pack;
 pub mod plan;
 pub mod reevaluate;
@@ -8,4 +10,5 @@ pub mod rejudge;
 pub mod run;
 pub mod runs;
 pub mod simulate;
+pub mod table;
 pub mod verify;

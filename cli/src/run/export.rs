@@ -10,11 +10,14 @@ use clap::ValueEnum;
 use coordinator::plan::Plan;
 use domain::TaskLabel;
 use packs::Pack;
+use report::Dialogues;
+use report::dialogues::Exercises;
+use report::input::{RunSource, read_run};
 use results::export::jsonl::Texts;
 use results::export::{self, Written};
 use results::llmkgbench::{Archive, TaskMeta};
 use results::{RunDir, RunManifest};
-use tasks::Task;
+use tasks::{Compat, Task};
 
 use super::protection::{self, Disclosure, Form};
 use super::{material, session};
@@ -87,6 +90,19 @@ impl Source {
             .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
         let (pack, plan) = session::plan(&benchmark)?;
         Ok(Self { records, manifest, pack, plan })
+    }
+
+    /// Adds its dialogues to those of a report.
+    pub fn read_into(&self, all: &mut Dialogues) -> anyhow::Result<()> {
+        let header = self.pack.header();
+        let exercises = if header.compat == Compat::PUBLISHED {
+            Exercises::Published
+        } else {
+            Exercises::Pack { name: header.name.clone(), hash: self.pack.hash().to_string() }
+        };
+        let run = RunSource { records: &self.records, manifest: &self.manifest, exercises };
+        read_run(all, &run, || self.plan.keys())?;
+        Ok(())
     }
 
     /// Writes the file. The tables hold no texts; the other formats hold those of a protected run only in the form that

@@ -97,7 +97,7 @@ async fn a_run_that_the_queue_holds_with_another_plan_stops_no_other() {
     let coordinator = ground.coordinator();
     let bad = coordinator.submit(submission(4)).await.unwrap().run;
     let good = coordinator.submit(other_submission(4)).await.unwrap().run;
-    let spec = coordinator.runs.known(&bad).await.unwrap().spec(&config());
+    let spec = coordinator.runs.known(&bad).await.unwrap().spec(&config(), 1);
     drop(coordinator);
     ground.queue.forget_run(&bad).await.unwrap();
     ground.queue.create_run(&queue::RunSpec { plan_hash: "1".repeat(64), ..spec }).await.unwrap();

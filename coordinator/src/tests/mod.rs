@@ -4,6 +4,7 @@ mod access;
 mod cluster;
 mod extending;
 mod failures;
+mod generations;
 mod lifecycle;
 mod local;
 mod mishaps;

@@ -87,7 +87,7 @@ pub struct Report {
     pub acknowledged: u64,
     /// Entries of the log that count for no dialogue: dialogues that were held more than once.
     pub superseded: u64,
-    /// What contradicts itself across a moment at which a test made the queue lose writes: no finding.
+    /// What contradicts something that a test made the queue forget: no finding.
     pub excused: u64,
     /// Whether a coordinator stopped to note: what it did afterwards is not checked.
     pub cut: bool,
@@ -141,7 +141,8 @@ struct Notes<'a> {
     /// Takings over of all that a worker holds, or of a unit, by when they were noted.
     reaped_workers: HashMap<(u64, &'a WorkerId), Vec<u64>>,
     reaped_units: HashMap<Unit, Vec<u64>>,
-    back_at_ms: Vec<u64>,
+    /// When writes were made that the queue lost: from and until.
+    lost_ms: Vec<(u64, u64)>,
 }
 
 impl<'a> Notes<'a> {
@@ -152,7 +153,7 @@ impl<'a> Notes<'a> {
                 Event::Opened { generation, lease_ms } => {
                     notes.lease_ms.insert(*generation, *lease_ms);
                 }
-                Event::QueueWentBack {} => notes.back_at_ms.push(noted.at_ms),
+                Event::WritesLost { since_ms } => notes.lost_ms.push((*since_ms, noted.at_ms)),
                 Event::Cut {} => report.cut = true,
                 Event::Reaping { generation, worker: Some(worker) } => {
                     notes.reaped_workers.entry((*generation, worker)).or_default().push(noted.at_ms);
@@ -224,7 +225,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Notes a finding, unless a test made the queue lose its writes between the two moments.
+    /// Notes a finding, unless a test made the queue lose what it was told at one of the two moments.
     fn found(
         &self,
         report: &mut Report,
@@ -233,9 +234,13 @@ impl<'a> Notes<'a> {
         two_ms: u64,
         what: impl FnOnce() -> String,
     ) {
-        let (first, last) = (one_ms.min(two_ms), one_ms.max(two_ms));
-        let lies_between = |&back: &u64| first <= back + CLOCKS_APART_MS && back <= last + CLOCKS_APART_MS;
-        if self.back_at_ms.iter().any(lies_between) {
+        let was_lost = |at_ms: u64| {
+            let lies_in = |&(since, until): &(u64, u64)| {
+                since <= at_ms + CLOCKS_APART_MS && at_ms <= until + CLOCKS_APART_MS
+            };
+            self.lost_ms.iter().any(lies_in)
+        };
+        if was_lost(one_ms) || was_lost(two_ms) {
             report.excused += 1;
         } else {
             report.find(kind, what());

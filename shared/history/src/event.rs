@@ -116,9 +116,12 @@ pub enum Event {
     Finished(Winners),
     /// The run goes on after it was finished.
     Reopened {},
-    /// The queue has lost its latest writes: noted by tests that made it so. What contradicts itself across this moment is no
-    /// fault of a coordinator.
-    QueueWentBack {},
+    /// The queue has lost what it was told since then, and stays in its generation: noted by tests that made it so. What
+    /// contradicts something of that time is no fault of a coordinator.
+    WritesLost {
+        /// Milliseconds since the Unix epoch.
+        since_ms: u64,
+    },
     /// Nothing more is noted here: a bound was reached, or the disk is full.
     Cut {},
 }

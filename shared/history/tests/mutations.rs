@@ -138,7 +138,7 @@ fn report(safeguards: Safeguards, forgets_to_sync: bool) -> Report {
             plan_hash: "p".to_owned(),
             lease_for: LEASE,
             max_strikes: 3,
-            generation_floor: 0,
+            generation: 1,
             ticket_floor: 0,
         };
         let at = queue.create_run(&spec).await.unwrap().at;

@@ -138,17 +138,18 @@ impl Player {
     async fn new(bench: Bench, run: &RunId) -> Self {
         let at = RunRef { run: run.clone(), generation: 0 };
         let mut player = Self { bench, at, generations: vec![], fences: vec![], tickets: vec![] };
-        player.create().await;
+        player.create(false).await;
         player
     }
 
-    async fn create(&mut self) -> String {
+    async fn create(&mut self, rebuild: bool) -> String {
+        let latest = self.generations.last().copied();
         let spec = RunSpec {
             run: self.at.run.clone(),
             plan_hash: "plan".into(),
             lease_for: HOUR,
             max_strikes: 2,
-            generation_floor: self.generations.last().copied().unwrap_or(0),
+            generation: latest.unwrap_or(0) + u64::from(rebuild || latest.is_none()),
             ticket_floor: self.tickets.last().copied().unwrap_or(0),
         };
         let status = self.bench.store.create_run(&spec).await.unwrap();
@@ -192,10 +193,11 @@ impl Player {
         let at = self.at.clone();
         match op {
             Op::Create { rebuild } => {
-                if *rebuild {
+                // Where it is there still, it is replaced.
+                if *rebuild && at.generation.is_multiple_of(2) {
                     store.forget_run(&at.run).await.unwrap();
                 }
-                self.create().await
+                self.create(*rebuild).await
             }
             Op::SetState(to) => {
                 store.set_state(&at, *to).await.map_or_else(|e| e.to_string(), |from| from.to_string())

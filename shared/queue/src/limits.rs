@@ -103,7 +103,7 @@ pub(crate) fn check_models(models: &[ModelLabel]) -> Result<()> {
 pub(crate) fn check_spec(spec: &RunSpec) -> Result<()> {
     check_run(&spec.run)?;
     check_name("plan hash", &spec.plan_hash)?;
-    check_number("generation floor", spec.generation_floor)?;
+    check_number("generation", spec.generation)?;
     check_number("ticket floor", spec.ticket_floor)?;
     within("lease duration", MIN_LEASE, MAX_DURATION, spec.lease_for)?;
     if spec.max_strikes == 0 || spec.max_strikes > MAX_STRIKES {

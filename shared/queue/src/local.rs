@@ -71,6 +71,21 @@ impl MemoryStore {
         store
     }
 
+    /// What it holds now, to [go back to](Self::go_back_to).
+    #[cfg(feature = "test-support")]
+    pub fn copy(&self) -> Self {
+        let copy = Self::with(Arc::clone(&self.clock), None);
+        copy.lock().queue = self.lock().queue.clone();
+        copy
+    }
+
+    /// Takes on what another store holds, as a server does that is restored from an older copy of itself.
+    #[cfg(feature = "test-support")]
+    pub fn go_back_to(&self, then: &Self) {
+        let queue = then.lock().queue.clone();
+        self.lock().queue = queue;
+    }
+
     fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
         let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect };
         Self { shared: Arc::new(Mutex::new(shared)), clock }
@@ -116,7 +131,7 @@ impl QueueStore for MemoryStore {
     }
 
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
-        self.call(limits::check_spec(spec), move |queue, now| queue.create_run(now, spec))
+        self.call(limits::check_spec(spec), move |queue, _| queue.create_run(spec))
     }
 
     fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>> {

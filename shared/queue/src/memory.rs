@@ -58,13 +58,17 @@ impl MemoryQueue {
 }
 
 impl MemoryQueue {
-    pub(crate) fn create_run(&mut self, now_ms: u64, spec: &RunSpec) -> Result<RunStatus> {
+    pub(crate) fn create_run(&mut self, spec: &RunSpec) -> Result<RunStatus> {
+        let mut ticket_floor = spec.ticket_floor;
         if let Some(run) = self.runs.get(&spec.run) {
             spec.check_joins(&run.status.plan_hash)?;
-            return Ok(run.status.clone());
+            if run.status.at.generation >= spec.generation {
+                return Ok(run.status.clone());
+            }
+            ticket_floor = ticket_floor.max(run.last_ticket);
         }
         let status = RunStatus {
-            at: RunRef { run: spec.run.clone(), generation: now_ms.max(spec.generation_floor + 1) },
+            at: RunRef { run: spec.run.clone(), generation: spec.generation },
             plan_hash: spec.plan_hash.clone(),
             state: RunState::Active,
             next_unit: UnitId(0),
@@ -73,7 +77,7 @@ impl MemoryQueue {
         };
         let run = Run {
             status: status.clone(),
-            last_ticket: spec.ticket_floor,
+            last_ticket: ticket_floor,
             models: BTreeMap::new(),
             units: BTreeMap::new(),
             alone: BTreeMap::new(),

@@ -32,8 +32,8 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T>>;
 ///   taken over: a worker that is merely late has lost nothing yet.
 /// - **Generations.** An operation with another generation than the run's changes nothing and fails with
 ///   [`Error::StaleGeneration`](crate::Error::StaleGeneration); on an unknown run, it fails with
-///   [`Error::RunGone`](crate::Error::RunGone). A rebuilt run has a higher generation than before, even if the store
-///   lost everything: it is at least the store's time in milliseconds.
+///   [`Error::RunGone`](crate::Error::RunGone). Who builds a run says its generation, and keeps count of them outside of
+///   the store, which may lose everything or come back as it was long ago.
 /// - **Commits are idempotent** and independent of their order (see [`crate::commit`]). A late record is accepted
 ///   regardless of who holds the unit now; a failure never replaces a scored record.
 /// - **Suspects.** When a worker dies, or its leases expire, the units it held become suspects; releasing has no such
@@ -55,8 +55,9 @@ pub trait QueueStore: Send + Sync + 'static {
     /// Repetition: the same.
     fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String>;
 
-    /// Opens a run for adding units, or joins it if it exists with the same plan (then the rest of `spec` is
-    /// ignored). Repetition: joins. Remains of an interrupted [`QueueStore::forget_run`] are removed first.
+    /// Opens a run for adding units, or joins it if it exists with the same plan, in the generation of `spec` or a higher
+    /// one (then the rest of `spec` is ignored). One that exists in a lower generation is removed first: the store has come
+    /// back from an older state. Repetition: joins. Remains of an interrupted [`QueueStore::forget_run`] are removed, too.
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus>;
 
     /// The run's status; `None` if the store does not know it.

@@ -36,7 +36,7 @@ fn spec(lease_for: Duration) -> RunSpec {
         plan_hash: "plan".into(),
         lease_for,
         max_strikes: 3,
-        generation_floor: 0,
+        generation: 1,
         ticket_floor: 0,
     }
 }
@@ -127,9 +127,10 @@ fn a_flushed_redis_is_noticed_and_leases_of_before_are_stale() {
         assert!(matches!(store.commit(&old, &commit).await, Err(Error::RunGone { .. })));
         assert!(matches!(store.lease(&old, &ask("a")).await, Err(Error::RunGone { .. })));
         assert_eq!(store.runs().await.unwrap(), []);
-        // Nothing was recorded, so nothing but the server's clock tells the generations apart.
+        let next = RunSpec { generation: old.generation + 1, ..spec(LONG) };
+        assert_eq!(store.create_run(&next).await.unwrap().at.generation, next.generation);
         let new = filled(&store, LONG, 1).await;
-        assert!(new.generation > old.generation);
+        assert_eq!(new.generation, next.generation, "it is joined");
         assert!(store.tickets(&new, 1).await.unwrap().start >= ticket);
         assert_eq!(store.lease(&new, &ask("b")).await.unwrap().len(), 1);
         assert_eq!(store.finish(&new, &[held]).await.unwrap(), [Transition::Stale]);

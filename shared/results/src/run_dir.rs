@@ -8,6 +8,7 @@
 //! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
 //!                                coordinators of a cluster together
 //! DATA/runs/RUN/retries/*.json   which failed dialogues were asked again, one file each time
+//! DATA/runs/RUN/generations/*.json  which generations its queue had, one empty file each
 //! DATA/runs/RUN/log/*.kglog      the record log
 //! DATA/runs/RUN/exports/         what was exported without a place being named
 //! DATA/removed/RUN               says that the run was removed on purpose, for records that come late

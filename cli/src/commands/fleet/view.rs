@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use domain::TaskLabel;
-use domain::control::{CellView, ModelView, RunPhase, RunView};
+use domain::control::{RunPhase, RunView};
+use report::views::Grid;
+pub use report::views::scores::mean_of_model;
 
 use crate::output::{Align, Table, duration, figure, printable};
 
@@ -160,56 +162,8 @@ pub fn scores(
     score_of: impl Fn(&TaskLabel) -> Option<String>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // Cells come in the order of the plan, task by task.
-    let tasks: Vec<&[CellView]> = view.cells.chunk_by(|a, b| a.task == b.task).collect();
-    let named = tasks.iter().any(|row| score_of(&row[0].task).is_some());
-    let names: Vec<String> = view.models.iter().map(|model| printable(model.model.as_str())).collect();
-    let mut columns = vec![("task", Align::Left)];
-    columns.extend(named.then_some(("score", Align::Left)));
-    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
-    let mut table = Table::new(&columns);
-    for row in tasks {
-        let mut cells = vec![row[0].task.to_string()];
-        cells.extend(named.then(|| score_of(&row[0].task).unwrap_or_default()));
-        cells.extend(view.models.iter().map(|model| {
-            let cell = row.iter().find(|cell| cell.model == model.model);
-            cell.map_or_else(|| "-".to_owned(), mean_of_cell)
-        }));
-        table.row(cells);
-    }
-    let mut total = vec!["mean of tasks".to_owned()];
-    total.extend(named.then(String::new));
-    total.extend(view.models.iter().map(mean_of_model));
-    table.total(total);
-    table.write(out)?;
+    Grid::of_view(view, score_of).table().write(out)?;
     failures(view, out)
-}
-
-/// The mean of a model on a task, with its coverage and failures.
-fn mean_of_cell(cell: &CellView) -> String {
-    let mean = cell.covered_mean();
-    match cell.failed {
-        // What has no headline is counted.
-        0 if mean.value.is_none() && cell.scored > 0 => format!("{}/{}", cell.scored, cell.planned),
-        0 => mean.to_string(),
-        // If all missing ones failed, the number of failures says enough.
-        failed if cell.scored + failed >= cell.planned => match mean.value {
-            Some(value) => format!("{value:.3} ({}/{}, {failed} failed)", mean.covered, mean.planned),
-            None if cell.scored > 0 => format!("{}/{} ({failed} without)", cell.scored, cell.planned),
-            None => format!("- ({failed} failed)"),
-        },
-        failed => format!("{mean} ({failed} failed)"),
-    }
-}
-
-/// The mean of a model over its tasks, with its coverage: tasks, or dialogues if every task has some.
-pub fn mean_of_model(model: &ModelView) -> String {
-    match model.mean.value {
-        Some(value) if model.mean.is_whole() && model.scored < model.planned => {
-            format!("{value:.3} ({}/{} dialogues)", model.scored, model.planned)
-        }
-        _ => model.mean.to_string(),
-    }
 }
 
 /// Why dialogues have no scores: counts by cause, and the most frequent messages.
@@ -234,7 +188,7 @@ pub fn warn(view: &RunView) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use domain::control::{Pace, RefusalView};
+    use domain::control::{CellView, ModelView, Pace, RefusalView};
     use domain::{FailureCause, Mean};
 
     use super::*;
@@ -309,25 +263,6 @@ pub(crate) mod tests {
             total.split_whitespace().collect::<Vec<_>>().join(" "),
             "mean of tasks 0.148 (9/26) 0.148 -"
         );
-        let half = ModelView { planned: 52, ..model("m", 26) };
-        assert_eq!(mean_of_model(&half), "0.148 (26/52 dialogues)");
-        let cell = |scored, failed| {
-            let mean = (scored > 0).then_some(0.5);
-            mean_of_cell(&CellView {
-                task: "t".into(),
-                model: "m".into(),
-                scored,
-                failed,
-                planned: 20,
-                mean,
-                missing: 0,
-            })
-        };
-        assert_eq!(cell(20, 0), "0.500");
-        assert_eq!(cell(7, 0), "0.500 (7/20)");
-        assert_eq!(cell(18, 2), "0.500 (18/20, 2 failed)");
-        assert_eq!(cell(5, 2), "0.500 (5/20) (2 failed)");
-        assert_eq!(cell(0, 20), "- (20 failed)");
     }
 
     #[test]

@@ -32,6 +32,7 @@ macro_rules! conformance_suite {
             creating_a_run_again_joins_it,
             a_queue_belongs_to_one_place_of_records_until_it_is_given_to_another,
             a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one,
+            a_run_of_a_lower_generation_is_replaced_and_one_of_a_higher_is_joined,
             every_operation_on_a_forgotten_run_says_so,
             units_are_added_once_whoever_adds_them,
             a_unit_has_one_holder_and_the_lowest_id_goes_first,
@@ -92,7 +93,7 @@ fn spec(run: &str) -> RunSpec {
         plan_hash: "plan-1".into(),
         lease_for: LEASE,
         max_strikes: 3,
-        generation_floor: 0,
+        generation: 1,
         ticket_floor: 0,
     }
 }

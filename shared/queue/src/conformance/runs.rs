@@ -33,9 +33,9 @@ pub async fn a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one(bench
     let old = filled(&bench, 1).await;
     let held = lease(&bench, &old, "w", 1).await;
     assert!(bench.store.forget_run(&old.run).await.unwrap());
-    let floor = RunSpec { generation_floor: old.generation, ..spec("r") };
-    let new = bench.store.create_run(&floor).await.unwrap().at;
-    assert!(new.generation > old.generation);
+    let next = RunSpec { generation: old.generation + 1, ..spec("r") };
+    let new = bench.store.create_run(&next).await.unwrap().at;
+    assert_eq!(new.generation, next.generation);
     let refused = bench.store.lease(&old, &ask("w", &["m"], 1)).await.unwrap_err();
     assert!(matches!(refused, Error::StaleGeneration { given, current, .. }
         if given == old.generation && current == new.generation));
@@ -45,10 +45,31 @@ pub async fn a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one(bench
     assert_eq!(bench.store.finish(&new, &fences(&held)).await.unwrap(), [Transition::Stale]);
     let renewal = bench.store.renew(&new, &"w".into(), &[], &fences(&held)).await.unwrap();
     assert_eq!((renewal.lost, renewal.unreported.len()), (fences(&held), 1));
-    // A run that only its records remember starts above them.
-    let far = u64::MAX >> 12;
-    let remembered = RunSpec { generation_floor: far, ..spec("s") };
-    assert!(bench.store.create_run(&remembered).await.unwrap().at.generation > far);
+    let far = RunSpec { generation: u64::MAX >> 12, ..spec("s") };
+    assert_eq!(bench.store.create_run(&far).await.unwrap().at.generation, far.generation);
+}
+
+pub async fn a_run_of_a_lower_generation_is_replaced_and_one_of_a_higher_is_joined(bench: Bench) {
+    let old = filled(&bench, 2).await;
+    let held = lease(&bench, &old, "w", 1).await;
+    let ticket = bench.store.tickets(&old, 1).await.unwrap().start;
+    let commit = Commit { key: key("m", "t", 0), record: Committed { scored: true, ticket } };
+    bench.store.commit(&old, std::slice::from_ref(&commit)).await.unwrap();
+    let higher = |plan: &str| RunSpec { generation: 7, plan_hash: plan.into(), ..spec("r") };
+    let refused = bench.store.create_run(&higher("plan-2")).await.unwrap_err();
+    assert!(matches!(refused, Error::PlanMismatch { .. }), "another plan replaces nothing: {refused}");
+
+    let new = bench.store.create_run(&higher("plan-1")).await.unwrap();
+    assert_eq!((new.at.generation, new.next_unit, new.state), (7, UnitId(0), RunState::Active));
+    assert_eq!(bench.store.committed(&new.at, &[commit.key]).await.unwrap(), [None]);
+    assert!(bench.store.tickets(&new.at, 1).await.unwrap().start > ticket);
+    bench.store.add_units(&new.at, UnitId(0), &units("m", 1)).await.unwrap();
+    assert_eq!(lease(&bench, &new.at, "w", 1).await.len(), 1);
+    assert_eq!(bench.store.finish(&new.at, &fences(&held)).await.unwrap(), [Transition::Stale]);
+    for generation in [1, 7] {
+        let joined = bench.store.create_run(&RunSpec { generation, ..spec("r") }).await.unwrap();
+        assert_eq!((joined.at, joined.next_unit), (new.at.clone(), UnitId(1)));
+    }
 }
 
 pub async fn every_operation_on_a_forgotten_run_says_so(bench: Bench) {

@@ -109,7 +109,7 @@ impl QueueStore for RedisStore {
             self.link.send(&name).await.map_err(|refused| explain(refused, None))?;
             let mut call = scripts::CREATE.key(keys::run(&spec.run));
             call.arg(&spec.plan_hash).arg(millis(spec.lease_for)).arg(spec.max_strikes);
-            call.arg(spec.generation_floor).arg(spec.ticket_floor);
+            call.arg(spec.generation).arg(spec.ticket_floor);
             let status = read_status(&spec.run, &mut self.invoke("create", &call, None).await?)?;
             spec.check_joins(&status.plan_hash)?;
             Ok(status)

@@ -17,6 +17,9 @@ use crate::{RunDir, RunManifest, files};
 /// The file that tells one sink from another.
 const IDENTITY_FILE: &str = "store.json";
 
+/// The folder in which the generations of a run's queue are claimed.
+const GENERATIONS: &str = "generations";
+
 /// Length of the hash of a pack, in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
 
@@ -117,6 +120,23 @@ impl dyn Sink {
         let state = serde_json::to_vec_pretty(state).map_err(|source| json(&file, source))?;
         self.existing(run).await?;
         self.replace(&file, state.into()).await
+    }
+
+    /// The highest generation that was claimed for the queue of a run; `None` where none was.
+    pub async fn generation(&self, run: &RunId) -> Result<Option<u64>, SinkError> {
+        let names = self.list(&self.file_of(run, GENERATIONS)?).await?;
+        Ok(names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).max())
+    }
+
+    /// Claims a generation for the queue of a run, for good; returns whether this call did. Of several claims one succeeds.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is no run of this name.
+    pub async fn claim_generation(&self, run: &RunId, generation: u64) -> Result<bool, SinkError> {
+        let file = self.file_of(run, &format!("{GENERATIONS}/{generation:020}.json"))?;
+        self.existing(run).await?;
+        // Its name says all.
+        self.create(&file, Bytes::from_static(b"{}\n")).await
     }
 
     /// Keeps what was asked of a run again, for good, under a name of its own: letters, digits and `-`.

@@ -344,6 +344,28 @@ async fn what_was_asked_again_is_kept_in_order_for_all() {
 }
 
 #[tokio::test]
+async fn a_generation_is_claimed_once_and_the_highest_is_known_to_all() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        let a = run("a");
+        assert!(matches!(one.claim_generation(&a, 1).await, Err(SinkError::NoRun { .. })));
+        assert_eq!(one.generation(&a).await.unwrap(), None);
+        one.create_run(&testing::manifest("a")).await.unwrap();
+        assert_eq!(two.generation(&a).await.unwrap(), None);
+        // The order of the names is that of the numbers, and nothing depends on it.
+        for generation in [9, 1_780_000_000_000, 10] {
+            let (first, second) =
+                tokio::join!(one.claim_generation(&a, generation), two.claim_generation(&a, generation));
+            assert!(first.unwrap() != second.unwrap(), "one of two claims {generation}");
+            assert!(!two.claim_generation(&a, generation).await.unwrap());
+        }
+        for sink in [&one, &two] {
+            assert_eq!(sink.generation(&a).await.unwrap(), Some(1_780_000_000_000));
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_was_noted_stays_in_its_order_wherever_it_is_kept() {
     for shared in Shared::all() {
         let sink = shared.sink();

@@ -83,7 +83,6 @@ pub struct Fleet {
     /// Until when Redis is in some trouble, and takes no other.
     redis_busy: Instant,
     disk_busy: Instant,
-    redis_clock_was_set: bool,
     heals: Vec<(Instant, Heal)>,
     clocks: bool,
     disks: Option<Disks>,
@@ -131,7 +130,6 @@ impl Fleet {
             ports: Vec::new(),
             redis_busy: Instant::now(),
             disk_busy: Instant::now(),
-            redis_clock_was_set: false,
             heals: Vec::new(),
             clocks,
             disks,
@@ -299,18 +297,8 @@ impl Fleet {
             }
             Fault::TermRedis => self.signal_redis(Signal::TERM),
             Fault::RestartRedis => self.redis.begin_again(),
-            Fault::FlushRedis => {
-                // Once its clock was set back, a queue that is lost may be built again under a generation of before: the
-                // condition that docs/queue.md names. Fences and counts of the two cannot be told apart then.
-                if self.redis_clock_was_set {
-                    self.note_loss();
-                }
-                drop(self.redis.ask::<String>("FLUSHALL"));
-            }
-            Fault::ClockOfRedis => {
-                self.redis_clock_was_set = true;
-                set_clock(&self.at("redis.clock"), planned.pick);
-            }
+            Fault::FlushRedis => drop(self.redis.ask::<String>("FLUSHALL")),
+            Fault::ClockOfRedis => set_clock(&self.at("redis.clock"), planned.pick),
             Fault::FailOver => self.fail_over(),
             other => unreachable!("{other} does not concern Redis"),
         }
@@ -333,25 +321,25 @@ impl Fleet {
             std::thread::sleep(Duration::from_millis(20));
         }
         // What comes from here on the primary acknowledges, and the replica never sees.
+        let since_ms = now_ms();
         replication.cut();
-        self.note_loss();
         std::thread::sleep(Duration::from_millis(400));
-        self.note_loss();
         replica.ask::<String>("REPLICAOF NO ONE");
         self.redis_line.lead_to(replica.port());
         self.redis = replica;
+        self.note_loss(since_ms, now_ms());
     }
 
-    /// Says among the events that the queue loses writes now.
-    fn note_loss(&self) {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    /// Says among the events that the queue lost what it was told in that time.
+    fn note_loss(&self, since_ms: u64, until_ms: u64) {
         let mut lines = Vec::new();
         for run in results::RunDir::list(&self.data()).unwrap_or_default() {
             let Ok(manifest) = run.manifest else { continue };
             // By the clock of every coordinator, also of the one whose clock is set.
             for offset in OFFSETS_S {
-                let at_ms = (since.as_millis() as u64).saturating_add_signed(1_000 * offset);
-                let noted = Noted { at_ms, run: manifest.run.clone(), event: Event::QueueWentBack {} };
+                let by = |ms: u64| ms.saturating_add_signed(1_000 * offset);
+                let event = Event::WritesLost { since_ms: by(since_ms) };
+                let noted = Noted { at_ms: by(until_ms), run: manifest.run.clone(), event };
                 serde_json::to_writer(&mut lines, &noted).unwrap();
                 lines.push(b'\n');
             }
@@ -481,6 +469,11 @@ impl Fleet {
         let parts = self.coordinators.iter().chain(&self.workers);
         parts.map(|part| format!("--- {}\n{}\n", part.role, part.last_words())).collect()
     }
+}
+
+/// Milliseconds since the Unix epoch.
+fn now_ms() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
 fn url(port: u16) -> String {

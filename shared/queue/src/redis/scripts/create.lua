@@ -1,8 +1,11 @@
--- ARGV: plan hash, lease in ms, strikes, generation floor, ticket floor. Returns the run as it is afterwards.
-if redis.call('EXISTS', KEYS[1]) == 0 then
+-- ARGV: plan hash, lease in ms, strikes, generation, ticket floor. Builds the run, unless it is here in this generation
+-- or a later one: what is here in an earlier one is an old state that came back. Returns the run as it is afterwards.
+local found, ticket = of_run('generation'), ARGV[5]
+local is_old = found and of_run('plan_hash') == ARGV[1] and tonumber(found) < tonumber(ARGV[4])
+if is_old then ticket = digits(math.max(tonumber(ticket), tonumber(of_run('last_ticket') or 0))) end
+if is_old or not found then
   purge()
-  local generation = math.max(now_ms(), tonumber(ARGV[4]) + 1)
-  redis.call('HSET', KEYS[1], 'plan_hash', ARGV[1], 'generation', digits(generation), 'state', 'active',
-    'lease_ms', ARGV[2], 'max_strikes', ARGV[3], 'next_unit', '0', 'last_ticket', ARGV[5])
+  redis.call('HSET', KEYS[1], 'plan_hash', ARGV[1], 'generation', ARGV[4], 'state', 'active',
+    'lease_ms', ARGV[2], 'max_strikes', ARGV[3], 'next_unit', '0', 'last_ticket', ticket)
 end
 return redis.call('HMGET', KEYS[1], 'generation', 'plan_hash', 'state', 'next_unit', 'lease_ms', 'max_strikes')

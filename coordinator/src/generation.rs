@@ -1,0 +1,56 @@
+//! Which generation a run's queue has.
+//!
+//! A lease proves nothing but its generation, unit and attempt. So no two queues of a run may have the same generation,
+//! whatever the store has lost, whatever it remembers, and whatever its clock says. The sink keeps count: a generation is
+//! claimed there, for good and by one coordinator only, before a queue is built in it.
+
+/// What is to be done about a run's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It is there, in the generation that was claimed last.
+    Join,
+    /// It is there in a generation that nobody claimed: it was built by a version that claimed none, or the claims were lost
+    /// with their sink. It counts as claimed from now on.
+    Adopt(u64),
+    /// It is not there, or in an earlier generation: the store was restored from an older state. It is built in this one.
+    Build(u64),
+}
+
+/// What is to be done, by the generation in which the queue was `found`, the highest that was `claimed`, the highest that
+/// records tell of, and one that was claimed here and is still `unused`.
+pub(crate) fn step(found: Option<u64>, claimed: Option<u64>, recorded: u64, unused: Option<u64>) -> Step {
+    match found {
+        Some(found) if claimed == Some(found) => Step::Join,
+        Some(found) if claimed.is_none_or(|claimed| claimed < found) => Step::Adopt(found),
+        _ if unused.is_some() && unused == claimed => Step::Build(claimed.unwrap_or_default()),
+        _ => Step::Build(claimed.unwrap_or_default().max(recorded) + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_built_above_everything_that_is_known() {
+        assert_eq!(step(None, None, 0, None), Step::Build(1));
+        assert_eq!(step(None, Some(4), 0, None), Step::Build(5));
+        assert_eq!(step(None, Some(4), 9, None), Step::Build(10));
+        assert_eq!(step(Some(3), Some(4), 2, None), Step::Build(5), "an older state came back");
+    }
+
+    #[test]
+    fn the_latest_queue_is_joined_whoever_built_it() {
+        assert_eq!(step(Some(4), Some(4), 4, None), Step::Join);
+        assert_eq!(step(Some(4), Some(4), 900, None), Step::Join, "no record makes a queue old");
+        assert_eq!(step(Some(4), Some(3), 0, None), Step::Adopt(4));
+        assert_eq!(step(Some(4), None, 0, None), Step::Adopt(4));
+    }
+
+    #[test]
+    fn a_claim_that_built_nothing_is_used_unless_another_came_after_it() {
+        assert_eq!(step(None, Some(4), 0, Some(4)), Step::Build(4));
+        assert_eq!(step(Some(2), Some(4), 0, Some(4)), Step::Build(4));
+        assert_eq!(step(None, Some(5), 0, Some(4)), Step::Build(6));
+    }
+}

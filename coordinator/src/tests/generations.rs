@@ -1,0 +1,144 @@
+//! Queues that forget, or remember what is over: whatever comes back, nobody holds a lease of before.
+
+use std::sync::Arc;
+
+use domain::RunId;
+use domain::control::Control;
+use queue::{ManualClock, MemoryStore, QueueStore};
+
+use super::worker::*;
+use crate::Coordinator;
+
+/// A worker that holds some of a run.
+async fn busy(name: &str, coordinator: &Coordinator) -> Worker {
+    let mut worker = Worker::new(name);
+    worker.exchange(coordinator, 3).await;
+    assert!(!worker.held.is_empty());
+    worker
+}
+
+/// A run, its first worker, and the generation under which that one holds something.
+async fn begun(coordinator: &Coordinator) -> (RunId, Worker, u64) {
+    let run = coordinator.submit(submission(8)).await.unwrap().run;
+    let worker = busy("first", coordinator).await;
+    let generation = worker.held[0].lease.generation;
+    (run, worker, generation)
+}
+
+/// A queue that can be set back, and the ground that it serves.
+fn ground_of_a_copied_queue() -> (Ground, MemoryStore) {
+    let mut ground = Ground::new();
+    let store = MemoryStore::new(ground.clock.clone());
+    ground.queue = Arc::new(store.clone());
+    (ground, store)
+}
+
+async fn assert_stale(worker: &mut Worker, coordinator: &Coordinator) {
+    let held = worker.held.len();
+    assert!(held > 0);
+    assert_eq!(
+        worker.exchange(coordinator, 0).await.lost.len(),
+        held,
+        "{} holds nothing any more",
+        worker.id
+    );
+}
+
+#[tokio::test]
+async fn a_lost_queue_is_rebuilt_above_every_generation_whatever_its_clock_says_and_who_is_left() {
+    for back_ms in [0, 1, 3_600_000] {
+        let mut ground = Ground::new();
+        let coordinator = ground.coordinator();
+        let (_, mut first, before) = begun(&coordinator).await;
+        // Nobody is left who knows the generation, no record tells of it, and the clock is that of before.
+        drop(coordinator);
+        ground.queue = Arc::new(MemoryStore::checked(Arc::new(ManualClock::at(START_MS - back_ms))));
+
+        let coordinator = ground.coordinator();
+        coordinator.tend().await.unwrap();
+        let second = busy("second", &coordinator).await;
+        assert!(second.held[0].lease.generation > before, "set back by {back_ms} ms");
+        assert_stale(&mut first, &coordinator).await;
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_comes_back_from_an_older_state_is_rebuilt() {
+    for fresh_coordinator in [false, true] {
+        let (ground, store) = ground_of_a_copied_queue();
+        let mut coordinator = ground.coordinator();
+        let (run, mut first, one) = begun(&coordinator).await;
+        let older = store.copy();
+        store.forget_run(&run).await.unwrap();
+        coordinator.tend().await.unwrap();
+        let mut second = busy("second", &coordinator).await;
+        let two = second.held[0].lease.generation;
+        assert!(two > one);
+
+        store.go_back_to(&older);
+        if fresh_coordinator {
+            drop(coordinator);
+            coordinator = ground.coordinator();
+        }
+        coordinator.tend().await.unwrap();
+        assert!(coordinator.run(&run).await.unwrap().generation > two);
+        assert_stale(&mut first, &coordinator).await;
+        assert_stale(&mut second, &coordinator).await;
+    }
+}
+
+#[tokio::test]
+async fn coordinators_that_find_an_older_state_at_once_agree_on_one_queue() {
+    let (ground, store) = ground_of_a_copied_queue();
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let (run, mut first, _) = begun(&one).await;
+    two.tend().await.unwrap();
+    let older = store.copy();
+    store.forget_run(&run).await.unwrap();
+    one.tend().await.unwrap();
+    two.tend().await.unwrap();
+    let before = store.run(&run).await.unwrap().unwrap().at.generation;
+    store.go_back_to(&older);
+
+    for _ in 0..2 {
+        let (first, second) = tokio::join!(one.tend(), two.tend());
+        first.and(second).unwrap();
+    }
+    let built = store.run(&run).await.unwrap().unwrap();
+    assert!(built.at.generation > before);
+    let planned = one.runs.known(&run).await.unwrap().plan.units(|_, _, _| false).len();
+    assert_eq!(built.next_unit.0, planned as u64, "every unit once");
+    for coordinator in [&one, &two] {
+        coordinator.tend().await.unwrap();
+        let at = coordinator.runs.known(&run).await.unwrap().at();
+        assert_eq!(at, Some(built.at.clone()), "nobody builds it once more");
+    }
+    assert_stale(&mut first, &one).await;
+    let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
+    worker.work_off(&two, &mut asked).await;
+    assert_eq!(asked.len(), 32);
+}
+
+#[tokio::test]
+async fn nothing_is_leased_in_a_generation_that_cannot_be_written_down() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let (run, mut first, before) = begun(&coordinator).await;
+    let generations = ground.data.path().join("runs").join(run.as_str()).join("generations");
+    let aside = ground.data.path().join("aside");
+    std::fs::rename(&generations, &aside).unwrap();
+    std::fs::write(&generations, "in the way").unwrap();
+    ground.queue.forget_run(&run).await.unwrap();
+    coordinator.tend().await.unwrap();
+    assert!(
+        coordinator.run(&run).await.unwrap().trouble.is_some_and(|trouble| trouble.contains("generations"))
+    );
+    assert!(ground.queue.run(&run).await.unwrap().is_none());
+
+    std::fs::remove_file(&generations).unwrap();
+    std::fs::rename(&aside, &generations).unwrap();
+    coordinator.tend().await.unwrap();
+    let second = busy("second", &coordinator).await;
+    assert!(second.held[0].lease.generation > before);
+    assert_stale(&mut first, &coordinator).await;
+}

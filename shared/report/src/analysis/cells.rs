@@ -1,0 +1,185 @@
+//! A model on a task, summed up.
+
+use crate::dialogues::{ColumnId, Dialogue, Dialogues, TaskId, count_reasons};
+use crate::stats::Summary;
+use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
+use crate::stats::describe::mean;
+
+/// Statistics of the headline score, and what it cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellStatistics {
+    pub column: ColumnId,
+    pub task: TaskId,
+    /// Dialogues planned.
+    pub planned: u64,
+    /// Of the headline scores; `None` where there are none.
+    pub summary: Option<Summary>,
+    /// Around the mean, by drawing cases.
+    pub interval: Option<Interval>,
+    /// Dialogues without scores, by reason.
+    pub unscored: Vec<(String, u64)>,
+    /// Means over the dialogues that tell.
+    pub rounds: Option<f64>,
+    pub prompt_tokens: Option<f64>,
+    pub completion_tokens: Option<f64>,
+    pub seconds: Option<f64>,
+}
+
+impl CellStatistics {
+    /// The share of planned dialogues that have no score.
+    pub fn unscored_share(&self) -> f64 {
+        let scored = self.summary.map_or(0, |summary| summary.n as u64);
+        if self.planned == 0 { 0.0 } else { 1.0 - scored.min(self.planned) as f64 / self.planned as f64 }
+    }
+}
+
+/// Every model on every task, tasks outermost; pairs without dialogues and plan are left out.
+pub fn statistics(all: &Dialogues) -> Vec<CellStatistics> {
+    let cells = all.cells();
+    let mut found = Vec::new();
+    for task in 0..all.tasks.len() {
+        for column in 0..all.columns.len() {
+            let dialogues = cells.get(&(column, task)).map_or(&[][..], Vec::as_slice);
+            let planned = all.planned(column, task);
+            if planned > 0 || !dialogues.is_empty() {
+                found.push(of(all, column, task, planned, dialogues));
+            }
+        }
+    }
+    found
+}
+
+fn of(
+    all: &Dialogues,
+    column: ColumnId,
+    task: TaskId,
+    planned: u64,
+    dialogues: &[&Dialogue],
+) -> CellStatistics {
+    let clustered: Vec<(u32, f64)> =
+        dialogues.iter().filter_map(|dialogue| Some((dialogue.case, dialogue.headline?))).collect();
+    let seed = seed_of(&[&all.columns[column].model, &all.tasks[task].label]);
+    let average = |of: &dyn Fn(&Dialogue) -> Option<f64>| {
+        let values: Vec<f64> = dialogues.iter().filter_map(|dialogue| of(dialogue)).collect();
+        mean(&values)
+    };
+    let reasons = count_reasons(dialogues.iter().filter_map(|dialogue| all.reason(dialogue)));
+    CellStatistics {
+        column,
+        task,
+        planned,
+        summary: Summary::of(clustered.iter().map(|(_, value)| *value)),
+        interval: clustered_mean(&clustered, seed),
+        unscored: reasons.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
+        rounds: average(&|dialogue| (dialogue.rounds > 0).then_some(f64::from(dialogue.rounds))),
+        prompt_tokens: average(&|dialogue| dialogue.prompt_tokens.map(|tokens| tokens as f64)),
+        completion_tokens: average(&|dialogue| dialogue.completion_tokens.map(|tokens| tokens as f64)),
+        seconds: average(&|dialogue| dialogue.seconds),
+    }
+}
+
+/// A model over all of its tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnStatistics {
+    pub column: ColumnId,
+    /// Tasks with a mean.
+    pub tasks: usize,
+    /// The mean of the means of its tasks; of tasks with unequal numbers of dialogues each counts the same.
+    pub mean: Option<f64>,
+    /// Around the mean, by drawing cases within the tasks together.
+    pub interval: Option<Interval>,
+    pub dialogues: u64,
+    pub planned: u64,
+    pub scored: u64,
+    pub rounds: Option<f64>,
+    /// Sums over its dialogues, where all of them tell.
+    pub prompt_tokens: Option<u64>,
+    pub completion_tokens: Option<u64>,
+    pub seconds: Option<f64>,
+    /// The mean first answer and the mean of what stood at the end, over dialogues that have both.
+    pub gain: Option<(f64, f64)>,
+}
+
+/// Every model over all tasks.
+pub fn totals(all: &Dialogues) -> Vec<ColumnStatistics> {
+    let mut of_column: Vec<Vec<&Dialogue>> = vec![Vec::new(); all.columns.len()];
+    for dialogue in all.iter() {
+        of_column[dialogue.column].push(dialogue);
+    }
+    of_column.into_iter().enumerate().map(|(column, dialogues)| total(all, column, &dialogues)).collect()
+}
+
+fn total(all: &Dialogues, column: ColumnId, dialogues: &[&Dialogue]) -> ColumnStatistics {
+    let mut by_task: Vec<Vec<f64>> = vec![Vec::new(); all.tasks.len()];
+    let mut clustered = Vec::new();
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    for dialogue in dialogues {
+        let Some(headline) = dialogue.headline else { continue };
+        by_task[dialogue.task].push(headline);
+        clustered.push((dialogue.case, headline));
+        if let Some((begin, end)) = gain(all, dialogue) {
+            first.push(begin);
+            last.push(end);
+        }
+    }
+    let means: Vec<f64> = by_task.iter().filter_map(|values| mean(values)).collect();
+    let rounds: Vec<f64> =
+        dialogues.iter().filter(|d| d.rounds > 0).map(|dialogue| f64::from(dialogue.rounds)).collect();
+    ColumnStatistics {
+        column,
+        tasks: means.len(),
+        mean: mean(&means),
+        interval: clustered_mean(&clustered, seed_of(&[&all.columns[column].model])),
+        dialogues: dialogues.len() as u64,
+        planned: (0..all.tasks.len()).map(|task| all.planned(column, task)).sum(),
+        scored: clustered.len() as u64,
+        rounds: mean(&rounds),
+        prompt_tokens: whole(dialogues, |dialogue| dialogue.prompt_tokens),
+        completion_tokens: whole(dialogues, |dialogue| dialogue.completion_tokens),
+        seconds: dialogues.iter().map(|dialogue| dialogue.seconds).sum(),
+        gain: mean(&first).zip(mean(&last)),
+    }
+}
+
+fn whole(dialogues: &[&Dialogue], of: impl Fn(&Dialogue) -> Option<u64>) -> Option<u64> {
+    dialogues.iter().map(|dialogue| of(dialogue)).sum::<Option<u64>>().filter(|_| !dialogues.is_empty())
+}
+
+/// The first answer's score and the best one's, for tasks whose headline is the best of several answers.
+pub fn gain(all: &Dialogues, dialogue: &Dialogue) -> Option<(f64, f64)> {
+    let score = all.tasks[dialogue.task].headline.strip_prefix("max.")?;
+    Some((all.score(dialogue, &format!("0.{score}"))?, dialogue.headline?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogues::testing::{entry, matrix};
+
+    #[test]
+    fn a_cell_counts_what_is_missing() {
+        let mut all = matrix(&["m"], &["t"], 10, |_, _, n| f64::from(n % 2));
+        all.plan(0, 0, 12);
+        let empty = domain::Scores::new();
+        all.add(entry(0, 0, 10, &empty));
+        let found = statistics(&all);
+        let [cell] = found.as_slice() else { panic!("{found:?}") };
+        let summary = cell.summary.unwrap();
+        assert_eq!((cell.planned, summary.n, summary.mean), (12, 10, 0.5));
+        assert_eq!(cell.unscored, [("no-scores-recorded".to_owned(), 1)]);
+        assert!((cell.unscored_share() - 2.0 / 12.0).abs() < 1e-12);
+        assert_eq!((cell.rounds, cell.seconds), (Some(1.0), Some(1.5)));
+    }
+
+    #[test]
+    fn tasks_count_the_same_in_the_total() {
+        let mut all = matrix(&["m"], &["s"], 4, |_, _, _| 1.0);
+        let task = all.task("t", "RdfFriendCount", &["f1"]);
+        let zero = serde_json::json!({ "f1": 0.0 });
+        all.add(entry(0, task, 0, zero.as_object().unwrap()));
+        let total = &totals(&all)[0];
+        assert_eq!((total.mean, total.tasks, total.scored), (Some(0.5), 2, 5));
+        assert_eq!(totals(&Dialogues::default()), []);
+        assert_eq!(statistics(&Dialogues::default()), []);
+    }
+}

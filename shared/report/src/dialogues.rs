@@ -1,0 +1,550 @@
+//! Dialogues of runs and of published files, side by side.
+//!
+//! A *column* is a model from one origin on one set of exercises. Two runs of a model are two columns; a published model
+//! is one column, whatever number of files its dialogues lie in; and scores on different exercises never share one.
+
+use std::collections::HashMap;
+
+use domain::{RunId, Scores};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Place of a column in [`Dialogues::columns`].
+pub type ColumnId = usize;
+
+/// Place of a task in [`Dialogues::tasks`].
+pub type TaskId = usize;
+
+/// Where dialogues come from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A published result file of LLM-KG-Bench.
+    Published,
+    /// A result file that kgfleet wrote.
+    Exported,
+    /// A run of kgfleet.
+    Run(RunId),
+}
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Exercises {
+    /// The exercises of published result files, also where a run asked them again from an imported pack.
+    Published,
+    /// A pack of this project's format.
+    Pack {
+        name: String,
+        /// Hash of its manifest.
+        hash: String,
+    },
+    /// Those of a result file written by kgfleet, which does not name its pack.
+    Unknown,
+}
+
+impl Exercises {
+    /// A few words for headings.
+    pub fn short(&self) -> &str {
+        match self {
+            Self::Published => "published exercises",
+            Self::Pack { name, .. } => name,
+            Self::Unknown => "exercises unknown",
+        }
+    }
+}
+
+impl std::fmt::Display for Exercises {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Published => f.write_str("the published exercises of LLM-KG-Bench"),
+            Self::Pack { name, hash } => write!(f, "pack {name} {}", hash.get(..8).unwrap_or(hash)),
+            Self::Unknown => f.write_str("exercises of a pack that the result file does not name"),
+        }
+    }
+}
+
+/// A model from one origin on one set of exercises.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The model as it is recorded: the label of a run, the model asked for of a result file.
+    pub model: String,
+    /// Its name for people.
+    pub name: String,
+    /// Models of one maker and line, for filters and colours.
+    pub family: String,
+    /// Billions of parameters, where the name says so.
+    pub size: Option<f64>,
+    pub origin: Origin,
+    pub exercises: Exercises,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub label: String,
+    /// Name of its class.
+    pub class: String,
+    /// The score that stands for a dialogue, such as `max.combined`; empty where the class is unknown.
+    pub headline: String,
+}
+
+/// Whether a dialogue has scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Scored,
+    /// Index of the reason, see [`Dialogues::reason`].
+    Unscored(u32),
+}
+
+/// One dialogue.
+#[derive(Clone, Debug)]
+pub struct Dialogue {
+    pub column: ColumnId,
+    pub task: TaskId,
+    /// Dialogues with equal numbers were about the same case of the same task.
+    pub case: u32,
+    pub iteration: u32,
+    pub state: State,
+    /// The headline score, where there is one.
+    pub headline: Option<f64>,
+    /// Prompts with an answer.
+    pub rounds: u32,
+    /// Tokens of all prompts, where every server said so.
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of all answers, likewise.
+    pub completion_tokens: Option<u64>,
+    pub seconds: Option<f64>,
+    /// Attempt of the unit, from 1.
+    pub attempt: u32,
+    shape: u32,
+    values: Box<[f64]>,
+}
+
+/// A dialogue as it is added.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    pub column: ColumnId,
+    pub task: TaskId,
+    /// Identifies the case within the task.
+    pub case: &'a str,
+    pub iteration: u32,
+    /// The scores, or why there are none.
+    pub outcome: Result<&'a Scores, String>,
+    pub rounds: u32,
+    pub prompt_tokens: Option<u64>,
+    pub completion_tokens: Option<u64>,
+    pub seconds: Option<f64>,
+    pub attempt: u32,
+}
+
+/// Something that a reader of the numbers should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning(pub String);
+
+/// A run or a set of files that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceInfo {
+    pub name: String,
+    pub exercises: Exercises,
+    pub dialogues: u64,
+    /// Dialogues planned, where that is known.
+    pub planned: Option<u64>,
+    /// Versions of the scoring rules met, sorted.
+    pub scorers: Vec<String>,
+    /// When it was planned, or when its first dialogue began.
+    pub started: Option<Timestamp>,
+    /// Hash of the configuration or of nothing.
+    pub configuration: Option<String>,
+    /// Texts may leave the machine only encrypted or redacted.
+    pub protected: bool,
+}
+
+/// All dialogues that a report is about.
+#[derive(Clone, Debug, Default)]
+pub struct Dialogues {
+    pub columns: Vec<Column>,
+    pub tasks: Vec<Task>,
+    pub sources: Vec<SourceInfo>,
+    pub warnings: Vec<Warning>,
+    list: Vec<Dialogue>,
+    cases: Names,
+    reasons: Names,
+    shapes: Shapes,
+    planned: HashMap<(ColumnId, TaskId), u64>,
+}
+
+/// The reason of a dialogue whose published evaluation raised an exception.
+pub const NO_SCORES_RECORDED: &str = "no-scores-recorded";
+
+/// The reason of a dialogue whose headline lies outside of what its class gives.
+pub const OUT_OF_RANGE: &str = "score-out-of-range";
+
+impl Dialogues {
+    /// The column with this model, origin and exercises, added where it is new.
+    pub fn column(&mut self, column: Column) -> ColumnId {
+        let same = |known: &Column| {
+            (&known.model, &known.origin, &known.exercises)
+                == (&column.model, &column.origin, &column.exercises)
+        };
+        self.columns.iter().position(same).unwrap_or_else(|| {
+            self.columns.push(column);
+            self.columns.len() - 1
+        })
+    }
+
+    /// The task with this label, added where it is new.
+    pub fn task(&mut self, label: &str, class: &str, headline: &[&str]) -> TaskId {
+        self.tasks.iter().position(|task| task.label == label).unwrap_or_else(|| {
+            let (label, class) = (label.to_owned(), class.to_owned());
+            self.tasks.push(Task { label, class, headline: headline.join(".") });
+            self.tasks.len() - 1
+        })
+    }
+
+    /// Says how many dialogues of a model on a task were planned.
+    pub fn plan(&mut self, column: ColumnId, task: TaskId, dialogues: u64) {
+        *self.planned.entry((column, task)).or_default() += dialogues;
+    }
+
+    /// Dialogues planned of a model on a task; where nothing is known of a plan, those that are there.
+    pub fn planned(&self, column: ColumnId, task: TaskId) -> u64 {
+        self.planned.get(&(column, task)).copied().unwrap_or_else(|| self.of(column, task).count() as u64)
+    }
+
+    /// Adds a dialogue. A headline outside of 0 to 1, for a class whose scores lie there, makes it unscored: one such
+    /// number would spoil a mean.
+    pub fn add(&mut self, entry: Entry<'_>) {
+        let task = &self.tasks[entry.task];
+        let case = self.cases.number(&format!("{}\u{1f}{}", task.label, entry.case));
+        let mut dialogue = Dialogue {
+            column: entry.column,
+            task: entry.task,
+            case,
+            iteration: entry.iteration,
+            state: State::Scored,
+            headline: None,
+            rounds: entry.rounds,
+            prompt_tokens: entry.prompt_tokens,
+            completion_tokens: entry.completion_tokens,
+            seconds: entry.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0),
+            attempt: entry.attempt,
+            shape: 0,
+            values: Box::default(),
+        };
+        let reason = match entry.outcome {
+            Err(reason) => Some(reason),
+            Ok(scores) if scores.is_empty() => Some(NO_SCORES_RECORDED.to_owned()),
+            Ok(scores) => {
+                (dialogue.shape, dialogue.values) = self.shapes.take(scores);
+                dialogue.headline = self.shapes.find(&dialogue, &task.headline);
+                let outside = dialogue.headline.is_some_and(|value| !within(&task.class, value));
+                outside.then(|| OUT_OF_RANGE.to_owned())
+            }
+        };
+        if let Some(reason) = reason {
+            dialogue.state = State::Unscored(self.reasons.number(&reason));
+            dialogue.headline = None;
+            dialogue.values = Box::default();
+            dialogue.shape = Shapes::NONE;
+        }
+        self.list.push(dialogue);
+    }
+
+    /// All of them, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Dialogue> {
+        self.list.iter()
+    }
+
+    /// Number of dialogues.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The dialogues of a model on a task.
+    pub fn of(&self, column: ColumnId, task: TaskId) -> impl Iterator<Item = &Dialogue> {
+        self.list.iter().filter(move |found| found.column == column && found.task == task)
+    }
+
+    /// All dialogues by column and task, for those who walk over the whole matrix.
+    pub fn cells(&self) -> HashMap<(ColumnId, TaskId), Vec<&Dialogue>> {
+        let mut cells: HashMap<_, Vec<&Dialogue>> = HashMap::new();
+        for dialogue in &self.list {
+            cells.entry((dialogue.column, dialogue.task)).or_default().push(dialogue);
+        }
+        cells
+    }
+
+    /// A score by its name, such as `f1` or `max.combined`.
+    pub fn score(&self, dialogue: &Dialogue, name: &str) -> Option<f64> {
+        self.shapes.find(dialogue, name)
+    }
+
+    /// The names of a dialogue's scores with their values.
+    pub fn scores<'d>(&'d self, dialogue: &'d Dialogue) -> impl Iterator<Item = (&'d str, f64)> {
+        let names = self.shapes.names(dialogue.shape);
+        names.iter().map(String::as_str).zip(dialogue.values.iter().copied())
+    }
+
+    /// Why a dialogue has no scores.
+    pub fn reason(&self, dialogue: &Dialogue) -> Option<&str> {
+        match dialogue.state {
+            State::Scored => None,
+            State::Unscored(reason) => self.reasons.text(reason),
+        }
+    }
+
+    /// The case of a dialogue, as its source calls it.
+    pub fn case(&self, dialogue: &Dialogue) -> &str {
+        let text = self.cases.text(dialogue.case).unwrap_or_default();
+        text.split_once('\u{1f}').map_or(text, |(_, case)| case)
+    }
+
+    /// A heading for every column: its name, with what tells it apart where that is needed.
+    pub fn headings(&self) -> Vec<String> {
+        let kinds = |of: fn(&Column) -> String| {
+            let mut kinds: Vec<String> = self.columns.iter().map(of).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            kinds.len()
+        };
+        let origins = kinds(|column| match &column.origin {
+            Origin::Published => "published".to_owned(),
+            Origin::Exported | Origin::Run(_) => "ours".to_owned(),
+        });
+        let exercises = kinds(|column| column.exercises.to_string());
+        let heading = |column: &Column| {
+            let mut marks: Vec<&str> = Vec::new();
+            if origins > 1 && column.origin == Origin::Published {
+                marks.push("published");
+            }
+            if exercises > 1 && column.exercises != Exercises::Published {
+                marks.push(column.exercises.short());
+            }
+            if let Origin::Run(run) = &column.origin
+                && self.columns.iter().any(|other| other != column && is_twin(other, column))
+            {
+                marks.push(run.as_str());
+            }
+            match marks.as_slice() {
+                [] => column.name.clone(),
+                marks => format!("{} ({})", column.name, marks.join(", ")),
+            }
+        };
+        self.columns.iter().map(heading).collect()
+    }
+
+    /// The sets of exercises with their columns, in order. What is compared is compared within one of them.
+    pub fn exercise_sets(&self) -> Vec<(&Exercises, Vec<ColumnId>)> {
+        let mut sets: Vec<(&Exercises, Vec<ColumnId>)> = Vec::new();
+        for (id, column) in self.columns.iter().enumerate() {
+            match sets.iter_mut().find(|(exercises, _)| **exercises == column.exercises) {
+                Some((_, columns)) => columns.push(id),
+                None => sets.push((&column.exercises, vec![id])),
+            }
+        }
+        sets
+    }
+
+    /// Leaves only these columns and tasks.
+    #[must_use]
+    pub fn select(mut self, columns: impl Fn(&Column) -> bool, tasks: impl Fn(&Task) -> bool) -> Self {
+        let columns = renumbered(&self.columns, columns);
+        let tasks = renumbered(&self.tasks, tasks);
+        let mut kept = columns.iter().map(Option::is_some);
+        self.columns.retain(|_| kept.next().unwrap_or(false));
+        let mut kept = tasks.iter().map(Option::is_some);
+        self.tasks.retain(|_| kept.next().unwrap_or(false));
+        self.list.retain_mut(|dialogue| match (columns[dialogue.column], tasks[dialogue.task]) {
+            (Some(column), Some(task)) => {
+                (dialogue.column, dialogue.task) = (column, task);
+                true
+            }
+            _ => false,
+        });
+        let planned = std::mem::take(&mut self.planned);
+        self.planned = planned
+            .into_iter()
+            .filter_map(|((column, task), number)| Some(((columns[column]?, tasks[task]?), number)))
+            .collect();
+        self
+    }
+
+    /// Dialogues that have no scores, by reason, the most frequent first.
+    pub fn unscored(&self) -> Vec<(&str, u64)> {
+        count_reasons(self.list.iter().filter_map(|dialogue| self.reason(dialogue)))
+    }
+}
+
+/// Counts reasons, the most frequent first.
+pub fn count_reasons<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for reason in reasons {
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
+        }
+    }
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    counts
+}
+
+fn is_twin(a: &Column, b: &Column) -> bool {
+    a.name == b.name && a.exercises == b.exercises && matches!(a.origin, Origin::Run(_))
+}
+
+fn renumbered<T>(items: &[T], keep: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
+    let mut next = 0;
+    let number = |item: &T| {
+        keep(item).then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    items.iter().map(number).collect()
+}
+
+/// Whether a headline is one that the class can give. Of an unknown class nothing is known.
+fn within(class: &str, value: f64) -> bool {
+    let version = tasks::TaskClass::version_of(class).unwrap_or_default();
+    match tasks::TaskClass::resolve(class, version) {
+        Ok(class) if class.marks == tasks::Marks::UNIT => (0.0..=1.0).contains(&value),
+        _ => value.is_finite(),
+    }
+}
+
+/// Texts by number.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    numbers: HashMap<String, u32>,
+    texts: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = self.texts.len() as u32;
+        self.numbers.insert(text.to_owned(), number);
+        self.texts.push(text.to_owned());
+        number
+    }
+
+    fn text(&self, number: u32) -> Option<&str> {
+        self.texts.get(number as usize).map(String::as_str)
+    }
+}
+
+/// The names of scores. Dialogues of a task have one of few sets of them, so each keeps only its values.
+#[derive(Clone, Debug, Default)]
+struct Shapes {
+    numbers: HashMap<Vec<String>, u32>,
+    shapes: Vec<Vec<String>>,
+}
+
+impl Shapes {
+    const NONE: u32 = u32::MAX;
+
+    fn take(&mut self, scores: &Scores) -> (u32, Box<[f64]>) {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for (name, value) in scores {
+            match value {
+                Value::Object(group) => {
+                    for (score, value) in group {
+                        if let Some(value) = value.as_f64() {
+                            names.push(format!("{name}.{score}"));
+                            values.push(value);
+                        }
+                    }
+                }
+                _ => {
+                    if let Some(value) = value.as_f64() {
+                        names.push(name.clone());
+                        values.push(value);
+                    }
+                }
+            }
+        }
+        let number = match self.numbers.get(&names) {
+            Some(&number) => number,
+            None => {
+                let number = self.shapes.len() as u32;
+                self.numbers.insert(names.clone(), number);
+                self.shapes.push(names);
+                number
+            }
+        };
+        (number, values.into_boxed_slice())
+    }
+
+    fn names(&self, shape: u32) -> &[String] {
+        self.shapes.get(shape as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn find(&self, dialogue: &Dialogue, name: &str) -> Option<f64> {
+        let place = self.names(dialogue.shape).iter().position(|known| known == name)?;
+        dialogue.values.get(place).copied()
+    }
+}
+
+#[cfg(test)]
+pub mod testing;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::testing::{column, entry};
+    use super::*;
+
+    #[test]
+    fn a_headline_outside_its_range_is_no_score() {
+        let mut all = Dialogues::default();
+        let model = all.column(column("m", Origin::Published));
+        let task = all.task("RdfFriendCount-nt-1", "RdfFriendCount", &["f1"]);
+        for value in [json!(0.5), json!(7), json!("NaN")] {
+            let scores = json!({ "f1": value });
+            all.add(entry(model, task, 0, scores.as_object().unwrap()));
+        }
+        let headlines: Vec<_> = all.iter().map(|dialogue| dialogue.headline).collect();
+        assert_eq!(headlines, [Some(0.5), None, None]);
+        assert_eq!(
+            all.unscored(),
+            [(OUT_OF_RANGE, 1)],
+            "a headline that is no number is missing, not out of range"
+        );
+    }
+
+    #[test]
+    fn one_model_from_two_origins_is_two_columns() {
+        let mut all = Dialogues::default();
+        let published = all.column(column("m", Origin::Published));
+        let mine = all.column(column("m", Origin::Run("r1".into())));
+        assert_eq!(all.column(column("m", Origin::Published)), published);
+        assert_ne!(published, mine);
+        assert_eq!(all.headings(), ["m (published)", "m"]);
+        let again = all.column(column("m", Origin::Run("r2".into())));
+        assert_eq!(all.headings()[mine], "m (r1)");
+        assert_eq!(all.headings()[again], "m (r2)");
+        let own = Exercises::Pack { name: "core".into(), hash: "0123456789".into() };
+        all.column(Column { exercises: own, ..column("m", Origin::Run("r3".into())) });
+        assert_eq!(all.headings()[3], "m (core)");
+        assert_eq!(all.exercise_sets().iter().map(|(_, columns)| columns.len()).collect::<Vec<_>>(), [3, 1]);
+    }
+
+    #[test]
+    fn a_selection_keeps_what_belongs_together() {
+        let mut all = testing::matrix(&["a", "b"], &["s", "t"], 3, |model, task, n| {
+            (model * 2 + task + n as usize) as f64 / 10.0
+        });
+        all.plan(1, 1, 5);
+        let one = all.select(|column| column.name == "b", |task| task.label == "t");
+        assert_eq!((one.columns.len(), one.tasks.len(), one.len()), (1, 1, 3));
+        assert_eq!(one.planned(0, 0), 5);
+        assert_eq!(one.of(0, 0).filter_map(|dialogue| dialogue.headline).sum::<f64>(), 1.2);
+    }
+}

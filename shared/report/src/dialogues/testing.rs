@@ -1,0 +1,57 @@
+//! Invented dialogues for the tests of this crate.
+
+use domain::Scores;
+use serde_json::json;
+
+use super::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, TaskId};
+
+/// A column on the published exercises.
+pub fn column(model: &str, origin: Origin) -> Column {
+    Column {
+        model: model.to_owned(),
+        name: model.to_owned(),
+        family: model.to_owned(),
+        size: None,
+        origin,
+        exercises: Exercises::Published,
+    }
+}
+
+/// A scored dialogue with one round.
+pub fn entry(column: ColumnId, task: TaskId, iteration: u32, scores: &Scores) -> Entry<'_> {
+    Entry {
+        column,
+        task,
+        case: "c",
+        iteration,
+        outcome: Ok(scores),
+        rounds: 1,
+        prompt_tokens: Some(10),
+        completion_tokens: Some(5),
+        seconds: Some(1.5),
+        attempt: 1,
+    }
+}
+
+/// Models × tasks × iterations with the headline `f1`.
+pub fn matrix(
+    models: &[&str],
+    tasks: &[&str],
+    iterations: u32,
+    score: impl Fn(usize, usize, u32) -> f64,
+) -> Dialogues {
+    let mut all = Dialogues::default();
+    for (m, model) in models.iter().enumerate() {
+        let column = all.column(column(model, Origin::Published));
+        for (t, label) in tasks.iter().enumerate() {
+            let task = all.task(label, "RdfFriendCount", &["f1"]);
+            for iteration in 0..iterations {
+                let scores = json!({ "f1": score(m, t, iteration) });
+                let case = format!("c{}", iteration % 5);
+                let scores = scores.as_object().cloned().unwrap_or_default();
+                all.add(Entry { case: &case, ..entry(column, task, iteration, &scores) });
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,24 @@
+//! Fills [`Dialogues`] from runs and from result files.
+
+mod published;
+mod run;
+
+pub use published::{FileReading, read_documents};
+pub use run::{RunSource, read_run};
+
+use std::collections::BTreeSet;
+
+use tasks::{TaskClass, UnknownClass};
+
+/// The class behind a recorded name and version. A later or earlier version of a known class has the same headline.
+fn class_of(name: &str, version: &str) -> Result<TaskClass, UnknownClass> {
+    TaskClass::resolve(name, version).or_else(|error| match TaskClass::version_of(name) {
+        Some(known) => TaskClass::resolve(name, known),
+        None => Err(error),
+    })
+}
+
+/// Sorted without repetitions.
+fn sorted(texts: BTreeSet<String>) -> Vec<String> {
+    texts.into_iter().collect()
+}

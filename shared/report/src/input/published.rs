@@ -1,0 +1,146 @@
+//! Result files of LLM-KG-Bench.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+
+use jiff::tz::TimeZone;
+use results::llmkgbench::python_time::{parse_duration, parse_local_time};
+use results::llmkgbench::{Document, ResultRecord};
+
+use super::{class_of, sorted};
+use crate::dialogues::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, SourceInfo, TaskId, Warning};
+use crate::names;
+
+/// What the reading of result files came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileReading {
+    pub dialogues: u64,
+    /// Files that could not be read to their end, each with the reason.
+    pub file_errors: Vec<String>,
+    /// Records that could not be used, each with the reason.
+    pub record_errors: Vec<String>,
+}
+
+/// Adds the records of result files.
+pub fn read_documents(all: &mut Dialogues, documents: &[Document]) -> FileReading {
+    let mut reading = FileReading::default();
+    for document in documents {
+        let mut file =
+            File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
+        let (mut added, mut bad) = (0, Vec::new());
+        let read = document.read(|record| {
+            match record {
+                Ok(record) => match file.add(&record.record) {
+                    Ok(()) => added += 1,
+                    Err(problem) => {
+                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index))
+                    }
+                },
+                Err(error) => bad.push(error.to_string()),
+            }
+            ControlFlow::Continue(())
+        });
+        reading.file_errors.extend(read.err().map(|error| error.to_string()));
+        let File { started, scorers, exported, .. } = file;
+        if added > 0 {
+            all.sources.push(SourceInfo {
+                name: document.file_name(),
+                exercises: if exported { Exercises::Unknown } else { Exercises::Published },
+                dialogues: added,
+                planned: None,
+                scorers: sorted(scorers),
+                started,
+                configuration: None,
+                protected: document.is_protected(),
+            });
+        }
+        if !bad.is_empty() {
+            all.warnings.push(Warning(format!(
+                "{} records of {} could not be used",
+                bad.len(),
+                document.file_name()
+            )));
+        }
+        reading.dialogues += added;
+        reading.record_errors.append(&mut bad);
+    }
+    reading
+}
+
+struct File<'a> {
+    all: &'a mut Dialogues,
+    /// The next iteration of a model on a task: files have them in order and do not number them.
+    next: HashMap<(ColumnId, TaskId), u32>,
+    started: Option<jiff::Timestamp>,
+    /// Commits of the program that scored.
+    scorers: BTreeSet<String>,
+    exported: bool,
+}
+
+impl File<'_> {
+    fn add(&mut self, record: &ResultRecord) -> Result<(), String> {
+        let class = class_of(record.task_id(), record.task_version()).map_err(|error| error.to_string())?;
+        let commit = record.fields().get("taskInfo").and_then(|info| info.get("gitCommit")?.as_str());
+        let commit = commit.unwrap_or("unknown");
+        // This project's own files name their program there.
+        let exported = commit.starts_with("kgfleet ");
+        self.exported |= exported;
+        let (origin, exercises) = match exported {
+            true => (Origin::Exported, Exercises::Unknown),
+            false => (Origin::Published, Exercises::Published),
+        };
+        let requested = record.model().requested;
+        let name = names::published(requested);
+        let column = self.all.column(Column {
+            model: requested.to_owned(),
+            family: names::family(&name),
+            size: names::size(&name),
+            name,
+            origin,
+            exercises,
+        });
+        let task = self.all.task(record.task_label(), record.task_id(), class.headline);
+        let iteration = match self.next.get_mut(&(column, task)) {
+            Some(next) => {
+                *next += 1;
+                *next - 1
+            }
+            None => {
+                // Further files of a model go on counting.
+                let there = self.all.of(column, task).count() as u32;
+                self.next.insert((column, task), there + 1);
+                there
+            }
+        };
+        let zone = TimeZone::UTC;
+        let started = record.start_time().and_then(|time| parse_local_time(time, &zone));
+        self.started = self.started.into_iter().chain(started).min();
+        self.scorers.insert(format!("LLM-KG-Bench {}", commit.get(..8).unwrap_or(commit)));
+        self.all.add(Entry {
+            column,
+            task,
+            case: &case_of(record),
+            iteration,
+            outcome: Ok(record.scores()),
+            rounds: record.answers().count() as u32,
+            prompt_tokens: None,
+            completion_tokens: None,
+            seconds: record.duration().and_then(parse_duration).map(|length| length.as_secs_f64()),
+            attempt: 1,
+        });
+        Ok(())
+    }
+}
+
+/// What identifies the case of a record: its own identifier, else what its data hash to.
+fn case_of(record: &ResultRecord) -> String {
+    let data = record.task_data();
+    let named = data.and_then(|data| data.get("uid").or_else(|| data.get("taskUid")));
+    if let Some(uid) = named.and_then(|uid| uid.as_str()) {
+        return uid.to_owned();
+    }
+    let mut hasher = DefaultHasher::new();
+    data.map(|data| serde_json::Value::from(data.clone()).to_string()).hash(&mut hasher);
+    format!("{:08x}", hasher.finish() as u32)
+}

@@ -1,0 +1,137 @@
+//! The winning records of a run.
+
+use std::collections::BTreeSet;
+
+use domain::{DialogueKey, Provenance, Usage};
+use jiff::Timestamp;
+use results::RunManifest;
+use results::export::Source;
+use results::log::{LogError, OutcomeHead};
+use serde::Deserialize;
+
+use super::{class_of, sorted};
+use crate::dialogues::{Column, Dialogues, Entry, Exercises, Origin, SourceInfo, Warning};
+use crate::names;
+
+/// A run to read.
+pub struct RunSource<'a> {
+    pub records: &'a Source,
+    pub manifest: &'a RunManifest,
+    /// What it asked.
+    pub exercises: Exercises,
+}
+
+/// What is taken from a record. Reading it from JSON passes over the texts, which are most of a record.
+#[derive(Deserialize)]
+struct Part {
+    key: DialogueKey,
+    attempt: AttemptPart,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    rounds: Vec<RoundPart>,
+    outcome: OutcomeHead,
+    provenance: Provenance,
+}
+
+#[derive(Deserialize)]
+struct AttemptPart {
+    number: u32,
+}
+
+#[derive(Deserialize)]
+struct RoundPart {
+    answer: AnswerPart,
+}
+
+#[derive(Deserialize)]
+struct AnswerPart {
+    #[serde(default)]
+    usage: Usage,
+}
+
+/// Adds the winners of the dialogues of a plan, `keys`, which also says how many were planned. Returns the number of
+/// dialogues added.
+///
+/// # Errors
+/// The record log cannot be read.
+pub fn read_run<K: Iterator<Item = DialogueKey>>(
+    all: &mut Dialogues,
+    run: &RunSource<'_>,
+    keys: impl Fn() -> K,
+) -> Result<u64, LogError> {
+    let RunSource { records, manifest, exercises } = run;
+    let column = |all: &mut Dialogues, model: &str| {
+        all.column(Column {
+            model: model.to_owned(),
+            name: model.to_owned(),
+            family: names::family(model),
+            size: names::size(model),
+            origin: Origin::Run(manifest.run.clone()),
+            exercises: exercises.clone(),
+        })
+    };
+    let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
+    for read in records.records::<Part>(keys()) {
+        let (_, part) = read?;
+        let task = &part.provenance.task;
+        let class = class_of(&task.class, &task.version);
+        if let Err(error) = &class {
+            unknown.insert(error.to_string());
+        }
+        let headline = class.as_ref().map_or(&[][..], |class| class.headline);
+        let (model, label) = (part.key.model.as_str(), part.key.task.as_str());
+        let (column, id) = (column(all, model), all.task(label, &task.class, headline));
+        // A sum with a round that the server did not count would look like a small sum.
+        let tokens = |count: fn(&Usage) -> Option<u64>| {
+            let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();
+            sum.filter(|_| !part.rounds.is_empty())
+        };
+        all.add(Entry {
+            column,
+            task: id,
+            case: &task.case,
+            iteration: part.key.iteration,
+            outcome: match &part.outcome {
+                OutcomeHead::Scored(scores) => Ok(scores),
+                OutcomeHead::Unscored { cause, .. } | OutcomeHead::Failed { cause, .. } => {
+                    Err(cause.to_string())
+                }
+            },
+            rounds: part.rounds.len() as u32,
+            prompt_tokens: tokens(|usage| usage.prompt_tokens),
+            completion_tokens: tokens(|usage| usage.completion_tokens),
+            seconds: Some(part.ended_at.duration_since(part.started_at).as_secs_f64()),
+            attempt: part.attempt.number,
+        });
+        scorers.insert(task.scorer.clone());
+        dialogues += 1;
+    }
+    // Planned tasks without any record have no class that could be named; they count all the same where others have them.
+    for key in keys() {
+        let known = all.tasks.iter().position(|task| task.label == key.task.as_str());
+        if let Some(task) = known {
+            let column = column(all, key.model.as_str());
+            all.plan(column, task, 1);
+        }
+    }
+    if dialogues < manifest.planned_dialogues {
+        let planned = manifest.planned_dialogues;
+        all.warnings.push(Warning(format!("run {} has {dialogues} of {planned} dialogues", manifest.run)));
+    }
+    if scorers.len() > 1 {
+        all.warnings
+            .push(Warning(format!("run {} was scored by several versions of the rules", manifest.run)));
+    }
+    all.warnings.extend(unknown.into_iter().map(Warning));
+    all.sources.push(SourceInfo {
+        name: format!("run {}", manifest.run),
+        exercises: exercises.clone(),
+        dialogues,
+        planned: Some(manifest.planned_dialogues),
+        scorers: sorted(scorers),
+        started: Some(manifest.created_at),
+        configuration: Some(manifest.configuration_hash.clone()),
+        protected: manifest.protected,
+    });
+    Ok(dialogues)
+}

@@ -1,0 +1,17 @@
+//! From records to insight: statistics, tables, comparisons and plots, computed from dialogues.
+//!
+//! [`dialogues`] is the one table that everything starts from; [`input`] fills it from runs and from LLM-KG-Bench result
+//! files. [`stats`] knows numbers and nothing of models; [`analysis`] answers questions about models with it. [`table`] is
+//! what comes out, as text, Markdown, CSV, JSON and XLSX, and [`views`] are the tables that there are.
+//!
+//! No part of this crate does IO except [`input`], which reads what it is given.
+
+pub mod analysis;
+pub mod dialogues;
+pub mod input;
+pub mod names;
+pub mod stats;
+pub mod table;
+pub mod views;
+
+pub use dialogues::Dialogues;

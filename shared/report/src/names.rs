@@ -1,0 +1,89 @@
+//! Names of models for people, their families and sizes, read from names as servers and files have them.
+//!
+//! What a name does not say is not known: sizes are those that stand in names, such as `8B` in `Llama-3.1-8B`.
+
+/// Names of published models under which the published tables list them.
+const PUBLISHED: [(&str, &str); 10] = [
+    ("claude-3-5-haiku-20241022", "Claude 3.5 Haiku"),
+    ("claude-3-5-sonnet-20241022", "Claude 3.5 Sonnet"),
+    ("gemini-1.5-flash-002", "Gemini 1.5 Flash"),
+    ("gemini-1.5-pro-002", "Gemini 1.5 Pro"),
+    ("gemini-2.0-flash-exp", "Gemini 2.0 Flash Exp"),
+    ("gpt-3.5-turbo-0125", "GPT3.5 2024/01"),
+    ("gpt-4o-2024-11-20", "GPT4o 2024/11"),
+    ("gpt-4o-mini-2024-07-18", "GPT4o-mini 2024/07"),
+    ("o1-mini-2024-09-12", "GPTo1-mini 2024/09"),
+    ("o1-preview-2024-09-12", "GPTo1-pre 2024/09"),
+];
+
+/// Largest number of parameters that a name is believed to state, in billions.
+const SIZE_MAX: f64 = 10_000.0;
+
+/// The name of a published model in the published tables; other names without the folders in front of them.
+pub fn published(requested: &str) -> String {
+    let bare = requested.rsplit('/').next().unwrap_or(requested);
+    let known = PUBLISHED.iter().find(|(id, _)| *id == bare);
+    known.map_or_else(|| bare.to_owned(), |(_, name)| (*name).to_owned())
+}
+
+/// The family of a model: the letters that its name begins with, without folders and `Meta-`.
+pub fn family(name: &str) -> String {
+    // A slash may also stand in a date.
+    let bare = name.rsplit('/').find(|part| part.starts_with(char::is_alphabetic)).unwrap_or(name);
+    let bare = bare.strip_prefix("Meta-").or_else(|| bare.strip_prefix("meta-")).unwrap_or(bare);
+    let letters: String = bare.chars().take_while(|c| c.is_alphabetic()).collect();
+    match letters.as_str() {
+        "" => bare.to_owned(),
+        // The published tables write both.
+        "GPTo" | "o" | "gpt" => "GPT".to_owned(),
+        "claude" => "Claude".to_owned(),
+        "gemini" => "Gemini".to_owned(),
+        _ => letters,
+    }
+}
+
+/// Billions of parameters that a name states: the last `7B`, `0.5b` or `8x7B` in it, each a word of its own.
+pub fn size(name: &str) -> Option<f64> {
+    let words = name.split(|c: char| !c.is_alphanumeric() && c != '.');
+    let billions = |word: &str| {
+        let number = word.strip_suffix(['B', 'b'])?;
+        let product = number.split('x').map(|factor| factor.parse::<f64>().ok());
+        product.reduce(|a, b| Some(a? * b?)).flatten().filter(|size| *size > 0.0 && *size < SIZE_MAX)
+    };
+    words.filter_map(billions).next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_families_and_sizes() {
+        let sizes = [
+            ("Llama-3.1-8B", Some(8.0)),
+            ("meta-llama/Llama-3.3-70B-Instruct", Some(70.0)),
+            ("Qwen2-57B-A14B", Some(57.0)),
+            ("mixtral-8x7b", Some(56.0)),
+            ("Qwen2.5-0.5B", Some(0.5)),
+            ("Claude 3.5 Haiku", None),
+            ("sim-strong", None),
+            ("NaNB infB -3B", Some(3.0)),
+        ];
+        for (name, expected) in sizes {
+            assert_eq!(size(name), expected, "{name}");
+        }
+        let families = [
+            ("Meta-Llama-3-8B", "Llama"),
+            ("Qwen2.5-Coder-32B", "Qwen"),
+            ("GPT4o 2024/11", "GPT"),
+            ("GPTo1-mini 2024/09", "GPT"),
+            ("Claude 3.5 Haiku", "Claude"),
+            ("7b", "7b"),
+        ];
+        for (name, expected) in families {
+            assert_eq!(family(name), expected, "{name}");
+        }
+        assert_eq!(published("models/gemini-1.5-flash-002"), "Gemini 1.5 Flash");
+        assert_eq!(published("org/Model-8B"), "Model-8B");
+    }
+}

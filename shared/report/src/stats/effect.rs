@@ -1,0 +1,58 @@
+//! How large a difference is, whatever the number of values.
+
+use super::describe::{mean, variance};
+
+/// Cohen's d: the difference of the means in units of the pooled standard deviation. `None` where there is none: fewer than
+/// two values on a side, or no spread.
+pub fn cohens_d(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (na, nb) = (a.len() as f64, b.len() as f64);
+    let pooled = ((na - 1.0) * variance(a)? + (nb - 1.0) * variance(b)?) / (na + nb - 2.0);
+    let d = (mean(a)? - mean(b)?) / pooled.sqrt();
+    d.is_finite().then_some(d)
+}
+
+/// Hedges' g: Cohen's d without its bias in small samples.
+pub fn hedges_g(a: &[f64], b: &[f64]) -> Option<f64> {
+    let freedom = (a.len() + b.len()) as f64 - 2.0;
+    Some(cohens_d(a, b)? * (1.0 - 3.0 / (4.0 * freedom - 1.0)))
+}
+
+/// Cliff's delta: how much more often a value of `a` exceeds one of `b` than the reverse, from −1 to 1. `None` without
+/// values on both sides.
+pub fn cliffs_delta(a: &[f64], b: &[f64]) -> Option<f64> {
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let mut sorted = b.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let ahead: f64 = a
+        .iter()
+        .map(|value| {
+            let below = sorted.partition_point(|other| other < value);
+            let up_to = sorted.partition_point(|other| other <= value);
+            below as f64 - (sorted.len() - up_to) as f64
+        })
+        .sum();
+    Some(ahead / (a.len() * b.len()) as f64)
+}
+
+/// The effect of pairs: mean difference in units of the deviation of the differences.
+pub fn paired_d(differences: &[f64]) -> Option<f64> {
+    let d = mean(differences)? / variance(differences)?.sqrt();
+    d.is_finite().then_some(d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_know_their_ends() {
+        assert_eq!(cliffs_delta(&[1.0, 1.0], &[0.0, 0.5]), Some(1.0));
+        assert_eq!(cliffs_delta(&[0.0, 1.0], &[0.0, 1.0]), Some(0.0));
+        assert_eq!(cliffs_delta(&[], &[1.0]), None);
+        assert_eq!(cohens_d(&[1.0, 1.0], &[1.0, 1.0]), None);
+        assert_eq!(cohens_d(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(paired_d(&[0.5, 0.5]), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! A table: headings, rows of typed cells, notes. It is written as [`text`] for terminals, as Markdown, CSV, JSON, and with
+//! others as a workbook. Every table that the program prints is one of these.
+
+mod delimited;
+mod json;
+mod markdown;
+mod text;
+mod xlsx;
+
+pub use text::printable;
+pub use xlsx::write_workbook;
+
+use jiff::Timestamp;
+
+/// How a column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heading {
+    pub name: String,
+    pub align: Align,
+    /// What stands in its place where width is scarce; a legend says what it means.
+    pub short: Option<String>,
+}
+
+/// What stands in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Nothing known.
+    Empty,
+    Text(String),
+    Count(u64),
+    /// A number, with the digits after the point that people are shown. Files get all of them.
+    Number(f64, usize),
+    /// A number that people are shown with words around it.
+    Told(String, Option<f64>),
+    Time(Timestamp),
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl Cell {
+    /// A number that may not be known.
+    pub fn number(value: Option<f64>, places: usize) -> Self {
+        value.map_or(Self::Empty, |value| Self::Number(value, places))
+    }
+
+    /// A count that may not be known.
+    pub fn count(value: Option<u64>) -> Self {
+        value.map_or(Self::Empty, Self::Count)
+    }
+
+    /// A p value.
+    pub fn p(value: Option<f64>) -> Self {
+        match value {
+            None => Self::Empty,
+            Some(p) if p < 0.0001 => Self::Told("<0.0001".to_owned(), Some(p)),
+            Some(p) => Self::Number(p, 4),
+        }
+    }
+
+    /// As people are shown it.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Empty => "-".to_owned(),
+            Self::Text(text) | Self::Told(text, _) => text.clone(),
+            Self::Count(count) => count.to_string(),
+            Self::Number(number, _) if !number.is_finite() => "-".to_owned(),
+            Self::Number(number, places) => {
+                let shown = format!("{number:.places$}");
+                // No minus before nothing.
+                let zero = shown.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
+                if zero { shown.trim_start_matches('-').to_owned() } else { shown }
+            }
+            Self::Time(time) => time.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        }
+    }
+
+    /// Its number, for sorting and for files.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Number(number, _) => Some(*number).filter(|number| number.is_finite()),
+            Self::Told(_, number) => number.filter(|number| number.is_finite()),
+            Self::Empty | Self::Text(_) | Self::Time(_) => None,
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What it shows; names of sheets and headings of pages are made of it.
+    pub title: String,
+    headings: Vec<Heading>,
+    rows: Vec<Vec<Cell>>,
+    /// Whether the last row sums up the others.
+    total: bool,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        let heading =
+            |(name, align): &(&str, Align)| Heading { name: (*name).to_owned(), align: *align, short: None };
+        Self { headings: columns.iter().map(heading).collect(), ..Self::default() }
+    }
+
+    /// The same with a title.
+    #[must_use]
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Adds a column.
+    pub fn column(&mut self, name: impl Into<String>, align: Align, short: Option<String>) {
+        self.headings.push(Heading { name: name.into(), align, short });
+    }
+
+    /// Adds a row.
+    pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Adds the last row, which sums up the others.
+    pub fn total<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        self.row(cells);
+        self.total = true;
+    }
+
+    pub fn headings(&self) -> &[Heading] {
+        &self.headings
+    }
+
+    /// All rows, the total last.
+    pub fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
+    }
+
+    /// Whether the last row sums up the others.
+    pub fn has_total(&self) -> bool {
+        self.total
+    }
+
+    /// Whether a file holds numbers in a column, not words.
+    fn is_numeric(&self, column: usize) -> bool {
+        let mut cells = self
+            .rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .filter(|cell| **cell != Cell::Empty)
+            .peekable();
+        cells.peek().is_some()
+            && cells.all(|cell| matches!(cell, Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table with a cell of every kind.
+    pub(super) fn example() -> Table {
+        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right), ("mean", Align::Right)])
+            .titled("Example");
+        table.row([Cell::from("a|b"), Cell::Count(20), Cell::Number(0.123_456, 3)]);
+        table.row([Cell::from("=1+1"), Cell::Empty, Cell::Told("0.500 (7/20)".to_owned(), Some(0.5))]);
+        table.total([Cell::from("all"), Cell::Count(20), Cell::Number(f64::NAN, 3)]);
+        table.notes.push("Read with care.".to_owned());
+        table
+    }
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!(Cell::Number(-0.000_01, 3).shown(), "0.000");
+        assert_eq!(Cell::Number(-0.01, 2).shown(), "-0.01");
+        assert_eq!(Cell::p(Some(1e-9)).shown(), "<0.0001");
+        assert_eq!(Cell::Number(f64::INFINITY, 2).value(), None);
+    }
+
+    #[test]
+    fn a_column_of_numbers_is_one_in_files() {
+        let table = example();
+        assert_eq!([0, 1, 2].map(|column| table.is_numeric(column)), [false, true, true]);
+    }
+}

@@ -1,0 +1,109 @@
+//! For terminals: columns as wide as they need, no character that could steer the terminal.
+
+use std::io::{self, Write};
+
+use super::{Align, Table};
+
+impl Table {
+    /// Writes the table as text.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let heads: Vec<String> = self
+            .headings
+            .iter()
+            .map(|heading| printable(heading.short.as_ref().unwrap_or(&heading.name)))
+            .collect();
+        let rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| flat(&cell.shown())).collect()).collect();
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.chain([&heads[column]]).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+        let line = |cells: &[String], out: &mut dyn Write| -> io::Result<()> {
+            let mut text = String::new();
+            for ((cell, heading), width) in cells.iter().zip(&self.headings).zip(&widths) {
+                match heading.align {
+                    Align::Left => text.push_str(&format!("{cell:<width$}  ")),
+                    Align::Right => text.push_str(&format!("{cell:>width$}  ")),
+                }
+            }
+            writeln!(out, "{}", text.trim_end())
+        };
+        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
+        line(&heads, out)?;
+        writeln!(out, "{rule}")?;
+        for (index, row) in rows.iter().enumerate() {
+            if self.total && index + 1 == rows.len() {
+                writeln!(out, "{rule}")?;
+            }
+            line(row, out)?;
+        }
+        let legend: Vec<_> =
+            self.headings.iter().filter_map(|h| Some((h.short.as_ref()?, &h.name))).collect();
+        if !legend.is_empty() {
+            writeln!(out)?;
+        }
+        for (short, name) in legend {
+            writeln!(out, "{short:>4}  {}", flat(name))?;
+        }
+        for note in &self.notes {
+            writeln!(out, "{}", printable(note))?;
+        }
+        Ok(())
+    }
+}
+
+/// On one line.
+fn flat(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
+/// A text of the world without characters that steer: controls, and marks that turn the direction of writing.
+pub fn printable(text: &str) -> String {
+    let steers = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
+    };
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Cell;
+
+    fn text(table: &Table) -> String {
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_aligned_and_the_total_is_ruled_off() {
+        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right)]);
+        table.row(["a", "1"]);
+        table.total(["total", "10"]);
+        assert_eq!(text(&table), "task    n\n---------\na       1\n---------\ntotal  10\n");
+    }
+
+    #[test]
+    fn short_headings_have_a_legend() {
+        let mut table = Table::new(&[("model", Align::Left)]);
+        table.column("RdfFriendCount-nt-1", Align::Right, Some("1".to_owned()));
+        table.row([Cell::from("m"), Cell::Number(0.5, 3)]);
+        table.notes.push("a note".to_owned());
+        assert_eq!(
+            text(&table),
+            "model      1\n------------\nm      0.500\n\n   1  RdfFriendCount-nt-1\na note\n"
+        );
+    }
+
+    #[test]
+    fn terminals_cannot_be_steered() {
+        assert_eq!(printable("a\u{1b}[31mb\u{7}"), "a\u{fffd}[31mb\u{fffd}");
+        assert_eq!(printable("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
+        let mut table = Table::new(&[("m\u{1b}c", Align::Left)]);
+        table.row(["two\nlines"]);
+        assert_eq!(text(&table), "m\u{fffd}c\n---------\ntwo lines\n");
+    }
+}

@@ -1,0 +1,108 @@
+//! Tables as the sheets of an Excel workbook.
+
+use std::io::{Seek, Write};
+
+use results::export::guard_formula;
+use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
+
+use super::{Align, Cell, Table};
+
+/// Characters of a sheet's name; Excel has no more.
+const SHEET_NAME_CHARACTERS: usize = 31;
+
+/// Characters of a cell; Excel has no more. Longer texts are cut.
+const CELL_CHARACTERS: usize = 32_767;
+
+/// Writes tables, one sheet each, named by their titles.
+pub fn write_workbook(tables: &[Table], writer: impl Write + Seek + Send) -> Result<(), XlsxError> {
+    let mut workbook = Workbook::new();
+    for (number, table) in tables.iter().enumerate() {
+        let sheet = workbook.add_worksheet();
+        sheet.set_name(sheet_name(&table.title, number))?;
+        write_sheet(sheet, table)?;
+    }
+    if tables.is_empty() {
+        workbook.add_worksheet();
+    }
+    workbook.save_to_writer(writer)
+}
+
+fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
+    let bold = Format::new().set_bold();
+    let date = Format::new().set_num_format("yyyy-mm-dd hh:mm:ss");
+    sheet.set_freeze_panes(1, 1)?;
+    for (column, heading) in (0..).zip(table.headings()) {
+        sheet.write_string_with_format(0, column, &heading.name, &bold)?;
+        let width = if heading.align == Align::Left { 32.0 } else { 12.0 };
+        sheet.set_column_width(column, width)?;
+    }
+    let mut next = 1;
+    for row in table.rows() {
+        for (column, cell) in (0..).zip(row) {
+            match cell {
+                Cell::Empty => {}
+                Cell::Time(time) => {
+                    let text = time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
+                    sheet.write_datetime_with_format(
+                        next,
+                        column,
+                        ExcelDateTime::parse_from_str(&text)?,
+                        &date,
+                    )?;
+                }
+                Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_)) => {
+                    if let Some(value) = cell.value() {
+                        let places = if let Cell::Number(_, places) = cell { *places } else { 3 };
+                        let format = if matches!(cell, Cell::Count(_)) {
+                            Format::new().set_num_format("0")
+                        } else {
+                            Format::new().set_num_format(format!("0.{}", "0".repeat(places.max(1))))
+                        };
+                        sheet.write_number_with_format(next, column, value, &format)?;
+                    }
+                }
+                Cell::Text(text) | Cell::Told(text, None) => {
+                    let text = guard_formula(text);
+                    let end = text.char_indices().nth(CELL_CHARACTERS).map_or(text.len(), |(at, _)| at);
+                    sheet.write_string(next, column, &text[..end])?;
+                }
+            }
+        }
+        next += 1;
+    }
+    for note in &table.notes {
+        next += 1;
+        sheet.write_string(next, 0, note)?;
+    }
+    Ok(())
+}
+
+/// A name that Excel accepts and that no other sheet has.
+fn sheet_name(title: &str, number: usize) -> String {
+    let clean: String = title.chars().filter(|c| !"[]:*?/\\'".contains(*c) && !c.is_control()).collect();
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>().trim().to_owned();
+    match cut(&clean, SHEET_NAME_CHARACTERS - 4).as_str() {
+        "" => format!("table {}", number + 1),
+        name => format!("{} {name}", number + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::table::tests::example;
+
+    #[test]
+    fn a_workbook_has_a_sheet_per_table() {
+        let mut dated =
+            Table::new(&[("when", Align::Left)]).titled("a title: with [much] more in it than Excel takes");
+        dated.row([Cell::Time("2026-11-22T10:00:00Z".parse().unwrap())]);
+        let mut out = Cursor::new(Vec::new());
+        write_workbook(&[example(), dated.clone(), dated], &mut out).unwrap();
+        assert!(out.into_inner().starts_with(b"PK"));
+        write_workbook(&[], Cursor::new(Vec::new())).unwrap();
+        assert_eq!(sheet_name("[]", 4), "table 5");
+    }
+}

@@ -1,0 +1,84 @@
+//! Combined scores of a scheme, with the group of models that lead.
+
+use crate::analysis::combined::{Combined, combined};
+use crate::analysis::leaders::rank;
+use crate::analysis::scheme::Scheme;
+use crate::dialogues::Dialogues;
+use crate::table::{Align, Cell, Table};
+
+/// One row per model, the best first, within each set of exercises. A star marks the models of the leading group.
+pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("model", Align::Left),
+        ("exercises", Align::Left),
+        ("n", Align::Right),
+        ("score", Align::Right),
+        ("sd", Align::Right),
+        ("low", Align::Right),
+        ("high", Align::Right),
+        ("p", Align::Right),
+        ("p Holm", Align::Right),
+    ])
+    .titled(scheme.title.as_str());
+    for category in &scheme.categories {
+        table.column(&category.name, Align::Right, None);
+    }
+    let headings = all.headings();
+    let found = combined(all, scheme);
+    let mut without = Vec::new();
+    for (exercises, columns) in all.exercise_sets() {
+        let (scored, rest): (Vec<&Combined>, Vec<&Combined>) =
+            columns.iter().map(|&column| &found[column]).partition(|found| found.mean.is_some());
+        without.extend(rest.iter().map(|found| headings[found.column].as_str()));
+        let samples: Vec<(f64, &[f64])> =
+            scored.iter().map(|found| (found.mean.unwrap_or(f64::NAN), found.values.as_slice())).collect();
+        for rank in rank(&samples) {
+            let found = scored[rank.item];
+            let cells = [
+                Cell::from(if rank.leads { "*" } else { "" }),
+                Cell::from(headings[found.column].as_str()),
+                Cell::from(exercises.short()),
+                Cell::Count(found.n as u64),
+                Cell::number(found.mean, 3),
+                Cell::number(found.sd, 3),
+                Cell::number(found.interval.map(|interval| interval.low), 3),
+                Cell::number(found.interval.map(|interval| interval.high), 3),
+                Cell::p(rank.test.map(|test| test.p)),
+                Cell::p(rank.corrected),
+            ];
+            let categories =
+                found.categories.iter().map(|score| Cell::number(score.map(|score| score.mean), 3));
+            table.row(cells.into_iter().chain(categories));
+        }
+    }
+    table.notes.push(
+        "* leads: Welch's tests against the best, down to the first p < 0.05; p Holm: corrected for all comparisons with \
+         the best; sd: of all values, with n below."
+            .to_owned(),
+    );
+    for category in &scheme.categories {
+        let tasks = category.tasks(all);
+        let tasks = if tasks.is_empty() { "no task".to_owned() } else { tasks.join(", ") };
+        table.notes.push(format!("{}: {tasks}", category.name));
+    }
+    if !without.is_empty() {
+        table.notes.push(format!("Without values in a category, so without a score: {}", without.join(", ")));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::scheme::{bundled, named};
+    use crate::dialogues::testing::matrix;
+
+    #[test]
+    fn what_lacks_a_category_is_named_and_not_ranked() {
+        let all = matrix(&["m"], &["Sparql2AnswerListOrga-turtle"], 5, |_, _, _| 1.0);
+        let table = table(&all, &named(&bundled(), "sparql").unwrap());
+        assert!(table.rows().is_empty());
+        assert!(table.notes.iter().any(|note| note.ends_with("without a score: m")), "{:?}", table.notes);
+    }
+}

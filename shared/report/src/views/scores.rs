@@ -1,0 +1,303 @@
+//! Mean headline scores by task and model: the table that a run ends with.
+
+use domain::control::{CellView, ModelView, RunView};
+use domain::{Mean, TaskLabel};
+
+use crate::dialogues::Dialogues;
+use crate::table::{Align, Cell, Table};
+
+/// With more models than this, models become rows: terminals are not wide enough for more columns.
+pub const COLUMNS_MAX: usize = 6;
+
+/// Means by task and model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grid {
+    tasks: Vec<TaskRow>,
+    models: Vec<ModelColumn>,
+    /// By task, then model.
+    cells: Vec<Vec<Cell>>,
+    /// Below the table.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct TaskRow {
+    label: String,
+    /// Its headline score, where it is known.
+    score: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct ModelColumn {
+    name: String,
+    total: Cell,
+}
+
+/// The order of models.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// As they come.
+    #[default]
+    Given,
+    /// The best mean first.
+    Mean,
+    Name,
+    /// The best on a task first.
+    Task(String),
+}
+
+impl Grid {
+    /// Of a run as its coordinator sees it. `score_of` returns the headline of a task, if known.
+    pub fn of_view(view: &RunView, score_of: impl Fn(&TaskLabel) -> Option<String>) -> Self {
+        // Cells come in the order of the plan, task by task.
+        let tasks: Vec<&[CellView]> = view.cells.chunk_by(|a, b| a.task == b.task).collect();
+        let column = |model: &ModelView| ModelColumn {
+            name: model.model.to_string(),
+            total: Cell::Told(mean_of_model(model), model.mean.value),
+        };
+        let row = |cells: &&[CellView]| {
+            let of_model = |model: &ModelView| {
+                let cell = cells.iter().find(|cell| cell.model == model.model);
+                cell.map_or(Cell::Empty, |cell| Cell::Told(mean_of_cell(cell), cell.mean))
+            };
+            view.models.iter().map(of_model).collect()
+        };
+        let task = |cells: &&[CellView]| TaskRow {
+            label: cells[0].task.to_string(),
+            score: score_of(&cells[0].task),
+        };
+        Self {
+            tasks: tasks.iter().map(task).collect(),
+            models: view.models.iter().map(column).collect(),
+            cells: tasks.iter().map(row).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Of dialogues.
+    pub fn of(all: &Dialogues) -> Self {
+        let by_cell = all.cells();
+        let cell = |column: usize, task: usize| {
+            let dialogues = by_cell.get(&(column, task)).map_or(&[][..], Vec::as_slice);
+            let planned = all.planned(column, task).max(dialogues.len() as u64);
+            let scored = dialogues.iter().filter(|dialogue| all.reason(dialogue).is_none()).count() as u64;
+            let mean = Mean::of(dialogues.iter().map(|dialogue| dialogue.headline));
+            CellView {
+                task: all.tasks[task].label.as_str().into(),
+                model: all.columns[column].model.as_str().into(),
+                scored,
+                failed: dialogues.len() as u64 - scored,
+                planned,
+                mean: mean.value,
+                missing: scored.saturating_sub(mean.covered),
+            }
+        };
+        let headings = all.headings();
+        let mut grid = Self::default();
+        for (task, found) in all.tasks.iter().enumerate() {
+            let score = Some(found.headline.clone()).filter(|score| !score.is_empty());
+            grid.tasks.push(TaskRow { label: found.label.clone(), score });
+            let views = (0..all.columns.len()).map(|column| cell(column, task));
+            grid.cells.push(
+                views.map(|view| Cell::Told(mean_of_cell(&view), view.mean).or_nothing(&view)).collect(),
+            );
+        }
+        for (column, name) in headings.into_iter().enumerate() {
+            // A task that a model was never to be asked is no gap.
+            let asked: Vec<usize> = (0..all.tasks.len())
+                .filter(|&task| all.planned(column, task) > 0 || by_cell.contains_key(&(column, task)))
+                .collect();
+            let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].value()));
+            grid.models.push(ModelColumn { name, total: Cell::Told(mean.to_string(), mean.value) });
+        }
+        let sets = all.exercise_sets();
+        if sets.len() > 1 {
+            grid.notes.push("Columns on different exercises cannot be compared with each other.".to_owned());
+        }
+        grid.notes
+            .extend(sets.first().filter(|_| sets.len() == 1).map(|(set, _)| format!("Exercises: {set}.")));
+        grid.notes.extend(
+            all.unscored()
+                .into_iter()
+                .map(|(reason, count)| format!("not scored: {count} dialogues ({reason})")),
+        );
+        grid
+    }
+
+    /// The same with the models in another order. Ties, and models without a score, keep theirs, the latter last.
+    ///
+    /// # Errors
+    /// There is no such task; the message names some that there are.
+    pub fn sorted(mut self, sort: &Sort) -> Result<Self, String> {
+        let mut order: Vec<usize> = (0..self.models.len()).collect();
+        let best = |order: &mut Vec<usize>, value: &dyn Fn(usize) -> Option<f64>| {
+            let key = |at: usize| value(at).unwrap_or(f64::NEG_INFINITY);
+            order.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
+        };
+        match sort {
+            Sort::Given => {}
+            Sort::Name => order.sort_by(|&a, &b| self.models[a].name.cmp(&self.models[b].name)),
+            Sort::Mean => best(&mut order, &|at| self.models[at].total.value()),
+            Sort::Task(task) => {
+                let Some(row) = self.tasks.iter().position(|row| row.label == *task) else {
+                    let known: Vec<&str> = self.tasks.iter().take(5).map(|row| row.label.as_str()).collect();
+                    return Err(format!("there is no task `{task}`; there are {} …", known.join(", ")));
+                };
+                best(&mut order, &|at| self.cells[row][at].value());
+            }
+        }
+        self.models = order.iter().map(|&at| self.models[at].clone()).collect();
+        for row in &mut self.cells {
+            *row = order.iter().map(|&at| row[at].clone()).collect();
+        }
+        Ok(self)
+    }
+
+    /// The table: tasks as rows, or with many models the models.
+    pub fn table(&self) -> Table {
+        let mut table = if self.models.len() > COLUMNS_MAX { self.turned() } else { self.upright() };
+        table.title = "Mean scores".to_owned();
+        table.notes.clone_from(&self.notes);
+        table
+    }
+
+    fn upright(&self) -> Table {
+        let named = self.tasks.iter().any(|task| task.score.is_some());
+        let mut table = Table::new(&[("task", Align::Left)]);
+        if named {
+            table.column("score", Align::Left, None);
+        }
+        for model in &self.models {
+            table.column(&model.name, Align::Right, None);
+        }
+        let score = |text: Option<&String>| named.then(|| Cell::from(text.cloned().unwrap_or_default()));
+        for (task, cells) in self.tasks.iter().zip(&self.cells) {
+            let head = [Some(Cell::from(task.label.as_str())), score(task.score.as_ref())];
+            table.row(head.into_iter().flatten().chain(cells.iter().cloned()));
+        }
+        let head = [Some(Cell::from("mean of tasks")), score(None)];
+        table.total(head.into_iter().flatten().chain(self.models.iter().map(|model| model.total.clone())));
+        table
+    }
+
+    fn turned(&self) -> Table {
+        let mut table = Table::new(&[("model", Align::Left), ("mean of tasks", Align::Right)]);
+        for (number, task) in self.tasks.iter().enumerate() {
+            let score = task.score.as_ref().map(|score| format!(" ({score})")).unwrap_or_default();
+            table.column(format!("{}{score}", task.label), Align::Right, Some((number + 1).to_string()));
+        }
+        for (at, model) in self.models.iter().enumerate() {
+            let cells = self.cells.iter().map(|row| row[at].clone());
+            table.row([Cell::from(model.name.as_str()), model.total.clone()].into_iter().chain(cells));
+        }
+        table
+    }
+}
+
+impl Cell {
+    /// Nothing where nothing was planned and nothing is there.
+    fn or_nothing(self, view: &CellView) -> Self {
+        if view.planned == 0 { Self::Empty } else { self }
+    }
+}
+
+/// The mean of a model on a task, with its coverage and failures.
+fn mean_of_cell(cell: &CellView) -> String {
+    let mean = cell.covered_mean();
+    match cell.failed {
+        // What has no headline is counted.
+        0 if mean.value.is_none() && cell.scored > 0 => format!("{}/{}", cell.scored, cell.planned),
+        0 => mean.to_string(),
+        // If all missing ones failed, the number of failures says enough.
+        failed if cell.scored + failed >= cell.planned => match mean.value {
+            Some(value) => format!("{value:.3} ({}/{}, {failed} failed)", mean.covered, mean.planned),
+            None if cell.scored > 0 => format!("{}/{} ({failed} without)", cell.scored, cell.planned),
+            None => format!("- ({failed} failed)"),
+        },
+        failed => format!("{mean} ({failed} failed)"),
+    }
+}
+
+/// The mean of a model over its tasks, with its coverage: tasks, or dialogues if every task has some.
+pub fn mean_of_model(model: &ModelView) -> String {
+    match model.mean.value {
+        Some(value) if model.mean.is_whole() && model.scored < model.planned => {
+            format!("{value:.3} ({}/{} dialogues)", model.scored, model.planned)
+        }
+        _ => model.mean.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogues::testing::matrix;
+
+    fn text(table: &Table) -> String {
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn many_models_become_rows_and_the_best_stands_first() {
+        let names: Vec<String> = (0..7).map(|n| format!("m{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let all = matrix(&names, &["s", "t"], 2, |model, task, _| (model + 3 * task) as f64 / 10.0);
+        let grid = Grid::of(&all).sorted(&Sort::Mean).unwrap();
+        let shown = text(&grid.table());
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(
+            lines[0].split_whitespace().collect::<Vec<_>>(),
+            ["model", "mean", "of", "tasks", "1", "2"]
+        );
+        assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["m6", "0.750", "0.600", "0.900"]);
+        assert!(shown.contains("1  s (f1)"), "{shown}");
+        assert!(Grid::of(&all).sorted(&Sort::Task("x".into())).unwrap_err().contains("s, t"));
+        let by_name = Grid::of(&all).sorted(&Sort::Name).unwrap();
+        assert_eq!(by_name, Grid::of(&all));
+    }
+
+    #[test]
+    fn gaps_are_told_and_an_empty_table_is_one() {
+        let mut all = matrix(&["m"], &["s"], 2, |_, _, _| 0.5);
+        all.plan(0, 0, 4);
+        all.task("t", "RdfFriendCount", &["f1"]);
+        let shown = text(&Grid::of(&all).table());
+        assert!(shown.contains("s              f1     0.500 (2/4)"), "{shown}");
+        assert!(shown.contains("t              f1               -"), "{shown}");
+        assert!(shown.contains("mean of tasks               0.500"), "{shown}");
+        assert!(text(&Grid::of(&Dialogues::default()).table()).starts_with("task"));
+    }
+
+    #[test]
+    fn means_say_what_they_cover() {
+        let model = |scored: u64, planned: u64| ModelView {
+            model: "m".into(),
+            planned,
+            scored,
+            failed: 0,
+            units_pending: 0,
+            units_leased: 0,
+            units_dead: 0,
+            units_suspect: 0,
+            workers: 1,
+            parked: None,
+            pace: domain::control::Pace::default(),
+            blocked: None,
+            mean: Mean::of((0..26).map(|task| (task < scored).then_some(0.148))),
+        };
+        assert_eq!(mean_of_model(&model(26, 52)), "0.148 (26/52 dialogues)");
+        assert_eq!(mean_of_model(&model(9, 26)), "0.148 (9/26)");
+        let cell = |scored, failed| {
+            let mean = (scored > 0).then_some(0.5);
+            let (task, model) = ("t".into(), "m".into());
+            mean_of_cell(&CellView { task, model, scored, failed, planned: 20, mean, missing: 0 })
+        };
+        assert_eq!(cell(20, 0), "0.500");
+        assert_eq!(cell(7, 0), "0.500 (7/20)");
+        assert_eq!(cell(18, 2), "0.500 (18/20, 2 failed)");
+        assert_eq!(cell(5, 2), "0.500 (5/20) (2 failed)");
+        assert_eq!(cell(0, 20), "- (20 failed)");
+    }
+}

@@ -1,0 +1,134 @@
+//! Everything about every model on every task, one row each; and every model over all tasks.
+
+use crate::analysis::cells;
+use crate::dialogues::Dialogues;
+use crate::stats::Interval;
+use crate::table::{Align, Cell, Table};
+
+/// One row per task and model.
+pub fn by_task(all: &Dialogues) -> Table {
+    let mut table = Table::new(&[
+        ("task", Align::Left),
+        ("score", Align::Left),
+        ("model", Align::Left),
+        ("exercises", Align::Left),
+        ("n", Align::Right),
+        ("mean", Align::Right),
+        ("sd", Align::Right),
+        ("median", Align::Right),
+        ("low", Align::Right),
+        ("high", Align::Right),
+        ("planned", Align::Right),
+        ("not scored", Align::Right),
+        ("reasons", Align::Left),
+        ("rounds", Align::Right),
+        ("prompt tokens", Align::Right),
+        ("answer tokens", Align::Right),
+        ("seconds", Align::Right),
+    ])
+    .titled("Statistics");
+    let headings = all.headings();
+    for cell in cells::statistics(all) {
+        let reasons: Vec<String> =
+            cell.unscored.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let (low, high) = ends(cell.interval);
+        let summary = cell.summary;
+        table.row([
+            Cell::from(all.tasks[cell.task].label.as_str()),
+            Cell::from(all.tasks[cell.task].headline.as_str()),
+            Cell::from(headings[cell.column].as_str()),
+            Cell::from(all.columns[cell.column].exercises.short()),
+            Cell::Count(summary.map_or(0, |summary| summary.n as u64)),
+            Cell::number(summary.map(|summary| summary.mean), 3),
+            Cell::number(summary.and_then(|summary| summary.sd), 3),
+            Cell::number(summary.map(|summary| summary.median), 3),
+            low,
+            high,
+            Cell::Count(cell.planned),
+            Cell::Number(cell.unscored_share(), 3),
+            Cell::from(reasons.join(", ")),
+            Cell::number(cell.rounds, 2),
+            Cell::number(cell.prompt_tokens, 0),
+            Cell::number(cell.completion_tokens, 0),
+            Cell::number(cell.seconds, 2),
+        ]);
+    }
+    table
+        .notes
+        .push("low, high: 95 % bootstrap interval of the mean, cases drawn; sd: of the sample.".to_owned());
+    table
+}
+
+/// One row per model.
+pub fn by_model(all: &Dialogues) -> Table {
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("family", Align::Left),
+        ("size in B", Align::Right),
+        ("exercises", Align::Left),
+        ("tasks", Align::Right),
+        ("mean of tasks", Align::Right),
+        ("low", Align::Right),
+        ("high", Align::Right),
+        ("dialogues", Align::Right),
+        ("planned", Align::Right),
+        ("scored", Align::Right),
+        ("first answer", Align::Right),
+        ("best answer", Align::Right),
+        ("rounds", Align::Right),
+        ("prompt tokens", Align::Right),
+        ("answer tokens", Align::Right),
+        ("seconds", Align::Right),
+    ])
+    .titled("Models");
+    let headings = all.headings();
+    for total in cells::totals(all) {
+        let column = &all.columns[total.column];
+        let (low, high) = ends(total.interval);
+        table.row([
+            Cell::from(headings[total.column].as_str()),
+            Cell::from(column.family.as_str()),
+            Cell::number(column.size, 1),
+            Cell::from(column.exercises.short()),
+            Cell::Count(total.tasks as u64),
+            Cell::number(total.mean, 3),
+            low,
+            high,
+            Cell::Count(total.dialogues),
+            Cell::Count(total.planned),
+            Cell::Count(total.scored),
+            Cell::number(total.gain.map(|(first, _)| first), 3),
+            Cell::number(total.gain.map(|(_, best)| best), 3),
+            Cell::number(total.rounds, 2),
+            Cell::count(total.prompt_tokens),
+            Cell::count(total.completion_tokens),
+            Cell::number(total.seconds, 0),
+        ]);
+    }
+    table.notes.push(
+        "first answer, best answer: over tasks whose score is the best of several answers; tokens and seconds: sums."
+            .to_owned(),
+    );
+    table
+}
+
+fn ends(interval: Option<Interval>) -> (Cell, Cell) {
+    let end = |of: fn(Interval) -> f64| Cell::number(interval.map(of), 3);
+    (end(|interval| interval.low), end(|interval| interval.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogues::testing::matrix;
+
+    #[test]
+    fn there_is_a_row_per_task_and_model() {
+        let all = matrix(&["a", "b"], &["s", "t"], 5, |model, _, n| (model as f64 + f64::from(n)) / 10.0);
+        let table = by_task(&all);
+        assert_eq!(table.rows().len(), 4);
+        assert_eq!(table.rows()[1][5].shown(), "0.300");
+        assert_eq!(by_model(&all).rows()[0][5].shown(), "0.200");
+        assert!(by_task(&Dialogues::default()).rows().is_empty());
+    }
+}
