@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use domain::{Answer, FailureCause, RetryAdvice};
+use domain::{FailureCause, RetryAdvice, Usage};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use models::{
-    CallError, ChatModel, ChatReply, ChatRequest, ClassifyModel, ClassifyRequest, EmbedModel, EmbedRequest,
-    ModelIdentity, TextPair,
+    CallError, ChatModel, ChatReply, ChatRequest, Class, ClassifyModel, ClassifyRequest, EmbedModel,
+    EmbedRequest, ModelIdentity, TextPair,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// An embedder; answers with the cosine of the two vectors.
 pub struct Similarity<M>(pub M);
@@ -36,6 +36,13 @@ fn incomplete(what: &str) -> CallError {
     CallError::new(FailureCause::Server, RetryAdvice::No, format!("the reply has no {what}"))
 }
 
+/// An answer of a model that does not chat.
+fn said(answer: &Value, usage: Usage, reported_model: Option<String>) -> ChatReply {
+    let mut reply = ChatReply { reported_model, ..ChatReply::text(answer.to_string()) };
+    reply.answer.usage = usage;
+    reply
+}
+
 impl<M: EmbedModel> ChatModel for Similarity<M> {
     fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
         async move {
@@ -44,9 +51,7 @@ impl<M: EmbedModel> ChatModel for Similarity<M> {
             let reply = self.0.embed(EmbedRequest { texts, deadline, key, round }).await?;
             let [left, right] = &reply.embeddings[..] else { return Err(incomplete("two vectors")) };
             let cosine = left.cosine(right).ok_or_else(|| incomplete("vectors of one length"))?;
-            let answer =
-                Answer { usage: reply.usage, ..Answer::text(json!({ "cosine": cosine }).to_string()) };
-            Ok(ChatReply { answer, reported_model: reply.reported_model, system_fingerprint: None })
+            Ok(said(&json!({ "cosine": cosine }), reply.usage, reply.reported_model))
         }
         .boxed()
     }
@@ -64,17 +69,15 @@ impl<M: ClassifyModel> ChatModel for PairClass<M> {
             let ChatRequest { deadline, key, round, .. } = request;
             let reply =
                 self.0.classify(ClassifyRequest { pairs: Arc::new(pairs), deadline, key, round }).await?;
-            let said = reply.classifications.first().ok_or_else(|| incomplete("class"))?;
-            let classes = said.classes.iter();
-            let classes =
-                classes.map(|class| json!({ "label": class.label, "probability": class.probability }));
-            let text = json!({
-                "label": said.label,
-                "probability": said.probability,
-                "classes": classes.collect::<Vec<_>>(),
+            let found = reply.classifications.first().ok_or_else(|| incomplete("class"))?;
+            let of_class =
+                |class: &Class| json!({ "label": class.label.as_deref(), "probability": class.probability });
+            let answer = json!({
+                "label": &*found.label,
+                "probability": found.probability,
+                "classes": found.classes.iter().map(of_class).collect::<Vec<_>>(),
             });
-            let answer = Answer { usage: reply.usage, ..Answer::text(text.to_string()) };
-            Ok(ChatReply { answer, reported_model: reply.reported_model, system_fingerprint: None })
+            Ok(said(&answer, reply.usage, reply.reported_model))
         }
         .boxed()
     }
@@ -88,8 +91,8 @@ impl<M: ClassifyModel> ChatModel for PairClass<M> {
 mod tests {
     use std::time::Duration;
 
-    use domain::{DialogueKey, Message, Sampling, Usage};
-    use models::{Class, Classification, ClassifyReply, EmbedReply, Embedding};
+    use domain::{DialogueKey, Message, Sampling};
+    use models::{Classification, ClassifyReply, EmbedReply, Embedding};
 
     use super::*;
 
@@ -152,7 +155,7 @@ mod tests {
             (r#"{"cosine":1.0}"#, Some("m-1"))
         );
         let reply = PairClass(fixed()).complete(request(r#"["the \"premise\"", "h"]"#)).await.unwrap();
-        let said: serde_json::Value = serde_json::from_str(&reply.answer.text).unwrap();
+        let said: Value = serde_json::from_str(&reply.answer.text).unwrap();
         assert_eq!((said["label"].as_str(), said["probability"].as_f64()), (Some("NEUTRAL"), Some(0.75)));
         assert_eq!(said["classes"][0], json!({"label": null, "probability": 0.25}));
     }

@@ -139,7 +139,7 @@ pub struct ExportArguments {
 
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
-    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
     let judged = match arguments.remote.named() {
         Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
         None => {

@@ -56,11 +56,12 @@ pub fn simulated_models(
 /// The models of a benchmark, each with what it is asked.
 pub fn asks(benchmark: &Benchmark) -> impl Iterator<Item = (&ModelSpec, Ask)> {
     let kind = benchmark.pipeline.as_deref().and_then(kinds::find);
-    let of_role = move |(role, judge)| {
-        let stage = kind.and_then(|kind| kind.stages.iter().find(|stage| stage.judge == *role));
-        (judge, stage.map_or(Ask::Chat, StageSpec::asks))
+    let of_role = move |role: &str| {
+        let stage = kind.and_then(|kind| kind.stages.iter().find(|stage| stage.judge == role));
+        stage.map_or(Ask::Chat, StageSpec::asks)
     };
-    benchmark.models.iter().map(|model| (model, Ask::Chat)).chain(benchmark.judges.iter().map(of_role))
+    let judges = benchmark.judges.iter().map(move |(role, judge)| (judge, of_role(role)));
+    benchmark.models.iter().map(|model| (model, Ask::Chat)).chain(judges)
 }
 
 /// What the simulator is told of a model.

@@ -184,7 +184,7 @@ impl Coordinator {
 
     /// The run that asks a model under test.
     async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
-        let name = pipeline.run_name(names::ASK, model, 1);
+        let name = pipeline.run_name(names::ASK, &model.label, 1);
         let benchmark = Benchmark {
             name: format!("{}: {}", pipeline.benchmark.name, model.label),
             pipeline: None,

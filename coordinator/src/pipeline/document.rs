@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::control::RunPhase;
-use domain::{ModelSpec, RunId};
+use domain::{ModelLabel, ModelSpec, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -140,8 +140,8 @@ impl Pipeline {
     }
 
     /// The name of the n-th run of a stage for a model.
-    pub(crate) fn run_name(&self, stage: &str, model: &ModelSpec, number: u32) -> RunName {
-        RunName::new(self.name.as_str(), stage, &model.label, number)
+    pub(crate) fn run_name(&self, stage: &str, model: &ModelLabel, number: u32) -> RunName {
+        RunName::new(self.name.as_str(), stage, model, number)
     }
 }
 
