@@ -56,6 +56,9 @@ fn texts(subject: &Subject, part: &str) -> Texts {
 const MODELS: [&str; 2] = ["m", "a model/with a name"];
 const SLOTS_MAX: usize = 9;
 
+/// Above every number of a run and every ticket.
+const LATER: u32 = 1_000_000;
+
 /// Rounds after which a pipeline of so few questions must be at its end.
 const ROUNDS_MAX: usize = 50;
 
@@ -118,7 +121,7 @@ impl Sink {
             for (run, ticket, uid, ruling) in &self.records {
                 if *run == name(run.number) {
                     let (number, ticket) = match self.broken {
-                        Some(Broken::TakesTheLastVerdict) => (u32::MAX - run.number, u64::MAX - ticket),
+                        Some(Broken::TakesTheLastVerdict) => (LATER - run.number, u64::from(LATER) - ticket),
                         _ => (run.number, *ticket),
                     };
                     found.verdicts.add(number, ticket, uid.clone(), ruling.clone());
