@@ -265,7 +265,15 @@ impl Control for Coordinator {
             if self.is_pipeline(run).await? {
                 return self.pipeline_view(run).await;
             }
-            let known = match self.runs.known(run).await {
+            let mut known = self.runs.known(run).await;
+            if self.storage.sink.has_locks()
+                && let Ok(over) = &known
+                && over.phase().is_over()
+            {
+                // Another coordinator may have extended it.
+                known = self.runs.newest(run).await;
+            }
+            let known = match known {
                 Ok(run) => run,
                 Err(error) => return self.view_of_broken(run, error).await,
             };

@@ -250,11 +250,15 @@ impl Coordinator {
     /// Creates a run and begins it. Where somebody has created it, theirs is begun: what exists wins.
     async fn create_run(&self, manifest: RunManifest) -> Result<()> {
         let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
-        match created {
-            Err(error) if error.code == ErrorCode::Conflict => {}
-            created => self.health.note_sink(created).map(|_| ())?,
-        }
-        let run = self.runs.known(&manifest.run).await?;
+        let is_ours = match created {
+            Err(error) if error.code == ErrorCode::Conflict => false,
+            created => self.health.note_sink(created).map(|_| true)?,
+        };
+        let run = match self.runs.known(&manifest.run).await {
+            // Who was quicker is still writing it down: the next round finds it.
+            Err(error) if !is_ours && error.code == ErrorCode::NotFound => return Ok(()),
+            run => run?,
+        };
         self.activate(&run).await
     }
 }

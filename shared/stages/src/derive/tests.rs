@@ -345,24 +345,36 @@ fn settle(sink: &mut Sink) -> bool {
     false
 }
 
+/// Sees that the report is that of the records alone.
+fn agrees(sink: &Sink) -> Result<(), TestCaseError> {
+    for model in 0..MODELS.len() {
+        let subjects = sink.subjects(model);
+        for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
+            if let Outcome::Scored(_) = judged.outcome {
+                let subject = subjects.iter().find(|subject| subject.key == judged.key).unwrap();
+                prop_assert_eq!(judged.number("grade"), graded(sink, model, subject));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Everything that the property says, for one history. `Err` says what does not hold.
 fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestCaseError> {
     let mut sink = Sink { planned: [4, 3], broken, ..Sink::default() };
     let mut intents = <[Intent; 3]>::default();
+    let late: Vec<Event> =
+        events.iter().filter(|event| matches!(event, Event::Judge { .. })).cloned().collect();
     for event in events {
         happen(&mut sink, &mut intents, event);
-        // At any time the report is that of the records alone.
-        for model in 0..MODELS.len() {
-            for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
-                if let Outcome::Scored(_) = judged.outcome {
-                    let subject =
-                        sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
-                    prop_assert_eq!(judged.number("grade"), graded(&sink, model, &subject));
-                }
-            }
-        }
+        agrees(&sink)?;
     }
     prop_assert!(settle(&mut sink), "it never comes to an end");
+    // Every judge has spoken, and some speak once more: to a worker that was given up, or after the queue was lost.
+    for event in late {
+        happen(&mut sink, &mut intents, event);
+    }
+    agrees(&sink)?;
     // Coordinators that were on their way come late, and change nothing that exists.
     let settled = sink.clone();
     for (runs, _) in intents {
