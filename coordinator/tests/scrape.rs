@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunPhase, Submission};
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange, WorkerStatus,
+    Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
+    WorkerStatus,
 };
 use domain::{DialogueKey, InstanceId, Record, RecordId, WorkerId};
 use serde_json::json;
@@ -37,8 +38,7 @@ fn report(worker: usize, room: u32, finished: Vec<LeaseId>) -> Report {
         instance: InstanceId::default(),
         offers: serves.iter().map(offer).collect(),
         held: Vec::new(),
-        finished,
-        released: Vec::new(),
+        ended: finished.into_iter().map(|lease| (lease, LeaseEnd::Finished)).collect(),
         parked: Vec::new(),
         draining: false,
         wait: Duration::ZERO,

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod fleet;
+pub mod halu;
 pub mod inputs;
 pub mod pack;
 pub mod plan;

@@ -14,8 +14,8 @@ use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
-use crate::run::report::Report;
 use crate::run::session::{Options, Session, Wanted};
+use crate::run::summary::RunSummary;
 use crate::run::{endpoints, judged};
 use crate::run_name;
 
@@ -176,7 +176,7 @@ fn concurrency(text: &str) -> Result<Concurrency, String> {
 /// run continues.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArguments {
-    /// Name of the run, see `kgfleet runs` and `kgfleet status`.
+    #[arg(help = run_name::HELP)]
     run: String,
     #[command(flatten)]
     remote: MaybeRemote,
@@ -190,7 +190,7 @@ pub struct ResumeArguments {
 /// --coordinator 0 if the dialogues are queued.
 #[derive(Debug, clap::Args)]
 pub struct RetryArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// Only failures with this cause; repeatable. Default: all.
     #[arg(long = "cause", value_name = "CAUSE")]
@@ -333,7 +333,7 @@ fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> any
     let options = options(&common, retry);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let report = runtime.block_on(async {
+    let summary = runtime.block_on(async {
         let session = Session::open(wanted, common.data_dir).await?;
         // Fail now rather than after hours of work.
         for format in common.exports.iter().flatten() {
@@ -343,50 +343,50 @@ fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> any
     })?;
     let mut out = io::stdout().lock();
     if common.json {
-        writeln!(out, "{}", serde_json::to_string(&report.view)?)?;
+        writeln!(out, "{}", serde_json::to_string(&summary.view)?)?;
     } else {
-        view::scores(&report.view, |task| report.score_of(task), &mut out)?;
+        view::scores(&summary.view, |task| summary.score_of(task), &mut out)?;
     }
     drop(out);
-    tell(&report);
-    if report.is_complete() {
-        write_exports(&report, common.exports, &disclosure)?;
+    tell(&summary);
+    if summary.is_complete() {
+        write_exports(&summary, common.exports, &disclosure)?;
     }
-    Ok(report.exit_code())
+    Ok(summary.exit_code())
 }
 
-fn tell(report: &Report) {
-    let run = &report.manifest.run;
+fn tell(summary: &RunSummary) {
+    let run = &summary.manifest.run;
     eprintln!(
         "run {run}: {} dialogues scored, {} failed; {}",
-        report.view.scored,
-        report.view.failed,
-        report.pace()
+        summary.view.scored,
+        summary.view.failed,
+        summary.pace()
     );
-    view::warn(&report.view);
-    for (model, reason) in &report.parked {
+    view::warn(&summary.view);
+    for (model, reason) in &summary.parked {
         eprintln!("model `{model}` could not be asked any more: {reason}");
     }
-    if !report.is_complete() {
-        let why = if report.parked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
+    if !summary.is_complete() {
+        let why = if summary.parked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
         eprintln!("{why}; `kgfleet resume {run}` goes on");
-    } else if report.view.failed > 0 {
+    } else if summary.view.failed > 0 {
         eprintln!("`kgfleet retry {run}` asks the failed ones again");
     }
 }
 
 fn write_exports(
-    report: &Report,
+    summary: &RunSummary,
     formats: Option<Vec<Format>>,
     disclosure: &Disclosure,
 ) -> anyhow::Result<()> {
-    let formats = formats.unwrap_or_else(|| match disclosure.form(&report.manifest) {
+    let formats = formats.unwrap_or_else(|| match disclosure.form(&summary.manifest) {
         Form::Redacted => vec![Format::Csv],
         Form::Clear | Form::Encrypted(_) => vec![Format::ResultJson, Format::Csv],
     });
-    let source = Source::open(report.dir.clone(), report.manifest.clone())?;
+    let source = Source::open(summary.dir.clone(), summary.manifest.clone())?;
     for format in formats {
-        let path = report.dir.exports().join(format.file_name(&report.manifest, disclosure));
+        let path = summary.dir.exports().join(format.file_name(&summary.manifest, disclosure));
         export::tell(&path, source.write(format, &path, disclosure)?);
     }
     Ok(())

@@ -14,6 +14,7 @@ mod conformance;
 mod determinism;
 mod disk_full;
 mod extending;
+mod halu;
 mod interrupting;
 mod judged;
 mod judging;

@@ -5,8 +5,8 @@
 //! Everything is synchronous and deterministic. The only thing that may do IO is an implementation of
 //! [`KnowledgeGraph`].
 //!
-//! Reading order: [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF, [`world`]
-//! invents one. [`assessment`] draws questions, [`question`] words them. [`token_set`] is the part of the entity
+//! Reading order: [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF,
+//! [`endpoint`] from a SPARQL endpoint, [`world`] invents one. [`assessment`] draws questions, [`question`] words them. [`token_set`] is the part of the entity
 //! similarity that needs no model. [`difficulty`] says how hard a question is under given weights, [`calibration`] learns
 //! weights, [`metrics`] counts verdicts.
 
@@ -14,6 +14,8 @@ pub mod assessment;
 pub mod calibration;
 pub mod difficulty;
 pub mod dump;
+pub mod endpoint;
+pub mod exercise;
 pub mod frequency;
 pub mod graph;
 pub mod mapping;
@@ -21,12 +23,14 @@ pub mod metrics;
 pub mod question;
 pub mod rank;
 pub mod simulated;
+mod statements;
 pub mod token_set;
 pub mod world;
 
 pub use assessment::{Assessment, Question, Recipe, Unfillable};
 pub use difficulty::{Difficulty, Weights};
 pub use dump::Dump;
+pub use endpoint::{Endpoint, Select};
 pub use graph::{Entity, Fact, GraphError, KnowledgeGraph, Lifespan, Statistics};
 pub use mapping::Mapping;
 pub use metrics::{Fate, ModelMetrics};

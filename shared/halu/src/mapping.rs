@@ -38,6 +38,8 @@ pub struct Mapping {
     pub ignored: Vec<String>,
     /// Where labels of relations stand, if not at the relation itself.
     pub relation_labels: Option<RelationLabels>,
+    /// For endpoints whose entities have numbers and are too many to be sorted: draws numbers.
+    pub numbered: Option<Numbered>,
     /// Property of each statistic, by its name. `linked_entities` and `statements` are counted in the graph where they are
     /// not named.
     #[serde(default)]
@@ -52,6 +54,16 @@ pub struct RelationLabels {
     pub stated: String,
     /// What the IRIs with their labels begin with.
     pub labelled: String,
+}
+
+/// Entities whose IRIs end with a number, as Wikidata's do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Numbered {
+    /// What the IRIs begin with.
+    pub prefix: String,
+    /// The largest number. Numbers without an entity are passed over.
+    pub largest: u64,
 }
 
 fn english() -> String {

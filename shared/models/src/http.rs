@@ -56,7 +56,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// The client cannot be built, or the address is one that is [never contacted](never_asked).
-    pub(crate) fn for_url(&self, url: &Url) -> Result<Client, SetupError> {
+    pub fn for_url(&self, url: &Url) -> Result<Client, SetupError> {
         if never_asked(url) {
             return Err(SetupError::Endpoint {
                 endpoint: url.to_string(),

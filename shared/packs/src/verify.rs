@@ -149,6 +149,10 @@ impl Check {
             Err(error) => format!("the first prompt cannot be worded: {error}"),
             Ok(_) => "the first prompt is empty".to_owned(),
         });
+        if task.class.headline.is_empty() {
+            // Answers without a score have no known quality.
+            return;
+        }
         let Marks { full, least } = task.class.marks;
         if let Some(outcome) = self.try_answer(&trial, case.reference_answer.as_deref(), "reference") {
             self.expect((outcome.headline - full).abs() <= TOLERANCE, || {
@@ -246,7 +250,7 @@ impl Trial<'_> {
                 None => {
                     let evaluation = dialogue.into_evaluation();
                     return Ok(TrialOutcome {
-                        headline: number(&evaluation.scores, self.task.class.headline)?,
+                        headline: headline(self.task, &evaluation.scores)?,
                         imperfect: imperfect(&evaluation.scores),
                         first_reply,
                         has_follow_ups: exercise.shots() != tasks::Shots::Single,
@@ -258,10 +262,12 @@ impl Trial<'_> {
     }
 }
 
-fn number(scores: &domain::Scores, path: &[&str]) -> Result<f64, String> {
-    let (first, rest) = path.split_first().ok_or("the class has no headline score")?;
-    let value = rest.iter().try_fold(scores.get(*first), |value, key| Some(value?.get(key))).flatten();
-    value.and_then(Value::as_f64).ok_or_else(|| format!("there is no score `{}`", path.join(".")))
+fn headline(task: &Task, scores: &domain::Scores) -> Result<f64, String> {
+    let class = task.class;
+    class.headline_of(scores).ok_or_else(|| match class.headline {
+        [] => "the class has no headline score".to_owned(),
+        path => format!("there is no score `{}`", path.join(".")),
+    })
 }
 
 fn imperfect(scores: &domain::Scores) -> Vec<String> {

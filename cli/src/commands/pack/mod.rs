@@ -7,7 +7,7 @@ use clap::Subcommand;
 use packs::{Identity, Pack, PackError, Parts};
 
 use crate::exit_code::{Exit, ExitCode};
-use crate::run::material::CORE;
+use crate::run::material::{CORE, advised};
 
 mod import;
 mod list;
@@ -55,7 +55,7 @@ struct OpeningIdentity {
 
 /// The identity to seal a pack for.
 #[derive(Debug, clap::Args)]
-struct SealingIdentity {
+pub(super) struct SealingIdentity {
     /// Identity file (as age-keygen writes it) to seal the pack for. Default: the published one, which keeps out
     /// crawlers only.
     #[arg(long, value_name = "FILE")]
@@ -78,7 +78,7 @@ impl OpeningIdentity {
 }
 
 impl SealingIdentity {
-    fn get(&self) -> anyhow::Result<Identity> {
+    pub(super) fn get(&self) -> anyhow::Result<Identity> {
         identity(self.recipient_identity.as_deref())
     }
 }
@@ -91,9 +91,9 @@ fn identity(file: Option<&Path>) -> anyhow::Result<Identity> {
 }
 
 /// An unreadable file is an infrastructure failure; a file that is not a usable pack is a usage error.
-fn as_exit(error: PackError) -> anyhow::Error {
+pub(super) fn as_exit(error: PackError) -> anyhow::Error {
     match error {
-        PackError::Io { .. } => error.into(),
-        error => Exit::usage(error),
+        PackError::Io { .. } => advised(error),
+        error => Exit::usage(advised(error)),
     }
 }

@@ -1,6 +1,6 @@
 //! A cluster of real processes: Redis, coordinators and workers, on ports of the loopback interface.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use domain::control::RunView;
 use queue::testing::{RedisServer, free_port};
@@ -93,7 +93,16 @@ impl Cluster {
 
     /// The same with more arguments.
     pub fn worker_with(&self, name: &str, port: u16, endpoint: &str, more: &[&str]) -> Running {
-        let work_dir = self.work_dir(name);
+        self.worker_in(&self.work_dir(name), name, port, endpoint, more)
+    }
+
+    /// Another process under a name that a worker has, with a work folder of its own.
+    pub fn twin(&self, name: &str, coordinator: &Coordinator, server: &Server) -> Running {
+        let work_dir = self.data.path().join("elsewhere");
+        self.worker_in(&work_dir, name, coordinator.port, &server.url(), &[])
+    }
+
+    fn worker_in(&self, work_dir: &Path, name: &str, port: u16, endpoint: &str, more: &[&str]) -> Running {
         let coordinator = url(port);
         let arguments = [
             "worker",

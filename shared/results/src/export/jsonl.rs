@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{ExportError, ExportSummary};
 use crate::log::{LogEntry, LogError};
 
-/// What becomes of prompts, answers and whatever quotes them.
+/// How to write prompts, answers and everything that quotes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texts {
-    /// Written as they are.
+    /// Unchanged.
     Keep,
     /// Replaced by their length: for runs on protected packs.
     Redact,

@@ -17,7 +17,7 @@ use serde_json::{Map, json};
 use super::*;
 use crate::kind::{StageSpec, Texts, delimited};
 use crate::kinds::judged_facts;
-use crate::report::{Metric, Outcome, Report};
+use crate::report::{Metric, ModelReport, Outcome};
 
 /// Three stages: one question; two about answers that the first stage called half right; one where those two differ.
 const KIND: PipelineKind = PipelineKind {
@@ -169,7 +169,7 @@ impl Sink {
         self.records.push((run.clone(), ticket, uid.clone(), ruling));
     }
 
-    fn report(&self, model: usize) -> Report {
+    fn report(&self, model: usize) -> ModelReport {
         let judged = self.derive(model, |derivation, asked| derivation.judged(asked));
         let all = (0..self.planned[model]).map(|slot| {
             let key = key(model, slot);
@@ -179,7 +179,7 @@ impl Sink {
                 Some(Ok(_)) => judged.iter().find(|judged| judged.key == key).unwrap().clone(),
             }
         });
-        Report::of(MODELS[model].into(), &all.collect::<Vec<_>>(), KIND.metrics)
+        ModelReport::of(MODELS[model].into(), &all.collect::<Vec<_>>(), KIND.metrics)
     }
 }
 

@@ -47,7 +47,7 @@ pub struct StatusArguments {
 /// Exit codes: 0 finished, or left; 1 finished with failed dialogues; 130 cancelled, or interrupted.
 #[derive(Debug, clap::Args)]
 pub struct WatchArguments {
-    /// Name of the run. Default: the newest one.
+    /// Name of the run, or its beginning if no other run begins like it. Default: the newest one.
     run: Option<String>,
     /// Print JSON lines.
     #[arg(long)]

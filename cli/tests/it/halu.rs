@@ -1,0 +1,164 @@
+//! `kgfleet halu`: questions from knowledge graphs that are rich enough, poor, or not described.
+
+use std::path::Path;
+
+use crate::harness::{Data, Finished};
+
+/// A graph of three paintings, of which the last has no description, and how it is read.
+const GRAPH: &str = r#"
+@prefix e: <https://museum.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+e:Painting rdfs:label "painting" .
+e:artist rdfs:label "artist" .
+e:year rdfs:label "year" .
+e:room rdfs:label "room" .
+e:a e:type e:Painting ; rdfs:label "Dawn" ; e:about "Dawn shows a harbour." ;
+    e:artist "Ada" ; e:year 1901 ; e:room "3" ; e:views 5 ; e:links 1 ; e:ids 1 ; e:tokens 20 ; e:sources 2 .
+e:b e:type e:Painting ; rdfs:label "Dusk" ; e:about "Dusk shows a mill." ;
+    e:artist "Bo" ; e:year 1902 ; e:room "4" ; e:views 9 ; e:links 2 ; e:ids 1 ; e:tokens 30 ; e:sources 1 .
+e:c e:type e:Painting ; rdfs:label "Noon" ;
+    e:artist "Cy" ; e:year 1903 ; e:room "5" ; e:views 2 ; e:links 0 ; e:ids 1 ; e:tokens 10 ; e:sources 1 .
+"#;
+
+const MAPPING: &str = r#"
+type = "https://museum.example/type"
+label = "http://www.w3.org/2000/01/rdf-schema#label"
+description = "https://museum.example/about"
+
+[statistics]
+page_views = "https://museum.example/views"
+site_links = "https://museum.example/links"
+external_ids = "https://museum.example/ids"
+page_tokens = "https://museum.example/tokens"
+references = "https://museum.example/sources"
+"#;
+
+fn generate(data: &Data, graph: &Path, mapping: &Path, questions: &str) -> Finished {
+    let (graph, mapping) = (graph.to_str().unwrap(), mapping.to_str().unwrap());
+    let out = data.path().join("museum.kgpack");
+    data.kgfleet(&[
+        "halu",
+        "generate",
+        "--kg",
+        graph,
+        "--mapping",
+        mapping,
+        "--assessments",
+        "1",
+        "--questions",
+        questions,
+        "--out",
+        out.to_str().unwrap(),
+        "--json",
+    ])
+}
+
+#[test]
+fn the_same_seed_draws_the_same_pack_and_it_verifies() {
+    let data = Data::new();
+    let (first, second) = (data.path().join("a.kgpack"), data.path().join("b.kgpack"));
+    let draw = |seed: &str, out: &Path| {
+        let out = out.to_str().unwrap();
+        let numbers = ["--questions", "12", "--assessments", "2", "--seed", seed];
+        data.kgfleet(&[&["halu", "generate", "--kg", "world", "--out", out, "--json"][..], &numbers].concat())
+            .expect(0)
+    };
+    let hash = |finished: &Finished| finished.json()["snapshot"].clone();
+    let one = draw("1", &first);
+    assert_eq!(one.json()["tasks"], serde_json::json!(["KGHalu-01", "KGHalu-02"]));
+    assert_eq!(hash(&one), hash(&draw("2", &second)));
+    let show = |pack: &Path, case: &str| {
+        data.kgfleet(&["pack", "show", pack.to_str().unwrap(), case]).expect(0).stdout
+    };
+    let case = "KGHalu-01/q001";
+    assert_ne!(show(&first, case), show(&second, case));
+    draw("1", &second);
+    assert_eq!(show(&first, case), show(&second, case));
+    data.kgfleet(&["pack", "verify", first.to_str().unwrap()]).expect(0);
+}
+
+#[test]
+fn a_graph_of_ones_own_is_asked_about_as_far_as_it_goes() {
+    let data = Data::new();
+    let (graph, mapping) = (data.write("museum.ttl", GRAPH), data.write("museum.toml", MAPPING));
+    generate(&data, &graph, &mapping, "2").expect(0);
+    generate(&data, &graph, &mapping, "3").expect(2).says(&["2 of 3 questions", "without a description"]);
+}
+
+#[test]
+fn a_graph_that_cannot_be_read_is_named_with_the_reason() {
+    let data = Data::new();
+    let (graph, mapping) = (data.write("museum.ttl", GRAPH), data.write("museum.toml", MAPPING));
+    let out = data.path().join("museum.kgpack");
+    let out = out.to_str().unwrap();
+    data.kgfleet(&["halu", "generate", "--kg", graph.to_str().unwrap(), "--out", out])
+        .expect(2)
+        .says(&["museum.ttl", "--mapping"]);
+    let broken = data.write("broken.ttl", "this is no Turtle");
+    generate(&data, &broken, &mapping, "1").expect(2).says(&["broken.ttl"]);
+    let other = data.write("other.toml", MAPPING.replace("example/type", "example/kind"));
+    generate(&data, &graph, &other, "1").expect(2).says(&["no entity of a valid type", "example/kind"]);
+    let incomplete = data.write("incomplete.toml", MAPPING.replace("page_views", "views"));
+    generate(&data, &graph, &incomplete, "1").expect(2).says(&["incomplete.toml", "\"views\""]);
+    data.kgfleet(&["halu", "generate", "--kg", "world:x", "--out", out]).expect(2).says(&["no seed"]);
+    assert!(!Path::new(out).exists());
+}
+
+/// A server that answers each request with the next of these, and counts requests.
+fn serve(answers: Vec<String>) -> (String, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/sparql", listener.local_addr().unwrap());
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = std::sync::Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 16_384];
+            let read = stream.read(&mut request).unwrap();
+            assert!(
+                String::from_utf8_lossy(&request[..read]).to_lowercase().contains("user-agent: kgfleet/")
+            );
+            counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (url, asked)
+}
+
+#[test]
+fn an_endpoint_is_asked_politely_and_never_twice() {
+    let empty = r#"{"head": {"vars": []}, "results": {"bindings": []}}"#;
+    let close = "Connection: close";
+    let (url, asked) = serve(vec![
+        format!("HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\n{close}\r\nContent-Length: 0\r\n\r\n"),
+        format!("HTTP/1.1 200 OK\r\n{close}\r\nContent-Length: {}\r\n\r\n{empty}", empty.len()),
+        format!("HTTP/1.1 400 Bad Request\r\n{close}\r\nContent-Length: 9\r\n\r\nno SPARQL"),
+    ]);
+    let data = Data::new();
+    let mapping = data.write("museum.toml", MAPPING);
+    let ask = |cache: &str| {
+        let (cache, out) = (data.path().join(cache), data.path().join("museum.kgpack"));
+        data.kgfleet(&[
+            "halu",
+            "generate",
+            "--kg",
+            &url,
+            "--mapping",
+            mapping.to_str().unwrap(),
+            "--cache",
+            cache.to_str().unwrap(),
+            "--out",
+            out.to_str().unwrap(),
+        ])
+    };
+    for _ in 0..2 {
+        ask("cache").expect(2).says(&["counts no entities"]);
+        assert_eq!(
+            asked.load(std::sync::atomic::Ordering::SeqCst),
+            2,
+            "the second command finds the answer kept"
+        );
+    }
+    ask("other").expect(3).says(&["400", "no SPARQL"]);
+}

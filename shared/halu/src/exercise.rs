@@ -1,0 +1,95 @@
+//! An assessment as a task of a pack.
+
+use domain::PromptKind;
+use serde_json::{Map, Value};
+use tasks::families::entity_overview;
+use tasks::{CaseData, TaskData, Template, Wording};
+
+use crate::assessment::{Assessment, FACTS, Question};
+use crate::question;
+use crate::simulated::{Recall, answer};
+
+/// What labels of the tasks begin with.
+pub const LABEL: &str = "KGHalu";
+
+/// The label of an assessment: `KGHalu-01` is the first.
+pub fn label(number: u32) -> String {
+    format!("{LABEL}-{:02}", number + 1)
+}
+
+/// The task of an assessment: a case for each question. Its answers of known quality are those of a simulated model, so that
+/// the benchmark can be tried without one.
+///
+/// # Errors
+/// None for an assessment that was drawn: its fields can be written as JSON.
+pub fn task(assessment: &Assessment) -> Result<TaskData, serde_json::Error> {
+    let mut wording = Wording::default();
+    wording.insert(PromptKind::System, Template::new(question::SYSTEM));
+    wording.insert(PromptKind::First, Template::new("{{question}}"));
+    let Assessment { number, recipe, snapshot, questions } = assessment;
+    let parameters = Map::from_iter([
+        ("assessment".to_owned(), (*number).into()),
+        ("recipe".to_owned(), serde_json::to_value(recipe)?),
+        ("snapshot".to_owned(), snapshot.as_str().into()),
+    ]);
+    let case = |(place, question): (usize, &Question)| {
+        // Somebody else to mistake the entity for.
+        let another = &questions[(place + 1) % questions.len()];
+        case(place, question, another)
+    };
+    Ok(TaskData {
+        label: label(*number).as_str().into(),
+        class: entity_overview::NAME.to_owned(),
+        version: entity_overview::VERSION.to_owned(),
+        parameters,
+        wording,
+        cases: questions.iter().enumerate().map(case).collect::<Result<_, _>>()?,
+    })
+}
+
+fn case(place: usize, question: &Question, another: &Question) -> Result<CaseData, serde_json::Error> {
+    let Value::Object(data) = serde_json::to_value(question)? else { return Ok(CaseData::default()) };
+    let says = |recall| Some(answer(question, recall, another));
+    Ok(CaseData {
+        uid: format!("q{:03}", place + 1),
+        data,
+        prompt: Map::from_iter([("question".to_owned(), question::text(question).into())]),
+        reference_answer: says(Recall::Knows([true; FACTS])),
+        wrong_answer: says(Recall::Invents),
+        malformed_answer: says(Recall::Abstains),
+        ..CaseData::default()
+    })
+}
+
+/// The question of a case.
+///
+/// # Errors
+/// The case is none of [`task`]'s.
+pub fn question_of(data: &Map<String, Value>) -> Result<Question, serde_json::Error> {
+    serde_json::from_value(Value::Object(data.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assessment::{Recipe, draw};
+    use crate::world;
+
+    #[test]
+    fn a_question_survives_its_case() {
+        let mut dump = world::generate(1).open().unwrap();
+        let recipe = Recipe { questions: 5, ..Recipe::default() };
+        let assessment = draw(&mut dump, recipe, 2).unwrap();
+        let task = task(&assessment).unwrap();
+        assert_eq!(task.label.as_str(), "KGHalu-03");
+        for (case, question) in task.cases.iter().zip(&assessment.questions) {
+            assert_eq!(&question_of(&case.data).unwrap(), question);
+            let asked = case.prompt["question"].as_str().unwrap();
+            assert!(
+                asked.contains(&question.name)
+                    && question.facts.iter().all(|fact| asked.contains(&fact.relation))
+            );
+        }
+        assert!(question_of(&Map::new()).is_err());
+    }
+}
