@@ -215,7 +215,7 @@ fn materials() {
         key_env: Some("TINY_KEY".into()),
         key_file: Some("/run/key".into()),
         iterations: Some(20),
-        task_iterations: std::collections::BTreeMap::new(),
+        task_iterations: BTreeMap::new(),
         sampling: Sampling { temperature: Some(0.1), stop: vec!["\n".into()], ..Sampling::default() },
         send_seed: Some(false),
         calls_per_minute: Some(60),

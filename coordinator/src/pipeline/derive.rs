@@ -8,7 +8,7 @@ use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
-use stages::{Asked, Judged, NewRun, Report, RunName, StageRuns, StageSpec, names};
+use stages::{Asked, Judged, ModelReport, NewRun, RunName, StageRuns, StageSpec, names};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
@@ -70,7 +70,7 @@ impl Coordinator {
             done &= known.as_ref().is_some_and(ModelState::is_done);
             if let Some(known) = known {
                 summaries.push(Summary::of(&known));
-                let Report { planned, scored, .. } = known.report;
+                let ModelReport { planned, scored, .. } = known.report;
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::control::RunPhase;
 use domain::{CaseUid, DialogueKey, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 use stages::derive::Standing;
-use stages::{Judged, Report, Ruling, StageRuns, StageSpec, Subject, names};
+use stages::{Judged, ModelReport, Ruling, StageRuns, StageSpec, Subject, names};
 
 use super::document::Pipeline;
 use crate::Coordinator;

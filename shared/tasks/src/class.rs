@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use domain::{Ask, PromptKind};
+use domain::{Ask, PromptKind, Scores};
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families;
