@@ -54,6 +54,7 @@ enum Command {
     Dlq(fleet::dlq::Arguments),
     Spool(fleet::spool::Arguments),
     Check(fleet::check::Arguments),
+    Launch(Box<commands::launch::Arguments>),
     Token(fleet::token::Arguments),
     /// An evaluation process; started by the other verbs, not by people.
     #[command(name = worker::EVALUATOR_COMMAND, hide = true)]
@@ -104,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Dlq(arguments) => fleet::dlq::run(arguments),
         Command::Spool(arguments) => fleet::spool::run(arguments),
         Command::Check(arguments) => fleet::check::run(arguments),
+        Command::Launch(arguments) => commands::launch::run(*arguments),
         Command::Token(arguments) => fleet::token::run(arguments),
         Command::EvaluationProcess => worker::evaluate::sandbox::child::serve(run::material::load)
             .map(|()| ExitCode::Success)

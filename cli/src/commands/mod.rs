@@ -4,6 +4,7 @@ pub mod compare;
 pub mod fleet;
 pub mod halu;
 pub mod inputs;
+pub mod launch;
 pub mod pack;
 pub mod plan;
 pub mod reevaluate;

@@ -19,6 +19,7 @@ mod interrupting;
 mod judged;
 mod judging;
 mod killing;
+mod launching;
 mod quick_run;
 mod reevaluating;
 mod reference;
