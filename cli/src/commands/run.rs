@@ -1,5 +1,6 @@
 //! `kgfleet run`, `kgfleet resume`, `kgfleet retry`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
 use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
+use crate::notify::{Notifier, Target};
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Session, Wanted};
@@ -110,7 +112,11 @@ impl Selection {
         }
         if let Some(iterations) = self.iterations {
             benchmark.iterations = iterations;
-            benchmark.models.iter_mut().for_each(|model| model.iterations = None);
+            benchmark.task_iterations.clear();
+            for model in &mut benchmark.models {
+                model.iterations = None;
+                model.task_iterations.clear();
+            }
         }
         if let Some(seed) = self.seed {
             benchmark.seed = seed;
@@ -145,6 +151,11 @@ pub struct Common {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
+    /// Tell when the run is over, when no record has come for 15 minutes, and when models cannot be asked: a URL gets a
+    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
+    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told.
+    #[arg(long, value_name = "URL|COMMAND")]
+    notify: Vec<Target>,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
@@ -296,7 +307,13 @@ fn hold_judged(
 ) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(judged::run(wanted, common.data_dir, &options, waits))?;
+    let outcome = runtime.block_on(async {
+        let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
+        if !common.notify.is_empty() {
+            Notifier::new(common.notify)?.look_last(&outcome.view).await;
+        }
+        anyhow::Ok(outcome)
+    })?;
     let mut out = io::stdout().lock();
     if common.json {
         writeln!(out, "{}", serde_json::to_string(&outcome.view)?)?;
@@ -321,6 +338,7 @@ fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
             .unwrap_or(NonZeroUsize::MIN),
         retry,
         password: common.password.clone(),
+        notify: common.notify.clone(),
     }
 }
 
@@ -404,12 +422,13 @@ fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
 fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark {
     Benchmark {
         pipeline: None,
-        judges: std::collections::BTreeMap::new(),
+        judges: BTreeMap::new(),
         reuse: None,
         name: format!("{model} at {endpoint}"),
         seed: 0,
         pack: crate::run::material::CORE.to_owned(),
         iterations: coordinator::configuration::ITERATIONS_DEFAULT,
+        task_iterations: BTreeMap::new(),
         tasks: Vec::new(),
         models: vec![ModelSpec {
             label: ModelLabel::new(model),
@@ -420,6 +439,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
             key_env,
             key_file: None,
             iterations: None,
+            task_iterations: BTreeMap::new(),
             sampling: Sampling::default(),
             concurrency: None,
             stream: None,
