@@ -171,16 +171,7 @@ impl Coordinator {
         Ok(self.find_pipeline(name).await?.map(|pipeline| pipeline.benchmark))
     }
 
-    /// Adds models to a pipeline.
-    ///
-    /// # Errors
-    /// There is none of this name; the configurations differ in more than models, see the message.
-    pub async fn extend(&self, name: &RunId, submission: Submission) -> Result<RunView, ServiceError> {
-        self.extend_pipeline(name, submission).await?;
-        self.pipeline_view(name).await
-    }
-
-    /// Executes a call, unless queue and sink do not belong together.
+    /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
     fn serve<'a, T: Send + 'a>(
         &'a self,
         call: impl Future<Output = Result<T, ServiceError>> + Send + 'a,
@@ -220,7 +211,7 @@ impl WorkExchange for Coordinator {
     }
 
     fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        self.serve(async move { Ok(self.runs.known(run).await?.material.clone()) })
+        self.serve(async move { Ok(self.runs.newest(run).await?.material.clone()) })
     }
 
     fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
@@ -248,6 +239,18 @@ impl Control for Coordinator {
         })
     }
 
+    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
+        self.serve(async move {
+            if !self.is_pipeline(run).await? {
+                return self.extend_run(run, submission).await;
+            }
+            let changes = self.extend_pipeline(run, submission).await?;
+            let mut view = self.pipeline_view(run).await?;
+            view.notes.splice(0..0, changes);
+            Ok(view)
+        })
+    }
+
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
         self.serve(async move {
             let mut views = self.views().await?;
@@ -261,7 +264,15 @@ impl Control for Coordinator {
             if self.is_pipeline(run).await? {
                 return self.pipeline_view(run).await;
             }
-            let known = match self.runs.known(run).await {
+            let mut known = self.runs.known(run).await;
+            if self.storage.sink.has_locks()
+                && let Ok(over) = &known
+                && over.phase().is_over()
+            {
+                // Another coordinator may have extended it.
+                known = self.runs.newest(run).await;
+            }
+            let known = match known {
                 Ok(run) => run,
                 Err(error) => return self.view_of_broken(run, error).await,
             };

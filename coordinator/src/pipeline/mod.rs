@@ -5,13 +5,14 @@
 //! steps the next one continues. Two coordinators that derive at once agree on names, and the sink accepts a run name only
 //! once.
 //!
-//! `document` has the documents in the sink, `gather` reads the results of runs, `derive` creates missing runs, `control`
-//! has the commands of users, `view` displays.
+//! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
+//! what people ask for, `view` shows it.
 
 mod control;
 mod derive;
 mod document;
 mod gather;
+mod summary;
 mod view;
 
 use std::collections::BTreeMap;
@@ -23,11 +24,20 @@ pub(crate) use gather::ModelState;
 
 /// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
 #[derive(Default)]
-pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, BTreeMap<String, ModelState>>>);
+pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, Known>>);
+
+/// What is known of a pipeline.
+#[derive(Default)]
+struct Known {
+    /// By the slug of the model's label.
+    models: BTreeMap<String, ModelState>,
+    /// The revision of its manifest for which every run about cases was found or created.
+    shared: Option<u32>,
+}
 
 impl Pipelines {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, BTreeMap<String, ModelState>>> {
-        // These are plain values, consistent even after a panic.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Known>> {
+        // Plain values are whole at any moment, also where a panic passed through.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,11 +58,21 @@ impl Pipelines {
 
     /// The last known state of a model, by the slug of its label.
     pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelState> {
-        self.lock().get(name)?.get(model).cloned()
+        self.lock().get(name)?.models.get(model).cloned()
     }
 
     /// Notes the state of a model.
     pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelState) {
-        self.lock().entry(name.clone()).or_default().insert(model, state);
+        self.lock().entry(name.clone()).or_default().models.insert(model, state);
+    }
+
+    /// Whether the runs about cases are there, as a revision of the manifest wants them.
+    pub(crate) fn has_shared(&self, name: &RunId, revision: u32) -> bool {
+        self.lock().get(name).is_some_and(|known| known.shared == Some(revision))
+    }
+
+    /// Takes note of it.
+    pub(crate) fn note_shared(&self, name: &RunId, revision: u32) {
+        self.lock().entry(name.clone()).or_default().shared = Some(revision);
     }
 }

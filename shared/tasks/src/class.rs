@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use domain::{PromptKind, Scores};
+use domain::{Ask, PromptKind, Scores};
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families;
@@ -19,7 +19,10 @@ pub struct ClassSpec {
     pub headline: &'static [&'static str],
     /// The headline of a perfect answer and of an unreadable one.
     pub marks: Marks,
-    /// The form of the expected answer.
+    /// What is asked of a model. Of what is no conversation, the prompt is a JSON list of texts, and the answer a JSON object with
+    /// what the verdict needs.
+    pub asks: Ask,
+    /// What an answer is expected to be.
     pub answers: AnswerForm,
     /// The follow-ups that it can send. Dialogues of a class with follow-ups are expected to take two answers.
     pub follow_ups: &'static [PromptKind],

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use coordinator::configuration::Benchmark;
-use domain::control::{Control, Submission};
+use domain::control::{Control, RunView, Submission};
 
 use super::{Remote, block_on, explained, view, watch};
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
 use crate::notify::Target;
 use crate::run::material::CORE;
+use crate::run_name;
 
 /// Queue a run at a coordinator.
 ///
@@ -23,6 +24,10 @@ pub struct Arguments {
     config: PathBuf,
     #[command(flatten)]
     selection: Selection,
+    /// Do not begin a run, but add to this one the models, tasks and iterations that are new in the configuration; to a
+    /// judged benchmark, models.
+    #[arg(long, value_name = "RUN")]
+    extend: Option<String>,
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
@@ -41,7 +46,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
     let watch = arguments.watch.then_some(arguments.notify);
-    queue(&arguments.remote, submission(&benchmark)?, watch, arguments.json)
+    queue(&arguments.remote, submission(&benchmark)?, arguments.extend.as_deref(), watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
@@ -60,21 +65,34 @@ pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
     Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? })
 }
 
+/// Says what an extension has changed.
+pub fn tell_changes(extended: &RunView) {
+    extended.notes.iter().for_each(|note| eprintln!("{note}"));
+}
+
 /// Submits a configuration.
 pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
-    queue(remote, submission(benchmark)?, None, json)
+    queue(remote, submission(benchmark)?, None, None, json)
 }
 
 /// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.
 fn queue(
     remote: &Remote,
     submission: Submission,
+    extends: Option<&str>,
     watch: Option<Vec<Target>>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
-        let queued = client.submit(submission).await.map_err(explained)?;
+        let queued = match extends {
+            None => client.submit(submission).await,
+            Some(run) => {
+                let run = run_name::of_coordinator(run, &client).await?;
+                client.extend(&run, submission).await.inspect(tell_changes)
+            }
+        };
+        let queued = queued.map_err(explained)?;
         if let Some(notify) = watch {
             eprintln!("{}", view::headline(&queued));
             return watch::follow(&client, &queued.run, json, notify).await;

@@ -22,6 +22,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[(NAME, &[VERSION])],
     headline: &[],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Text,
     follow_ups: &[],
     repair: None,
