@@ -206,10 +206,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use std::collections::BTreeMap;
+
     use crate::plan::{PlannedModel, PlannedTask};
 
     fn plan() -> Plan {
-        let model = |label: &str| PlannedModel { label: label.into(), iterations: 3 };
+        let model =
+            |label: &str| PlannedModel { label: label.into(), iterations: 3, of_task: BTreeMap::default() };
         let task = |label: &str| PlannedTask { label: label.into(), index: 0, cases: 1, weight: 1 };
         Plan { models: vec![model("a"), model("b")], tasks: vec![task("s"), task("t")] }
     }

@@ -33,8 +33,9 @@ impl Coordinator {
         if !self.storage.is_shared() {
             return Ok(());
         }
-        let here = self.storage.sink.identity().await?;
+        // In this order: who claims a queue has given the place its identity before.
         let owner = self.health.note_queue(self.queue.owner().await)?;
+        let here = self.storage.sink.identity().await?;
         // A queue that lost everything is given what it had.
         let owner = if adopt { None } else { owner.or_else(|| self.bond.known()) };
         let bond = match (here, owner) {

@@ -234,6 +234,10 @@ impl Commits {
         };
         let permits = delivery.json.len().min(MAX_BYTES_IN_FLIGHT).div_ceil(BYTES_PER_PERMIT).max(1);
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
+        if run.layout.slot_of(&delivery.key).is_none() {
+            // Not planned here; perhaps it is since the run was extended.
+            self.runs.expect_newest(&run).await?;
+        }
         let generation = self.queues.at(&run).await?.generation;
         let (slot, head) = match check(&run, generation, &delivery, caller) {
             Ok(checked) => checked,

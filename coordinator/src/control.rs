@@ -14,7 +14,7 @@ use crate::aggregate::Aggregate;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict, not_found};
 use crate::payload::Payload;
-use crate::run::Run;
+use crate::run::{Log, Run};
 use crate::storage::RunStateFile;
 
 impl Coordinator {
@@ -110,7 +110,13 @@ impl Coordinator {
                             "run {id} is {phase}: cancel it first, or `--force` does both"
                         )));
                     }
-                    self.change_state(&run, RunStateFile { phase: RunPhase::Cancelled, ..state }).await?;
+                    if self.storage.is_shared() {
+                        self.change_state(&run, RunStateFile { phase: RunPhase::Cancelled, ..state }).await?;
+                    }
+                }
+                if !self.storage.is_shared() {
+                    // Nobody else writes it; who removes it needs the lock.
+                    *run.log.lock().await = Log::default();
                 }
                 self.storage.sink.remove_run(id).await?;
             }

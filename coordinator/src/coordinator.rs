@@ -172,15 +172,6 @@ impl Coordinator {
         Ok(self.find_pipeline(name).await?.map(|pipeline| pipeline.benchmark))
     }
 
-    /// Adds models to a pipeline.
-    ///
-    /// # Errors
-    /// There is none of this name; the configuration differs in something else, see the message.
-    pub async fn extend(&self, name: &RunId, submission: Submission) -> Result<RunView, ServiceError> {
-        self.extend_pipeline(name, submission).await?;
-        self.pipeline_view(name).await
-    }
-
     /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
     fn serve<'a, T: Send + 'a>(
         &'a self,
@@ -221,7 +212,7 @@ impl WorkExchange for Coordinator {
     }
 
     fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        self.serve(async move { Ok(self.runs.known(run).await?.material.clone()) })
+        self.serve(async move { Ok(self.runs.newest(run).await?.material.clone()) })
     }
 
     fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
@@ -246,6 +237,18 @@ impl Control for Coordinator {
             }
             let proposal = self.propose(submission).await?;
             self.begin(&proposal).await
+        })
+    }
+
+    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
+        self.serve(async move {
+            if !self.is_pipeline(run).await? {
+                return self.extend_run(run, submission).await;
+            }
+            let changes = self.extend_pipeline(run, submission).await?;
+            let mut view = self.pipeline_view(run).await?;
+            view.notes.splice(0..0, changes);
+            Ok(view)
         })
     }
 

@@ -26,8 +26,14 @@ pub struct Layout {
 #[derive(Clone, Debug)]
 struct OfModel {
     label: ModelLabel,
-    first: Slot,
-    iterations: Iteration,
+    /// Where the dialogues of each task begin, and where the last ones end.
+    starts: Vec<Slot>,
+}
+
+impl OfModel {
+    fn cell(&self, task: usize) -> Range<Slot> {
+        self.starts[task]..self.starts[task + 1]
+    }
 }
 
 impl Layout {
@@ -36,8 +42,13 @@ impl Layout {
         let mut slots = 0;
         let mut models = Vec::with_capacity(plan.models.len());
         for model in &plan.models {
-            models.push(OfModel { label: model.label.clone(), first: slots, iterations: model.iterations });
-            slots += plan.tasks.len() * model.iterations as usize;
+            let mut starts = Vec::with_capacity(plan.tasks.len() + 1);
+            starts.push(slots);
+            for task in 0..plan.tasks.len() {
+                slots += model.iterations_of(task) as usize;
+                starts.push(slots);
+            }
+            models.push(OfModel { label: model.label.clone(), starts });
         }
         let tasks: Vec<TaskLabel> = plan.tasks.iter().map(|task| task.label.clone()).collect();
         Self {
@@ -59,11 +70,16 @@ impl Layout {
         self.model_numbers.get(label).copied()
     }
 
+    /// The index of a task in the plan.
+    pub fn task(&self, label: &TaskLabel) -> Option<usize> {
+        self.task_numbers.get(label).copied()
+    }
+
     /// The dialogue of these indexes; `None` where the plan has none.
     pub fn slot(&self, model: usize, task: usize, iteration: Iteration) -> Option<Slot> {
-        let of_model = self.models.get(model)?;
-        let planned = task < self.tasks.len() && iteration < of_model.iterations;
-        planned.then(|| of_model.first + task * of_model.iterations as usize + iteration as usize)
+        let of_model = self.models.get(model).filter(|_| task < self.tasks.len())?;
+        let cell = of_model.cell(task);
+        ((iteration as usize) < cell.len()).then(|| cell.start + iteration as usize)
     }
 
     /// The dialogue of a key; `None` where it is not planned.
@@ -73,18 +89,16 @@ impl Layout {
 
     /// The dialogues of one model on one task.
     pub fn cell(&self, model: usize, task: usize) -> Range<Slot> {
-        let OfModel { first, iterations, .. } = self.models[model];
-        let start = first + task * iterations as usize;
-        start..start + iterations as usize
+        self.models[model].cell(task)
     }
 
     /// Indexes of model and task, and the iteration, of a dialogue below [`slots`](Self::slots).
     pub fn place(&self, slot: Slot) -> (usize, usize, Iteration) {
-        let model = self.models.partition_point(|model| model.first <= slot) - 1;
-        // Models without dialogues share their first slot with the next one, which `partition_point` passes.
-        let OfModel { first, iterations, .. } = self.models[model];
-        let (within, iterations) = (slot - first, iterations.max(1) as usize);
-        (model, within / iterations, (within % iterations) as Iteration)
+        // Models and tasks without dialogues share their first slot with the next one, which `partition_point` passes.
+        let model = self.models.partition_point(|model| model.starts[0] <= slot) - 1;
+        let starts = &self.models[model].starts;
+        let task = starts.partition_point(|start| *start <= slot) - 1;
+        (model, task, (slot - starts[task]) as Iteration)
     }
 
     /// The key of a dialogue.
@@ -101,10 +115,20 @@ mod tests {
 
     #[test]
     fn numbers_follow_the_order_of_the_plan_and_lead_back_to_keys() {
-        let model = |label: &str, iterations| PlannedModel { label: label.into(), iterations };
+        let model = |label: &str, iterations, of_first: Option<u32>| PlannedModel {
+            label: label.into(),
+            iterations,
+            of_task: of_first.map(|of_first| (0, of_first)).into_iter().collect(),
+        };
         let task = |label: &str, index| PlannedTask { label: label.into(), index, cases: 1, weight: 1 };
         let plan = Plan {
-            models: vec![model("a", 3), model("b", 0), model("c", 5)],
+            models: vec![
+                model("a", 3, None),
+                model("b", 0, None),
+                model("c", 5, None),
+                model("d", 2, Some(0)),
+                model("e", 1, Some(4)),
+            ],
             tasks: vec![task("s", 0), task("t", 1)],
         };
         let layout = Layout::of(&plan);
@@ -113,10 +137,16 @@ mod tests {
             assert_eq!(layout.slot_of(&key), Some(slot), "{key}");
             assert_eq!(layout.key(slot), key);
         }
-        assert_eq!(layout.cell(2, 1), 11..16);
+        assert_eq!((layout.cell(2, 1), layout.cell(3, 0), layout.cell(4, 0)), (11..16, 16..16, 18..22));
         let absent = |model: &str, task: &str, iteration| {
             layout.slot_of(&DialogueKey { model: model.into(), task: task.into(), iteration }).is_none()
         };
-        assert!(absent("a", "s", 3) && absent("b", "s", 0) && absent("z", "s", 0) && absent("a", "z", 0));
+        assert!(
+            absent("a", "s", 3)
+                && absent("b", "s", 0)
+                && absent("z", "s", 0)
+                && absent("a", "z", 0)
+                && absent("d", "s", 0)
+        );
     }
 }

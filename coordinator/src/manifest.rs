@@ -65,6 +65,7 @@ impl Planned {
         let header = self.pack.header();
         let manifest = RunManifest {
             version: MANIFEST_VERSION,
+            revision: 1,
             run: new_name(now),
             created_at: now,
             kgfleet: env!("CARGO_PKG_VERSION").to_owned(),

@@ -118,23 +118,31 @@ impl Queues {
         Ok(status.at)
     }
 
-    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first.
-    async fn found_or_built(&self, run: &Run, unused: &mut Option<u64>) -> Result<RunStatus> {
+    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first. A queue for a plan of
+    /// before the run was extended gives way to one of the next generation, so that whoever still works by that plan finds out.
+    async fn found_or_built(&self, run: &Arc<Run>, unused: &mut Option<u64>) -> Result<RunStatus> {
         for _ in 0..MAX_CLAIMS {
             // In this order: who reads the claims last would take a queue that was built in between for an old one.
             let claimed = self.health.note_sink(self.storage.sink.generation(run.id()).await)?;
             let found = self.health.note_queue(self.queue.run(run.id()).await)?;
-            if let Some(status) = &found
-                && status.plan_hash != run.manifest.plan_hash
-            {
+            let (found, outdated) = match found {
+                Some(status) if status.plan_hash != run.manifest.plan_hash => (None, Some(status)),
+                found => (found, None),
+            };
+            if found.is_none() {
+                // Nobody builds a queue by a plan of before.
+                self.runs.expect_newest(run).await?;
+            }
+            if let Some(status) = outdated.as_ref().filter(|_| run.manifest.revision == 1) {
                 return Err(conflict(format!(
-                    "the queue holds run {} with plan {}, its manifest says {}",
+                    "the queue holds run {} with plan {}, its manifest says {}, and it was never extended",
                     run.id(),
                     status.plan_hash,
                     run.manifest.plan_hash
                 )));
             }
             let recorded = run.table(Aggregate::highest_generation);
+            let recorded = recorded.max(outdated.as_ref().map_or(0, |status| status.at.generation));
             let generation = match (
                 generation::step(
                     found.as_ref().map(|status| status.at.generation),
@@ -165,6 +173,10 @@ impl Queues {
                 continue; // Another coordinator builds it, or has.
             }
             *unused = Some(generation);
+            if outdated.is_some() {
+                tracing::info!(run = %run.id(), generation, "the run was extended: its queue is built anew");
+                self.health.note_queue(self.queue.forget_run(run.id()).await)?;
+            }
             let built = self.queue.create_run(&run.spec(&self.config, generation)).await;
             // Where nobody can say whether it was built, leases of this generation may be about.
             if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
@@ -172,7 +184,7 @@ impl Queues {
             }
             let status = self.health.note_queue(built)?;
             // The first generation of a run is no loss of another one.
-            if status.at.generation == generation && generation > 1 {
+            if status.at.generation == generation && generation > 1 && outdated.is_none() {
                 metrics::rebuilt();
             }
             return Ok(status);

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use domain::{Iteration, ModelLabel};
+use domain::{Iteration, ModelLabel, TaskLabel};
 use futures::FutureExt;
 use queue::NewUnit;
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,11 @@ pub(crate) struct Retry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RetryUnit {
     pub model: ModelLabel,
-    /// Index of the task in the plan.
+    /// Index of the task in the plan of that time.
     pub task: usize,
+    /// Its label, since runs of a fleet can be extended: other tasks may have come before it. Empty in retries of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<TaskLabel>,
     pub iterations: Vec<Iteration>,
 }
 
@@ -52,7 +55,8 @@ pub(crate) fn pending(retries: &[Retry], layout: &Layout, table: &Aggregate) -> 
     for retry in retries {
         for unit in &retry.units {
             let model = layout.model(&unit.model);
-            let slot = |iteration: &Iteration| layout.slot(model?, unit.task, *iteration);
+            let task = unit.label.as_ref().map_or(Some(unit.task), |label| layout.task(label));
+            let slot = |iteration: &Iteration| layout.slot(model?, task?, *iteration);
             for slot in unit.iterations.iter().filter_map(slot) {
                 asked[slot] = asked[slot].max(retry.asked);
             }
@@ -94,6 +98,7 @@ impl Coordinator {
         let kept = |unit: &Unit| RetryUnit {
             model: run.plan.models[unit.model].label.clone(),
             task: unit.task,
+            label: Some(run.plan.tasks[unit.task].label.clone()),
             iterations: unit.iterations.clone(),
         };
         let retry = Retry { asked, units: units.iter().map(kept).collect() };

@@ -142,6 +142,34 @@ impl Runs {
         loaded
     }
 
+    /// Sees that a run is loaded as its newest manifest says. One that was extended meanwhile is forgotten, and read anew by
+    /// who asks for it next.
+    ///
+    /// # Errors
+    /// It was extended, or is not there any more.
+    pub(crate) async fn expect_newest(&self, run: &Arc<Run>) -> Result<()> {
+        if !self.storage.is_shared() {
+            return Ok(()); // Nobody else extends it.
+        }
+        let newest = self.storage.manifest(run.id()).await?;
+        let newest = newest.ok_or_else(|| not_found(format!("there is no run {}", run.id())))?;
+        if newest.revision <= run.manifest.revision {
+            return Ok(());
+        }
+        self.discard(run);
+        let message = format!("run {} was extended elsewhere; it is read anew", run.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
+    }
+
+    /// A run as its newest manifest says.
+    pub(crate) async fn newest(&self, id: &RunId) -> Result<Arc<Run>> {
+        let run = self.known(id).await?;
+        match self.expect_newest(&run).await {
+            Err(error) if error.code == ErrorCode::Unavailable => self.known(id).await,
+            checked => checked.map(|()| run),
+        }
+    }
+
     /// A run with everything that its log holds now or, in an object store, held so long ago.
     pub(crate) async fn followed(&self, id: &RunId, age: Duration) -> Result<Arc<Run>> {
         let run = self.known(id).await?;

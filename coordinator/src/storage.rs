@@ -110,18 +110,16 @@ impl Storage {
         }
     }
 
-    /// Gives a run of one process another manifest.
-    pub(crate) async fn replace_manifest(&self, manifest: &RunManifest) -> Result<()> {
-        let lock = self.lock(&manifest.run)?;
-        let (path, manifest) = (self.sink.run_dir(&manifest.run)?.manifest_path(), manifest.clone());
-        let write = move || {
-            let _lock = lock;
-            manifest.write(&path)
-        };
-        tokio::task::spawn_blocking(write)
-            .await
-            .map_err(internal)?
-            .map_err(|error| SinkError::Run(error.into()).into())
+    /// Writes the next manifest of a run.
+    ///
+    /// # Errors
+    /// Somebody else writes the run by the rules of the other scope; another command was quicker.
+    pub(crate) async fn revise_manifest(&self, manifest: &RunManifest) -> Result<()> {
+        let _lock = self.lock(&manifest.run)?;
+        if self.sink.revise_run(manifest).await? {
+            return Ok(());
+        }
+        Err(conflict(format!("run {} was extended by another command just now; ask again", manifest.run)))
     }
 
     pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
@@ -158,6 +156,10 @@ impl Storage {
 
     pub(crate) async fn put_document(&self, name: &RunId, document: &str, content: Vec<u8>) -> Result<()> {
         Ok(self.sink.replace(&document_path(name, document), content.into()).await?)
+    }
+
+    pub(crate) async fn remove_document(&self, name: &RunId, document: &str) -> Result<()> {
+        Ok(self.sink.remove(&document_path(name, document)).await?)
     }
 
     /// A document of a pipeline; `None` where there is none.

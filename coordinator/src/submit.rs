@@ -9,6 +9,7 @@ use domain::{Connector, ModelSpec, RunId};
 use futures::FutureExt;
 use history::Event;
 use results::RunManifest;
+use stages::RunName;
 
 use crate::aggregate::Aggregate;
 use crate::changes;
@@ -36,6 +37,7 @@ pub struct Proposal {
     /// The pack as a file, where the run is the first to need it.
     sealed: Option<Arc<[u8]>>,
     start: Start,
+    changes: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -63,6 +65,11 @@ impl Proposal {
         self.start == Start::New
     }
 
+    /// What the configuration says otherwise than the run's: `- old` and `+ new`, with their paths.
+    pub fn changes(&self) -> &[String] {
+        &self.changes
+    }
+
     /// What somebody who extends a run should know before it begins.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -81,7 +88,7 @@ impl Coordinator {
             Some(run) => (run.manifest.clone(), Start::Existing),
             None => (manifest, Start::New),
         };
-        Ok(Proposal { manifest, planned, sealed, start, warnings: Vec::new() })
+        Ok(Proposal { manifest, planned, sealed, start, changes: Vec::new(), warnings: Vec::new() })
     }
 
     /// A run by its name, to go on with as it was configured.
@@ -94,11 +101,12 @@ impl Coordinator {
         // Before anything begins: without its key the texts of a protected run would be written in the clear.
         protection::writing_cipher(&manifest).map_err(|error| conflict(error.to_string()))?;
         let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
-        Ok(Proposal { manifest, planned, sealed: None, start: Start::Existing, warnings: Vec::new() })
+        let (start, changes, warnings) = (Start::Existing, Vec::new(), Vec::new());
+        Ok(Proposal { manifest, planned, sealed: None, start, changes, warnings })
     }
 
     /// A run by its name, to go on with under this configuration. Without `extend` only an equal one is taken; with it,
-    /// models, tasks and iterations may be added to a run of one process.
+    /// models, tasks and iterations may be added.
     ///
     /// # Errors
     /// As for [`propose_existing`](Self::propose_existing); the configurations differ in what may not change.
@@ -121,8 +129,16 @@ impl Coordinator {
                 changes.join("\n")
             )));
         }
-        if self.storage.is_shared() {
-            return Err(conflict(format!("run {run} belongs to a fleet, which cannot extend runs")));
+        if let Some(about) = &old.manifest.about {
+            return Err(invalid(format!(
+                "run {run} holds what pipeline {} asks; extend that",
+                about.pipeline
+            )));
+        }
+        if let Some(name) = RunName::read(run)
+            && self.is_pipeline(&RunId::new(&*name.pipeline)).await?
+        {
+            return Err(invalid(format!("run {run} is one of pipeline {}; extend that", name.pipeline)));
         }
         if let Some(lost) = old.planned.plan.keys().find(|key| !new.plan.contains(key)) {
             return Err(invalid(format!(
@@ -133,8 +149,19 @@ impl Coordinator {
             return Err(invalid("--extend keeps seed and pack: the questions would differ"));
         }
         let warnings = changes::in_conditions(&old.planned.benchmark, &new.benchmark);
-        let manifest = new.written_into(old.manifest)?;
-        Ok(Proposal { manifest, planned: new, sealed: None, start: Start::Extended, warnings })
+        let revision = old.manifest.revision + 1;
+        let manifest = RunManifest { revision, ..new.written_into(old.manifest)? };
+        Ok(Proposal { manifest, planned: new, sealed: None, start: Start::Extended, changes, warnings })
+    }
+
+    /// Extends a run of a fleet, and shows it with what was changed.
+    pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<RunView> {
+        let proposal = self.propose_change(run, submission, true).await?;
+        let mut view = self.begin(&proposal).await?;
+        let Proposal { manifest, changes, warnings, .. } = proposal;
+        tracing::info!(%run, revision = manifest.revision, planned = manifest.planned_dialogues, "extended");
+        view.notes.splice(0..0, changes.into_iter().chain(warnings));
+        Ok(view)
     }
 
     /// Begins a run that was proposed, or goes on with it where anything is left to ask.
@@ -153,12 +180,18 @@ impl Coordinator {
                 tracing::info!(run = %manifest.run, planned = manifest.planned_dialogues, "submitted");
             }
             Start::Extended => {
-                self.storage.replace_manifest(manifest).await?;
+                self.storage.revise_manifest(manifest).await?;
                 self.runs.forget(&manifest.run);
             }
             Start::Existing => {}
         }
-        let run = self.runs.known(&manifest.run).await?;
+        let run = self.runs.newest(&manifest.run).await?;
+        if self.storage.is_shared()
+            && let Some(state) = self.storage.state(run.id()).await?
+        {
+            self.runs.follow(&run).await?;
+            run.set_phase(state.phase); // Others may have finished it.
+        }
         if run.phase() != RunPhase::Finished || !run.table(Aggregate::is_complete) {
             self.activate(&run).await?;
         }

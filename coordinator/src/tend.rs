@@ -191,6 +191,10 @@ impl Coordinator {
                     continue;
                 }
             };
+            if let Some(known) = self.runs.get(&name) {
+                // One that goes on again may have been extended; then it is read anew.
+                self.runs.expect_newest(&known).await.ok();
+            }
             match self.runs.followed(&name, Duration::ZERO).await {
                 Ok(run) => {
                     // One that was over when it was loaded goes on.
@@ -256,6 +260,8 @@ impl Coordinator {
         if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
             return Ok(());
         }
+        // One that was extended is not finished, also where who extended it has died since.
+        self.runs.expect_newest(run).await?;
         // From here on the records count that count now; first of all, so that nobody sees a finished run change.
         if let Some((number, event)) = run.close()
             && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?

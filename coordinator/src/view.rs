@@ -104,7 +104,7 @@ impl Coordinator {
             let parked = counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone());
             let mut view = ModelView {
                 model: spec.label.clone(),
-                planned: u64::from(planned.iterations) * run.plan.tasks.len() as u64,
+                planned: planned.dialogues(run.plan.tasks.len()),
                 scored: sum(|cell| cell.scored),
                 failed: sum(|cell| cell.failed),
                 units_pending: count(|counts| counts.pending),

@@ -215,6 +215,7 @@ fn materials() {
         key_env: Some("TINY_KEY".into()),
         key_file: Some("/run/key".into()),
         iterations: Some(20),
+        task_iterations: std::collections::BTreeMap::new(),
         sampling: Sampling { temperature: Some(0.1), stop: vec!["\n".into()], ..Sampling::default() },
         send_seed: Some(false),
         calls_per_minute: Some(60),
@@ -248,12 +249,21 @@ fn budgets() {
 
 #[test]
 fn submissions() {
-    let head =
-        wire::SubmissionHead { configuration_json: r#"{"name":"quick","seed":1}"#.into(), with_pack: true };
+    let head = wire::SubmissionHead {
+        configuration_json: r#"{"name":"quick","seed":1}"#.into(),
+        with_pack: true,
+        extends: String::new(),
+    };
     let part = thawed("submit_head", wire::SubmitPart { part: Some(Part::Head(head)) });
     let Some(Part::Head(head)) = part.part else { panic!("{part:?}") };
     assert!(head.with_pack);
     assert_eq!(configuration_from_wire(&head).unwrap(), serde_json::json!({ "name": "quick", "seed": 1 }));
+
+    let head =
+        wire::SubmissionHead { configuration_json: "{}".into(), with_pack: false, extends: "r".into() };
+    let part = thawed("extend_head", wire::SubmitPart { part: Some(Part::Head(head)) });
+    let Some(Part::Head(head)) = part.part else { panic!("{part:?}") };
+    assert_eq!((head.extends.as_str(), head.with_pack), ("r", false));
 
     let chunk = wire::PackChunk { total_bytes: 1000, data: vec![0, 1, 255].into() };
     let part = thawed("submit_pack", wire::SubmitPart { part: Some(Part::Pack(chunk)) });

@@ -189,6 +189,7 @@ prop_compose! {
             key_env,
             key_file: key_file.map(Into::into),
             iterations: numbers.0,
+            task_iterations: numbers.1.map(|count| ("T-*".to_owned(), count)).into_iter().collect(),
             sampling,
             send_seed: flags.0,
             calls_per_minute: numbers.1,

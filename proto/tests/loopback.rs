@@ -121,6 +121,11 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
             assert_eq!(fake.heard(), [call("submit", &submission)]);
         }
 
+        let submission = Submission { configuration: serde_json::json!({ "seed": 2 }), pack: None };
+        fake.will_return(run_view());
+        assert_eq!(client.extend(&run, submission.clone()).await.unwrap(), run_view());
+        assert_eq!(fake.heard(), [call("extend", &(&run, submission))]);
+
         fake.will_return(vec![run_view(), run_view()]);
         assert_eq!(client.runs().await.unwrap(), [run_view(), run_view()]);
         assert_eq!(fake.heard(), ["runs"]);

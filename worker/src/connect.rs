@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use domain::reach::Denied;
-use domain::{Connector, KeyPlace, ModelSpec};
+use domain::{Ask, Connector, KeyPlace, ModelSpec};
 use models::{
-    Anthropic, AnthropicConfig, CallError, ChatModel, ChatReply, ChatRequest, Gemini, GeminiConfig,
-    HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, Secret, SetupError,
+    Anthropic, AnthropicConfig, CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig,
+    Gemini, GeminiConfig, HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret,
+    SetupError, VllmClassifier,
 };
 
 use crate::dialogue::Script;
 use crate::keys::Keyring;
+use crate::pairs::{PairClass, Similarity};
 
 /// Maximum number of models in a message.
 const MODELS_LISTED_MAX: usize = 20;
@@ -18,12 +20,17 @@ const MODELS_LISTED_MAX: usize = 20;
 /// Creates connectors. Programs with other ways to answer than the network, such as recordings, implement this and
 /// delegate the rest to [`Connectors`].
 pub trait Connect: Send + Sync + 'static {
-    /// The connector of a model, at a discovered server or, without one, at the address of the description or
-    /// provider. May block: it reads keys and recordings.
+    /// The connector of a model for questions of a kind, at a discovered server or, without one, at the address of the
+    /// description or provider. May block: it reads keys and recordings.
     ///
     /// # Errors
     /// What is missing, and what to do about it.
-    fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError>;
+    fn connect(
+        &self,
+        ask: Ask,
+        spec: &ModelSpec,
+        server: Option<&FoundServer>,
+    ) -> Result<Connected, ConnectError>;
 }
 
 /// A server that serves a model by name.
@@ -39,7 +46,7 @@ pub struct FoundServer {
 
 /// A connector, with what can be checked at its server beforehand.
 pub struct Connected {
-    /// The connector.
+    /// The connector; one that does not chat as one of [`pairs`](crate::pairs).
     pub model: Arc<dyn ChatModel>,
     /// The same connector if its server lists models.
     pub listing: Option<Arc<OpenAiCompatible>>,
@@ -124,6 +131,15 @@ pub enum ConnectError {
         model: String,
         connector: Connector,
     },
+    /// The connector has no such questions.
+    #[error("model `{model}`: the connector `{connector}` cannot be asked to {ask}")]
+    NotOffered {
+        /// Label of the model.
+        model: String,
+        connector: Connector,
+        /// What it was to be asked.
+        ask: Ask,
+    },
     /// The server is unreachable, or does not answer properly.
     #[error("model `{model}`: {endpoint} does not answer as it should: {error}")]
     Unreachable {
@@ -193,8 +209,17 @@ impl Connectors {
 }
 
 impl Connect for Connectors {
-    fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError> {
+    fn connect(
+        &self,
+        ask: Ask,
+        spec: &ModelSpec,
+        server: Option<&FoundServer>,
+    ) -> Result<Connected, ConnectError> {
         let setup = |source| ConnectError::Setup { model: spec.label.to_string(), source };
+        if !spec.connector.offers().contains(&ask) {
+            let (model, connector) = (spec.label.to_string(), spec.connector);
+            return Err(ConnectError::NotOffered { model, connector, ask });
+        }
         let requested = spec.requested();
         let key = self.key(spec, server)?;
         let needed_key = |key: Option<Secret>| key.ok_or_else(missing_key).map_err(setup);
@@ -208,8 +233,19 @@ impl Connect for Connectors {
                 config.send_seed = spec.send_seed.unwrap_or(true);
                 // A simulator is local and cannot stall unnoticed, and whole answers are cheaper.
                 config.stream = spec.stream.unwrap_or(spec.connector != Connector::Simulated);
+                let (endpoint, key) = (config.endpoint.clone(), config.key.clone());
                 let server = Arc::new(OpenAiCompatible::with_client(config, &self.http).map_err(setup)?);
-                let model = Arc::clone(&server) as Arc<dyn ChatModel>;
+                let model: Arc<dyn ChatModel> = match ask {
+                    Ask::Chat => Arc::clone(&server) as Arc<dyn ChatModel>,
+                    Ask::Embed => {
+                        let config = EmbedConfig { key, ..EmbedConfig::new(endpoint, requested) };
+                        Arc::new(Similarity(OpenAiEmbedder::new(config, &self.http).map_err(setup)?))
+                    }
+                    Ask::Classify => {
+                        let config = ClassifyConfig { key, ..ClassifyConfig::new(endpoint, requested) };
+                        Arc::new(PairClass(VllmClassifier::new(config, &self.http).map_err(setup)?))
+                    }
+                };
                 return Ok(Connected { model, listing: Some(server), script: None });
             }
             (Connector::Anthropic, _) => {
@@ -293,7 +329,7 @@ mod tests {
             FoundServer { endpoint: "http://a:1/v1".to_owned(), key: None, context_tokens: Some(4096) };
         let connectors = Connectors::default();
         let at = |server| {
-            let connected = connectors.connect(&spec, server).unwrap();
+            let connected = connectors.connect(Ask::Chat, &spec, server).unwrap();
             let context = connected.listing.unwrap().context_tokens();
             (connected.model.identity().endpoint.clone().unwrap(), context)
         };
@@ -303,8 +339,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let error =
-            |json| Connectors::default().connect(&spec(json), None).map(|_| ()).unwrap_err().to_string();
+        let error = |json| {
+            Connectors::default().connect(Ask::Chat, &spec(json), None).map(|_| ()).unwrap_err().to_string()
+        };
         let no_endpoint = error(serde_json::json!({"label": "m", "connector": "openai-compatible"}));
         assert!(no_endpoint.contains("model `m` has no `endpoint`"), "{no_endpoint}");
         let no_key = error(
@@ -313,6 +350,9 @@ mod tests {
         assert!(no_key.contains("`c`") && no_key.contains("KGFLEET_TEST_NOT_SET"), "{no_key}");
         let replay = error(serde_json::json!({"label": "r", "connector": "replay"}));
         assert!(replay.contains("`replay`"), "{replay}");
+        let claude = spec(serde_json::json!({"label": "c", "connector": "anthropic", "key_env": "HOME"}));
+        let refused = Connectors::default().connect(Ask::Embed, &claude, None).map(|_| ()).unwrap_err();
+        assert!(refused.to_string().contains("`anthropic` cannot be asked to embed"), "{refused}");
     }
 
     #[test]

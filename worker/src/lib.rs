@@ -1,7 +1,7 @@
 //! A worker: holds many dialogues with models at once, and judges the answers.
 //!
 //! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
-//! sandboxed processes. Around them are plain state machines: [`slots`] for leases and dialogues, [`servers`] and
+//! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for leases and dialogues, [`servers`] and
 //! [`limiter`] for servers and their concurrency, [`breaker`] for models that cannot be asked, [`outbox::queue`] for
 //! the delivery of records. [`worker`] starts the parts that do the IO: the work loop, the lease keeper in
 //! [`keeper`], the [`outbox`] with its spool, and [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators
@@ -23,6 +23,7 @@ pub mod material;
 pub mod metrics;
 mod name;
 pub mod outbox;
+pub mod pairs;
 pub mod rate;
 pub mod readiness;
 pub mod runs;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use domain::exchange::{RunMaterial, WorkExchange};
-use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
+use domain::{Ask, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
 use futures::future::BoxFuture;
 use packs::Pack;
 use tasks::{Effort, EvaluationLimits, FixedLimits, Verdict};
@@ -38,6 +38,8 @@ pub struct RunContext {
     /// Its tasks, in the order of the plan.
     pub tasks: TaskList,
     pub evaluator: Arc<dyn Evaluator>,
+    /// What its models are asked: the same in all of its tasks.
+    pub ask: Ask,
     /// Provenance of the tasks.
     pub pack: PackProvenance,
     indexes: HashMap<TaskLabel, usize>,
@@ -71,6 +73,13 @@ pub enum RunError {
         run: RunId,
         /// Why. Boxed, because it is much larger than the others.
         source: Box<MaterialError>,
+    },
+    /// Its tasks ask models in different ways.
+    #[error("run {run}: its tasks {tasks} ask models in different ways; each way needs a run of its own")]
+    Mixed {
+        run: RunId,
+        /// Two of them.
+        tasks: String,
     },
     /// No evaluator can be started.
     #[error("run {run}: cannot start the evaluation of answers: {source}")]
@@ -158,6 +167,7 @@ impl Runs {
         let labels = material.tasks.iter().map(|task| &task.pack_label);
         let tasks = material::build_to_ask(pack, labels)
             .map_err(|error| RunError::Material { run: run.clone(), source: Box::new(error) })?;
+        let ask = ask_of(run, &tasks)?;
         let request = MaterialRequest::of(name, &tasks);
         let of_judges = request.is_of_judges();
         let limits = pack.header().limits;
@@ -167,7 +177,7 @@ impl Runs {
         let evaluator = if of_judges { Arc::new(OneCase(evaluator)) } else { evaluator };
         let indexes =
             material.tasks.iter().enumerate().map(|(index, task)| (task.label.clone(), index)).collect();
-        Ok(RunContext { tasks, evaluator, pack: self.provenance(pack, limits), indexes, material })
+        Ok(RunContext { tasks, evaluator, ask, pack: self.provenance(pack, limits), indexes, material })
     }
 
     /// The evaluator of these tasks; starts one if there is none.
@@ -214,6 +224,18 @@ impl Runs {
             hash: pack.hash().as_str().to_owned(),
             scorer: scorer(limits, sandbox),
         }
+    }
+}
+
+/// What the tasks of a run ask models.
+fn ask_of(run: &RunId, tasks: &TaskList) -> Result<Ask, RunError> {
+    let first = tasks.first();
+    let ask = first.map_or(Ask::Chat, |task| task.class.asks);
+    match (first, tasks.iter().find(|task| task.class.asks != ask)) {
+        (Some(first), Some(other)) => {
+            Err(RunError::Mixed { run: run.clone(), tasks: format!("{} and {}", first.label, other.label) })
+        }
+        _ => Ok(ask),
     }
 }
 

@@ -277,6 +277,11 @@ impl Slots {
         self.leases.keys().map(|id| LaneKey::of(id)).collect()
     }
 
+    /// The highest generation of a lane's active leases.
+    pub fn generation(&self, lane: &LaneKey) -> Option<u64> {
+        self.leases.keys().filter(|id| LaneKey::of(id) == *lane).map(|id| id.generation).max()
+    }
+
     /// How many dialogues of a lane are pending and running.
     pub fn count(&self, lane: &LaneKey) -> LaneCount {
         self.counts.get(lane).copied().unwrap_or_default()

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use coordinator::plan::PlannedModel;
 use serde_json::json;
 
 use crate::commands::run::Selection;
@@ -22,6 +23,15 @@ pub struct Arguments {
     json: bool,
 }
 
+/// Repetitions of a task: one number, or the lowest and the highest.
+fn counts(model: &PlannedModel, tasks: usize) -> String {
+    let least = (0..tasks).map(|task| model.iterations_of(task)).min().unwrap_or(0);
+    match model.most_iterations(tasks) {
+        most if most == least => most.to_string(),
+        most => format!("{least}-{most}"),
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
@@ -35,7 +45,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let models: Vec<_> = plan
             .models
             .iter()
-            .map(|model| json!({"model": model.label, "iterations": model.iterations}))
+            .map(|model| {
+                let counts = (0..plan.tasks.len()).map(|task| model.iterations_of(task));
+                let of_task: serde_json::Map<String, serde_json::Value> = plan
+                    .tasks
+                    .iter()
+                    .zip(counts)
+                    .filter(|(_, count)| *count != model.iterations)
+                    .map(|(task, count)| (task.label.to_string(), count.into()))
+                    .collect();
+                let mut shown = json!({"model": model.label, "iterations": model.iterations});
+                if !of_task.is_empty() {
+                    shown["task_iterations"] = of_task.into();
+                }
+                shown
+            })
             .collect();
         let plan_hash = plan.hash(benchmark.seed, pack.hash().as_str());
         let value = json!({
@@ -57,9 +81,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (index, model) in plan.models.iter().enumerate() {
         table.row(vec![
             model.label.to_string(),
-            model.iterations.to_string(),
+            counts(model, plan.tasks.len()),
             plan.tasks.len().to_string(),
-            (u64::from(model.iterations) * plan.tasks.len() as u64).to_string(),
+            model.dialogues(plan.tasks.len()).to_string(),
             units.iter().filter(|unit| unit.model == index).count().to_string(),
         ]);
     }

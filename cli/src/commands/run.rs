@@ -1,5 +1,6 @@
 //! `kgfleet run`, `kgfleet resume`, `kgfleet retry`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -110,7 +111,11 @@ impl Selection {
         }
         if let Some(iterations) = self.iterations {
             benchmark.iterations = iterations;
-            benchmark.models.iter_mut().for_each(|model| model.iterations = None);
+            benchmark.task_iterations.clear();
+            for model in &mut benchmark.models {
+                model.iterations = None;
+                model.task_iterations.clear();
+            }
         }
         if let Some(seed) = self.seed {
             benchmark.seed = seed;
@@ -404,12 +409,13 @@ fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
 fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark {
     Benchmark {
         pipeline: None,
-        judges: std::collections::BTreeMap::new(),
+        judges: BTreeMap::new(),
         reuse: None,
         name: format!("{model} at {endpoint}"),
         seed: 0,
         pack: crate::run::material::CORE.to_owned(),
         iterations: coordinator::configuration::ITERATIONS_DEFAULT,
+        task_iterations: BTreeMap::new(),
         tasks: Vec::new(),
         models: vec![ModelSpec {
             label: ModelLabel::new(model),
@@ -420,6 +426,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
             key_env,
             key_file: None,
             iterations: None,
+            task_iterations: BTreeMap::new(),
             sampling: Sampling::default(),
             concurrency: None,
             stream: None,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use domain::{DialogueKey, Outcome};
+use domain::{DialogueKey, Outcome, RunId};
 use results::export::Written;
 use results::export::jsonl::redact;
 use results::{RunDir, RunManifest};
@@ -15,7 +15,7 @@ use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{self, Disclosure, Form};
-use crate::run::session;
+use crate::run::{judged, session};
 use crate::run_name;
 
 #[derive(Debug, clap::Args)]
@@ -108,6 +108,8 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Write a run's records as a file: a run of this machine or, with --coordinator, of its fleet.
+///
+/// Of a pipeline, the runs of all its stages are written, a file each.
 #[derive(Debug, clap::Args)]
 pub struct ExportArguments {
     /// Name of the run.
@@ -115,7 +117,8 @@ pub struct ExportArguments {
     /// File format.
     #[arg(long, value_enum)]
     format: Format,
-    /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder.
+    /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder. Of a pipeline: the
+    /// folder; by default its name, in the current folder.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write the result-json of a run on protected exercises into a zip archive encrypted with this password
@@ -136,7 +139,17 @@ pub struct ExportArguments {
 
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
-    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password };
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
+    let judged = match arguments.remote.named() {
+        Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
+        None => {
+            let found = RunDir::list(&arguments.data.data_dir)?;
+            judged::runs_of(&arguments.run, found.iter().map(|found| found.dir.run()))
+        }
+    };
+    if !judged.is_empty() {
+        return export_all(&arguments, &judged, &disclosure);
+    }
     if let Some(remote) = arguments.remote.named() {
         let fetched = fleet::export::fetch(&remote, &arguments.run)?;
         let name = arguments.format.file_name(&fetched.manifest, &disclosure);
@@ -150,6 +163,29 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.out.unwrap_or_else(default);
     let written = Source::open(dir, manifest)?.write(arguments.format, &path, &disclosure)?;
     tell(&path, written, arguments.json)?;
+    Ok(ExitCode::Success)
+}
+
+/// Writes the runs of a pipeline, a file each.
+fn export_all(
+    arguments: &ExportArguments,
+    runs: &[RunId],
+    disclosure: &Disclosure,
+) -> anyhow::Result<ExitCode> {
+    let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(&arguments.run));
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| anyhow!("cannot make the folder {}: {error}", folder.display()))?;
+    for run in runs {
+        let fetched = arguments.remote.named().map(|remote| fleet::export::fetch(&remote, run.as_str()));
+        let fetched = fetched.transpose()?;
+        let (dir, manifest) = match &fetched {
+            Some(fetched) => (fetched.dir.clone(), fetched.manifest.clone()),
+            None => session::open(run, &arguments.data.data_dir)?,
+        };
+        let path = folder.join(arguments.format.file_name(&manifest, disclosure));
+        let written = Source::open(dir, manifest)?.write(arguments.format, &path, disclosure)?;
+        tell(&path, written, arguments.json)?;
+    }
     Ok(ExitCode::Success)
 }
 
@@ -270,6 +306,10 @@ pub struct RemoveArguments {
 pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return fleet::steer::remove(&remote, &arguments.run, arguments.force);
+    }
+    if let Some(name) = judged::remove(&RunId::new(&*arguments.run), &arguments.data.data_dir)? {
+        eprintln!("removed pipeline {name}");
+        return Ok(ExitCode::Success);
     }
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
     let lock = dir.lock()?;

@@ -102,18 +102,14 @@ fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
 fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<(SimConfig, PackKey)> {
     let (pack, plan) = session::plan(benchmark)?;
     let mut key = PackKey::default();
-    let iterations = plan.models.iter().map(|model| model.iterations).max().unwrap_or(0);
+    let iterations = plan.most_iterations();
     for (task, planned) in material::build(&pack, &plan)?.iter().zip(&plan.tasks) {
         key.learn(task, &planned.label, benchmark.seed, iterations.min(KNOWN_ITERATIONS));
     }
     let profile = profile(&arguments.profile)?;
     let of_servers =
-        |model: &&ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
-    let mut served = std::collections::BTreeSet::new();
-    let asked = benchmark.all_models().filter(of_servers);
-    let models =
-        asked.filter(|model| served.insert(model.requested().to_owned())).map(connect::simulated_model);
-    let models = models.chain(judges(arguments));
+        |model: &ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
+    let models = connect::simulated_models(benchmark, of_servers)?.into_iter().chain(judges(arguments));
     let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
     Ok((SimConfig::new(models.collect()), key))
 }

@@ -1,13 +1,16 @@
 //! What a run on one machine can ask beyond the network: simulated models, by a simulator that it starts, and
 //! recordings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use coordinator::configuration::{Benchmark, Connector, ModelSpec};
+use domain::Ask;
 use models::{ChatModel, Replay};
+use stages::{StageSpec, kinds};
 use vllm_sim::answers::{AnswerConfig, Skill, SkillDial};
-use vllm_sim::{AnswerKey, ModelConfig, SimConfig, SimHandle, Simulator};
+use vllm_sim::{AnswerKey, ClassifierDial, EmbedderDial, ModelConfig, SimConfig, SimHandle, Simulator};
 use worker::{Connect, ConnectError, Connected, Connectors, FoundServer};
 
 use super::recorded::recorded_dialogues;
@@ -17,11 +20,8 @@ use crate::output::explain;
 /// Starts a simulator on a free port of the loopback interface for the simulated models of a configuration, if there
 /// are any.
 pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow::Result<Option<SimHandle>> {
-    let simulated = benchmark.all_models().filter(|model| model.connector == Connector::Simulated);
-    let mut models: Vec<ModelConfig> = simulated.map(simulated_model).collect();
-    // One model may be judge of several stages, or of itself.
-    let mut served = std::collections::BTreeSet::new();
-    models.retain(|model| served.insert(model.name.clone()));
+    let simulated = |model: &ModelSpec| model.connector == Connector::Simulated;
+    let models = simulated_models(benchmark, simulated)?;
     if models.is_empty() {
         return Ok(None);
     }
@@ -30,11 +30,65 @@ pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow
     Ok(Some(simulator.serve(listener)?))
 }
 
+/// What the simulator is told of the models of a benchmark that it is to serve.
+pub fn simulated_models(
+    benchmark: &Benchmark,
+    serves: impl Fn(&ModelSpec) -> bool,
+) -> anyhow::Result<Vec<ModelConfig>> {
+    let mut asked: BTreeMap<&str, Ask> = BTreeMap::new();
+    let mut models = Vec::new();
+    // One model may be judge of several stages, or of itself.
+    for (model, ask) in asks(benchmark).filter(|(model, _)| serves(model)) {
+        match asked.insert(model.requested(), ask) {
+            None => models.push(simulated_model(model, ask)),
+            Some(before) if before == ask => {}
+            Some(before) => {
+                return Err(Exit::usage(anyhow!(
+                    "`{}` cannot be asked to {before} and to {ask}: a simulated model is of one kind",
+                    model.requested()
+                )));
+            }
+        }
+    }
+    Ok(models)
+}
+
+/// The models of a benchmark, each with what it is asked.
+pub fn asks(benchmark: &Benchmark) -> impl Iterator<Item = (&ModelSpec, Ask)> {
+    let kind = benchmark.pipeline.as_deref().and_then(kinds::find);
+    let of_role = move |role: &str| {
+        let stage = kind.and_then(|kind| kind.stages.iter().find(|stage| stage.judge == role));
+        stage.map_or(Ask::Chat, StageSpec::asks)
+    };
+    let judges = benchmark.judges.iter().map(move |(role, judge)| (judge, of_role(role)));
+    benchmark.models.iter().map(|model| (model, Ask::Chat)).chain(judges)
+}
+
 /// What the simulator is told of a model.
-pub fn simulated_model(model: &ModelSpec) -> ModelConfig {
+fn simulated_model(model: &ModelSpec, ask: Ask) -> ModelConfig {
     let mut config = ModelConfig::new(model.requested());
-    config.answers = AnswerConfig::Skilled(Skill::overall(dial(model.skill.unwrap_or(0.6))));
+    let skill = model.skill.unwrap_or(0.6);
+    config.answers = match ask {
+        Ask::Chat => AnswerConfig::Skilled(Skill::overall(dial(skill))),
+        Ask::Embed => {
+            AnswerConfig::Embedder(EmbedderDial { unrelated: 1.0 - skill, ..EmbedderDial::default() })
+        }
+        Ask::Classify => AnswerConfig::Classifier(ClassifierDial {
+            confusion: confusion(1.0 - skill),
+            ..ClassifierDial::default()
+        }),
+    };
     config
+}
+
+/// How often a classifier takes one class for another: in equal parts for both of the others.
+fn confusion(share: f64) -> BTreeMap<String, BTreeMap<String, f64>> {
+    const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
+    let others = |class: &&str| {
+        let others = CLASSES.into_iter().filter(|other| other != class);
+        others.map(|other| (other.to_owned(), share / 2.0)).collect()
+    };
+    CLASSES.iter().map(|class| ((*class).to_owned(), others(class))).collect()
 }
 
 /// A dial from one number: what is not right is mostly wrong, sometimes malformed, rarely beside the point.
@@ -63,9 +117,14 @@ impl LocalConnect {
 }
 
 impl Connect for LocalConnect {
-    fn connect(&self, spec: &ModelSpec, server: Option<&FoundServer>) -> Result<Connected, ConnectError> {
-        if spec.connector != Connector::Replay {
-            return self.network.connect(spec, server);
+    fn connect(
+        &self,
+        ask: Ask,
+        spec: &ModelSpec,
+        server: Option<&FoundServer>,
+    ) -> Result<Connected, ConnectError> {
+        if spec.connector != Connector::Replay || ask != Ask::Chat {
+            return self.network.connect(ask, spec, server);
         }
         let recording =
             recorded_dialogues(&spec.recorded, self.password.as_deref(), &spec.label, spec.model.as_deref())

@@ -2,6 +2,7 @@
 //!
 //! A prompt of a judge ends with `Reply with one of these words: ...`, the best word first. The right one follows from the
 //! share of the reference's words that stand in the answer; the skill of the simulated model decides whether it is said.
+//! A prompt of a writer ends with `Reply with the sentence and nothing else.`; the right sentence has the words of the text.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +12,9 @@ use super::answer_key::PackKey;
 
 /// The line that every prompt of a judge ends with.
 const OFFER: &str = "Reply with one of these words: ";
+
+/// The line that every prompt of a writer ends with.
+const WRITE: &str = "Reply with the sentence and nothing else.";
 
 /// How texts under judgement begin and end.
 const OPEN: &str = "<<<<<<<< TEXT";
@@ -30,13 +34,9 @@ impl AnswerKey for WithJudges {
 }
 
 fn judge(prompt: &str) -> Option<KnownCase> {
-    let (asked, offer) = prompt.rsplit_once(OFFER)?;
+    let Some((asked, offer)) = prompt.rsplit_once(OFFER) else { return writer(prompt) };
     let words: Vec<&str> = offer.trim().split(", ").collect();
-    let texts: Vec<&str> = asked
-        .split(OPEN)
-        .skip(1)
-        .filter_map(|text| Some(text.split_once('\n')?.1.split_once(CLOSE)?.0))
-        .collect();
+    let texts = delimited(asked);
     let [.., reference, answer] = texts.as_slice() else { return None };
     let (reference, answer) = (words_of(reference), words_of(answer));
     let share = reference.intersection(&answer).count() as f64 / reference.len().max(1) as f64;
@@ -51,6 +51,24 @@ fn judge(prompt: &str) -> Option<KnownCase> {
         right: words[right].to_owned(),
         wrong: words[(right + 1) % words.len()].to_owned(),
         malformed: "That is hard to say.".to_owned(),
+        rambling: None,
+    })
+}
+
+/// The texts between markers.
+fn delimited(prompt: &str) -> Vec<&str> {
+    let texts = prompt.split(OPEN).skip(1);
+    texts.filter_map(|text| Some(text.split_once('\n')?.1.split_once(CLOSE)?.0)).collect()
+}
+
+fn writer(prompt: &str) -> Option<KnownCase> {
+    prompt.trim_end().strip_suffix(WRITE)?;
+    let text = *delimited(prompt).last()?;
+    Some(KnownCase {
+        family: "writer".to_owned(),
+        right: text.split_whitespace().collect::<Vec<_>>().join(" "),
+        wrong: "Nothing is said of it.".to_owned(),
+        malformed: "...".to_owned(),
         rambling: None,
     })
 }
@@ -76,5 +94,7 @@ mod tests {
         assert_eq!(ask("Reply with CORRECT", words).as_deref(), Some("INCORRECT"));
         assert_eq!(ask("nothing of it", "YES, NO").as_deref(), Some("NO"));
         assert!(WithJudges(PackKey::default()).solve("What is it?").is_none());
+        let prompt = format!("State it.\n\n{}\n\n{WRITE}", stages::kind::delimited("alpha\n beta"));
+        assert_eq!(WithJudges(PackKey::default()).solve(&prompt).unwrap().right, "alpha beta");
     }
 }

@@ -10,9 +10,10 @@ use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
 use domain::exchange::WorkExchange;
 use domain::text::with_causes;
-use domain::{Connector, ErrorCode, ModelSpec, RunId};
+use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
 use service_kit::shutdown::{self, Stop};
+use stages::RunName;
 use stages::names::ASK;
 use worker::{Connect, Worker};
 
@@ -23,7 +24,7 @@ use super::material;
 use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
 use super::session::{self, Options};
-use crate::commands::fleet::explained;
+use crate::commands::fleet::{explained, submit};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
 
@@ -66,10 +67,35 @@ impl Outcome {
 
 /// The configuration of a pipeline of this machine; `None` where the name is none of a pipeline.
 pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Benchmark>> {
+    beside(data_dir)?.pipeline(name).await.map_err(explained)
+}
+
+/// Those of these runs that belong to a pipeline; none where it is none.
+pub fn runs_of(pipeline: &str, runs: impl IntoIterator<Item = RunId>) -> Vec<RunId> {
+    let of_it = |run: &RunId| RunName::read(run).is_some_and(|name| name.pipeline == pipeline);
+    runs.into_iter().filter(of_it).collect()
+}
+
+/// Removes a pipeline of this machine with its runs; `None` where the name is none of a pipeline.
+///
+/// # Errors
+/// A process writes one of its runs; another pipeline takes its answers from it.
+pub fn remove(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<RunId>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let coordinator = beside(data_dir)?;
+        if coordinator.pipeline(name).await.map_err(explained)?.is_none() {
+            return Ok(None);
+        }
+        coordinator.remove(name, true).await.map_err(explained)?;
+        Ok(Some(name.clone()))
+    })
+}
+
+/// A coordinator that looks at what there is, and does nothing by itself.
+fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
     let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
-    let coordinator =
-        Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir));
-    coordinator.pipeline(name).await.map_err(explained)
+    Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
 }
 
 /// Goes on with a pipeline until it is finished, somebody says stop, or nobody can be asked and nobody `waits` for that.
@@ -108,7 +134,9 @@ pub async fn run(
     let begun = match wanted {
         Wanted::Configured(_) => coordinator.submit(submission).await,
         Wanted::Named(name) => coordinator.command(&name, RunCommand::Resume).await,
-        Wanted::Extended(name, _) => coordinator.extend(&name, submission).await,
+        Wanted::Extended(name, _) => {
+            coordinator.extend(&name, submission).await.inspect(submit::tell_changes)
+        }
     };
     let begun = begun.map_err(explained)?;
     let name = begun.run.clone();
@@ -117,14 +145,15 @@ pub async fn run(
     }
     eprintln!("pipeline {name}");
     let mut key = PackKey::default();
-    let iterations = plan.models.iter().map(|model| model.iterations).max().unwrap_or(0);
+    let iterations = plan.most_iterations();
     for (task, planned) in tasks.iter().zip(&plan.tasks) {
         key.learn(task, &planned.label, benchmark.seed, iterations);
     }
     let simulator = connect::simulator(&benchmark, Arc::new(WithJudges(key))).await?;
     let reach = Arc::clone(&connect);
     let worker = session::local_worker(&data_dir, simulator.as_ref(), connect, options)?;
-    let judges = Judges { specs: benchmark.judges.into_values().collect(), connect: reach };
+    let asks = connect::asks(&benchmark).skip(benchmark.models.len());
+    let judges = Judges { specs: asks.map(|(spec, ask)| (spec.clone(), ask)).collect(), connect: reach };
     let outcome = hold(&coordinator, &name, worker, &judges, waits).await;
     if let Some(simulator) = simulator {
         simulator.shutdown().await;
@@ -135,7 +164,7 @@ pub async fn run(
 
 /// The judges of a pipeline, and how their servers are reached.
 struct Judges {
-    specs: Vec<ModelSpec>,
+    specs: Vec<(ModelSpec, Ask)>,
     connect: Arc<dyn Connect>,
 }
 
@@ -143,8 +172,8 @@ impl Judges {
     /// Those whose servers do not serve them now, each with the reason.
     async fn out_of_reach(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for spec in self.specs.iter().filter(|spec| spec.connector != Connector::Simulated) {
-            let checked = match self.connect.connect(spec, None) {
+        for (spec, ask) in self.specs.iter().filter(|(spec, _)| spec.connector != Connector::Simulated) {
+            let checked = match self.connect.connect(*ask, spec, None) {
                 Ok(connected) => connected.check(spec).await.map(drop),
                 Err(error) => Err(error),
             };

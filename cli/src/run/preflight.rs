@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use coordinator::configuration::{Connector, ModelSpec};
 use coordinator::plan::Plan;
-use domain::Sampling;
 use domain::seed::question_seed;
+use domain::{Ask, Sampling};
 use results::sink::{self, SinkReport};
 use serde::Serialize;
 use tasks::Task;
@@ -76,7 +76,7 @@ pub async fn model(
     if spec.connector == Connector::Simulated {
         return Ok((Level::Ok, "simulated on this machine".to_owned()));
     }
-    let connected = connect.connect(spec, None).map_err(Exit::usage)?;
+    let connected = connect.connect(Ask::Chat, spec, None).map_err(Exit::usage)?;
     let listed = connected.check(spec).await.map_err(|error| match error {
         ConnectError::Unreachable { .. } => anyhow::Error::from(error),
         _ => Exit::usage(error),

@@ -132,6 +132,7 @@ impl Session {
             }
         };
         let proposal = proposal.map_err(explained)?;
+        proposal.changes().iter().for_each(|line| eprintln!("{line}"));
         for warning in proposal.warnings() {
             eprintln!("warning: {warning}");
         }
@@ -226,7 +227,7 @@ impl Session {
         let simulated = benchmark.models.iter().zip(&plan.models).zip(&begun.models);
         let iterations = simulated
             .filter(|((spec, _), model)| spec.connector == Connector::Simulated && model.units_pending > 0)
-            .map(|((_, planned), _)| planned.iterations)
+            .map(|((_, planned), _)| planned.most_iterations(plan.tasks.len()))
             .max();
         let Some(iterations) = iterations else { return Ok(None) };
         let mut key = PackKey::default();

@@ -126,3 +126,101 @@ fn until(
         assert!(begun.elapsed().as_secs() < 120, "nothing happens: {view:?}");
     }
 }
+
+const COMPARED: &str = r#"
+name = "compared"
+pipeline = "compared-facts"
+seed = 1
+iterations = 10
+tasks = ["FactExtractStatic"]
+[[models]]
+label = "strong"
+connector = "simulated"
+skill = 0.95
+[[models]]
+label = "weak"
+connector = "simulated"
+skill = 0.1
+[judges.writer]
+label = "writer"
+connector = "simulated"
+skill = 1.0
+[judges.embedder]
+label = "embedder"
+connector = "simulated"
+skill = 1.0
+[judges.classifier]
+label = "classifier"
+connector = "simulated"
+skill = 1.0
+"#;
+
+#[test]
+fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
+    let data = Data::new();
+    let configuration = data.write("compared.toml", COMPARED);
+    let file = configuration.to_str().unwrap();
+    let finished = data.kgfleet(&["run", file, "--json"]);
+    let view: RunView =
+        serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"));
+    assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0), "{finished}");
+    let cell = |task: &str, model: &str| {
+        let found = view.cells.iter().find(|cell| cell.task.as_str() == task && cell.model.as_str() == model);
+        found.unwrap_or_else(|| panic!("no {task} of {model}: {finished}"))
+    };
+    assert_eq!(
+        cell("statement", "strong"),
+        &domain::control::CellView { model: "strong".into(), ..cell("statement", "weak").clone() }
+    );
+    assert!(cell("similarity", "strong").scored > 0 && cell("support", "strong").scored > 0, "{finished}");
+    let near = |model: &str| cell("= near", model).mean.unwrap();
+    assert!(near("strong") > near("weak"), "{finished}");
+    let runs = data.runs();
+    let of_stage = |stage: &str| runs.iter().filter(|run| run.name().contains(stage)).collect::<Vec<_>>();
+    let statements = of_stage(".statement.");
+    assert!(statements.len() == 1 && statements[0].name().ends_with(".statement.all.1"));
+    // What was asked stands in the records: a pair, and what the verdict needs.
+    let similarities = of_stage(".similarity.strong.")[0].records();
+    let round = &similarities.values().next().unwrap().record.rounds[0];
+    let pair: [String; 2] = serde_json::from_str(&round.prompt.text).unwrap();
+    assert!(pair.iter().all(|text| !text.is_empty()) && round.answer.text.starts_with("{\"cosine\":"));
+
+    // Its runs as files; judged again only as it was asked; and gone.
+    let (name, folder) = (view.run.as_str(), data.path().join("exported"));
+    let arguments = ["export", name, "--format", "jsonl", "--out", folder.to_str().unwrap()];
+    data.kgfleet(&arguments).expect(0);
+    let mut files: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let mut expected: Vec<String> = runs.iter().map(|run| format!("{}.jsonl", run.name())).collect();
+    expected.sort();
+    assert_eq!(files, expected);
+    let fewer = data.write("fewer.toml", COMPARED.replace("iterations = 10", "iterations = 9"));
+    let refused = data.kgfleet(&["judge", name, "--with", fewer.to_str().unwrap()]).expect(2);
+    refused.says(&["- iterations = 10", "+ iterations = 9", name]);
+    data.kgfleet(&["rm", name]).expect(0).says(&["removed pipeline", name]);
+    assert!(data.runs().is_empty());
+    assert_ne!(data.kgfleet(&["resume", name]).code(), Some(0));
+}
+
+#[test]
+fn answers_that_are_not_there_yet_are_not_waited_for() {
+    let data = Data::new();
+    let url = format!("http://127.0.0.1:{}/v1", free_port());
+    let away = format!("connector = \"openai-compatible\"\nendpoint = \"{url}\"\n");
+    let configuration = data.write("facts.toml", CONFIGURATION);
+    let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
+    let name = finished.json()["run"].as_str().unwrap().to_owned();
+    // As a process leaves it that was interrupted before everything was answered.
+    let state = data.path().join("runs").join(format!("{name}.ask.weak.1")).join("state.json");
+    let text = std::fs::read_to_string(&state).unwrap();
+    assert!(text.contains("\"finished\""), "{text}");
+    std::fs::write(&state, text.replace("\"finished\"", "\"active\"")).unwrap();
+    let (before, _) = CONFIGURATION.split_once("[judges.reviewer]").unwrap();
+    let other = data.write("other.toml", format!("{before}[judges.reviewer]\nlabel = \"other\"\n{away}"));
+    let refused = data.kgfleet(&["judge", &name, "--with", other.to_str().unwrap(), "--no-wait"]);
+    assert_ne!(refused.code(), Some(0), "{refused}");
+    refused.says(&["`weak`", "has not answered everything", &format!("kgfleet resume {name}")]);
+}

@@ -138,6 +138,14 @@ impl Control for OnBehalf {
         })
     }
 
+    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
+            let view = self.coordinator.extend(run, submission).await?;
+            Ok(self.noted(view, "extended").await)
+        })
+    }
+
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
         self.coordinator.runs()
     }

@@ -17,6 +17,7 @@
 use domain::{ModelLabel, Sampling};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 use super::{Benchmark, ClassChoice, Connector, ITERATIONS_DEFAULT, ModelSpec, TaskChoice};
 
@@ -70,12 +71,13 @@ pub(super) fn parse(text: &str) -> Result<Benchmark, String> {
     let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     Ok(Benchmark {
         pipeline: None,
-        judges: std::collections::BTreeMap::new(),
+        judges: BTreeMap::new(),
         reuse: None,
         name: "LLM-KG-Bench configuration".to_owned(),
         seed: 0,
         pack: super::core_pack(),
         iterations: file.iterations.unwrap_or(ITERATIONS_DEFAULT),
+        task_iterations: BTreeMap::new(),
         tasks: file.tasks.into_iter().map(task).collect(),
         models: file.models.into_iter().map(model).collect::<Result<_, _>>()?,
     })
@@ -123,6 +125,7 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
         key_env: None,
         key_file: None,
         iterations: None,
+        task_iterations: BTreeMap::new(),
         sampling: Sampling::default(),
         concurrency: None,
         stream: None,

@@ -36,6 +36,9 @@ pub struct Benchmark {
     /// Repetitions of every task for every model, 1 to 100 000. A model may have its own number. Default: 20.
     #[serde(default = "iterations_default")]
     pub iterations: u32,
+    /// Repetitions of single tasks, by label or pattern, for models that have no number of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub task_iterations: BTreeMap<String, u32>,
     /// Tasks by label; `*` stands for any text. Default: the 26 tasks of the benchmark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskChoice>,
@@ -202,8 +205,9 @@ impl Benchmark {
             let Some(judge) = self.judges.get(stage.judge) else {
                 return wrong(field, format!("is missing; stage `{}` of {name} asks it", stage.name));
             };
-            if !judge.connector.offers().contains(&stage.asks) {
-                let problem = format!("cannot be asked to {}, as stage `{}` does", stage.asks, stage.name);
+            let asks = stage.asks();
+            if !judge.connector.offers().contains(&asks) {
+                let problem = format!("cannot be asked to {asks}, as stage `{}` does", stage.name);
                 return wrong(format!("{field}.connector"), problem);
             }
             if let Some((name, problem)) = sampling::problem(&judge.sampling) {
@@ -238,6 +242,13 @@ impl Benchmark {
         if !iterations.contains(&self.iterations) {
             return wrong("iterations", bad_iterations(self.iterations));
         }
+        let too_many = |of: &BTreeMap<String, u32>| {
+            let over = of.iter().find(|(_, given)| **given > ITERATIONS_MAX);
+            over.map(|(task, given)| format!("of `{task}` is {given}; it may be {ITERATIONS_MAX} at most"))
+        };
+        if let Some(problem) = too_many(&self.task_iterations) {
+            return wrong("task_iterations", problem);
+        }
         if self.models.is_empty() {
             return wrong("models", "is empty; name at least one model".into());
         }
@@ -256,6 +267,9 @@ impl Benchmark {
             }
             if let Some(given) = model.iterations.filter(|given| !iterations.contains(given)) {
                 return wrong(&field("iterations"), bad_iterations(given));
+            }
+            if let Some(problem) = too_many(&model.task_iterations) {
+                return wrong(&field("task_iterations"), problem);
             }
             if model.concurrency == Some(0) {
                 return wrong(&field("concurrency"), "is 0; it must be at least 1".into());

@@ -51,22 +51,61 @@ impl Coordinator {
                         benchmark.reuse.as_deref().unwrap_or_default()
                     ))
                 })?;
-                if base.manifest.pack_hash != pack.hash().as_str()
-                    || base.benchmark.models != benchmark.models
-                {
-                    return Err(invalid(
-                        "answers are taken over with the models, tasks and pack that gave them",
-                    ));
-                }
+                self.expect_same_answers(&base, &benchmark, pack.hash().as_str()).await?;
                 Pipeline::fresh_name(&benchmark, pack.hash().as_str())?
             }
         };
         Ok((Pipeline::new(name, benchmark, pack.hash().as_str(), 1)?, sealed))
     }
 
+    /// Sees that a configuration judges the answers that a pipeline has, and that they come.
+    async fn expect_same_answers(&self, base: &Pipeline, wanted: &Benchmark, pack_hash: &str) -> Result<()> {
+        // What does not decide what is asked of the models under test; the pack is compared by its hash.
+        let asked = |benchmark: &Benchmark| Benchmark {
+            name: String::new(),
+            pack: String::new(),
+            pipeline: None,
+            judges: std::collections::BTreeMap::new(),
+            reuse: None,
+            ..benchmark.clone()
+        };
+        let lines = changes::between(&asked(&base.benchmark), &asked(wanted));
+        if !lines.is_empty() {
+            return Err(invalid(format!(
+                "the answers of pipeline {} are judged again as they are; only judges, their settings and the kind may \
+                 differ, but the configuration says:\n{}",
+                base.name,
+                lines.join("\n")
+            )));
+        }
+        if base.manifest.pack_hash != pack_hash {
+            return Err(invalid(format!(
+                "pipeline {} asks from pack {}, the configuration from {}: the questions would differ",
+                base.name,
+                base.manifest.pack_hash.get(..12).unwrap_or_default(),
+                pack_hash.get(..12).unwrap_or_default()
+            )));
+        }
+        if self.storage.is_shared() {
+            return Ok(()); // Its coordinators see to it that they come.
+        }
+        let chain = self.pipeline_chain(base).await?;
+        for model in &base.benchmark.models {
+            let runs = self.find_stages(&chain, model).await?;
+            let answered = |(_, state): &(RunId, Option<_>)| is_finished(state.as_ref());
+            if runs[0].is_empty() || !runs[0].iter().all(answered) {
+                return Err(conflict(format!(
+                    "model `{}` of pipeline {} has not answered everything; `kgfleet resume {}` goes on with that",
+                    model.label, base.name, base.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// A pipeline with more models or other settings of those it has, as a new revision. Coordinators that look after it read
-    /// the newest one in every round.
-    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<()> {
+    /// the newest one in every round. Returns what is otherwise than before, in lines for people.
+    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
         let old = self
             .find_pipeline(name)
             .await?
@@ -74,7 +113,8 @@ impl Coordinator {
         let (planned, _) = self.planned(submission).await?;
         let lines = changes::between(&old.benchmark, &planned.benchmark);
         if lines.is_empty() {
-            return self.begin_pipeline(name).await;
+            self.begin_pipeline(name).await?;
+            return Ok(lines);
         }
         let lost = old.benchmark.models.iter().find(|model| !planned.benchmark.models.contains(model));
         let same = Benchmark { models: Vec::new(), ..old.benchmark.clone() }
@@ -93,7 +133,9 @@ impl Coordinator {
         if !self.write_revision(&next).await? {
             return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
         }
-        self.begin_pipeline(name).await
+        self.begin_pipeline(name).await?;
+        tracing::info!(pipeline = %name, revision, "extended");
+        Ok(lines)
     }
 
     /// Makes a pipeline one that this coordinator looks after. One of a fleet that is paused stays so.
@@ -155,9 +197,6 @@ impl Coordinator {
             )));
         }
         for other in self.storage.pipelines().await? {
-            if !self.is_pipeline(&other).await? {
-                continue; // Removed.
-            }
             let taken = self.find_pipeline(&other).await?.and_then(|other| other.benchmark.reuse);
             if taken.as_deref() == Some(name.as_str()) {
                 return Err(conflict(format!(
@@ -165,7 +204,17 @@ impl Coordinator {
                 )));
             }
         }
-        let state = PipelineState { phase: RunPhase::Cancelled, ..state };
+        let pipeline = self.find_pipeline(name).await?;
+        let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        if !self.storage.is_shared() {
+            // A process that writes one of its runs prevents it, before anything is changed.
+            for run in self.own_runs(name).await? {
+                let run = self.runs.known(&run).await?;
+                self.commits.hold(&run).await?;
+            }
+        }
+        // First of all: nobody derives any more.
+        let state = PipelineState { phase: RunPhase::Cancelled, removed: true, ..state };
         self.set_pipeline_state(name, &state).await?;
         for run in self.own_runs(name).await? {
             match self.remove_run(&run, true).await {
@@ -173,7 +222,7 @@ impl Coordinator {
                 removed => removed?,
             }
         }
-        self.set_pipeline_state(name, &PipelineState { removed: true, ..state }).await?;
+        self.remove_documents(&pipeline).await?;
         self.pipelines.forget(name);
         tracing::info!(pipeline = %name, "removed");
         Ok(())
@@ -196,12 +245,17 @@ impl Coordinator {
         let pipeline = self.find_pipeline(name).await?;
         let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
         let chain = self.pipeline_chain(&pipeline).await?;
-        let mut runs = Vec::new();
+        let mut runs: Vec<RunId> = Vec::new();
         for model in &pipeline.benchmark.models {
             let stages = self.find_stages(&chain, model).await?;
             // The answers of another pipeline are its own.
             let own = stages.into_iter().skip(usize::from(chain.len() > 1));
-            runs.extend(own.flatten().map(|(run, _)| run));
+            for (run, _) in own.flatten() {
+                // Models share some.
+                if !runs.contains(&run) {
+                    runs.push(run);
+                }
+            }
         }
         Ok(runs)
     }

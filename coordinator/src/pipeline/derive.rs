@@ -1,19 +1,23 @@
 //! Creating the runs of a pipeline that are missing, and seeing that those which exist go on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::control::RunPhase;
-use domain::{About, ErrorCode, ModelSpec, RunId, ServiceError};
+use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
-use stages::{Asked, Judged, NewRun, Report, RunName, names};
+use serde_json::{Map, Value};
+use stages::{Asked, Judged, NewRun, Report, RunName, StageRuns, StageSpec, names};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
+use super::summary::Summary;
 use crate::Coordinator;
 use crate::configuration::{Benchmark, TaskChoice};
 use crate::errors::{Result, internal};
 use crate::manifest::Planned;
+use crate::plan::{Plan, PlannedTask};
 
 /// What the records say of a model.
 pub(super) struct Read {
@@ -47,7 +51,7 @@ impl Coordinator {
     pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
         // Its phase first: what is paused or cancelled derives nothing.
         let state = self.pipeline_state(name).await?;
-        if state.phase != RunPhase::Active {
+        if state.removed || state.phase != RunPhase::Active {
             if state.phase.is_over() {
                 self.pipelines.forget(name);
             }
@@ -58,23 +62,57 @@ impl Coordinator {
             return Ok(());
         };
         let chain = self.pipeline_chain(&pipeline).await?;
+        self.tend_shared(&chain).await?;
         let mut done = true;
-        let mut counts = [0; 3];
+        let (mut counts, mut summaries) = ([0; 3], Vec::new());
         for model in &pipeline.benchmark.models {
             let known = self.tend_model(&chain, model).await?;
             done &= known.as_ref().is_some_and(ModelState::is_done);
             if let Some(known) = known {
+                summaries.push(Summary::of(&known));
                 let Report { planned, scored, .. } = known.report;
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }
         // What somebody has asked of it since this round began comes first.
         if done && self.pipeline_state(name).await? == state {
-            let state = PipelineState { phase: RunPhase::Finished, counts, ..state };
+            let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
             self.set_pipeline_state(name, &state).await?;
             self.pipelines.forget(name); // What it came to can be read again.
             tracing::info!(pipeline = %name, "finished");
         }
+        Ok(())
+    }
+
+    /// Creates the runs about cases that are missing: they need no answer.
+    async fn tend_shared(&self, chain: &[Pipeline]) -> Result<()> {
+        let pipeline = &chain[0];
+        let revision = pipeline.manifest.revision;
+        let kind = pipeline.kind;
+        // What they ask follows from the manifest alone.
+        if !kind.stages.iter().any(StageSpec::is_shared)
+            || self.pipelines.has_shared(&pipeline.name, revision)
+        {
+            return Ok(());
+        }
+        let all = ModelLabel::new(names::SHARED);
+        let mut stages = Vec::with_capacity(kind.stages.len());
+        for stage in kind.stages {
+            stages.push(if stage.is_shared() {
+                let found = self.find_stage(pipeline, stage.name, &all).await?;
+                self.stage_runs(chain, stage, &all, &found).await?
+            } else {
+                StageRuns::default()
+            });
+        }
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.benchmark.pack).await?;
+        let Planned { plan, .. } = Planned::new(pipeline.benchmark.clone(), Arc::clone(&pack)).await?;
+        let cases = asked_cases(&plan, &pack);
+        let judges = pipeline.judges()?;
+        for run in pipeline.derivation(&judges).shared_runs(&cases, &stages) {
+            self.create_stage(pipeline, judges[run.stage], run, pack.header().protected).await?;
+        }
+        self.pipelines.note_shared(&pipeline.name, revision);
         Ok(())
     }
 
@@ -146,11 +184,11 @@ impl Coordinator {
 
     /// The run that asks a model under test.
     async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
-        let name = pipeline.run_name(names::ASK, model, 1);
+        let name = pipeline.run_name(names::ASK, &model.label, 1);
         let benchmark = Benchmark {
             name: format!("{}: {}", pipeline.benchmark.name, model.label),
             pipeline: None,
-            judges: std::collections::BTreeMap::new(),
+            judges: BTreeMap::new(),
             reuse: None,
             models: vec![model.clone()],
             ..pipeline.benchmark.clone()
@@ -168,18 +206,21 @@ impl Coordinator {
         run: NewRun,
         protected: bool,
     ) -> Result<()> {
-        let NewRun { name, task, .. } = run;
+        let NewRun { name, task, stage: run_stage } = run;
         let questions = u32::try_from(task.cases.len()).map_err(internal)?;
         let about = About {
             pipeline: pipeline.name.to_string(),
             stage: name.stage.clone(),
-            model: pipeline
-                .benchmark
-                .models
-                .iter()
-                .find(|model| names::slug(&model.label) == name.model)
-                .map(|model| model.label.clone())
-                .ok_or_else(|| internal(format!("run {name} is about no model of its pipeline")))?,
+            model: match pipeline.kind.stages[run_stage].is_shared() {
+                true => ModelLabel::new(names::SHARED),
+                false => pipeline
+                    .benchmark
+                    .models
+                    .iter()
+                    .find(|model| names::slug(&model.label) == name.model)
+                    .map(|model| model.label.clone())
+                    .ok_or_else(|| internal(format!("run {name} is about no model of its pipeline")))?,
+            },
             number: name.number,
         };
         let benchmark = Benchmark {
@@ -188,9 +229,10 @@ impl Coordinator {
             pack: name.to_string(),
             iterations: questions,
             tasks: vec![TaskChoice::Label(task.label.to_string())],
-            models: vec![ModelSpec { iterations: None, ..judge.clone() }],
+            models: vec![ModelSpec { iterations: None, task_iterations: BTreeMap::new(), ..judge.clone() }],
+            task_iterations: BTreeMap::new(),
             pipeline: None,
-            judges: std::collections::BTreeMap::new(),
+            judges: BTreeMap::new(),
             reuse: None,
         };
         let of_pack = (name.clone(), about.clone());
@@ -215,6 +257,15 @@ impl Coordinator {
         let run = self.runs.known(&manifest.run).await?;
         self.activate(&run).await
     }
+}
+
+/// The data of the cases that models under test are asked, each once.
+fn asked_cases(plan: &Plan, pack: &Pack) -> Vec<Map<String, Value>> {
+    let of_task = |(number, task): (usize, &PlannedTask)| {
+        let asked = plan.models.iter().map(|model| model.iterations_of(number) as usize).max().unwrap_or(0);
+        pack.tasks()[task.index].cases.iter().take(asked).map(|case| case.data.clone())
+    };
+    plan.tasks.iter().enumerate().flat_map(of_task).collect()
 }
 
 /// Whether nothing has happened to runs since they were looked at.

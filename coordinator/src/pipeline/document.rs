@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::control::RunPhase;
-use domain::{ModelSpec, RunId};
+use domain::{ModelLabel, ModelSpec, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,8 @@ use stages::{Derivation, PipelineKind, RunName, kinds, names};
 use crate::Coordinator;
 use crate::configuration::Benchmark;
 use crate::errors::{Result, conflict, internal};
+
+use super::summary::Summary;
 
 /// Version of the documents that are written, and the newest that is read.
 const VERSION: u32 = 1;
@@ -49,17 +51,20 @@ pub(crate) struct PipelineState {
     /// Whether it was given to a fleet.
     #[serde(default)]
     pub fleet: bool,
-    /// Whether it was removed: its runs are gone. The same configuration brings it back.
-    #[serde(default)]
+    /// Whether it is being removed: nobody derives, and who comes upon it goes on with that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
     /// Dialogues planned, scored and not scored when it was last over.
     #[serde(default)]
     pub counts: [u64; 3],
+    /// What came out when it was last over, by model: shown without reading a log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<Summary>,
 }
 
 impl Default for PipelineState {
     fn default() -> Self {
-        Self { phase: RunPhase::Active, fleet: false, removed: false, counts: [0; 3] }
+        Self { phase: RunPhase::Active, fleet: false, removed: false, counts: [0; 3], summaries: Vec::new() }
     }
 }
 
@@ -135,8 +140,8 @@ impl Pipeline {
     }
 
     /// The name of the n-th run of a stage for a model.
-    pub(crate) fn run_name(&self, stage: &str, model: &ModelSpec, number: u32) -> RunName {
-        RunName::new(self.name.as_str(), stage, &model.label, number)
+    pub(crate) fn run_name(&self, stage: &str, model: &ModelLabel, number: u32) -> RunName {
+        RunName::new(self.name.as_str(), stage, model, number)
     }
 }
 
@@ -167,7 +172,7 @@ impl Coordinator {
         if self.runs.get(name).is_some() {
             return Ok(false);
         }
-        Ok(self.find_pipeline(name).await?.is_some() && !self.pipeline_state(name).await?.removed)
+        Ok(self.find_pipeline(name).await?.is_some())
     }
 
     /// Writes a revision; `false` where somebody has written one of this number.
@@ -175,6 +180,15 @@ impl Coordinator {
         let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
         let name = revision_name(pipeline.manifest.revision);
         self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
+    }
+
+    /// Removes every document of a pipeline: the newest revision first, so that what is left after a crash is a pipeline as it
+    /// was, and being removed.
+    pub(crate) async fn remove_documents(&self, pipeline: &Pipeline) -> Result<()> {
+        for revision in (1..=pipeline.manifest.revision).rev() {
+            self.storage.remove_document(&pipeline.name, &revision_name(revision)).await?;
+        }
+        self.storage.remove_document(&pipeline.name, STATE).await
     }
 
     pub(crate) async fn pipeline_state(&self, name: &RunId) -> Result<PipelineState> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::control::RunPhase;
-use domain::{CaseUid, DialogueKey, FailureCause, ModelSpec, Outcome, Record, RunId};
+use domain::{CaseUid, DialogueKey, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 use stages::derive::Standing;
-use stages::{Judged, Report, Ruling, StageRuns, Subject, names};
+use stages::{Judged, Report, Ruling, StageRuns, StageSpec, Subject, names};
 
 use super::document::Pipeline;
 use crate::Coordinator;
@@ -59,14 +59,20 @@ impl Coordinator {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
     pub(super) async fn find_stages(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Vec<FoundStage>> {
         let (pipeline, asking) = (&chain[0], &chain[chain.len() - 1]);
-        let mut found = vec![self.find_stage(asking, names::ASK, model).await?];
+        let mut found = vec![self.find_stage(asking, names::ASK, &model.label).await?];
         for stage in pipeline.kind.stages {
-            found.push(self.find_stage(pipeline, stage.name, model).await?);
+            found.push(self.find_stage(pipeline, stage.name, &about(stage, &model.label)).await?);
         }
         Ok(found)
     }
 
-    async fn find_stage(&self, pipeline: &Pipeline, stage: &str, model: &ModelSpec) -> Result<FoundStage> {
+    /// The runs of a stage for a model, or for all where its label is that of [all](names::SHARED).
+    pub(super) async fn find_stage(
+        &self,
+        pipeline: &Pipeline,
+        stage: &str,
+        model: &ModelLabel,
+    ) -> Result<FoundStage> {
         let mut found = Vec::new();
         for number in 1..=RUNS_MAX {
             let run = pipeline.run_name(stage, model, number).run();
@@ -115,26 +121,37 @@ impl Coordinator {
             }
         }
         for (stage, found) in chain[0].kind.stages.iter().zip(judging) {
-            let mut of_stage = StageRuns {
-                runs: u32::try_from(found.len()).map_err(internal)?,
-                finished: found.iter().all(|(_, state)| is_finished(state.as_ref())),
-                ..StageRuns::default()
-            };
-            let mut number = 0;
-            // What was asked for another pipeline came first.
-            for base in chain[1..].iter().rev() {
-                for (run, _) in self.find_stage(base, stage.name, model).await? {
-                    number += 1;
-                    self.read_rulings(&run, number, &mut of_stage).await?;
-                }
-            }
-            for (run, _) in found {
-                number += 1;
-                self.read_rulings(run, number, &mut of_stage).await?;
-            }
-            gathered.stages.push(of_stage);
+            gathered.stages.push(self.stage_runs(chain, stage, &model.label, found).await?);
         }
         Ok(gathered)
+    }
+
+    /// What the runs of a stage hold and what was said in them, those of pipelines whose verdicts are taken over included.
+    pub(super) async fn stage_runs(
+        &self,
+        chain: &[Pipeline],
+        stage: &StageSpec,
+        model: &ModelLabel,
+        found: &FoundStage,
+    ) -> Result<StageRuns> {
+        let mut of_stage = StageRuns {
+            runs: u32::try_from(found.len()).map_err(internal)?,
+            finished: found.iter().all(|(_, state)| is_finished(state.as_ref())),
+            ..StageRuns::default()
+        };
+        let mut number = 0;
+        // What was asked for another pipeline came first.
+        for base in chain[1..].iter().rev() {
+            for (run, _) in self.find_stage(base, stage.name, &about(stage, model)).await? {
+                number += 1;
+                self.read_rulings(&run, number, &mut of_stage).await?;
+            }
+        }
+        for (run, _) in found {
+            number += 1;
+            self.read_rulings(run, number, &mut of_stage).await?;
+        }
+        Ok(of_stage)
     }
 
     async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRuns) -> Result<()> {
@@ -159,6 +176,11 @@ impl Coordinator {
         let run = std::sync::Arc::clone(run);
         tokio::task::spawn_blocking(move || winners_of(&run, &folder)).await.map_err(internal)?
     }
+}
+
+/// Whom the runs of a stage are about: a model, or all of them.
+pub(super) fn about(stage: &StageSpec, model: &ModelLabel) -> ModelLabel {
+    if stage.is_shared() { ModelLabel::new(names::SHARED) } else { model.clone() }
 }
 
 /// An answer, with what it answers.

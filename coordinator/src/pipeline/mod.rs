@@ -4,13 +4,14 @@
 //! from its runs, by the functions of [`stages`]: so any coordinator derives, at any time, and a crash between two steps is
 //! made good by whoever comes next. Two that derive at once agree on names, and the sink takes a run of a name once.
 //!
-//! `document` is what the sink keeps, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
+//! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
 //! what people ask for, `view` shows it.
 
 mod control;
 mod derive;
 mod document;
 mod gather;
+mod summary;
 mod view;
 
 use std::collections::BTreeMap;
@@ -22,10 +23,19 @@ pub(crate) use gather::ModelState;
 
 /// The pipelines that this coordinator looks after, each with what it last knew of its models. It can be read again.
 #[derive(Default)]
-pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, BTreeMap<String, ModelState>>>);
+pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, Known>>);
+
+/// What is known of a pipeline.
+#[derive(Default)]
+struct Known {
+    /// By the slug of the model's label.
+    models: BTreeMap<String, ModelState>,
+    /// The revision of its manifest for which every run about cases was found or created.
+    shared: Option<u32>,
+}
 
 impl Pipelines {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, BTreeMap<String, ModelState>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Known>> {
         // Plain values are whole at any moment, also where a panic passed through.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,11 +57,21 @@ impl Pipelines {
 
     /// What was known of a model, by the slug of its label.
     pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelState> {
-        self.lock().get(name)?.get(model).cloned()
+        self.lock().get(name)?.models.get(model).cloned()
     }
 
     /// Takes note of it.
     pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelState) {
-        self.lock().entry(name.clone()).or_default().insert(model, state);
+        self.lock().entry(name.clone()).or_default().models.insert(model, state);
+    }
+
+    /// Whether the runs about cases are there, as a revision of the manifest wants them.
+    pub(crate) fn has_shared(&self, name: &RunId, revision: u32) -> bool {
+        self.lock().get(name).is_some_and(|known| known.shared == Some(revision))
+    }
+
+    /// Takes note of it.
+    pub(crate) fn note_shared(&self, name: &RunId, revision: u32) {
+        self.lock().entry(name.clone()).or_default().shared = Some(revision);
     }
 }

@@ -2,10 +2,11 @@
 
 use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
 use domain::{Mean, ModelSpec, RunId};
-use stages::{Judged, names};
+use stages::names;
 
 use super::document::Pipeline;
-use super::gather::{FoundStage, ModelState, is_finished};
+use super::gather::{FoundStage, is_finished};
+use super::summary::Summary;
 use crate::Coordinator;
 use crate::errors::{Result, not_found};
 use crate::view::Detail;
@@ -27,13 +28,18 @@ impl Coordinator {
         for model in &pipeline.benchmark.models {
             let runs = self.find_stages(&chain, model).await?;
             let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
-            let known = match self.pipelines.known(name, &names::slug(&model.label)) {
+            let known = self.pipelines.known(name, &names::slug(&model.label));
+            let kept = || state.summaries.iter().find(|kept| kept.is_of(&model.label, &runs)).cloned();
+            let known = match known.as_ref().map(Summary::of).or_else(kept) {
+                // Something happened to its runs by their own names.
                 None if state.phase.is_over() && finished() => {
-                    Some(self.read_model(&chain, model, runs.clone()).await?.state)
+                    Some(Summary::of(&self.read_model(&chain, model, runs.clone()).await?.state))
                 }
                 known => known,
             };
-            let (shown, cells) = self.model_column(&pipeline, model, &runs, known, &mut view).await?;
+            let is_first = columns.is_empty();
+            let (shown, cells) =
+                self.model_column(&pipeline, model, (&runs, is_first), known, &mut view).await?;
             view.models.push(shown);
             columns.push(cells);
         }
@@ -54,9 +60,6 @@ impl Coordinator {
         for name in self.storage.pipelines().await? {
             let Some(pipeline) = self.find_pipeline(&name).await? else { continue };
             let state = self.pipeline_state(&name).await?;
-            if state.removed {
-                continue;
-            }
             let [planned, scored, failed] = state.counts;
             views.push(RunView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
         }
@@ -91,15 +94,16 @@ impl Coordinator {
         &self,
         pipeline: &Pipeline,
         model: &ModelSpec,
-        runs: &[FoundStage],
-        known: Option<ModelState>,
+        (runs, is_first): (&[FoundStage], bool),
+        known: Option<Summary>,
         view: &mut RunView,
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = empty_model(model);
         let mut cells = Vec::new();
-        let stage_names =
-            std::iter::once(names::ASK).chain(pipeline.kind.stages.iter().map(|stage| stage.name));
-        for (stage, found) in stage_names.zip(runs) {
+        let judging = pipeline.kind.stages.iter().map(|stage| (stage.name, stage.is_shared()));
+        for ((stage, shared), found) in std::iter::once((names::ASK, false)).chain(judging).zip(runs) {
+            // What models share stands in every column, and is counted with the first one.
+            let counts = is_first || !shared;
             let mut cell = CellView {
                 task: stage.into(),
                 model: model.label.clone(),
@@ -122,12 +126,15 @@ impl Coordinator {
                     cell.scored += state.scored;
                     cell.failed += failed;
                     cell.planned += state.scored + failed;
-                    add_failures(view, &state.failures);
+                    add_failures(view, if counts { &state.failures } else { &[] });
                 }
                 if let Some(of_run) = run_view {
                     cell.scored += of_run.scored;
                     cell.failed += of_run.failed;
                     cell.planned += of_run.planned;
+                    if !counts {
+                        continue;
+                    }
                     add_failures(view, &of_run.failures);
                     view.rate += of_run.rate;
                     view.tokens_per_second += of_run.tokens_per_second;
@@ -152,34 +159,29 @@ impl Coordinator {
             cells.push(cell);
         }
         if let Some(known) = known {
-            let waiting = known.judged.iter().filter(|judged| is_waiting(judged)).count() as u64;
-            (shown.planned, shown.scored) = (known.report.planned, known.report.scored);
-            shown.failed = known.report.planned - known.report.scored - waiting;
-            shown.mean = known.report.metrics.first().map(|metric| metric.mean).unwrap_or_default();
-            for (why, dialogues) in &known.report.not_judged {
+            (shown.planned, shown.scored) = (known.planned, known.scored);
+            shown.failed = known.planned.saturating_sub(known.scored + known.waiting);
+            shown.mean = known.metrics.first().map(|(_, mean)| *mean).unwrap_or_default();
+            for (stage, cause, dialogues) in &known.not_judged {
                 view.notes.push(format!(
-                    "{}: {dialogues} dialogues are not scored: stage {}, {}",
-                    model.label, why.stage, why.cause
+                    "{}: {dialogues} dialogues are not scored: stage {stage}, {cause}",
+                    model.label
                 ));
             }
-            for metric in known.report.metrics {
+            for (name, mean) in known.metrics {
                 cells.push(CellView {
-                    task: format!("{METRIC}{}", metric.name).as_str().into(),
+                    task: format!("{METRIC}{name}").as_str().into(),
                     model: model.label.clone(),
-                    scored: metric.mean.covered,
+                    scored: mean.covered,
                     failed: 0,
-                    planned: metric.mean.planned,
-                    mean: metric.mean.value,
+                    planned: mean.planned,
+                    mean: mean.value,
                     missing: 0,
                 });
             }
         }
         Ok((shown, cells))
     }
-}
-
-fn is_waiting(judged: &Judged) -> bool {
-    matches!(judged.outcome, stages::report::Outcome::Waiting(_))
 }
 
 fn add_failures(view: &mut RunView, failures: &[(domain::FailureCause, u64)]) {

@@ -1,9 +1,9 @@
 //! The plan of a run: models × tasks × iterations, cut into units. A pure function of its inputs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::text::hex;
-use domain::{DialogueKey, Iteration, ModelLabel, TaskLabel};
+use domain::{DialogueKey, Iteration, ModelLabel, ModelSpec, TaskLabel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -37,8 +37,29 @@ pub struct TaskOutline {
 pub struct PlannedModel {
     /// Its label.
     pub label: ModelLabel,
-    /// Repetitions of every task.
+    /// Repetitions of every task of which [`of_task`](Self::of_task) says nothing.
     pub iterations: u32,
+    /// Repetitions of single tasks, by their index in the plan. Only what differs, so that the hash of a plan without it is
+    /// what it always was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub of_task: BTreeMap<usize, u32>,
+}
+
+impl PlannedModel {
+    /// Repetitions of a task, by its index in the plan.
+    pub fn iterations_of(&self, task: usize) -> u32 {
+        self.of_task.get(&task).copied().unwrap_or(self.iterations)
+    }
+
+    /// The most repetitions of any of so many tasks.
+    pub fn most_iterations(&self, tasks: usize) -> u32 {
+        (0..tasks).map(|task| self.iterations_of(task)).max().unwrap_or(0)
+    }
+
+    /// Dialogues over so many tasks.
+    pub fn dialogues(&self, tasks: usize) -> u64 {
+        (0..tasks).map(|task| u64::from(self.iterations_of(task))).sum()
+    }
 }
 
 /// A planned task.
@@ -79,27 +100,27 @@ pub enum PlanError {
 impl Plan {
     /// Plans a configuration over the tasks of a pack.
     pub fn new(benchmark: &Benchmark, outlines: &[TaskOutline]) -> Result<Self, PlanError> {
-        let models = benchmark
-            .models
-            .iter()
-            .map(|model| PlannedModel {
-                label: model.label.clone(),
-                iterations: model.iterations.unwrap_or(benchmark.iterations),
-            })
-            .collect();
-        Ok(Self { models, tasks: choose(&benchmark.tasks, outlines)? })
+        let tasks = choose(&benchmark.tasks, outlines)?;
+        let models = benchmark.models.iter().map(|model| planned_model(benchmark, model, &tasks)).collect();
+        unmatched(benchmark, &tasks, outlines)?;
+        Ok(Self { models, tasks })
     }
 
     /// Number of dialogues.
     pub fn dialogues(&self) -> u64 {
-        self.models.iter().map(|model| u64::from(model.iterations) * self.tasks.len() as u64).sum()
+        self.models.iter().map(|model| model.dialogues(self.tasks.len())).sum()
+    }
+
+    /// The most repetitions of any task for any model.
+    pub fn most_iterations(&self) -> u32 {
+        self.models.iter().map(|model| model.most_iterations(self.tasks.len())).max().unwrap_or(0)
     }
 
     /// Every dialogue, model by model, task by task, as result files list them.
     pub fn keys(&self) -> impl Iterator<Item = DialogueKey> + '_ {
         self.models.iter().flat_map(move |model| {
-            self.tasks.iter().flat_map(move |task| {
-                (0..model.iterations).map(move |iteration| DialogueKey {
+            self.tasks.iter().enumerate().flat_map(move |(number, task)| {
+                (0..model.iterations_of(number)).map(move |iteration| DialogueKey {
                     model: model.label.clone(),
                     task: task.label.clone(),
                     iteration,
@@ -110,8 +131,8 @@ impl Plan {
 
     /// Whether a dialogue is planned.
     pub fn contains(&self, key: &DialogueKey) -> bool {
-        self.models.iter().any(|model| model.label == key.model && key.iteration < model.iterations)
-            && self.tasks.iter().any(|task| task.label == key.task)
+        let Some(task) = self.tasks.iter().position(|task| task.label == key.task) else { return false };
+        self.models.iter().any(|model| model.label == key.model && key.iteration < model.iterations_of(task))
     }
 
     /// The dialogues handed out together, long tasks first; dialogues for which `is_done` are left out.
@@ -139,6 +160,45 @@ impl Plan {
         hasher.update(pack_hash.as_bytes());
         hex(hasher.finalize())
     }
+}
+
+/// How often a model is asked. What is said nearer to it and to the task counts: what the model says of the task, then of all
+/// tasks, then what the configuration says of the task, then of all.
+fn planned_model(benchmark: &Benchmark, model: &ModelSpec, tasks: &[PlannedTask]) -> PlannedModel {
+    let iterations = model.iterations.unwrap_or(benchmark.iterations);
+    let said = |task: &PlannedTask| {
+        let own = of_pattern(&model.task_iterations, &task.label);
+        let of_all = || of_pattern(&benchmark.task_iterations, &task.label);
+        own.or(model.iterations).or_else(of_all).unwrap_or(iterations)
+    };
+    let of_task = tasks.iter().map(said).enumerate().filter(|(_, said)| *said != iterations).collect();
+    PlannedModel { label: model.label.clone(), iterations, of_task }
+}
+
+/// What is said of a label: by itself, else by the first pattern that fits, in the order of their texts.
+fn of_pattern(said: &BTreeMap<String, u32>, label: &TaskLabel) -> Option<u32> {
+    let fitting = || said.iter().find(|(pattern, _)| Glob::new(pattern).matches(label.as_str()));
+    said.get(label.as_str()).copied().or_else(|| Some(*fitting()?.1))
+}
+
+/// Finds iterations of tasks that are not there: a name that is misspelt is no choice. Tasks that were left out on purpose may
+/// be named.
+fn unmatched(
+    benchmark: &Benchmark,
+    tasks: &[PlannedTask],
+    outlines: &[TaskOutline],
+) -> Result<(), PlanError> {
+    let labels = || tasks.iter().map(|task| &task.label).chain(outlines.iter().map(|outline| &outline.label));
+    let of_models = benchmark.models.iter().flat_map(|model| model.task_iterations.keys());
+    for pattern in benchmark.task_iterations.keys().chain(of_models) {
+        let glob = Glob::new(pattern);
+        if !labels().any(|label| glob.matches(label.as_str())) {
+            let known: BTreeSet<&str> = labels().map(TaskLabel::as_str).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(PlanError::UnknownTask { choice: pattern.clone(), known });
+        }
+    }
+    Ok(())
 }
 
 fn choose(choices: &[TaskChoice], outlines: &[TaskOutline]) -> Result<Vec<PlannedTask>, PlanError> {
@@ -225,6 +285,32 @@ mod tests {
         let keys: BTreeSet<_> = plan.keys().collect();
         assert_eq!(keys.len() as u64, plan.dialogues());
         assert!(keys.iter().all(|key| plan.contains(key)));
+    }
+
+    #[test]
+    fn counts_may_differ_by_task_and_model_and_a_rectangle_hashes_as_it_always_did() {
+        let square = Plan::new(&benchmark(Vec::new()), &outlines()).unwrap();
+        assert_eq!(
+            serde_json::to_value(&square.models).unwrap(),
+            serde_json::json!([{"label": "a", "iterations": 20}, {"label": "b", "iterations": 50}])
+        );
+        let mut ragged = benchmark(Vec::new());
+        ragged.task_iterations = BTreeMap::from([("A-*".to_owned(), 3), ("A-x".to_owned(), 7)]);
+        ragged.models[1].task_iterations = BTreeMap::from([("A-y".to_owned(), 0)]);
+        let plan = Plan::new(&ragged, &outlines()).unwrap();
+        let counts =
+            |model: usize| (0..2).map(|task| plan.models[model].iterations_of(task)).collect::<Vec<_>>();
+        assert_eq!(counts(0), [7, 3], "a label before a pattern");
+        assert_eq!(counts(1), [50, 0], "what a model says of itself before what is said of all");
+        assert_eq!(plan.dialogues(), 60);
+        assert_eq!(plan.keys().filter(|key| plan.contains(key)).count(), 60);
+        assert!(!plan.contains(&DialogueKey { model: "a".into(), task: "A-y".into(), iteration: 3 }));
+        assert_ne!(plan.hash(1, "p"), square.hash(1, "p"));
+        ragged.task_iterations.insert("B".into(), 1);
+        assert_eq!(Plan::new(&ragged, &outlines()).unwrap(), plan, "a task that was not chosen");
+        ragged.task_iterations.insert("C".into(), 1);
+        let unknown = Plan::new(&ragged, &outlines()).unwrap_err().to_string();
+        assert!(unknown.contains("`C`") && unknown.contains("A-x, A-y, B"), "{unknown}");
     }
 
     #[test]

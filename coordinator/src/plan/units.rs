@@ -36,8 +36,9 @@ where
     // Stable: equal weights keep the order of the configuration.
     by_weight.sort_by_key(|task| std::cmp::Reverse(plan.tasks[*task].weight));
     (0..plan.models.len()).flat_map(move |model| {
-        let iterations = plan.models[model].iterations;
-        let of_task = |task: usize| (0..iterations).filter(move |i| !is_done(model, task, *i)).count();
+        let planned = &plan.models[model];
+        let of_task =
+            |task: usize| (0..planned.iterations_of(task)).filter(move |i| !is_done(model, task, *i)).count();
         let mut left: usize = (0..plan.tasks.len()).map(of_task).sum();
         let tail = left / TAIL_DIVISOR;
         of_model(plan, by_weight.clone(), model, is_done).flat_map(move |unit| {
@@ -69,11 +70,11 @@ fn of_model<'p, F>(
 where
     F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
 {
-    let iterations = plan.models[model].iterations;
+    let planned = &plan.models[model];
     by_weight.into_iter().flat_map(move |task| {
         let cases = plan.tasks[task].cases.max(1);
         (0..cases).flat_map(move |case| {
-            let of_case = (0..iterations).skip(case).step_by(cases);
+            let of_case = (0..planned.iterations_of(task)).skip(case).step_by(cases);
             let pending: Vec<Iteration> = of_case.filter(|i| !is_done(model, task, *i)).collect();
             let units: Vec<Unit> = pending
                 .chunks(UNIT_DIALOGUES_MAX)
@@ -102,6 +103,11 @@ mod tests {
                 .map(|(n, iterations)| PlannedModel {
                     label: ModelLabel::new(format!("m{n}")),
                     iterations: *iterations,
+                    // Every fourth cell is of another size.
+                    of_task: (0..tasks.len())
+                        .filter(|task| (n + task) % 4 == 3)
+                        .map(|task| (task, task as u32))
+                        .collect(),
                 })
                 .collect(),
             tasks: tasks
@@ -153,10 +159,7 @@ mod tests {
                     prop_assert!(seen.insert((unit.model, unit.task, iteration)));
                 }
             }
-            let expected: usize = models
-                .iter()
-                .map(|iterations| (0..*iterations).filter(|i| i % 7 >= done).count() * tasks.len())
-                .sum();
+            let expected = plan.keys().filter(|key| key.iteration % 7 >= done).count();
             prop_assert_eq!(seen.len(), expected);
         }
     }

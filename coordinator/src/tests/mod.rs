@@ -2,6 +2,7 @@
 
 mod access;
 mod cluster;
+mod extending;
 mod failures;
 mod generations;
 mod lifecycle;

@@ -143,7 +143,7 @@ async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> R
 }
 
 /// Polls a future so often and drops it then: what a process does that is killed. Whether it was done.
-async fn killed_after(polls: usize, future: impl Future) -> bool {
+pub async fn killed_after(polls: usize, future: impl Future) -> bool {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| {
         if left == 0 {
@@ -301,4 +301,73 @@ async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
     coordinator.remove(&second, false).await.unwrap();
     coordinator.remove(&name, false).await.unwrap();
     assert!(coordinator.runs().await.unwrap().is_empty());
+    let left: Vec<_> = std::fs::read_dir(ground.data.path().join("pipelines")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    // The same configuration is the same pipeline, and everything is asked anew.
+    assert_eq!(coordinator.submit(submission(&["m"])).await.unwrap().run, name);
+    let mut anew = Asked::default();
+    assert_eq!(finish(&coordinator, &name, &mut anew).await.scored, 4);
+    assert_eq!(anew.judged.len(), before.len());
+}
+
+#[tokio::test]
+async fn a_tested_model_is_added_at_one_coordinator_and_judged_at_another() {
+    let ground = Ground::new();
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let name = one.submit(submission(&["m"])).await.unwrap().run;
+    let mut asked = Asked::default();
+    finish(&one, &name, &mut asked).await;
+    let before = asked.judged.clone();
+    two.tend().await.unwrap();
+    let extended = two.extend(&name, submission(&["m", "n"])).await.unwrap();
+    assert!(extended.notes.iter().any(|note| note.contains("+ models.1 = ")), "{:?}", extended.notes);
+    one.tend().await.unwrap();
+    let view = finish(&one, &name, &mut asked).await;
+    assert_eq!((view.models.len(), view.planned, view.scored), (2, 8, 8));
+    assert!(before.iter().all(|(uid, said)| asked.judged[uid] == *said), "nothing is asked again");
+    two.tend().await.unwrap();
+    assert_eq!(outcome(&two.run(&name).await.unwrap()), outcome(&view));
+}
+
+#[tokio::test]
+async fn what_a_finished_pipeline_came_to_is_shown_without_its_logs() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m", "n"])).await.unwrap().run;
+    let mut asked = Asked { mute: Some(0), ..Asked::default() };
+    let expected = finish(&coordinator, &name, &mut asked).await;
+    drop(coordinator);
+    for run in std::fs::read_dir(ground.data.path().join("runs")).unwrap() {
+        let log = run.unwrap().path().join("log");
+        std::fs::rename(&log, log.with_extension("aside")).unwrap();
+    }
+    let seen = ground.coordinator().run(&name).await.unwrap();
+    assert_eq!((outcome(&seen), &seen.notes), (outcome(&expected), &expected.notes));
+    assert_eq!((seen.planned, seen.scored, seen.failed), (8, 0, 8));
+}
+
+#[tokio::test]
+async fn answers_are_judged_again_only_as_they_were_asked() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m"])).await.unwrap().run;
+    let again = |field: &str, value: Value| {
+        let mut again = submission(&["m"]);
+        again.configuration["reuse"] = json!(name.as_str());
+        again.configuration["judges"]["reviewer"]["model"] = json!("n");
+        again.configuration[field] = value;
+        again
+    };
+    for (field, value, line) in [
+        ("iterations", json!(5), "+ iterations = 5"),
+        ("tasks", json!(["FactExtractStatic", "RdfFriendCount-nt-1"]), "+ tasks.1"),
+        ("seed", json!(9), "+ seed = 9"),
+        ("models", json!([{"label": "n", "connector": "openai-compatible"}]), "+ models.0.label = \"n\""),
+    ] {
+        let refused = coordinator.submit(again(field, value)).await.unwrap_err().to_string();
+        assert!(refused.contains(line) && refused.contains(name.as_str()), "{field}: {refused}");
+    }
+    // Other judges are no other question; in a fleet the answers may still be on their way.
+    let second = coordinator.submit(again("name", json!("again"))).await.unwrap().run;
+    assert_ne!(second, name);
 }

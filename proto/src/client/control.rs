@@ -12,14 +12,29 @@ use crate::convert::{all, causes_to_wire, refuse_answer};
 use crate::limits::{CALL_TIMEOUT, LONG_CALL_TIMEOUT, STREAM_SILENCE};
 use crate::wire::{self, submit_part::Part};
 
+/// A submission in parts; `extends` names the run that it extends, if any.
+fn parts(submission: Submission, extends: String) -> impl Iterator<Item = wire::SubmitPart> + Send + 'static {
+    let head = wire::SubmissionHead { extends, ..(&submission).into() };
+    let pack = submission.pack.into_iter().flat_map(crate::pack::chunks).map(Part::Pack);
+    std::iter::once(Part::Head(head)).chain(pack).map(|part| wire::SubmitPart { part: Some(part) })
+}
+
 impl Control for Client {
     fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
         Box::pin(async move {
-            let head = Part::Head((&submission).into());
-            let pack = submission.pack.into_iter().flat_map(crate::pack::chunks).map(Part::Pack);
-            let parts = std::iter::once(head).chain(pack).map(|part| wire::SubmitPart { part: Some(part) });
-            let request = self.line.request(LONG_CALL_TIMEOUT, stream::iter(parts));
+            let parts = stream::iter(parts(submission, String::new()));
+            let request = self.line.request(LONG_CALL_TIMEOUT, parts);
             let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().submit(request)).await?;
+            answer.try_into().map_err(refuse_answer)
+        })
+    }
+
+    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
+        Box::pin(async move {
+            let parts = stream::iter(parts(submission, run.to_string()));
+            let request = self.line.request(LONG_CALL_TIMEOUT, parts);
+            let answer =
+                self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().extend_run(request)).await?;
             answer.try_into().map_err(refuse_answer)
         })
     }

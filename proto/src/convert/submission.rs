@@ -8,6 +8,7 @@ impl From<&domain::control::Submission> for wire::SubmissionHead {
         Self {
             configuration_json: submission.configuration.to_string(),
             with_pack: submission.pack.is_some(),
+            extends: String::new(),
         }
     }
 }

@@ -20,6 +20,7 @@ const WORK: Access = Access::Of(&[Worker]);
 /// Every call. A call without a row is not served.
 const TABLE: &[(&str, Access)] = &[
     ("/kgfleet.v1.ControlService/Submit", STEER),
+    ("/kgfleet.v1.ControlService/ExtendRun", STEER),
     ("/kgfleet.v1.ControlService/ListRuns", READ),
     ("/kgfleet.v1.ControlService/GetRun", READ),
     ("/kgfleet.v1.ControlService/WatchRun", READ),

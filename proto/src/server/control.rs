@@ -45,8 +45,20 @@ impl ControlService for ControlHandlers {
     ) -> Result<Response<wire::RunView>, Status> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
-            let submission = submission(request.into_inner()).await?;
+            let (_, submission) = submission(request.into_inner()).await?;
             control.submit(submission).await
+        })
+        .await
+    }
+
+    async fn extend_run(
+        &self,
+        request: Request<Streaming<wire::SubmitPart>>,
+    ) -> Result<Response<wire::RunView>, Status> {
+        let control = self.control(&request)?;
+        answer(&self.closing, async {
+            let (extends, submission) = submission(request.into_inner()).await?;
+            control.extend(&run_id("SubmissionHead.extends", extends)?, submission).await
         })
         .await
     }
@@ -190,8 +202,8 @@ impl ControlService for ControlHandlers {
     }
 }
 
-/// Assembles a submission.
-async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission, ServiceError> {
+/// Assembles a submission, with the name of the run that it extends.
+async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<(String, Submission), ServiceError> {
     let invalid = |message: &str| ServiceError::new(ErrorCode::Invalid, message);
     let Some(Part::Head(head)) = next(&mut parts).await? else {
         return Err(invalid("a submission begins with its head"));
@@ -211,7 +223,7 @@ async fn submission(mut parts: Streaming<wire::SubmitPart>) -> Result<Submission
             (Part::Head(_), _) => return Err(invalid("a submission has only one head")),
         }
     }
-    Ok(Submission { configuration, pack: pack.map(Assembly::finish).transpose()? })
+    Ok((head.extends, Submission { configuration, pack: pack.map(Assembly::finish).transpose()? }))
 }
 
 /// The next part; `None` at the end.

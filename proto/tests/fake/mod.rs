@@ -166,6 +166,10 @@ impl Control for Fake {
         self.replying(call("submit", &submission))
     }
 
+    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
+        self.replying(call("extend", &(run, submission)))
+    }
+
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
         self.replying("runs".to_owned())
     }
@@ -374,6 +378,7 @@ pub fn material() -> RunMaterial {
         key_env: None,
         key_file: None,
         iterations: None,
+        task_iterations: std::collections::BTreeMap::new(),
         sampling: Sampling { temperature: Some(0.7), ..Sampling::default() },
         send_seed: None,
         calls_per_minute: None,

@@ -1,5 +1,6 @@
 //! A model under test, as configurations describe it and workers reach it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -34,6 +35,9 @@ pub struct ModelSpec {
     /// Repetitions of every task for this model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
+    /// Repetitions of single tasks for this model, by label or pattern; 0 leaves a task out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub task_iterations: BTreeMap<String, u32>,
     /// Sampling parameters; unset ones are left to the server.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sampling: Sampling,

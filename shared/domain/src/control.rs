@@ -20,6 +20,10 @@ pub trait Control: Send + Sync + 'static {
     /// Plans a run and queues it. Repetition: joins an unfinished run of the same configuration.
     fn submit(&self, submission: Submission) -> Reply<'_, RunView>;
 
+    /// Plans a run anew, with models, tasks or iterations in addition to those that it has, and goes on with it. Its notes
+    /// begin with what was changed. Repetition: goes on with it.
+    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView>;
+
     /// All runs, in the order of their names, which is that of time.
     fn runs(&self) -> Reply<'_, Vec<RunView>>;
 

@@ -16,12 +16,15 @@ use crate::files;
 /// The manifest version that is written, and the newest that is read.
 pub const MANIFEST_VERSION: u32 = 1;
 
-/// Written once when a run starts; replaced only when the run is extended.
+/// Written once when a run starts, and never changed: whoever extends the run writes another [revision](Self::revision).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// [`MANIFEST_VERSION`] of the writer.
     pub version: u32,
     pub run: RunId,
+    /// From 1. Each extension of the run writes the next one; the newest counts.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub revision: u32,
     /// Time of planning.
     pub created_at: Timestamp,
     /// Version of kgfleet that planned it.
@@ -50,6 +53,15 @@ pub struct RunManifest {
     /// Fields of other versions, kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first(revision: &u32) -> bool {
+    *revision == first()
 }
 
 /// A pack that a run uses.

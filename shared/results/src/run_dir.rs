@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
+//! DATA/runs/RUN/manifest-N.json  what is planned since the run was extended, from 2; the newest counts
 //! DATA/runs/RUN/state.json       where a run of a cluster stands, as its coordinators left it
 //! DATA/runs/RUN/history/*.json   who did what to it
 //! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
@@ -24,6 +25,9 @@ use crate::manifest::{ManifestError, RunManifest};
 
 /// Content of the file that marks a removed run; its name is what matters.
 pub(crate) const REMOVED_MARK: &[u8] = b"removed\n";
+
+/// Revisions of a manifest. A run that is extended more often is a mistake of a program.
+pub(crate) const REVISIONS_MAX: u32 = 1_000;
 
 /// The folder of a run.
 #[derive(Clone, Debug)]
@@ -151,10 +155,7 @@ impl RunDir {
             .filter(|dir| dir.manifest_path().is_file())
             .collect();
         dirs.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(dirs
-            .into_iter()
-            .map(|dir| FoundRun { manifest: RunManifest::read(&dir.manifest_path()), dir })
-            .collect())
+        Ok(dirs.into_iter().map(|dir| FoundRun { manifest: dir.newest_manifest(), dir }).collect())
     }
 
     /// Takes the exclusive right to write the run. Readers need no lock.
@@ -239,9 +240,14 @@ impl RunDir {
         self.path.join("retries")
     }
 
-    /// The manifest's file.
+    /// The first manifest's file: a folder without one is no run.
     pub fn manifest_path(&self) -> PathBuf {
-        self.path.join("manifest.json")
+        self.revision_path(1)
+    }
+
+    /// The file of a revision of the manifest.
+    pub(crate) fn revision_path(&self, revision: u32) -> PathBuf {
+        self.path.join(revision_name(revision))
     }
 
     /// The file that marks the run as removed, beside the folder of runs.
@@ -254,9 +260,19 @@ impl RunDir {
         self.path.join("state.json")
     }
 
-    /// Reads the manifest.
+    /// Reads the newest manifest.
     pub fn manifest(&self) -> Result<RunManifest, RunDirError> {
-        Ok(RunManifest::read(&self.manifest_path())?)
+        Ok(self.newest_manifest()?)
+    }
+
+    pub(crate) fn newest_manifest(&self) -> Result<RunManifest, ManifestError> {
+        RunManifest::read(&self.revision_path(self.revision()))
+    }
+
+    /// Number of the newest manifest; there are no gaps.
+    pub(crate) fn revision(&self) -> u32 {
+        let later = (2..=REVISIONS_MAX).take_while(|revision| self.revision_path(*revision).is_file());
+        later.last().unwrap_or(1)
     }
 
     /// The folder of a run, which need not exist.
@@ -267,6 +283,14 @@ impl RunDir {
             return Err(RunDirError::Name(name.to_owned()));
         }
         Ok(Self { path: data.join("runs").join(name) })
+    }
+}
+
+/// The name of the file of a revision.
+pub(crate) fn revision_name(revision: u32) -> String {
+    match revision {
+        1 => "manifest.json".to_owned(),
+        later => format!("manifest-{later}.json"),
     }
 }
 

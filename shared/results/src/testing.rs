@@ -48,6 +48,7 @@ pub(crate) fn manifest(run: &str) -> RunManifest {
     let configuration = json!({"models": ["m"]});
     RunManifest {
         version: MANIFEST_VERSION,
+        revision: 1,
         run: RunId::new(run),
         created_at: "2025-01-01T00:00:00Z".parse().unwrap(),
         kgfleet: "0.1.0".into(),

@@ -2,7 +2,8 @@
 
 use domain::{Ask, CaseUid, DialogueKey, FailureCause, ModelSpec, Scores};
 use serde_json::{Map, Value};
-use tasks::{CaseData, TaskData};
+use tasks::families::judge_text;
+use tasks::{CaseData, TaskClass, TaskData};
 
 use crate::report::{Judged, Metric, NotJudged};
 use crate::verdicts::Ruling;
@@ -13,7 +14,7 @@ pub struct PipelineKind {
     pub name: &'static str,
     /// What it measures, for people.
     pub about: &'static str,
-    /// The judging stages, each after those whose verdicts it needs. Every one needs the answers.
+    /// The judging stages, each after those whose verdicts it needs.
     pub stages: &'static [StageSpec],
     /// What became of one answer: its scores, or why there are none. All judgements that are needed are there.
     pub conclude: fn(&Subject, &Judgements<'_>) -> Result<Scores, NotJudged>,
@@ -27,15 +28,49 @@ pub struct StageSpec {
     pub name: &'static str,
     /// Which judge of the configuration is asked.
     pub judge: &'static str,
-    /// What is asked of it.
-    pub asks: Ask,
     /// Version of what is asked and how: it changes with every change of a question's wording or of how a reply is read, and
     /// with it all questions.
     pub version: &'static str,
-    /// The task that its questions are cases of, without cases.
+    /// The task that its questions are cases of, without cases. Its class says what is asked of the judge.
     pub task: fn() -> TaskData,
-    /// What is to be asked about an answer. A function of the answer and of verdicts of the stages before.
-    pub questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>,
+    /// What it asks about.
+    pub about: Matter,
+}
+
+/// What a stage asks about.
+#[derive(Clone, Copy)]
+pub enum Matter {
+    /// The data of the cases that models under test are asked: no answer is needed, so its runs go on beside the answers, and
+    /// all models of a pipeline share them.
+    Cases(fn(&Map<String, Value>) -> Vec<Texts>),
+    /// The answers.
+    Answers {
+        /// The stages about cases whose verdicts it needs: it begins when they are done. Stages about answers are done anyhow.
+        reads: &'static [&'static str],
+        /// What is to be asked about an answer. A function of the answer and of verdicts of the stages before.
+        questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>,
+    },
+}
+
+impl StageSpec {
+    /// What is asked of its judge.
+    pub fn asks(&self) -> Ask {
+        let task = (self.task)();
+        TaskClass::resolve(&task.class, &task.version).map_or(Ask::Chat, |class| class.asks)
+    }
+
+    /// Whether all models share its runs.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.about, Matter::Cases(_))
+    }
+
+    /// What is to be asked about an answer, or about the case that it answers.
+    pub(crate) fn questions(&self, subject: &Subject, judgements: &Judgements<'_>) -> Vec<Texts> {
+        match self.about {
+            Matter::Cases(questions) => questions(&subject.case),
+            Matter::Answers { questions, .. } => questions(subject, judgements),
+        }
+    }
 }
 
 /// An answer of a model under test.
@@ -107,6 +142,19 @@ impl<'v> Judgements<'v> {
                 None => Err(NotJudged { stage, cause: FailureCause::JudgeUnparseable }),
             },
         }
+    }
+}
+
+impl Judgements<'_> {
+    /// The texts that a stage wrote, in the order of its questions; nothing in the place of one that was not written.
+    pub fn texts(&self, stage: &str) -> Vec<Option<&str>> {
+        fn text(ruling: &Ruling) -> Option<&str> {
+            match ruling {
+                Ruling::Scored { infos, .. } => infos.get(judge_text::TEXT)?.as_str(),
+                Ruling::Not(_) => None,
+            }
+        }
+        self.of(stage).iter().map(|ruling| text(ruling)).collect()
     }
 }
 

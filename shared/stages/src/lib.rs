@@ -14,7 +14,7 @@ pub mod report;
 pub mod verdicts;
 
 pub use derive::{Asked, Derivation, NewRun, StageRuns};
-pub use kind::{Judgements, PipelineKind, Question, StageSpec, Subject};
+pub use kind::{Judgements, Matter, PipelineKind, Question, StageSpec, Subject};
 pub use names::RunName;
 pub use report::{Judged, NotJudged, Report};
 pub use verdicts::{Ruling, Verdicts};

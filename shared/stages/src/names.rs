@@ -8,6 +8,9 @@ use sha2::{Digest, Sha256};
 /// The stage that asks the models under test.
 pub const ASK: &str = "ask";
 
+/// Whom runs are about that all models share.
+pub const SHARED: &str = "all";
+
 /// Longest slug of a model before its hash, in characters.
 const SLUG_CHARS_MAX: usize = 40;
 

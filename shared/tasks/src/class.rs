@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use domain::PromptKind;
+use domain::{Ask, PromptKind};
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families;
@@ -19,6 +19,9 @@ pub struct ClassSpec {
     pub headline: &'static [&'static str],
     /// The headline of a perfect answer and of one that cannot be read at all.
     pub marks: Marks,
+    /// What is asked of a model. Of what is no conversation, the prompt is a JSON list of texts, and the answer a JSON object with
+    /// what the verdict needs.
+    pub asks: Ask,
     /// What an answer is expected to be.
     pub answers: AnswerForm,
     /// The follow-ups that it can send. A class that sends some is expected to take two answers.

@@ -84,3 +84,26 @@ async fn a_worker_that_vanishes_leaves_its_units_to_others() {
     let records = exported(&served, &run).await;
     assert!(records.iter().any(|record| record.attempt.worker.as_str() == "b"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_extended_while_workers_of_two_coordinators_hold_its_dialogues() {
+    let Some(cluster) = Cluster::on_redis().await else { return };
+    let (one, two) = (cluster.coordinator().await, cluster.coordinator().await);
+    let run = one.client().submit(cluster.submission(200)).await.unwrap().run;
+    let workers = [cluster.worker("a", one.address), cluster.worker("b", two.address)];
+    one.until_recorded(&run, 20).await;
+    let mut more = cluster.submission(250);
+    let tasks = more.configuration["tasks"].as_array_mut().unwrap();
+    tasks.insert(0, "RdfFriendCount-xml-1".into());
+    let extended = two.client().extend(&run, more).await.unwrap();
+    let planned = 250 * (TASKS + 1);
+    assert_eq!(extended.planned, planned);
+    assert!(extended.notes.iter().any(|note| note == "  + iterations = 250"), "{:?}", extended.notes);
+    let view = one.until_over(&run).await;
+    assert_eq!((view.planned, view.scored, view.failed), (planned, planned, 0));
+    for worker in workers {
+        assert_eq!(worker.drain().await.unacknowledged, 0);
+    }
+    assert_eq!(exported(&one, &run).await.len() as u64, planned);
+    assert_eq!(exported(&one, &run).await, exported(&two, &run).await);
+}

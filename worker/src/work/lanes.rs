@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::exchange::Serves;
-use domain::{Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
+use domain::{Ask, Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
 use jiff::Timestamp;
 use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
@@ -20,15 +20,22 @@ use crate::slots::{LaneKey, Next, Tag};
 
 /// A run, ready or in preparation.
 pub(super) enum Readiness {
-    Loading(AbortHandle),
+    Loading {
+        task: AbortHandle,
+        /// What is loaded anew: its evaluation processes go on.
+        _before: Option<Arc<RunContext>>,
+    },
     Ready {
         context: Arc<RunContext>,
+        /// The highest generation of a lease when its description was asked for. Whoever extends a run raises the generation,
+        /// so a higher one may be that of another description.
+        generation: u64,
         /// Time when a lease of it was last held.
         used: Instant,
     },
 }
 
-pub(super) type Loaded = (RunId, Result<RunContext, RunError>);
+pub(super) type Loaded = (RunId, u64, Result<RunContext, RunError>);
 
 /// One model of one run.
 pub(super) struct Lane {
@@ -59,7 +66,8 @@ impl Work {
                 self.ledger.lock().slots.give_back_lane(&key);
                 continue;
             }
-            let Some(run) = self.context(&key.run, now) else { continue };
+            let generation = self.ledger.lock().slots.generation(&key).unwrap_or_default();
+            let Some(run) = self.context(&key.run, generation, now) else { continue };
             if !self.lanes.contains_key(&key) {
                 let Some(spec) = run.model(&key.model).cloned() else {
                     self.trip(&key, format!("run {} has no model {}", key.run, key.model), now);
@@ -94,6 +102,7 @@ impl Work {
         }
         for server in servers {
             let Some(lane) = self.lanes.get_mut(key) else { return };
+            let ask = lane.run.ask;
             if lane.contexts.contains_key(&server) {
                 continue;
             }
@@ -101,7 +110,7 @@ impl Work {
             self.servers.open(&server, spec.concurrency);
             let found = self.servers.found(&server);
             let connect = Arc::clone(&self.config.connect);
-            self.preparing.spawn(prepare(connect, key.clone(), spec.clone(), server, found));
+            self.preparing.spawn(prepare(connect, ask, key.clone(), spec.clone(), server, found));
         }
     }
 
@@ -127,30 +136,35 @@ impl Work {
         }
     }
 
-    /// The context of a run; starts preparing it if there is none.
-    fn context(&mut self, run: &RunId, now: Instant) -> Option<Arc<RunContext>> {
-        match self.contexts.get_mut(run) {
-            Some(Readiness::Ready { context, used }) => {
+    /// The context of a run for leases of a generation; starts preparing it if there is none.
+    fn context(&mut self, run: &RunId, generation: u64, now: Instant) -> Option<Arc<RunContext>> {
+        let before = match self.contexts.get_mut(run) {
+            Some(Readiness::Ready { context, generation: known, used }) if *known >= generation => {
                 *used = now;
-                Some(Arc::clone(context))
+                return Some(Arc::clone(context));
             }
-            Some(Readiness::Loading(_)) => None,
-            None => {
-                let (runs, id) = (Arc::clone(&self.runs), run.clone());
-                let task = self.loading.spawn(async move { (id.clone(), runs.load(id).await) });
-                self.contexts.insert(run.clone(), Readiness::Loading(task));
-                None
-            }
+            Some(Readiness::Ready { context, .. }) => Some(Arc::clone(context)),
+            Some(Readiness::Loading { .. }) => return None,
+            None => None,
+        };
+        if before.is_some() {
+            // Dialogues of before have lost their leases.
+            self.lanes.retain(|lane, _| lane.run != *run);
         }
+        let (runs, id) = (Arc::clone(&self.runs), run.clone());
+        let task = self.loading.spawn(async move { (id.clone(), generation, runs.load(id).await) });
+        self.contexts.insert(run.clone(), Readiness::Loading { task, _before: before });
+        None
     }
 
     pub(super) fn loaded(&mut self, loaded: Result<Loaded, JoinError>, now: Instant) {
         self.unsettled = true;
         match loaded {
-            Ok((run, Ok(context))) => {
-                self.contexts.insert(run, Readiness::Ready { context: Arc::new(context), used: now });
+            Ok((run, generation, Ok(context))) => {
+                let context = Arc::new(context);
+                self.contexts.insert(run, Readiness::Ready { context, generation, used: now });
             }
-            Ok((run, Err(error))) => {
+            Ok((run, _, Err(error))) => {
                 self.contexts.remove(&run);
                 let held = self.ledger.lock().slots.held_lanes();
                 for lane in held.into_iter().filter(|lane| lane.run == run) {
@@ -272,7 +286,7 @@ impl Work {
         let is_held = |run: &RunId| held.iter().any(|lane| lane.run == *run);
         let mut idle = Vec::new();
         self.contexts.retain(|run, state| match state {
-            Readiness::Loading(task) if !is_held(run) => {
+            Readiness::Loading { task, .. } if !is_held(run) => {
                 task.abort();
                 false
             }
@@ -294,6 +308,7 @@ impl Work {
 /// Connects, off the async threads, and checks with a server named in a configuration whether it serves the model.
 async fn prepare(
     connect: Arc<dyn Connect>,
+    ask: Ask,
     lane: LaneKey,
     spec: ModelSpec,
     server: ServerKey,
@@ -301,7 +316,7 @@ async fn prepare(
 ) -> Prepared {
     let (of, label) = (spec.clone(), spec.label.to_string());
     let is_found = found.is_some();
-    let connected = tokio::task::spawn_blocking(move || connect.connect(&of, found.as_ref())).await;
+    let connected = tokio::task::spawn_blocking(move || connect.connect(ask, &of, found.as_ref())).await;
     let connected = connected.unwrap_or_else(|error| {
         Err(ConnectError::Recording { model: label, message: format!("connecting failed: {error}") })
     });

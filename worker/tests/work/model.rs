@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::{FailureCause, ModelSpec, RetryAdvice};
+use domain::{Ask, FailureCause, ModelSpec, RetryAdvice};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
@@ -101,7 +101,12 @@ impl ChatModel for Gate {
 }
 
 impl Connect for Gate {
-    fn connect(&self, _spec: &ModelSpec, _server: Option<&FoundServer>) -> Result<Connected, ConnectError> {
+    fn connect(
+        &self,
+        _ask: Ask,
+        _spec: &ModelSpec,
+        _server: Option<&FoundServer>,
+    ) -> Result<Connected, ConnectError> {
         Ok(Connected::opaque(Arc::new(self.clone())))
     }
 }

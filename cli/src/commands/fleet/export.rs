@@ -1,13 +1,14 @@
 //! Fetches a coordinator's run into a run folder on this machine, from which every export is written.
 
 use anyhow::{Context, bail};
+use domain::RunId;
 use domain::control::{Control, ExportItem};
 use futures::StreamExt;
 use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 
 use super::{Remote, block_on, explained};
-use crate::run::protection;
+use crate::run::{judged, protection};
 use crate::run_name;
 
 /// Records buffered before a write.
@@ -20,6 +21,16 @@ pub struct Fetched {
     pub manifest: RunManifest,
     /// Removed when dropped.
     _folder: tempfile::TempDir,
+}
+
+/// The runs of a pipeline; none where it is one run that is named.
+pub fn runs_of(remote: &Remote, name: &str) -> anyhow::Result<Vec<RunId>> {
+    block_on(async {
+        let client = remote.client()?;
+        let name = run_name::of_coordinator(name, &client).await?;
+        let runs = client.runs().await.map_err(explained)?;
+        Ok(judged::runs_of(name.as_str(), runs.into_iter().map(|view| view.run)))
+    })
 }
 
 /// Fetches the winners of a run. Records of protected exercises are encrypted on this disk as on the coordinator's.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use coordinator::configuration::Benchmark;
-use domain::control::{Control, Submission};
+use domain::control::{Control, RunView, Submission};
 
 use super::{Remote, block_on, explained, view, watch};
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
 use crate::run::material::CORE;
+use crate::run_name;
 
 /// Queue a run at a coordinator.
 ///
@@ -22,6 +23,10 @@ pub struct Arguments {
     config: PathBuf,
     #[command(flatten)]
     selection: Selection,
+    /// Do not begin a run, but add to this one the models, tasks and iterations that are new in the configuration; to a
+    /// judged benchmark, models.
+    #[arg(long, value_name = "RUN")]
+    extend: Option<String>,
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
@@ -36,7 +41,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
     let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: pack(&benchmark)? };
-    queue(&arguments.remote, submission, arguments.watch, arguments.json)
+    queue(&arguments.remote, submission, arguments.extend.as_deref(), arguments.watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
@@ -50,16 +55,34 @@ fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
     Ok(Some(bytes.into()))
 }
 
+/// Says what an extension has changed.
+pub fn tell_changes(extended: &RunView) {
+    extended.notes.iter().for_each(|note| eprintln!("{note}"));
+}
+
 /// Submits a configuration.
 pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
     let submission = Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? };
-    queue(remote, submission, false, json)
+    queue(remote, submission, None, false, json)
 }
 
-fn queue(remote: &Remote, submission: Submission, watch: bool, json: bool) -> anyhow::Result<ExitCode> {
+fn queue(
+    remote: &Remote,
+    submission: Submission,
+    extends: Option<&str>,
+    watch: bool,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
-        let queued = client.submit(submission).await.map_err(explained)?;
+        let queued = match extends {
+            None => client.submit(submission).await,
+            Some(run) => {
+                let run = run_name::of_coordinator(run, &client).await?;
+                client.extend(&run, submission).await.inspect(tell_changes)
+            }
+        };
+        let queued = queued.map_err(explained)?;
         if watch {
             eprintln!("{}", view::headline(&queued));
             return watch::follow(&client, &queued.run, json).await;

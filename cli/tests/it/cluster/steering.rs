@@ -36,6 +36,31 @@ fn a_paused_run_hands_out_nothing_until_it_is_resumed() {
 }
 
 #[test]
+fn a_run_is_extended_with_a_list_of_what_changes() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let (one, two) = (cluster.coordinator(), cluster.coordinator());
+    let of = |iterations: u32, tasks: &[&str]| {
+        let model = "[[models]]\nlabel = 'sim'\nconnector = 'openai-compatible'\n";
+        format!("name = 'growing'\niterations = {iterations}\ntasks = {tasks:?}\n{model}")
+    };
+    let file = cluster.data.write("growing.toml", of(4, &[NT_TASK]));
+    let file = file.to_str().unwrap();
+    let run = cluster.kgfleet(&one, &["submit", file]).expect(0).stdout.trim().to_owned();
+    let _worker = cluster.worker("worker", &one, &server);
+    cluster.watch(&one, &run).1.expect(0);
+    cluster.data.write("growing.toml", of(2, &[NT_TASK]));
+    cluster.kgfleet(&two, &["submit", file, "--extend", "latest"]).expect(2).says(&["--extend only adds"]);
+    cluster.data.write("growing.toml", of(6, &[TURTLE_TASK, NT_TASK]));
+    let extended = cluster.kgfleet(&two, &["submit", file, "--extend", &run]).expect(0);
+    extended.says(&["- iterations = 4", "+ iterations = 6"]).prints(&[&run]);
+    let (view, finished) = cluster.watch(&one, &run);
+    finished.expect(0);
+    assert_eq!((view.planned, view.scored), (12, 12));
+    winners(&cluster, 12);
+}
+
+#[test]
 fn a_cancelled_run_stops_and_goes_on_when_it_is_resumed() {
     let Some(cluster) = Cluster::start() else { return };
     let server = Server::start();

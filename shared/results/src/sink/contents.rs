@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Sink, SinkError, blocking};
 use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
-use crate::{RunDir, RunManifest};
+use crate::run_dir::{REVISIONS_MAX, revision_name};
+use crate::{RunDir, RunManifest, files};
 
 /// The file that tells one sink from another.
 const IDENTITY_FILE: &str = "store.json";
@@ -53,7 +54,32 @@ impl dyn Sink {
     /// [`SinkError::NoRun`] where there is none of this name.
     pub async fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
         let dir = self.existing(run).await?;
+        let of_mirror = dir.clone();
+        let known = blocking(move || Ok(of_mirror.revision())).await?;
+        // What others have written meanwhile; in a folder it is there already.
+        for revision in known + 1..=REVISIONS_MAX {
+            let Some(content) = self.read(&self.file_of(run, &revision_name(revision))?).await? else {
+                break;
+            };
+            let path = dir.revision_path(revision);
+            let keep = move || {
+                files::replace_shared(&path, &content).map_err(|error| SinkError::io(path, "write", error))
+            };
+            blocking(keep).await?;
+        }
         blocking(move || Ok(dir.manifest()?)).await
+    }
+
+    /// Writes another revision of the manifest of a run; returns whether this call did, or somebody has written one of this
+    /// number, which is to be read first.
+    ///
+    /// # Errors
+    /// [`SinkError::NoRun`] where there is no run of this name.
+    pub async fn revise_run(&self, manifest: &RunManifest) -> Result<bool, SinkError> {
+        let file = self.file_of(&manifest.run, &revision_name(manifest.revision))?;
+        let content = manifest.to_json().map_err(|source| json(&file, source))?;
+        self.existing(&manifest.run).await?;
+        self.create(&file, content.into()).await
     }
 
     /// Follows the log of a run, past the entries of one writer. What others write into an object store is seen after

@@ -127,6 +127,16 @@ impl Sink for Folder {
         self.blocking(move |folder| create(&folder.to_write(&file)?, &content))
     }
 
+    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()> {
+        let path = self.data.join(file);
+        self.blocking(move |_| match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(SinkError::io(path, "remove", error))
+            }
+            _ => Ok(()),
+        })
+    }
+
     fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>> {
         let path = self.data.join(folder);
         self.blocking(move |_| {

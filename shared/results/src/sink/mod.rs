@@ -1,8 +1,9 @@
 //! Where coordinators keep runs, together: a [folder](folder()) or an [object store](objects()).
 //!
-//! **What is kept.** For each run its manifest, which is written once; its record log; its state, which is replaced as a
-//! whole; what was asked again, one file or object each time; the generations that its queue had; and its history, to
-//! which is only added. Packs, by their hash. A random name that tells this sink from others, made once; and the names of runs that were removed. Nothing else:
+//! **What is kept.** For each run its manifest, in revisions that are written once; its record log; its state, which is
+//! replaced as a whole; what was asked again, one file or object each time; the generations that its queue had; and its
+//! history, to which is only added. Documents of pipelines. Packs, by their hash. A random name that tells this sink from
+//! others, made once; and the names of runs that were removed. Nothing else:
 //! whatever a cluster needs besides can be made of these. [`run_dir`](crate::run_dir) has the names of the files; objects
 //! have the same ones.
 //!
@@ -84,6 +85,9 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
 
     /// Makes a file that never changes; returns whether this call did. Its folder is made as for [`replace`](Self::replace).
     fn create<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, bool>;
+
+    /// Removes a file, where there is one.
+    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()>;
 
     /// Names of the files in a folder, in order; none where there is no such folder.
     fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>>;

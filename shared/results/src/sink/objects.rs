@@ -64,10 +64,7 @@ impl Objects {
             .map(|run| async move {
                 match self.fetch_manifest(&run).await {
                     Ok(dir) => {
-                        blocking(move || {
-                            Ok(Some(FoundRun { manifest: RunManifest::read(&dir.manifest_path()), dir }))
-                        })
-                        .await
+                        blocking(move || Ok(Some(FoundRun { manifest: dir.newest_manifest(), dir }))).await
                     }
                     // Being removed, or not ours.
                     Err(SinkError::NoRun { .. } | SinkError::Run(_)) => Ok(None),
@@ -165,7 +162,7 @@ impl Objects {
         Ok(count)
     }
 
-    async fn remove(&self, run: &RunId) -> Result<(), SinkError> {
+    async fn remove_whole(&self, run: &RunId) -> Result<(), SinkError> {
         let (dir, path) = (self.mirror.run_dir(run)?, self.run_path(run));
         let manifest = path.clone().join("manifest.json");
         if self.get(&manifest).await?.is_none() {
@@ -312,6 +309,16 @@ impl Sink for Objects {
         Box::pin(async move { self.put_new(&self.path(file), content).await })
     }
 
+    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let path = self.path(file);
+            match self.store.delete(&path).await {
+                Err(StoreError::NotFound { .. }) | Ok(()) => Ok(()),
+                Err(source) => Err(self.store_error(&path, "remove", source)),
+            }
+        })
+    }
+
     fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>> {
         Box::pin(async move {
             let path = self.path(folder);
@@ -336,7 +343,7 @@ impl Sink for Objects {
     }
 
     fn remove_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, ()> {
-        Box::pin(self.remove(run))
+        Box::pin(self.remove_whole(run))
     }
 
     fn open_log<'a>(

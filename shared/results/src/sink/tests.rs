@@ -133,6 +133,30 @@ async fn a_run_is_made_once_and_seen_by_all() {
 }
 
 #[tokio::test]
+async fn of_many_who_revise_a_manifest_one_does_and_all_see_it() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
+        one.create_run(&testing::manifest("r")).await.unwrap();
+        assert_eq!(two.manifest(&run("r")).await.unwrap().revision, 1);
+        let revised = |seed| RunManifest { revision: 2, seed, ..testing::manifest("r") };
+        let (first, second) = tokio::join!(async { one.revise_run(&revised(10)).await.unwrap() }, async {
+            two.revise_run(&revised(20)).await.unwrap()
+        });
+        assert_ne!(first, second);
+        let seed = if first { 10 } else { 20 };
+        for sink in [&one, &two, &shared.sink()] {
+            let newest = sink.manifest(&run("r")).await.unwrap();
+            assert_eq!((newest.revision, newest.seed), (2, seed));
+            let listed = sink.runs().await.unwrap().remove(0).manifest.unwrap();
+            assert_eq!(listed.revision, 2, "what was read once is in the list");
+        }
+        let missing = RunManifest { revision: 2, ..testing::manifest("none") };
+        assert_eq!(code(one.revise_run(&missing).await.unwrap_err()), ErrorCode::NotFound);
+        one.remove_run(&run("r")).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_place_of_records_has_one_identity_whoever_gives_it() {
     for shared in Shared::all() {
         let (one, two) = (shared.sink(), shared.sink());

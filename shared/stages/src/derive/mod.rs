@@ -8,10 +8,11 @@
 use std::collections::HashSet;
 
 use domain::{CaseUid, ModelLabel, ModelSpec};
+use serde_json::{Map, Value};
 use tasks::{CaseData, TaskData};
 
-use crate::kind::{Judgements, PipelineKind, Question, Subject};
-use crate::names::RunName;
+use crate::kind::{Judgements, Matter, PipelineKind, Question, Subject};
+use crate::names::{RunName, SHARED};
 use crate::report::{Judged, NotJudged};
 use crate::verdicts::{Ruling, Verdicts};
 
@@ -77,19 +78,38 @@ impl Derivation<'_> {
     /// The runs that are to be created now, one for each stage that is ready and lacks questions.
     pub fn new_runs(&self, asked: &Asked<'_>) -> Vec<NewRun> {
         let mut runs = Vec::new();
-        self.walk(asked, |stage, open| {
+        self.walk(asked, |stage, open, _| {
             if !open.is_empty() {
-                runs.push(self.run(asked, stage, open));
+                let number = asked.stages[stage].runs + 1;
+                runs.push(self.run(asked.model, number, stage, open));
             }
         });
+        runs
+    }
+
+    /// The runs about cases that are to be created now, which all models share. They need no answer.
+    pub fn shared_runs(&self, cases: &[Map<String, Value>], stages: &[StageRuns]) -> Vec<NewRun> {
+        let mut runs = Vec::new();
+        for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
+            let Matter::Cases(questions) = spec.about else { continue };
+            let mut seen = HashSet::new();
+            let questions = cases.iter().flat_map(questions);
+            let questions = questions.map(|texts| Question::new(spec, self.judges[stage], texts));
+            let open: Vec<Question> = questions
+                .filter(|question| !held.held.contains(&question.uid) && seen.insert(question.uid.clone()))
+                .collect();
+            if !open.is_empty() {
+                runs.push(self.run(&ModelLabel::new(SHARED), held.runs + 1, stage, open));
+            }
+        }
         runs
     }
 
     /// How far the stages are.
     pub fn standings(&self, asked: &Asked<'_>) -> Vec<Standing> {
         let mut standings = vec![Standing::Waiting; self.kind.stages.len()];
-        self.walk(asked, |stage, open| {
-            standings[stage] = match (open.is_empty(), asked.stages[stage].finished) {
+        self.walk(asked, |stage, open, done| {
+            standings[stage] = match (open.is_empty(), done) {
                 (false, _) => Standing::Open,
                 (true, false) => Standing::Asking,
                 (true, true) => Standing::Done,
@@ -99,15 +119,22 @@ impl Derivation<'_> {
     }
 
     /// Hands the open questions of each stage to `each`, up to the first stage that is not done: what is asked after it depends
-    /// on its verdicts.
-    fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<Question>)) {
+    /// on its verdicts. A stage about cases is asked for all models at once, so nothing of it is open here; it holds up those
+    /// that read it.
+    fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<Question>, bool)) {
         let mut judgements: Vec<Judgements<'_>> = vec![Judgements::default(); asked.subjects.len()];
+        let mut unfinished: Vec<&str> = Vec::new();
         for (stage, (spec, held)) in self.kind.stages.iter().zip(asked.stages).enumerate() {
+            if let Matter::Answers { reads, .. } = spec.about
+                && reads.iter().any(|read| unfinished.contains(read))
+            {
+                return;
+            }
             let mut open = Vec::new();
             let mut seen = HashSet::new();
             let mut known = true;
             for (subject, judgements) in asked.subjects.iter().zip(&mut judgements) {
-                let questions = (spec.questions)(subject, judgements);
+                let questions = spec.questions(subject, judgements);
                 let mut rulings = Vec::with_capacity(questions.len());
                 for texts in questions {
                     let question = Question::new(spec, self.judges[stage], texts);
@@ -116,26 +143,33 @@ impl Derivation<'_> {
                         None => known = false,
                     }
                     // Answers that are alike are one question.
-                    if !held.held.contains(&question.uid) && seen.insert(question.uid.clone()) {
+                    let is_new = !held.held.contains(&question.uid) && seen.insert(question.uid.clone());
+                    if is_new && !spec.is_shared() {
                         open.push(question);
                     }
                 }
                 judgements.push(spec.name, rulings);
             }
             let done = open.is_empty() && held.finished && known;
-            each(stage, open);
+            if spec.is_shared() {
+                if !done {
+                    unfinished.push(spec.name);
+                }
+                each(stage, open, done);
+                continue;
+            }
+            each(stage, open, done);
             if !done {
                 return;
             }
         }
     }
 
-    fn run(&self, asked: &Asked<'_>, stage: usize, open: Vec<Question>) -> NewRun {
+    fn run(&self, model: &ModelLabel, number: u32, stage: usize, open: Vec<Question>) -> NewRun {
         let spec = &self.kind.stages[stage];
-        let number = asked.stages[stage].runs + 1;
         let cases: Vec<CaseData> = open.into_iter().map(Question::into_case).collect();
         NewRun {
-            name: RunName::new(self.pipeline, spec.name, asked.model, number),
+            name: RunName::new(self.pipeline, spec.name, model, number),
             stage,
             task: TaskData { cases, ..(spec.task)() },
         }
@@ -150,7 +184,7 @@ impl Derivation<'_> {
         let mut judgements = Judgements::default();
         for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
             let mut rulings: Vec<&Ruling> = Vec::new();
-            for texts in (spec.questions)(subject, &judgements) {
+            for texts in spec.questions(subject, &judgements) {
                 let question = Question::new(spec, self.judges[stage], texts);
                 match held.verdicts.of(&question.uid) {
                     Some(ruling) => rulings.push(ruling),

@@ -9,8 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::{Ask, DialogueKey, FailureCause, Infos, RunId, Scores};
+use domain::{DialogueKey, FailureCause, Infos, RunId, Scores};
 use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, json};
 
 use super::*;
@@ -45,7 +46,7 @@ const KIND: PipelineKind = PipelineKind {
 
 const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>) -> StageSpec {
     let task = || (judged_facts::KIND.stages[0].task)();
-    StageSpec { name, judge: "judge", asks: Ask::Chat, version: "1", task, questions }
+    StageSpec { name, judge: "judge", version: "1", task, about: Matter::Answers { reads: &[], questions } }
 }
 
 fn texts(subject: &Subject, part: &str) -> Texts {
@@ -55,9 +56,24 @@ fn texts(subject: &Subject, part: &str) -> Texts {
 const MODELS: [&str; 2] = ["m", "a model/with a name"];
 const SLOTS_MAX: usize = 9;
 
+/// Rounds after which a pipeline of so few questions must be at its end.
+const ROUNDS_MAX: usize = 50;
+
+/// A rule that is not kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Broken {
+    /// The sink takes a second run of a name, instead of the first one alone.
+    CreatesAgain,
+    /// Questions that earlier runs hold are not left out.
+    ForgetsWhatIsHeld,
+    /// The last scored verdict counts, not the first.
+    TakesTheLastVerdict,
+}
+
 /// What the sink holds.
 #[derive(Clone, Debug, Default)]
 struct Sink {
+    broken: Option<Broken>,
     /// By model and iteration: what the model answered, or why it did not; nothing while it was not asked.
     answers: BTreeMap<(usize, usize), Result<u8, FailureCause>>,
     /// Iterations planned, by model.
@@ -91,7 +107,9 @@ impl Sink {
             let name = |number| RunName::new("p", spec.name, &label, number);
             while let Some(cases) = self.runs.get(&name(found.runs + 1).run()) {
                 found.runs += 1;
-                found.held.extend(cases.iter().cloned());
+                if self.broken != Some(Broken::ForgetsWhatIsHeld) {
+                    found.held.extend(cases.iter().cloned());
+                }
                 let recorded = |uid: &CaseUid| {
                     self.records.iter().any(|(run, _, of, _)| *run == name(found.runs) && of == uid)
                 };
@@ -99,7 +117,11 @@ impl Sink {
             }
             for (run, ticket, uid, ruling) in &self.records {
                 if *run == name(run.number) {
-                    found.verdicts.add(run.number, *ticket, uid.clone(), ruling.clone());
+                    let (number, ticket) = match self.broken {
+                        Some(Broken::TakesTheLastVerdict) => (u32::MAX - run.number, u64::MAX - ticket),
+                        _ => (run.number, *ticket),
+                    };
+                    found.verdicts.add(number, ticket, uid.clone(), ruling.clone());
                 }
             }
             found
@@ -132,6 +154,10 @@ impl Sink {
     /// Who comes second finds the run there.
     fn create(&mut self, run: &NewRun) {
         let cases = run.task.cases.iter().map(|case| CaseUid::read(&case.uid));
+        if self.broken == Some(Broken::CreatesAgain) {
+            self.runs.insert(run.name.run(), cases.collect());
+            return;
+        }
         self.runs.entry(run.name.run()).or_insert_with(|| cases.collect());
     }
 
@@ -286,15 +312,15 @@ fn happen(sink: &mut Sink, intents: &mut [Intent; 3], event: Event) {
 }
 
 /// Everything that can happen happens, until nothing is left to do: all models answer, all judges reply, one coordinator
-/// derives.
-fn settle(sink: &mut Sink) {
+/// derives. Whether it comes to an end.
+fn settle(sink: &mut Sink) -> bool {
     for model in 0..MODELS.len() {
         for slot in 0..sink.planned[model] {
             let answer = sink.answers.entry((model, slot)).or_insert(Ok(0));
             *answer = Ok(answer.unwrap_or(1));
         }
     }
-    loop {
+    for _ in 0..ROUNDS_MAX {
         let runs: Vec<NewRun> = (0..MODELS.len()).flat_map(|model| sink.new_runs(model)).collect();
         let unsaid: Vec<(RunName, CaseUid)> = sink
             .runs
@@ -306,13 +332,65 @@ fn settle(sink: &mut Sink) {
             })
             .collect();
         if runs.is_empty() && unsaid.is_empty() {
-            return;
+            return true;
         }
         runs.iter().for_each(|run| sink.create(run));
         for (place, (run, uid)) in unsaid.into_iter().enumerate() {
             sink.record(&run, &uid, ruling(place as u8 % 4));
         }
     }
+    false
+}
+
+/// Everything that the property says, for one history. `Err` says what does not hold.
+fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestCaseError> {
+    let mut sink = Sink { planned: [4, 3], broken, ..Sink::default() };
+    let mut intents = <[Intent; 3]>::default();
+    for event in events {
+        happen(&mut sink, &mut intents, event);
+        // At any time the report is that of the records alone.
+        for model in 0..MODELS.len() {
+            for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
+                if let Outcome::Scored(_) = judged.outcome {
+                    let subject =
+                        sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
+                    prop_assert_eq!(judged.number("grade"), graded(&sink, model, &subject));
+                }
+            }
+        }
+    }
+    prop_assert!(settle(&mut sink), "it never comes to an end");
+    // Coordinators that were on their way come late, and change nothing that exists.
+    let settled = sink.clone();
+    for (runs, _) in intents {
+        runs.iter().for_each(|run| sink.create(run));
+    }
+    prop_assert!(settled.runs.iter().all(|(run, cases)| sink.runs.get(run) == Some(cases)), "a run changed");
+    prop_assert!(settle(&mut sink), "it never comes to an end");
+    for (model, label) in MODELS.iter().enumerate() {
+        for spec in KIND.stages {
+            let of_stage = sink.runs.iter().filter(|(run, _)| {
+                let name = RunName::read(run).unwrap();
+                name.stage == spec.name
+                    && name.model == RunName::new("p", spec.name, &(*label).into(), 1).model
+            });
+            let mut asked: Vec<&CaseUid> = of_stage.flat_map(|(_, cases)| cases).collect();
+            let all = asked.len();
+            asked.sort();
+            asked.dedup();
+            prop_assert_eq!(asked.len(), all, "a question stands in two runs of {}", spec.name);
+        }
+        prop_assert!(sink.new_runs(model).is_empty());
+        let standings = sink.derive(model, |derivation, asked| derivation.standings(asked));
+        prop_assert!(standings.iter().all(|standing| *standing == Standing::Done), "{:?}", standings);
+        let subjects = sink.subjects(model);
+        let grades: Vec<Option<f64>> = subjects.iter().map(|subject| graded(&sink, model, subject)).collect();
+        prop_assert!(grades.iter().all(Option::is_some), "a verdict is missing: {:?}", grades);
+        let report = sink.report(model);
+        prop_assert_eq!((report.planned, report.scored), (grades.len() as u64, grades.len() as u64));
+        prop_assert_eq!(report.metrics[0].mean, domain::Mean::of(grades));
+    }
+    Ok(())
 }
 
 proptest! {
@@ -320,50 +398,28 @@ proptest! {
 
     #[test]
     fn every_needed_question_is_asked_in_one_run_whatever_happens(events in prop::collection::vec(event(), 0..90)) {
-        let mut sink = Sink { planned: [4, 3], ..Sink::default() };
-        let mut intents = <[Intent; 3]>::default();
-        for event in events {
-            happen(&mut sink, &mut intents, event);
-            // At any time the report is that of the records alone.
-            for model in 0..MODELS.len() {
-                for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
-                    if let Outcome::Scored(_) = judged.outcome {
-                        let subject = sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
-                        prop_assert_eq!(judged.number("grade"), graded(&sink, model, &subject));
-                    }
-                }
-            }
-        }
-        settle(&mut sink);
-        // Coordinators that were on their way come late, and change nothing that exists.
-        let settled = sink.clone();
-        for (runs, _) in intents {
-            runs.iter().for_each(|run| sink.create(run));
-        }
-        prop_assert!(settled.runs.iter().all(|(run, cases)| sink.runs.get(run) == Some(cases)));
-        settle(&mut sink);
-        for (model, label) in MODELS.iter().enumerate() {
-            for spec in KIND.stages {
-                let of_stage = sink.runs.iter().filter(|(run, _)| {
-                    let name = RunName::read(run).unwrap();
-                    name.stage == spec.name && name.model == RunName::new("p", spec.name, &(*label).into(), 1).model
-                });
-                let mut asked: Vec<&CaseUid> = of_stage.flat_map(|(_, cases)| cases).collect();
-                let all = asked.len();
-                asked.sort();
-                asked.dedup();
-                prop_assert_eq!(asked.len(), all, "a question stands in two runs of {}", spec.name);
-            }
-            prop_assert!(sink.new_runs(model).is_empty());
-            let standings = sink.derive(model, |derivation, asked| derivation.standings(asked));
-            prop_assert!(standings.iter().all(|standing| *standing == Standing::Done), "{:?}", standings);
-            let subjects = sink.subjects(model);
-            let grades: Vec<Option<f64>> = subjects.iter().map(|subject| graded(&sink, model, subject)).collect();
-            prop_assert!(grades.iter().all(Option::is_some), "a verdict is missing: {:?}", grades);
-            let report = sink.report(model);
-            prop_assert_eq!((report.planned, report.scored), (grades.len() as u64, grades.len() as u64));
-            prop_assert_eq!(report.metrics[0].mean, domain::Mean::of(grades));
-        }
+        holds_through(events, None)?;
+    }
+}
+
+/// Rules are broken one at a time, and each time the property says so: without these it would prove nothing.
+#[test]
+fn the_property_sees_every_rule_that_is_broken() {
+    for (broken, complaint) in [
+        (Broken::CreatesAgain, ""),
+        (Broken::ForgetsWhatIsHeld, "never comes to an end"),
+        (Broken::TakesTheLastVerdict, "assertion failed"),
+    ] {
+        let config = ProptestConfig {
+            failure_persistence: None,
+            max_shrink_iters: 0,
+            ..ProptestConfig::with_cases(400)
+        };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let histories = prop::collection::vec(event(), 0..90);
+        let found = runner.run(&histories, |events| holds_through(events, Some(broken)));
+        let found = found.expect_err(&format!("{broken:?} goes unnoticed")).to_string();
+        assert!(found.contains(complaint), "{broken:?}: {found}");
     }
 }
 
@@ -394,4 +450,91 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
     sink.record(&runs[0].name, &uids[1], grade(0.5));
     let next = sink.new_runs(0);
     assert_eq!((next[0].name.to_string(), next[0].task.cases.len()), ("p.two.m.1".to_owned(), 2));
+}
+
+/// A stage about cases that the second stage reads and the first does not.
+const WITH_CASES: PipelineKind = PipelineKind {
+    name: "test with cases",
+    about: "for tests",
+    stages: &[
+        StageSpec {
+            name: "facts",
+            judge: "judge",
+            version: "1",
+            task: || (judged_facts::KIND.stages[0].task)(),
+            about: Matter::Cases(|case| {
+                let fact = case.get("fact").and_then(Value::as_str).unwrap_or_default().to_owned();
+                vec![vec![("fact", fact)]]
+            }),
+        },
+        stage("first", |subject, _| vec![texts(subject, "first")]),
+        StageSpec {
+            about: Matter::Answers {
+                reads: &["facts"],
+                questions: |subject, _| vec![texts(subject, "second")],
+            },
+            ..stage("second", |_, _| Vec::new())
+        },
+    ],
+    conclude: |_, judgements| {
+        let grade = judgements.number("second", "grade")?;
+        Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))
+    },
+    metrics: |judged| vec![Metric::mean_of("grade", "grade", judged)],
+};
+
+#[test]
+fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_reads_it() {
+    let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
+    let judges = [&judge; 3];
+    let derivation = Derivation { pipeline: "p", kind: &WITH_CASES, judges: &judges };
+    let case = |fact: &str| Map::from_iter([("fact".to_owned(), json!(fact))]);
+    let subject = |model: usize, fact: &str| Subject {
+        key: key(model, 0),
+        question: "q".to_owned(),
+        answer: format!("answer of {model}"),
+        case: case(fact),
+        scores: Scores::new(),
+    };
+    let finished = || StageRuns { finished: true, ..StageRuns::default() };
+    let mut stages = vec![finished(), finished(), finished()];
+    let new_runs = |model: usize, stages: &[StageRuns]| {
+        let (label, subjects): (ModelLabel, _) = (MODELS[model].into(), [subject(model, "a")]);
+        let asked = Asked { model: &label, subjects: &subjects, stages };
+        let names =
+            derivation.new_runs(&asked).into_iter().map(|run| run.name.to_string()).collect::<Vec<_>>();
+        (names, derivation.standings(&asked), derivation.judged(&asked).remove(0).outcome)
+    };
+    let shared = derivation.shared_runs(&[case("a"), case("b"), case("a")], &stages);
+    assert_eq!(
+        (shared.len(), shared[0].name.to_string(), shared[0].task.cases.len()),
+        (1, "p.facts.all.1".to_owned(), 2)
+    );
+    let uids: Vec<CaseUid> = shared[0].task.cases.iter().map(|case| CaseUid::read(&case.uid)).collect();
+    // Created, and no record yet: what needs no fact goes on, for each model.
+    stages[0] =
+        StageRuns { runs: 1, held: uids.iter().cloned().collect(), finished: false, ..StageRuns::default() };
+    assert!(derivation.shared_runs(&[case("b"), case("a")], &stages).is_empty());
+    for model in 0..MODELS.len() {
+        let (names, standings, _) = new_runs(model, &stages);
+        assert!(names.len() == 1 && names[0].starts_with("p.first."), "{names:?}");
+        assert_eq!(standings, [Standing::Asking, Standing::Open, Standing::Waiting]);
+    }
+    let first = Question::new(&WITH_CASES.stages[1], &judge, texts(&subject(0, "a"), "first")).uid;
+    stages[1].held.insert(first.clone());
+    stages[1].verdicts.add(1, 1, first, grade(1.0));
+    let (names, standings, outcome) = new_runs(0, &stages);
+    assert!(names.is_empty(), "the second one waits for facts");
+    assert_eq!(standings, [Standing::Asking, Standing::Done, Standing::Waiting]);
+    assert_eq!(outcome, Outcome::Waiting("facts"));
+    // A fact that nobody could write holds nothing up.
+    stages[0].verdicts.add(1, 2, uids[0].clone(), Ruling::Not(FailureCause::Timeout));
+    stages[0].verdicts.add(1, 3, uids[1].clone(), grade(1.0));
+    stages[0].finished = true;
+    let (names, standings, _) = new_runs(0, &stages);
+    assert_eq!(names, ["p.second.m.1"]);
+    assert_eq!(standings, [Standing::Done, Standing::Done, Standing::Open]);
+    // Another case is one more run.
+    let shared = derivation.shared_runs(&[case("a"), case("c")], &stages);
+    assert_eq!((shared[0].name.to_string(), shared[0].task.cases.len()), ("p.facts.all.2".to_owned(), 1));
 }

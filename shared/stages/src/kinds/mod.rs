@@ -2,10 +2,11 @@
 
 use crate::kind::PipelineKind;
 
+pub mod compared_facts;
 pub mod judged_facts;
 
 /// Every kind.
-const KINDS: &[&PipelineKind] = &[&judged_facts::KIND];
+const KINDS: &[&PipelineKind] = &[&judged_facts::KIND, &compared_facts::KIND];
 
 /// The kinds there are.
 pub fn all() -> impl Iterator<Item = &'static PipelineKind> {
@@ -20,6 +21,7 @@ pub fn find(name: &str) -> Option<&'static PipelineKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Matter;
     use crate::names::ASK;
 
     #[test]
@@ -29,6 +31,13 @@ mod tests {
             for stage in kind.stages {
                 assert!(crate::names::is_pipeline_name(stage.name) && !names.contains(&stage.name));
                 names.push(stage.name);
+                if let Matter::Answers { reads, .. } = stage.about {
+                    let before = |read: &&str| {
+                        let mut stages = kind.stages.iter().take_while(|other| other.name != stage.name);
+                        stages.any(|other| other.name == *read && other.is_shared())
+                    };
+                    assert!(reads.iter().all(before), "{}: {reads:?}", stage.name);
+                }
                 let task = (stage.task)();
                 let class = tasks::TaskClass::resolve(&task.class, &task.version).unwrap();
                 assert!(class.judges, "{}: {class:?} is no class of judges", stage.name);

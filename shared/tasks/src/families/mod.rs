@@ -11,6 +11,8 @@ pub mod entity_overview;
 pub mod fact_extract;
 pub mod friend_count;
 pub mod judge_choice;
+pub mod judge_pair;
+pub mod judge_text;
 pub mod rdf_syntax_fix;
 pub mod sparql_syntax_fixing;
 pub mod text2sparql;
@@ -37,6 +39,8 @@ const FAMILIES: &[&[ClassSpec]] = &[
     &[sparql_syntax_fixing::CLASS],
     &[entity_overview::CLASS],
     &[judge_choice::CLASS],
+    &[judge_text::CLASS],
+    &judge_pair::CLASSES,
 ];
 
 /// The classes there are.

@@ -5,12 +5,12 @@
 //! Stage `review`: what it called PARTLY is put before the judge `reviewer`, who says ACCEPTABLE or UNACCEPTABLE.
 //! Scores of an answer: `grade`, 1 for what is correct or acceptable, 0 for the rest; `partly`, 1 where it was reviewed.
 
-use domain::{Ask, FailureCause, PromptKind, Scores};
+use domain::{FailureCause, PromptKind, Scores};
 use serde_json::{Map, Value, json};
 use tasks::families::judge_choice;
 use tasks::{TaskData, Template, Wording};
 
-use crate::kind::{Judgements, PipelineKind, StageSpec, Subject, Texts, delimited};
+use crate::kind::{Judgements, Matter, PipelineKind, StageSpec, Subject, Texts, delimited};
 use crate::report::{Judged, Metric, NotJudged};
 
 /// See the text of the module.
@@ -25,23 +25,24 @@ pub const KIND: PipelineKind = PipelineKind {
 const GRADE: StageSpec = StageSpec {
     name: "grade",
     judge: "grader",
-    asks: Ask::Chat,
     version: "1",
     task: || {
         task("grade", &[("CORRECT", 1.0), ("PARTLY", 0.5), ("INCORRECT", 0.0)], include_str!("grade.txt"))
     },
-    questions: |subject, _| vec![compared(subject)],
+    about: Matter::Answers { reads: &[], questions: |subject, _| vec![compared(subject)] },
 };
 
 const REVIEW: StageSpec = StageSpec {
     name: "review",
     judge: "reviewer",
-    asks: Ask::Chat,
     version: "1",
     task: || task("review", &[("ACCEPTABLE", 1.0), ("UNACCEPTABLE", 0.0)], include_str!("review.txt")),
-    questions: |subject, judgements| match judgements.number("grade", "grade") {
-        Ok(Some(grade)) if grade > 0.0 && grade < 1.0 => vec![compared(subject)],
-        _ => Vec::new(),
+    about: Matter::Answers {
+        reads: &[],
+        questions: |subject, judgements| match judgements.number("grade", "grade") {
+            Ok(Some(grade)) if grade > 0.0 && grade < 1.0 => vec![compared(subject)],
+            _ => Vec::new(),
+        },
     },
 };
 

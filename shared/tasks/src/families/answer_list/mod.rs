@@ -63,6 +63,7 @@ const fn class(names: &'static [(&'static str, &'static [&'static str])]) -> Cla
         names,
         headline: &["combinedF1"],
         marks: Marks::UNIT,
+        asks: domain::Ask::Chat,
         answers: AnswerForm::Text,
         follow_ups: &[],
         repair: None,

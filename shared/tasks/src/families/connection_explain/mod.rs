@@ -52,6 +52,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("RdfConnectionExplainStatic", &["3.2"]), ("TurtleConnectionExplainStatic", &["1.0", "2.0"])],
     headline: &["listTrimF1"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Text,
     follow_ups: &[],
     repair: None,

@@ -60,6 +60,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("FactExtractStatic", &["1.0", "1.1"])],
     headline: &["norm_f-measure"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Document,
     follow_ups: &[],
     repair: None,

@@ -56,6 +56,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("RdfFriendCount", &["4.4"]), ("TurtleFriendCount", &["2.0", "3.1"])],
     headline: &["f1"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Text,
     follow_ups: &[],
     repair: None,

@@ -30,6 +30,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[(NAME, &[VERSION])],
     headline: &["grade"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Text,
     follow_ups: &[PromptKind::Choice],
     repair: None,

@@ -76,6 +76,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("RdfSyntaxFixList", &["0.3-testing", "0.3"])],
     headline: &["max", "combined"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Document,
     follow_ups: &[PromptKind::Structure, PromptKind::Syntax, PromptKind::Content, PromptKind::Formatting],
     repair: Some(Repair { broken: "task", repaired: "optimal" }),

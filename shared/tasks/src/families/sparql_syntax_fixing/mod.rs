@@ -39,6 +39,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     ],
     headline: &["max", "combined"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Query,
     follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
     repair: Some(Repair { broken: "testSparql", repaired: "refSparql" }),

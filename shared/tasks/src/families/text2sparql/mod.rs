@@ -79,6 +79,7 @@ const CLASS: ClassSpec = ClassSpec {
     names: &[],
     headline: &["max", "combined"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Query,
     follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
     repair: None,

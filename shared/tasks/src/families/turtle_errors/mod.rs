@@ -49,6 +49,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("TurtleErrorsStatic", &["2.0", "5.0"])],
     headline: &["normAnswerF1Score"],
     marks: Marks::UNIT,
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Document,
     follow_ups: &[],
     repair: Some(Repair { broken: "brokenTurtle", repaired: "optimalTurtle" }),

@@ -46,6 +46,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("TurtleSampleGeneration", &["1.0"]), ("SyntheticDatasetGeneration", &["1.0"])],
     headline: &["persons_relative_error"],
     marks: Marks { full: 0.0, least: -1.0 },
+    asks: domain::Ask::Chat,
     answers: AnswerForm::Document,
     follow_ups: &[],
     repair: None,

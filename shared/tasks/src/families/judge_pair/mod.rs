@@ -1,0 +1,189 @@
+//! JudgePairSimilarity and JudgePairClass: judges that do not chat, asked about two texts.
+//!
+//! The prompt is a JSON list of the two texts, the answer what the connector made of the model's reply: of an embedder
+//! `{"cosine": 0.73}`, of a classifier `{"label": "ENTAILMENT", "probability": 0.98, ...}`. A second question would bring the
+//! same answer, so there is no follow-up: one that cannot be read leaves the dialogue unscored.
+//!
+//! JudgePairSimilarity: score `cosine`, -1 to 1; no parameters. JudgePairClass: parameters `choices`, the classes, and `worth`,
+//! the score of each, in the same order; scores `grade` and `probability`; info `choice`, the class as it stands in `choices`.
+//! Models write their classes in whatever case. One that is none of `choices` leaves the dialogue unscored.
+
+use domain::{Ask, Infos, Scores};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
+use crate::families::case_fields;
+
+/// The name of the class of similarities in packs.
+pub const SIMILARITY: &str = "JudgePairSimilarity";
+
+/// The name of the class of classes in packs.
+pub const CLASS: &str = "JudgePairClass";
+
+/// Their version.
+pub const VERSION: &str = "1.0";
+
+/// The placeholder of the first prompt, which is all of it.
+pub const PAIR: &str = "pair";
+
+/// Two texts as they stand in the prompt.
+pub fn pair(left: &str, right: &str) -> String {
+    serde_json::json!([left, right]).to_string()
+}
+
+const SIMILARITIES: ClassSpec = ClassSpec {
+    names: &[(SIMILARITY, &[VERSION])],
+    headline: &["cosine"],
+    marks: Marks::UNIT,
+    asks: Ask::Embed,
+    answers: AnswerForm::Text,
+    follow_ups: &[],
+    repair: None,
+    judges: true,
+    published: Published::NOTHING,
+    exercise: |_, _, _| Ok(Box::new(Similarity)),
+};
+
+const OF_CLASSES: ClassSpec = ClassSpec {
+    names: &[(CLASS, &[VERSION])],
+    headline: &["grade"],
+    asks: Ask::Classify,
+    exercise: |input, _, _| classes(input),
+    ..SIMILARITIES
+};
+
+/// Both.
+pub(crate) const CLASSES: [ClassSpec; 2] = [SIMILARITIES, OF_CLASSES];
+
+struct Similarity;
+
+struct Classes {
+    /// As they are written, and what they are worth.
+    choices: Vec<(String, Value)>,
+}
+
+fn classes(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
+    let choices = case_fields::texts(input.parameters, "choices")?;
+    let expected = "list of numbers, one for each of `choices`";
+    let worth = input.parameters.get("worth").and_then(Value::as_array).cloned().unwrap_or_default();
+    if worth.len() != choices.len() || choices.is_empty() || !worth.iter().all(Value::is_number) {
+        return Err(CaseError::Field { field: "worth", expected });
+    }
+    Ok(Box::new(Classes { choices: choices.into_iter().zip(worth).collect() }))
+}
+
+#[derive(Deserialize)]
+struct Cosine {
+    cosine: f64,
+}
+
+#[derive(Deserialize)]
+struct Class {
+    label: String,
+    probability: f64,
+}
+
+fn unscored(message: String) -> Verdict {
+    Verdict { unscored: Some(message), ..Verdict::default() }
+}
+
+/// The answer as JSON, where it is no longer than answers may be.
+fn read<'a, T: Deserialize<'a>>(answer: &'a str, effort: &Effort) -> Result<T, Verdict> {
+    if answer.len() > effort.limits.answer_bytes_max {
+        return Err(unscored("the answer is too long".to_owned()));
+    }
+    serde_json::from_str(answer)
+        .map_err(|error| unscored(format!("the answer is none of this judge: {error}")))
+}
+
+impl Exercise for Similarity {
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        match read::<Cosine>(answer, effort) {
+            Ok(Cosine { cosine }) if (-1.0..=1.0).contains(&cosine) => Verdict {
+                scores: Scores::from_iter([("cosine".to_owned(), cosine.into())]),
+                ..Verdict::default()
+            },
+            Ok(Cosine { cosine }) => unscored(format!("{cosine} is no cosine")),
+            Err(verdict) => verdict,
+        }
+    }
+}
+
+impl Exercise for Classes {
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        let Class { label, probability } = match read(answer, effort) {
+            Ok(class) => class,
+            Err(verdict) => return verdict,
+        };
+        let Some((choice, worth)) =
+            self.choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(&label))
+        else {
+            let known: Vec<&str> = self.choices.iter().map(|(choice, _)| choice.as_str()).collect();
+            return unscored(format!("the class `{label}` is none of {}", known.join(", ")));
+        };
+        Verdict {
+            scores: Scores::from_iter([
+                ("grade".to_owned(), worth.clone()),
+                ("probability".to_owned(), probability.into()),
+            ]),
+            infos: Infos::from_iter([("choice".to_owned(), choice.clone().into())]),
+            ..Verdict::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    fn judge(class: &str, answer: &str) -> Verdict {
+        let parameters =
+            json!({"choices": ["entailment", "neutral", "contradiction"], "worth": [1.0, 0.5, 0.0]});
+        let Value::Object(parameters) = parameters else { panic!() };
+        let data = Map::new();
+        let input =
+            CaseInput { class, version: VERSION, parameters: &parameters, data: &data, first_prompt: None };
+        let case =
+            crate::families::exercise(&input, &crate::GraphLibrary::default(), crate::Compat::default());
+        case.unwrap().judge(answer, &Effort::full(EvaluationLimits::default()))
+    }
+
+    #[test]
+    fn cosines_and_classes_are_read_and_anything_else_has_no_score() {
+        assert_eq!(judge(SIMILARITY, r#"{"cosine": 0.25}"#).scores["cosine"], json!(0.25));
+        let verdict = judge(CLASS, r#"{"label": "NEUTRAL", "probability": 0.9, "classes": []}"#);
+        assert_eq!(
+            (verdict.scores["grade"].clone(), verdict.scores["probability"].clone()),
+            (json!(0.5), json!(0.9))
+        );
+        assert_eq!(verdict.infos["choice"], json!("neutral"));
+        for (class, answer) in [
+            (SIMILARITY, ""),
+            (SIMILARITY, r#"{"cosine": 1.5}"#),
+            (SIMILARITY, r#"{"label": "NEUTRAL", "probability": 0.9}"#),
+            (CLASS, r#"{"label": "LABEL_1", "probability": 0.9}"#),
+            (CLASS, "entailment"),
+        ] {
+            let verdict = judge(class, answer);
+            assert!(verdict.unscored.is_some() && verdict.scores.is_empty(), "{class} {answer}: {verdict:?}");
+            assert!(verdict.follow_up.is_none());
+        }
+    }
+
+    #[test]
+    fn worth_belongs_to_choices() {
+        let input = |parameters: Value| {
+            let Value::Object(parameters) = parameters else { panic!() };
+            let data = Map::new();
+            let (class, version) = (CLASS, VERSION);
+            classes(&CaseInput { class, version, parameters: &parameters, data: &data, first_prompt: None })
+                .is_err()
+        };
+        assert!(input(json!({})) && input(json!({"choices": ["a"], "worth": []})));
+    }
+}

@@ -1,0 +1,92 @@
+//! JudgeText: a model that writes a text for later stages, such as the sentence that states a fact.
+//!
+//! The text is the reply without white space around it and without quotes around all of it; info `text`. Whether it says what
+//! it should is up to who reads it, with the case at hand. A reply without any letter or digit is asked again once, with the
+//! follow-up `choice`; a second one leaves the dialogue unscored. No parameters; score `written`, 1 where there is a text.
+
+use domain::{Ask, Infos, PromptKind, Scores};
+
+use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::exercise::{Effort, Exercise, FollowUp, Limit, Shots, Verdict};
+use crate::wording::Fields;
+
+/// The name of the class in packs.
+pub const NAME: &str = "JudgeText";
+
+/// Its version.
+pub const VERSION: &str = "1.0";
+
+/// The info that holds the text.
+pub const TEXT: &str = "text";
+
+/// Answers that a model may give to one question.
+const ANSWERS_MAX: usize = 2;
+
+/// Write a text.
+pub(crate) const CLASS: ClassSpec = ClassSpec {
+    names: &[(NAME, &[VERSION])],
+    headline: &["written"],
+    marks: Marks::UNIT,
+    asks: Ask::Chat,
+    answers: AnswerForm::Text,
+    follow_ups: &[PromptKind::Choice],
+    repair: None,
+    judges: true,
+    published: Published::NOTHING,
+    exercise: |_, _, _| Ok(Box::new(JudgeText)),
+};
+
+struct JudgeText;
+
+impl Exercise for JudgeText {
+    fn shots(&self) -> Shots {
+        Shots::Last { answers_max: ANSWERS_MAX }
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        let mut verdict = Verdict::default();
+        let too_long = answer.len() > effort.limits.answer_bytes_max;
+        let text = unquoted(answer.trim());
+        if !too_long && text.contains(char::is_alphanumeric) {
+            verdict.scores = Scores::from_iter([("written".to_owned(), 1.0.into())]);
+            verdict.infos = Infos::from_iter([(TEXT.to_owned(), text.into())]);
+            return verdict;
+        }
+        if too_long {
+            verdict.infos.insert("evaluationLimit".into(), Limit::Size.message().into());
+        }
+        verdict.unscored = Some("the reply is no text".to_owned());
+        verdict.follow_up = Some(FollowUp { kind: PromptKind::Choice, fields: Fields::default() });
+        verdict
+    }
+}
+
+/// Without quotes around all of it.
+fn unquoted(text: &str) -> &str {
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.filter(|inner| !inner.contains('"')).map_or(text, str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::exercise::EvaluationLimits;
+
+    #[test]
+    fn a_text_is_what_was_written_and_nothing_is_asked_for_again() {
+        let judge = |reply: &str| JudgeText.judge(reply, &Effort::full(EvaluationLimits::default()));
+        for (reply, text) in [
+            ("\n Ada was born in London. \n", "Ada was born in London."),
+            ("\"Ada was born in London.\"", "Ada was born in London."),
+            ("\"Ada\" is \"Countess\"", "\"Ada\" is \"Countess\""),
+        ] {
+            assert_eq!(judge(reply).infos[TEXT], json!(text));
+        }
+        for reply in ["", "...", "\"\""] {
+            let verdict = judge(reply);
+            assert!(verdict.unscored.is_some() && verdict.follow_up.is_some(), "{reply}: {verdict:?}");
+        }
+    }
+}
