@@ -161,8 +161,7 @@ fn scores(fate: &Fate, similarity: Option<f64>) -> Scores {
     scores
 }
 
-/// Accuracy, abstention, Halu_BOK and Halu_DOK. The weighted accuracy needs weights, which are no part of a run:
-/// `kgfleet halu table` has it.
+/// Accuracy, abstention, Halu_BOK and Halu_DOK. The weighted accuracy needs weights, which are no part of a run.
 fn metrics(judged: &[Judged]) -> Vec<Metric> {
     use domain::Mean;
 
