@@ -1,21 +1,21 @@
 //! The exit codes of `kgfleet`, documented in `docs/exit-codes.md`.
 
-/// What a command ends with.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitCode {
-    /// Everything asked for was done.
+    /// Success.
     Success = 0,
-    /// It was done, and the result is not what was demanded: dialogues failed, agreement is below the bound, a
-    /// check found something.
+    /// The command ran, but the result is not the demanded one: dialogues failed, agreement is below the bound, a check found
+    /// something.
     Unsatisfied = 1,
-    /// The command line or a configuration cannot be used; nothing was started.
+    /// Invalid command line or configuration; nothing was started.
     Usage = 2,
-    /// The world failed: files, servers, disks. What was done until then is kept.
+    /// An external failure: files, servers, disks. Results so far are kept.
     Infrastructure = 3,
     /// Some input could not be used; the rest was processed.
     BadInput = 4,
-    /// Interrupted by hand; `kgfleet resume` goes on.
+    /// Interrupted by the user; `kgfleet resume` continues.
     Interrupted = 130,
 }
 
@@ -25,13 +25,12 @@ impl From<ExitCode> for std::process::ExitCode {
     }
 }
 
-/// An error with the exit code it leads to. Commands return `anyhow::Error`; where nothing else is said, a failure
-/// counts as [`ExitCode::Infrastructure`].
+/// An error with its exit code. Commands return `anyhow::Error`; without an exit code, an error means
+/// [`ExitCode::Infrastructure`].
 #[derive(Debug, thiserror::Error)]
 #[error("{}", crate::output::explain(error))]
 pub struct Exit {
     pub code: ExitCode,
-    /// What to tell.
     pub error: anyhow::Error,
 }
 
@@ -42,7 +41,7 @@ impl Exit {
     }
 }
 
-/// The code that an error leads to.
+/// The exit code of an error.
 pub fn code_of(error: &anyhow::Error) -> ExitCode {
     error.downcast_ref::<Exit>().map_or(ExitCode::Infrastructure, |exit| exit.code)
 }

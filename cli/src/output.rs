@@ -1,4 +1,4 @@
-//! What people read: tables on standard output, talk on standard error.
+//! Output for people: tables on standard output, messages on standard error.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use domain::text::with_causes;
 pub use report::table::{Align, Table, printable};
 use serde_json::{Value, json};
 
-/// A share as a percentage that is 100 only for everything: `99.99 %`, never a rounded `100.00 %`.
+/// A share as a percentage, never rounded up to `100.00 %`: 100 means all.
 pub fn percent(share: f64) -> String {
     if share >= 1.0 {
         return "100 %".to_owned();
@@ -15,7 +15,7 @@ pub fn percent(share: f64) -> String {
     format!("{shown:.2} %")
 }
 
-/// A measured number with two significant digits: more would only flicker. 0 is `0`.
+/// A measured number with two significant digits, because more would only flicker. 0 is `0`.
 pub fn figure(number: f64) -> String {
     if !number.is_finite() || number <= 0.0 {
         return "0".to_owned();
@@ -28,7 +28,7 @@ pub fn figure(number: f64) -> String {
     format!("{rounded:.places$}")
 }
 
-/// Seconds as people say them, in at most two units.
+/// A duration in at most two units.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round().clamp(0.0, 1e12) as u64;
     match (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60) {
@@ -39,7 +39,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// The value with every text replaced by its length in characters: what is shown of protected exercises.
+/// The value with every text replaced by its length in characters, for protected exercises.
 pub fn redacted(value: &Value) -> Value {
     match value {
         Value::String(text) => json!({ "redacted_chars": text.chars().count() }),
@@ -54,12 +54,12 @@ pub fn explain(error: &anyhow::Error) -> String {
     printable(&with_causes(error.as_ref()))
 }
 
-/// A line on standard error. Where nobody listens any more there is nobody to be told: a signal must work all the same.
+/// Writes a line to standard error and ignores failures: a signal must work even if standard error is closed.
 pub fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Standard output was closed by its reader, such as `head`: no failure.
+/// Whether standard output was closed by its reader, such as `head`, which is not a failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

@@ -1,4 +1,4 @@
-//! A run as people name it: by its whole name, by the beginning of it, or as `latest`.
+//! Resolves the name of a run as given by a user: its whole name, its beginning, or `latest`.
 
 use std::path::Path;
 
@@ -10,13 +10,17 @@ use results::RunDir;
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
 
+/// The text for a run's name in `--help`.
+pub const HELP: &str =
+    "Name of the run, its beginning if no other run begins like it, or `latest` for the newest one.";
+
 /// The newest run.
 const LATEST: &str = "latest";
 
-/// Names that a message lists.
+/// Maximum number of names in a message.
 const NAMES_LISTED_MAX: usize = 5;
 
-/// A run of this machine. What fits no run is returned as it is: whoever opens it says what is missing.
+/// A run of this machine. A name that matches no run is returned unchanged; opening it will report that it does not exist.
 ///
 /// # Errors
 /// Several runs begin like this (exit code 2); the folder cannot be read.
@@ -27,7 +31,7 @@ pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
     choose(wanted, RunDir::list(data_dir)?.iter().map(|found| found.dir.run()).collect())
 }
 
-/// A run of a coordinator, likewise.
+/// The same for a run of a coordinator.
 ///
 /// # Errors
 /// Several runs begin like this (exit code 2); the coordinator does not answer.
@@ -39,13 +43,13 @@ pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Resu
     choose(wanted, runs.into_iter().map(|view| view.run).collect())
 }
 
-/// Whether it is a name as runs get them, which need not be looked up.
+/// Whether this has the form of a whole name, which need not be looked up.
 fn is_whole(wanted: &str) -> bool {
     let mut lengths = wanted.split('-').map(str::len);
     lengths.by_ref().take(3).eq([8, 6, 8]) && lengths.next().is_none()
 }
 
-/// `runs` in the order of their names, which is that of time.
+/// `runs` are sorted by name, which is by time.
 fn choose(wanted: &str, runs: Vec<RunId>) -> anyhow::Result<RunId> {
     let named = RunId::new(wanted);
     if runs.contains(&named) {

@@ -1,8 +1,8 @@
-//! What is known of every dialogue of a run: the record that counts, its headline score, its cause of failure.
+//! The table of a run's dialogues: for each the record that counts, its headline score or its cause of failure.
 //!
-//! The table is a function of the *set* of records: in whatever order they come, and however often, it ends up
-//! the same, and so do the means, which are added up in the order of the plan. A coordinator that has followed a
-//! run from its first record thus shows, to the last digit, what one shows that has just read its log.
+//! The table depends only on the *set* of records, not on their order or repetition. So do the means, which are summed in
+//! the order of the plan. A coordinator that has followed a run from its first record therefore shows the same digits as
+//! one that has just read its log.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,35 @@ use domain::{FailureCause, Mean, Standing};
 use crate::layout::{Layout, Slot};
 use crate::plan::Plan;
 
-/// What the table keeps of a record.
+/// The part of a record in the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Its place in the order of commits.
     pub ticket: u64,
-    /// Its headline score, which scores may lack, or why there are no scores.
+    /// Its headline score, if the scores have one, or why there are no scores.
     pub outcome: Result<Option<f64>, FailureCause>,
-    /// Whether it came after the run had finished.
+    /// Whether it arrived after the run had finished.
     pub late: bool,
 }
 
 impl Row {
-    /// What decides whether it counts.
+    /// Decides whether it counts.
     pub fn standing(&self) -> Standing {
         Standing::new(self.outcome.is_ok(), self.ticket).late(self.late)
     }
 }
 
-/// The code of a dialogue without a record. Failures have the place of their cause in [`FailureCause::ALL`].
+/// The code of a dialogue without a record. The code of a failure is the index of its cause in [`FailureCause::ALL`].
 const NONE: u8 = 0x7f;
 const SCORED: u8 = 0x7e;
 
 /// The headline of a dialogue whose scores have none. Scores are JSON numbers, so none of them is infinite.
 const MISSING: f64 = f64::NEG_INFINITY;
 
-/// Added to the code of a record that came late.
+/// Added to the code of a record that arrived late.
 const LATE: u8 = 0x80;
 
-/// One slot per dialogue in three columns, so that nothing is spent on padding.
+/// One slot per dialogue, in three columns to avoid padding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     tickets: Vec<u64>,
@@ -50,7 +50,7 @@ pub struct Aggregate {
     failed: [u64; FailureCause::ALL.len()],
     /// The highest ticket of dialogues that failed more than once; the one that counts has the lowest.
     repeated: BTreeMap<Slot, u64>,
-    /// The highest ticket and the highest generation met, of winners and others.
+    /// The highest ticket and generation seen, in winners and others.
     highest_ticket: u64,
     highest_generation: u64,
 }
@@ -59,7 +59,7 @@ pub struct Aggregate {
 pub const BYTES_PER_DIALOGUE: usize = size_of::<u64>() + size_of::<f64>() + size_of::<u8>();
 
 impl Aggregate {
-    /// A table of this many dialogues, none of them with a record.
+    /// A table of this many dialogues without records.
     pub fn new(slots: usize) -> Self {
         Self {
             tickets: vec![0; slots],
@@ -73,7 +73,7 @@ impl Aggregate {
         }
     }
 
-    /// Takes a record into account and says whether it counts now and did not before.
+    /// Adds a record; returns whether it counts now.
     pub fn fold(&mut self, slot: Slot, entry: Row) -> bool {
         self.highest_ticket = self.highest_ticket.max(entry.ticket);
         if let Some(counted) = self.get(slot) {
@@ -101,7 +101,7 @@ impl Aggregate {
         true
     }
 
-    /// Takes note of the numbers of a record that need not be planned: what the queue hands out next lies above them.
+    /// Notes ticket and generation of a record, even of an unplanned dialogue: the queue must continue above them.
     pub fn note(&mut self, ticket: u64, generation: u64) {
         self.highest_ticket = self.highest_ticket.max(ticket);
         self.highest_generation = self.highest_generation.max(generation);
@@ -122,7 +122,7 @@ impl Aggregate {
         (headline != MISSING).then_some(headline)
     }
 
-    /// Whether a dialogue failed, and has no record since the ticket `asked` was drawn.
+    /// Whether a dialogue failed and has no record since the ticket `asked` was drawn.
     pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
         let latest = self.repeated.get(&slot).copied().unwrap_or(0).max(self.tickets[slot]);
         latest < asked && self.get(slot).is_some_and(|counted| counted.outcome.is_err())
@@ -158,18 +158,18 @@ impl Aggregate {
         self.scored + self.failed() == self.len() as u64
     }
 
-    /// The highest ticket of all records, 0 without any.
+    /// The highest ticket of all records; 0 if there are none.
     pub fn highest_ticket(&self) -> u64 {
         self.highest_ticket
     }
 
-    /// The highest generation of all records, 0 without any.
+    /// The highest generation of all records; 0 if there are none.
     pub fn highest_generation(&self) -> u64 {
         self.highest_generation
     }
 
-    /// Scores by task and model in the order of the plan. Every sum goes through the dialogues in their order,
-    /// because sums of floating-point numbers depend on it.
+    /// Scores by task and model in the order of the plan. Sums follow the order of the dialogues, because floating-point
+    /// sums depend on it.
     pub fn cells(&self, plan: &Plan, layout: &Layout) -> Vec<CellView> {
         let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
         for (t, task) in plan.tasks.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! How much work waits, read from the queue for all who want to know.
+//! A shared snapshot of the pending work in the queue.
 //!
-//! A thousand workers that wait for work must not ask the queue a thousand times. One of them reads the counts of all
-//! runs, at most every quarter of a second, and all others look at what it has read. Who goes to the queue takes what
-//! it hopes to get off the reading first, so that ten waiting units do not send a thousand workers there.
+//! A thousand waiting workers must not query the queue a thousand times. One call reads the counts of all runs, at most
+//! every quarter of a second, and all others use this snapshot. A call that goes to the queue first subtracts what it
+//! expects to get from the snapshot, so that ten waiting units do not attract a thousand workers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -18,35 +18,35 @@ use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::run::Run;
 
-/// The latest reading.
+/// The latest snapshot.
 pub(crate) struct Backlog {
     reading: Mutex<Option<(Instant, Result<Arc<Snapshot>>)>>,
-    /// Whether something has changed here that the latest reading does not show.
+    /// Whether the latest snapshot is outdated by a change in this process.
     stale: AtomicBool,
     changed: watch::Sender<()>,
 }
 
-/// What waited when the queue was asked.
+/// The counts of the queue at one moment.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     /// Runs that are not over, older ones first.
     pub runs: Vec<RunBacklog>,
 }
 
-/// What waited of a run.
+/// The pending work of a run.
 pub(crate) struct RunBacklog {
     pub run: Arc<Run>,
     /// By model, in the order of the plan.
     pub models: Vec<ModelBacklog>,
 }
 
-/// What waited of a model.
+/// The pending work of a model.
 pub(crate) struct ModelBacklog {
-    /// The queue's counts; `None` where it has none.
+    /// The queue's counts, if it has any.
     pub counts: Option<ModelCounts>,
-    /// Units that nobody has gone for since, suspects left out.
+    /// Units not yet claimed from this snapshot, without suspects.
     claimable: AtomicU64,
-    /// Suspects that nobody has gone for since.
+    /// Suspects not yet claimed from this snapshot.
     suspects: AtomicU64,
 }
 
@@ -57,13 +57,13 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Something has changed: the next one who asks reads anew, and those who wait ask.
+    /// Marks the snapshot as outdated and wakes those who wait for work.
     pub(crate) fn touch(&self) {
         self.stale.store(true, Ordering::Release);
         self.changed.send_replace(());
     }
 
-    /// Tells of changes.
+    /// Receives changes.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -77,26 +77,26 @@ impl ModelBacklog {
         Self { claimable: AtomicU64::new(others), suspects: AtomicU64::new(suspects), counts }
     }
 
-    /// Suspects of the reading before which nothing stands.
+    /// Suspects of the snapshot with no other unit before them.
     fn suspects_in_turn(&self) -> u64 {
         let others = self.claimable.load(Ordering::Acquire);
         if others == 0 { self.suspects.load(Ordering::Acquire) } else { 0 }
     }
 
-    /// Takes a suspect off the reading, if it has one.
+    /// Claims a suspect of the snapshot, if there is one.
     pub(crate) fn claim_suspect(&self) -> bool {
         let take = |left: u64| left.checked_sub(1);
         self.suspects.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
     }
 
-    /// Takes up to `wanted` units off the reading.
+    /// Claims up to `wanted` units of the snapshot.
     pub(crate) fn claim(&self, wanted: u64) -> u64 {
         let take = |left: u64| Some(left.saturating_sub(wanted));
         let before = self.claimable.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
         before.unwrap_or_default().min(wanted)
     }
 
-    /// Dialogues of an average unit, from 1.
+    /// Average number of dialogues per unit, at least 1.
     pub(crate) fn dialogues_per_unit(&self) -> u64 {
         let Some(counts) = &self.counts else { return 1 };
         (counts.backlog_dialogues / (counts.pending + counts.leased).max(1)).max(1)
@@ -104,7 +104,7 @@ impl ModelBacklog {
 }
 
 impl Coordinator {
-    /// What waits, as known to the last [`backlog_for`](crate::CoordinatorConfig::backlog_for).
+    /// The snapshot, at most [`backlog_for`](crate::CoordinatorConfig::backlog_for) old.
     pub(crate) async fn backlog(&self) -> Result<Arc<Snapshot>> {
         let mut reading = self.backlog.reading.lock().await;
         if let Some((at, snapshot)) = &*reading
@@ -115,7 +115,7 @@ impl Coordinator {
         }
         self.backlog.stale.store(false, Ordering::Release);
         let snapshot = self.read_backlog().await.map(Arc::new);
-        // An error is kept as long: a queue that is down is not asked once for every worker.
+        // An error is kept as long, so that a queue that is down is not queried for every worker.
         *reading = Some((Instant::now(), snapshot.clone()));
         snapshot
     }

@@ -1,15 +1,15 @@
-//! Queue and place of records belong together.
+//! Checks that queue and sink belong together.
 //!
-//! A coordinator that was started on an empty folder, because a volume is not mounted or a prefix is misspelt, would tell
-//! workers that their runs are not there and begin others under the same queue. So the place of records has an identity,
-//! and the queue knows the identity of the place that it belongs to.
+//! A coordinator on an empty folder, because a volume is not mounted or a prefix is misspelt, would tell workers that their
+//! runs do not exist and start others in the same queue. So the sink has an identity, and the queue stores the identity of
+//! the sink that it belongs to.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict};
 
-/// The identity of the place of records, once the queue is known to belong to it.
+/// The identity of the sink, once the queue is known to belong to it.
 #[derive(Debug, Default)]
 pub(crate) struct Bond(Mutex<Option<String>>);
 
@@ -24,11 +24,11 @@ impl Bond {
 }
 
 impl Coordinator {
-    /// Sees whether the queue belongs to this place of records. The first coordinator of a queue makes it so; `adopt`
-    /// makes it so again, whatever it belonged to.
+    /// Checks that the queue belongs to this sink. The first coordinator of a queue binds it; `adopt` binds it again, whatever
+    /// it belonged to.
     ///
     /// # Errors
-    /// It belongs to another place, or this one has lost its identity: nothing is served until that is mended.
+    /// The queue belongs to another sink, or this sink has lost its identity: nothing is served until that is corrected.
     pub(crate) async fn check_bond(&self, adopt: bool) -> Result<()> {
         if !self.storage.is_shared() {
             return Ok(());
@@ -54,7 +54,7 @@ impl Coordinator {
         let bond = match bond {
             Ok(here) => {
                 let owner = self.health.note_queue(self.queue.claim(&here, adopt).await)?;
-                // Another coordinator, on another place, was quicker.
+                // A coordinator on another sink was faster.
                 if owner == here {
                     Ok(here)
                 } else {

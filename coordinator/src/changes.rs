@@ -1,4 +1,4 @@
-//! What differs between two configurations, in lines that people read.
+//! Differences between two configurations, as lines for people.
 
 use domain::ModelSpec;
 use domain::comparison::{self, Condition, Conditions};
@@ -14,8 +14,7 @@ pub(crate) fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
     lines
 }
 
-/// Models that both configurations have and that were asked under other conditions before: their scores of before and of
-/// now stand in one column.
+/// Models in both configurations that were asked under other conditions before: old and new scores will share a column.
 pub(crate) fn in_conditions(old: &Benchmark, new: &Benchmark) -> Vec<String> {
     let known = |label| old.models.iter().find(|model| model.label == label);
     let both = new.models.iter().filter_map(|model| Some((known(model.label.clone())?, model)));

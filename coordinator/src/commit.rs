@@ -1,14 +1,14 @@
-//! Records on their way: ticket, log, queue, receipt.
+//! The path of records: ticket, log, queue, receipt.
 //!
-//! The order is what makes a record count exactly once. The ticket is drawn first, so that all readers of the log agree
-//! on the order of records; the queue is told only what the log holds durably; and the worker may forget a record only
-//! when both are done. Records of all workers go together in batches, several of which are under way at a time.
+//! This order makes a record count exactly once. The ticket is drawn first, so that all readers of the log agree on the
+//! order of records; the queue gets only records that are durable in the log; and the worker may drop a record only after
+//! both. Records of all workers are committed in common batches, several of them concurrently.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
@@ -17,6 +17,7 @@ use futures::FutureExt;
 use history::{Event, EventLog};
 use queue::{Commit, QueueStore};
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
+use service_kit::traces::{self, Span, TraceId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::aggregate::Row;
@@ -32,23 +33,23 @@ use crate::run::{Found, Log, Run};
 use crate::runs::Runs;
 use crate::storage::Storage;
 
-/// The unit in which room for records is counted.
+/// The unit in which space for records is counted.
 const BYTES_PER_PERMIT: usize = 1024;
 
-/// Records of one batch. Well below what the queue takes in one call.
+/// Maximum number of records in a batch, well below the queue's maximum per call.
 const MAX_BATCH: usize = 512;
 
-/// Batches of a run that are under way at a time: one draws tickets, one is in the log, one in the queue, one returns.
+/// Maximum number of concurrent batches of a run: one draws tickets, one is in the log, one in the queue, one returns.
 const MAX_BATCHES_UNDER_WAY: usize = 4;
 
-/// Ids of records that are remembered as appended: those of more seconds than a worker takes to repeat itself.
+/// Number of recently appended records whose ids are remembered: enough for longer than a worker takes to repeat a delivery.
 const RECENT_RECORDS: usize = 32_768;
 
-/// How much higher than the run's the generation of a record may be. Another coordinator may have built the queue again; a
-/// number out of nowhere would raise every later generation above it, until the queue cannot count them any more.
+/// How far the generation of a record may exceed that of the run. Another coordinator may have rebuilt the queue; but an
+/// arbitrary number would raise all later generations above it, until the queue cannot represent them any more.
 const GENERATIONS_AHEAD: u64 = 1 << 41;
 
-/// A delivery that may stand in the log, on its way there.
+/// A checked delivery on its way to the log.
 pub(crate) struct Checked {
     slot: Slot,
     outcome: std::result::Result<Option<f64>, FailureCause>,
@@ -61,18 +62,18 @@ pub(crate) struct Checked {
     _waiting: Waiting,
 }
 
-/// The way to one run's log.
+/// The commit path of one run's log.
 pub(crate) struct Committer {
-    /// Bounded by the room that each of them holds.
+    /// Bounded by the permits that each of them holds.
     checked: mpsc::UnboundedSender<Checked>,
-    /// Set where the log has ended and must be opened anew.
+    /// Set when the log has ended and must be reopened.
     broken: Arc<AtomicBool>,
 }
 
-/// Tickets of records that were appended lately, so that a repeated delivery is not appended again.
+/// Tickets of recently appended records, so that a repeated delivery is not appended again.
 #[derive(Debug, Default)]
 struct RecentRecords {
-    /// With a hash of the content: an id proves nothing about what it stands for.
+    /// With a hash of the content, because equal ids do not prove equal content.
     tickets: HashMap<RecordId, (u64, u64)>,
     hasher: RandomState,
     order: VecDeque<RecordId>,
@@ -98,17 +99,17 @@ impl RecentRecords {
     }
 }
 
-/// The way of records into the logs of runs.
+/// The commit paths of all runs.
 pub(crate) struct Commits {
     queue: Arc<dyn QueueStore>,
     queues: Arc<Queues>,
     runs: Arc<Runs>,
     storage: Arc<Storage>,
     health: Arc<Health>,
-    /// Where acknowledgements are noted.
+    /// The log of acknowledgements.
     events: EventLog,
     clock: Clock,
-    /// Room for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
+    /// Space for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     room: Arc<Semaphore>,
     recent: Mutex<RecentRecords>,
     lag: Lag,
@@ -123,8 +124,8 @@ impl Committer {
     }
 }
 
-/// Makes batches of what waits. While as many as may be are under way, more records gather, so that batches grow with the
-/// load. Ends with the run's committer.
+/// Combines waiting records into batches. While the maximum number of batches is running, more records accumulate, so
+/// batches grow with the load. Ends with the run's committer.
 async fn gather(
     commits: Weak<Commits>,
     run: Weak<Run>,
@@ -144,7 +145,7 @@ async fn gather(
         tokio::spawn(async move {
             let result = commits.commit_batch(&run, &log, &batch, &broken).await;
             for item in batch {
-                // A caller that has gone away has nothing to be told.
+                // The caller may have gone away.
                 let _ = item.receipt.send(result.clone().map(|()| Receipt::Stored));
             }
             drop(turn);
@@ -187,7 +188,7 @@ impl Commits {
         self.lag.oldest(self.clock.now())
     }
 
-    /// Stores records and says what became of each, in order.
+    /// Stores records; returns the receipt of each, in order.
     pub(crate) async fn deliver(
         self: &Arc<Self>,
         deliveries: Vec<Delivery>,
@@ -270,10 +271,10 @@ impl Commits {
         Ok(received)
     }
 
-    /// Takes the right to write a run, as long as it is loaded.
+    /// Takes the lock for writing a run, as long as it is loaded.
     ///
     /// # Errors
-    /// A process without a cluster writes it; or, to such a process, a fleet does.
+    /// A local process writes it; or, for a local process, a fleet does.
     pub(crate) async fn hold(&self, run: &Run) -> Result<()> {
         self.take_lock(run, &mut *run.log.lock().await)
     }
@@ -285,7 +286,7 @@ impl Commits {
         Ok(())
     }
 
-    /// The way to a run's log, opened with the first record, and anew where it has ended.
+    /// The commit path of a run's log, opened with the first record and reopened if it has ended.
     pub(crate) async fn committer(
         self: &Arc<Self>,
         run: &Arc<Run>,
@@ -307,8 +308,7 @@ impl Commits {
         Ok(sender)
     }
 
-    /// Closes the logs of all runs in order, after the records that are on their way. They are opened again where another
-    /// record comes.
+    /// Closes the logs of all runs, after the records on their way. A later record opens its log again.
     pub(crate) async fn close_logs(&self) {
         for run in self.runs.loaded() {
             let thread = {
@@ -317,7 +317,7 @@ impl Commits {
                 log.thread.take()
             };
             if let Some(thread) = thread {
-                // A panic of the thread was told of when it happened.
+                // A panic of the thread was reported when it happened.
                 let _ = tokio::task::spawn_blocking(|| thread.join()).await;
             }
         }
@@ -331,7 +331,7 @@ impl Commits {
         batch: &[Checked],
         broken: &AtomicBool,
     ) -> Result<()> {
-        let begun = tokio::time::Instant::now();
+        let (begun, since) = (tokio::time::Instant::now(), SystemTime::now());
         let mut tickets: Vec<Option<u64>> = {
             let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             batch.iter().map(|item| recent.get(&item.id, &item.json)).collect()
@@ -363,7 +363,7 @@ impl Commits {
                 of_log(&error)
             });
             let place = self.health.note_sink(appended)?;
-            // Durable from here on: what the table shows is what the log holds, also where the queue cannot be told now.
+            // Durable from here on: the table shows the content of the log, even if the queue cannot be updated now.
             run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
                 metrics::dialogue(run, slot, row, remark.tokens);
             });
@@ -372,7 +372,7 @@ impl Commits {
                 recent.insert(&item.id, &item.json, ticket.unwrap_or_default());
             }
         }
-        // The queue is told what counts, which need not be what was delivered: late records change nothing.
+        // The queue gets the record that counts, which may not be the delivered one: late records change nothing.
         let commits = batch.iter().filter_map(|item| {
             let row = run.table(|table| table.get(item.slot))?;
             Some(run.commit(item.slot, row))
@@ -381,6 +381,13 @@ impl Commits {
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
         self.queues.call(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());
+        if traces::is_on() {
+            for item in batch {
+                let trace = TraceId::of(&[run.id().as_str(), item.id.as_str()]);
+                let span = Span::until_now(trace, "store", Some("deliver"), since);
+                traces::emit(span.with("kgfleet.batch", batch.len()));
+            }
+        }
         if self.events.is_on() {
             for item in batch {
                 self.events.write(run.id(), Event::Acknowledged { record: item.id.clone() }).await;
@@ -390,9 +397,8 @@ impl Commits {
     }
 }
 
-/// What a worker is told of its records. An error concerns the run of its record and takes nothing from those of other
-/// runs; a worker keeps the records of that run. One that passes by itself and that all records share is the call's
-/// own: it is tried again soon.
+/// The receipts for a worker. An error affects only the records of its run, which the worker keeps. A transient error
+/// shared by all records becomes the error of the call, which the worker soon retries.
 fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
     let passes = |outcome: &Result<Receipt>| outcome.as_ref().is_err_and(|error| error.code.is_transient());
     if outcomes.iter().all(passes)
@@ -404,8 +410,8 @@ fn receipts(outcomes: Vec<Result<Receipt>>) -> Result<Vec<Receipt>> {
     Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(kept)).collect())
 }
 
-/// Whether a record may stand in the log of a run, and where it belongs. The whole of it is read: what only begins like
-/// a record would be found out by those who read the log, when it counts already.
+/// Checks whether a record may be written to the log of a run, and finds its slot. It is parsed completely: otherwise a
+/// text that only begins like a record would be noticed by readers of the log, when it counts already.
 fn check(
     run: &Run,
     known: u64,

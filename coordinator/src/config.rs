@@ -1,36 +1,35 @@
-//! What is decided when a coordinator starts.
+//! The configuration of a coordinator.
 
 use std::time::Duration;
 
-/// Whose runs a coordinator looks after.
+/// The runs for which a coordinator is responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// One process with its own worker: only runs that are submitted or resumed here, which nobody else writes.
+    /// One process with its own worker: only runs that are submitted or resumed in it, which no other process writes.
     Local,
-    /// A fleet: every run of the sink that was given to a fleet, together with any number of other coordinators.
+    /// A fleet: every run of the sink that was submitted to a fleet, together with any number of other coordinators.
     Fleet,
 }
 
-/// What is decided when a coordinator starts.
+/// The configuration of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoordinatorConfig {
-    /// Whose runs it looks after.
+    /// The runs for which it is responsible.
     pub scope: Scope,
     /// How long a lease lasts without renewal; workers report three times as often. 50 ms to 7 days.
     pub lease_for: Duration,
     /// Strikes that make a unit a dead letter, 1 to 100.
     pub max_strikes: u32,
-    /// How long no lease is taken over after a start, and after the queue could not be reached: workers get the time to
-    /// renew first. Default: [`lease_for`](Self::lease_for).
+    /// Time during which no lease is taken over after a start, or after the queue was unreachable: workers can renew
+    /// first. Default: [`lease_for`](Self::lease_for).
     pub grace: Option<Duration>,
-    /// How long the suspects of a model wait, with no other unit of it before them, until a worker is kept free for them.
+    /// How long the suspects of a model wait, with no other unit before them, until a worker is reserved for them.
     pub suspect_wait: Duration,
-    /// Time between two rounds of looking after runs: taking over expired leases, following other coordinators,
-    /// noticing the end of runs.
+    /// Interval of the rounds that tend runs: take over expired leases, follow other coordinators, notice the end of runs.
     pub tend_every: Duration,
-    /// Age up to which a reading of the queue's counts is good enough, for all who wait for work and all who watch.
+    /// Maximum age of the snapshot of the queue's counts, for waiting workers and watching users.
     pub backlog_for: Duration,
-    /// Whether it looks after runs by itself; tests take the rounds one by one.
+    /// Whether it tends runs periodically; tests trigger rounds one by one.
     pub tends: bool,
 }
 
@@ -61,14 +60,14 @@ impl CoordinatorConfig {
     }
 }
 
-/// Most dialogues of a run: what is kept of each takes 17 bytes in the coordinator and about 30 in the queue.
+/// Maximum number of dialogues of a run; each takes 17 bytes in the coordinator and about 30 in the queue.
 pub const MAX_DIALOGUES: u64 = 5_000_000;
 
-/// Longest wait for work that a worker is granted in one call.
+/// Maximum time that a call waits for work.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Bytes of records that are on their way to the log at once, over all workers; more have to wait.
+/// Maximum size of records on their way to the log, in bytes, over all workers; more have to wait.
 pub const MAX_BYTES_IN_FLIGHT: usize = 48 << 20;
 
-/// Records of one call.
+/// Maximum number of records in a call.
 pub const MAX_DELIVERIES_PER_CALL: usize = 1_000;

@@ -1,4 +1,4 @@
-//! What people ask of a coordinator.
+//! The commands of users.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,12 +54,12 @@ impl Coordinator {
         Ok(run)
     }
 
-    /// The state with the counts of a run, which are shown without loading it.
+    /// The state with the counts of a run, so that they can be shown without loading it.
     pub(crate) fn summed_up(&self, run: &Run, state: RunStateFile) -> RunStateFile {
         run.table(|table| RunStateFile { scored: table.scored(), failures: table.failures(), ..state })
     }
 
-    /// Queues failed dialogues again, except those for which that is pending: units first, which nobody gets before the
+    /// Queues failed dialogues again, except those with a pending retry. Units are added first; they are handed out when the
     /// run is active.
     pub(crate) async fn retry_run(&self, id: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let run = self.runs.followed(id, Duration::ZERO).await?;
@@ -74,7 +74,7 @@ impl Coordinator {
         };
         let pending = self.pending_retries(&run).await?;
         let dialogues = self.ask_again(&run, &pending, is_wanted).await?;
-        // What is pending is asked again also where a coordinator died before it said so.
+        // Pending retries are asked even if a coordinator died before it reported them.
         if dialogues > 0 || pending.iter().any(|asked| *asked > 0) {
             self.rework(&run).await?;
             tracing::info!(run = %id, dialogues, "failed dialogues are asked again");
@@ -82,7 +82,7 @@ impl Coordinator {
         Ok(dialogues)
     }
 
-    /// Makes a run active until no unit is left, although every dialogue may have a record.
+    /// Makes a run active until no unit is left, even if every dialogue has a record.
     async fn rework(&self, run: &Arc<Run>) -> Result<()> {
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
         let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
@@ -90,8 +90,8 @@ impl Coordinator {
             .await
     }
 
-    /// Removes a run from records and queue. One that goes on is cancelled first, with `force`; so is one removed that
-    /// cannot be loaded. Other coordinators notice within a round.
+    /// Removes a run from sink and queue. With `force`, an active run is cancelled first, and a run that cannot be loaded is
+    /// removed too. Other coordinators notice within a round.
     pub(crate) async fn remove_run(&self, id: &RunId, force: bool) -> Result<()> {
         match self.runs.known(id).await {
             Err(error) if error.code == ErrorCode::NotFound && self.storage.sink.is_removed(id).await? => {}
@@ -186,7 +186,7 @@ impl Coordinator {
         Ok(requeued)
     }
 
-    /// What keeps this coordinator from a long run, worst first.
+    /// Problems that endanger a long run, the worst first.
     pub(crate) async fn check_all(&self) -> Result<Vec<String>> {
         let mut warnings = Vec::new();
         match self.queue.check().await {
@@ -197,7 +197,7 @@ impl Coordinator {
         Ok(warnings)
     }
 
-    /// Whether this coordinator can do its work.
+    /// Whether this coordinator can work.
     pub(crate) fn fitness(&self) -> Result<()> {
         let unfit = |message: String| Err(ServiceError::new(ErrorCode::Unavailable, message));
         match self.health.trouble() {

@@ -1,4 +1,4 @@
-//! A coordinator as others use it.
+//! The coordinator: its public interface.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,13 +34,13 @@ use crate::storage::Storage;
 use crate::tend::{self, Tending};
 use crate::view::{Detail, WATCH_EVERY};
 
-/// A coordinator over a queue and a sink. Any number of them may work on the same two; none of them knows anything that
-/// another one could not find out.
+/// A coordinator over a queue and a sink. Any number of coordinators may share them; none has state that another one could
+/// not rebuild.
 pub struct Coordinator {
     pub(crate) config: CoordinatorConfig,
     pub(crate) clock: Clock,
     pub(crate) health: Arc<Health>,
-    /// Where it notes what becomes of leases and records.
+    /// The event log of leases and records.
     pub(crate) events: EventLog,
     pub(crate) queue: Arc<dyn QueueStore>,
     pub(crate) storage: Arc<Storage>,
@@ -53,18 +53,18 @@ pub struct Coordinator {
     pub(crate) patience: Mutex<Patience>,
     pub(crate) submissions: Submissions,
     pub(crate) bond: Bond,
-    /// Whether it is ending: nobody waits for work here any more.
+    /// Whether it is shutting down: calls no longer wait for work.
     pub(crate) closing: AtomicBool,
     tending: Tending,
 }
 
 impl Coordinator {
-    /// Begins to look after runs. Needs a runtime of tokio; ends when it is dropped.
+    /// Starts a coordinator. Needs a Tokio runtime; it ends when dropped.
     pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
         Self::start_noting(config, queue, sink, EventLog::none())
     }
 
-    /// The same, and notes what becomes of leases and records.
+    /// The same, with an event log of leases and records.
     pub fn start_noting(
         config: CoordinatorConfig,
         queue: Arc<dyn QueueStore>,
@@ -122,41 +122,40 @@ impl Coordinator {
         coordinator
     }
 
-    /// Sees that the queue belongs to this place of records, and makes it so where it belongs to none; with `adopt`
-    /// whatever it belongs to. To be called before anything is served; afterwards it is looked at again and again.
+    /// Checks that the queue belongs to this sink, and binds it if it belongs to none, or with `adopt` to any. Call it before
+    /// serving; afterwards it is checked periodically.
     ///
     /// # Errors
-    /// It belongs to another place, see the message; queue or sink cannot be reached.
+    /// The queue belongs to another sink, see the message; queue or sink cannot be reached.
     pub async fn bind(&self, adopt: bool) -> Result<(), ServiceError> {
         self.check_bond(adopt).await
     }
 
-    /// Whether it can do its work now.
+    /// Whether it can work now.
     ///
     /// # Errors
-    /// What is in its way: the queue cannot be reached, the sink not be written, runs are still being loaded.
+    /// Why not: the queue cannot be reached, the sink cannot be written, runs are still being loaded.
     pub fn ready(&self) -> Result<(), ServiceError> {
         self.fitness()
     }
 
-    /// What keeps records from being stored, if anything does.
+    /// Why records cannot be stored, if so.
     pub fn sink_trouble(&self) -> Option<String> {
         self.health.sink_trouble()
     }
 
-    /// It is about to end: who waits for work is told that there is none, and goes elsewhere.
+    /// Announces the shutdown: calls that wait for work return without any, so that workers go to another coordinator.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         self.backlog.touch();
     }
 
-    /// Closes the record logs, for a process that is about to end: from then on a power cut takes nothing from what is known
-    /// of them.
+    /// Closes the record logs before the process ends, so that a power cut afterwards loses nothing.
     pub async fn close_logs(&self) {
         self.commits.close_logs().await;
     }
 
-    /// Looks after all runs once. Happens by itself, unless [`CoordinatorConfig::tends`] says otherwise.
+    /// Tends all runs once. This happens periodically if [`CoordinatorConfig::tends`] is set.
     ///
     /// # Errors
     /// The queue cannot be reached.
@@ -164,7 +163,7 @@ impl Coordinator {
         self.tending.round(self).await
     }
 
-    /// The configuration of a pipeline; `None` where there is none of this name.
+    /// The configuration of a pipeline; `None` if there is none of this name.
     ///
     /// # Errors
     /// The sink cannot be read.
@@ -193,7 +192,7 @@ impl Coordinator {
     }
 }
 
-/// Whether a configuration is one of a judged benchmark.
+/// Whether a configuration is a judged benchmark.
 fn is_pipeline(submission: &Submission) -> bool {
     submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null())
 }
@@ -265,7 +264,15 @@ impl Control for Coordinator {
             if self.is_pipeline(run).await? {
                 return self.pipeline_view(run).await;
             }
-            let known = match self.runs.known(run).await {
+            let mut known = self.runs.known(run).await;
+            if self.storage.sink.has_locks()
+                && let Ok(over) = &known
+                && over.phase().is_over()
+            {
+                // Another coordinator may have extended it.
+                known = self.runs.newest(run).await;
+            }
+            let known = match known {
                 Ok(run) => run,
                 Err(error) => return self.view_of_broken(run, error).await,
             };

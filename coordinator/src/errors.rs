@@ -1,9 +1,9 @@
-//! What goes wrong below, in the words and codes that callers of the coordinator get.
+//! Converts errors of queue and sink into errors for callers of the coordinator.
 
 use domain::{ErrorCode, ServiceError};
 use queue::Error as QueueError;
 
-/// The result of everything that a caller waits for.
+/// The result of calls.
 pub(crate) type Result<T> = std::result::Result<T, ServiceError>;
 
 pub(crate) fn invalid(message: impl Into<String>) -> ServiceError {
@@ -37,14 +37,17 @@ pub(crate) fn of_queue(error: &QueueError) -> ServiceError {
         QueueError::Full { .. } => {
             "; give the queue's server more memory (`maxmemory`), workers keep their records until then"
         }
-        QueueError::Unavailable { .. } => "; workers go on with what they hold and keep their records",
-        QueueError::Unfit { .. } => "; nothing is handed out before that is mended",
+        QueueError::Unavailable { .. } => {
+            "; workers continue with the units they hold and keep their records"
+        }
+        QueueError::Unfit { .. } => "; nothing is handed out until that is corrected",
         _ => "",
     };
     ServiceError::new(code, format!("{error}{advice}"))
 }
 
-/// Whether queue and coordinator disagree about the generation of a run's queue: it was lost, or somebody rebuilt it.
+/// Whether queue and coordinator disagree about the generation of a run's queue: it was lost, or rebuilt by another
+/// coordinator.
 pub(crate) fn is_out_of_step(error: &QueueError) -> bool {
     matches!(error, QueueError::RunGone { .. } | QueueError::StaleGeneration { .. })
 }

@@ -1,15 +1,15 @@
-//! A worker's report and the answer to it.
+//! Answers the reports of workers.
 //!
-//! Reports say everything that a worker holds, so nothing is remembered between them: a restarted coordinator, or another
-//! one, goes on with the next report.
+//! A report contains everything that a worker holds, so nothing is remembered between reports: a restarted coordinator, or
+//! another one, continues with the next report.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::exchange::{
-    LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
+    LeaseEnd, LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
 };
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
 use futures::FutureExt;
@@ -25,16 +25,15 @@ use crate::matching::models_of;
 use crate::metrics;
 use crate::run::Run;
 
-/// Longest time that one report keeps a model from all workers. They ask for a quarter of an hour at most.
+/// Maximum time for which one report parks a model for all workers. Workers ask for a quarter of an hour at most.
 const MAX_PARKING: Duration = Duration::from_secs(3600);
 
-/// What a report says of one run.
+/// The part of a report about one run.
 #[derive(Default)]
 struct Concern {
     held: Vec<Fence>,
-    finished: HashSet<Fence>,
-    released: HashSet<Fence>,
-    /// Models of which the worker may hold leases that it does not know of.
+    ended: HashMap<Fence, LeaseEnd>,
+    /// Models for which the worker may hold leases without knowing.
     models: BTreeSet<ModelLabel>,
 }
 
@@ -67,7 +66,7 @@ impl Coordinator {
         let claim = Claim::of(report.instance.clone());
         let drain = match self.heartbeat(&report.worker, &claim, report.status.clone()).await? {
             Heartbeat::Registered(orders) => orders.drain,
-            // What it held is another process's, or will be handed out again; its records are taken all the same.
+            // Its leases belong to another process or will be handed out again; its records are accepted all the same.
             Heartbeat::Taken(by) => {
                 let by = holder_of_name(by);
                 tracing::warn!(worker = %report.worker, %by, "told a worker that another one has its name");
@@ -82,14 +81,15 @@ impl Coordinator {
         for (id, concern) in concerns(&report, &snapshot) {
             let settled = match self.runs.known(&id).await {
                 Ok(run) => self.settle(&run, concern, &report, &mut orders).await,
-                // Of a run that was removed.
+                // The run was removed.
                 Err(error) if error.code == ErrorCode::NotFound => {
                     orders.lost.extend(concern.held.iter().map(|fence| lease_id(&id, fence)));
                     continue;
                 }
                 Err(error) => Err(error),
             };
-            // What passes by itself is to be said again; of a run that cannot be loaded nothing can be taken note of.
+            // After a transient error, the worker must repeat its report; for a run that cannot be loaded, nothing can be
+            // processed.
             orders.noted &= !settled.as_ref().is_err_and(|error| error.code.is_transient());
             holds_suspect |= self.health.apart(&id, settled)?.unwrap_or(false);
         }
@@ -105,14 +105,14 @@ impl Coordinator {
                 break;
             }
             let pause = self.config.backlog_for.max(Duration::from_millis(20)).min(until - now);
-            // Whichever comes first: something has changed here, or perhaps elsewhere.
+            // Wait for a change in this process, or as long as one elsewhere may go unnoticed.
             let _ = tokio::time::timeout(pause, changes.changed()).await;
         }
         Ok(orders)
     }
 
-    /// A worker that begins holds nothing. What its name holds was held by a process that died, perhaps of it: were that
-    /// not held against it, a unit that kills its worker would come back to it for ever.
+    /// A starting worker holds nothing. Leases under its name belong to a process that died, perhaps because of them. They
+    /// count as strikes: otherwise a unit that kills its worker would be handed to it again for ever.
     async fn reap_predecessor(&self, worker: &WorkerId) -> Result<()> {
         for run in self.runs.live() {
             let reaped = self.reap(&run, &Reap::Worker(worker.clone())).await;
@@ -121,7 +121,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Takes over the leases of the dead.
+    /// Takes over the leases of dead workers.
     pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
         loop {
             let queue = &self.queue;
@@ -135,7 +135,7 @@ impl Coordinator {
                     suspected = reaped.suspected.len(),
                     struck = reaped.struck.len(),
                     dead = reaped.dead.len(),
-                    "took units of the dead over"
+                    "took over units of dead workers"
                 );
                 self.backlog.touch();
             }
@@ -154,7 +154,7 @@ impl Coordinator {
     ) -> Result<Heartbeat> {
         let mut info = serde_json::to_vec(&status).map_err(internal)?;
         if info.len() > MAX_WORKER_INFO_BYTES {
-            // Names are for people; what a worker gets follows from its offers.
+            // Names are for people; work is assigned by offers.
             status.serves.truncate(16);
             status.trouble = status.trouble.map(|trouble| trouble.chars().take(500).collect());
             (status.reach, status.lacks, status.sandbox) = (None, Vec::new(), Vec::new());
@@ -186,7 +186,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Brings what the worker says of its leases and what the queue says into step. Returns whether it holds a suspect.
+    /// Reconciles the leases that the worker reports with those in the queue. Returns whether it holds a suspect.
     async fn settle(
         &self,
         run: &Arc<Run>,
@@ -209,14 +209,15 @@ impl Coordinator {
             return Ok(false);
         }
         orders.lost.extend(renewal.lost.iter().map(id));
-        // What the worker did not report as held has ended, or its grant was lost on the way.
+        // A lease that the worker did not report as held has ended, or its grant was lost on the way.
         let mut holds_suspect = renewal.holds_suspect;
         let (mut finished, mut granted) = (Vec::new(), Vec::new());
         for lease in renewal.unreported {
             let suspect = lease.suspect;
-            if concern.finished.contains(&lease.fence) {
+            let end = concern.ended.get(&lease.fence);
+            if end == Some(&LeaseEnd::Finished) {
                 finished.push(lease);
-            } else if concern.released.contains(&lease.fence)
+            } else if end == Some(&LeaseEnd::Released)
                 || report.draining
                 || orders.drain
                 || renewal.state == RunState::Paused
@@ -238,8 +239,8 @@ impl Coordinator {
         Ok(holds_suspect)
     }
 
-    /// Renews what a worker holds on these models and says what it does not know of. In as many calls as the queue's
-    /// bounds ask for.
+    /// Renews the leases of a worker on these models and finds leases that it did not report. Makes as many calls as the
+    /// queue's bounds require.
     async fn renew(
         &self,
         run: &Arc<Run>,
@@ -278,7 +279,7 @@ impl Coordinator {
         Ok(whole)
     }
 
-    /// Gives units back.
+    /// Returns units to the queue.
     pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(MAX_FENCES_PER_CALL) {
             let queue = &self.queue;
@@ -288,8 +289,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Gives back whatever a worker that has ended still holds, so that nobody waits for its leases to expire. One whose
-    /// name another process has by now holds nothing.
+    /// Returns the units of a worker that has ended, so that nobody waits for its leases to expire. If another process has its
+    /// name by now, it holds nothing.
     pub(crate) async fn deregister_worker(&self, worker: &WorkerId, instance: &InstanceId) -> Result<()> {
         if !self.health.note_queue(self.queue.deregister(worker, instance).await)? {
             return Ok(());
@@ -311,7 +312,7 @@ impl Coordinator {
         if permits == 0 {
             return Err(invalid("at least one permit must be asked for"));
         }
-        // Six seconds' worth may be used at once: short bursts pass, and no minute sees much more than its share.
+        // Allow bursts of six seconds' worth: no minute exceeds its share by much.
         let burst = (budget.per_minute / 10).max(permits);
         let rate = RateLimit { per_minute: budget.per_minute, burst };
         let reply = self.health.note_queue(self.queue.take_rate(&budget.name, rate, permits).await)?;
@@ -322,7 +323,7 @@ impl Coordinator {
     }
 }
 
-/// What the report says of each run, and the runs of which the worker may hold something without knowing it.
+/// Splits a report by run, adding runs of which the worker may hold leases without knowing.
 fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
     let mut concerns: BTreeMap<RunId, Concern> = BTreeMap::new();
     for of_run in &snapshot.runs {
@@ -334,26 +335,19 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
             concerns.entry(of_run.run.id().clone()).or_default().models = matched;
         }
     }
-    let mut note = |lease: &LeaseId, put: fn(&mut Concern, Fence)| {
+    let held = report.held.iter().map(|lease| (lease, None));
+    for (lease, end) in held.chain(report.ended.iter().map(|(lease, end)| (lease, Some(*end)))) {
         let concern = concerns.entry(lease.run.clone()).or_default();
         concern.models.insert(lease.model.clone());
-        put(concern, fence(lease));
-    };
-    report.held.iter().for_each(|lease| note(lease, |concern, fence| concern.held.push(fence)));
-    report.finished.iter().for_each(|lease| {
-        note(lease, |concern, fence| {
-            concern.finished.insert(fence);
-        });
-    });
-    report.released.iter().for_each(|lease| {
-        note(lease, |concern, fence| {
-            concern.released.insert(fence);
-        });
-    });
+        match end {
+            None => concern.held.push(fence(lease)),
+            Some(end) => drop(concern.ended.insert(fence(lease), end)),
+        }
+    }
     concerns
 }
 
-/// Who has a name, for the worker that wanted it.
+/// The holder of a name, for the worker that wanted it.
 fn holder_of_name(taken: queue::NameTaken) -> NameTaken {
     let status: WorkerStatus = serde_json::from_slice(&taken.info).unwrap_or_default();
     NameTaken {

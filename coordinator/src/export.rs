@@ -1,4 +1,4 @@
-//! The records that count, in the order of the plan, with memory for their places only.
+//! Exports the records that count in the order of the plan, keeping only their positions in memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
 use crate::run::Run;
 
-/// Records that are read ahead of the caller.
+/// Maximum number of records read ahead of the caller.
 const READ_AHEAD: usize = 32;
 
 impl Coordinator {
@@ -40,7 +40,7 @@ impl Coordinator {
         self.storage.sink.refresh(id).await?;
         let folder = self.storage.sink.run_dir(id)?.log();
         let (items, receiver) = mpsc::channel(READ_AHEAD);
-        // Ends when the receiver is dropped: a caller that leaves stops the reading.
+        // Ends when the caller drops the receiver.
         tokio::task::spawn_blocking(move || {
             if let Err(error) = read(&run, &folder, &items) {
                 let _ = items.blocking_send(Err(error));
@@ -73,7 +73,7 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
     Ok(())
 }
 
-/// The records that count, each with its ticket. Blocks.
+/// The records that count, with their tickets. Blocks.
 pub(crate) fn winners_of(run: &Run, folder: &Path) -> Result<Vec<(u64, Record)>> {
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
     let mut winners = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn winners_of(run: &Run, folder: &Path) -> Result<Vec<(u64, Record)>>
     Ok(winners)
 }
 
-/// Where the record that counts lies, for every dialogue.
+/// The position of the record that counts, for every dialogue.
 fn places(run: &Run, folder: &Path) -> Result<Vec<Option<Rank>>> {
     let mut places: Vec<Option<Rank>> = vec![None; run.layout.slots()];
     let (mut tail, mut seals) = (LogTail::new(folder, run.cipher.as_ref(), None), Seals::default());
@@ -96,7 +96,7 @@ fn places(run: &Run, folder: &Path) -> Result<Vec<Option<Rank>>> {
                 seals = read;
                 continue;
             }
-            // Damage was told of when the run was loaded.
+            // Damage was reported when the run was loaded.
             TailPart::Damage(_) => continue,
         };
         let end = lines.end();

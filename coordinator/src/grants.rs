@@ -1,4 +1,4 @@
-//! Units for workers: leased from the queue, less the dialogues that have a record.
+//! Grants units to workers: leases them from the queue and leaves out dialogues that have a record.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError};
@@ -20,34 +20,34 @@ use crate::matching::models_of;
 use crate::payload::Payload;
 use crate::run::Run;
 
-/// Longest time spent on finding units that still hold something to ask. After a queue was rebuilt, those that do not
-/// come first.
+/// Maximum time spent on searching for units with pending dialogues. After a queue was rebuilt, completed units may come
+/// first.
 const MAX_SEARCH: Duration = Duration::from_secs(2);
 
-/// What is known of a dialogue.
+/// The state of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     Nothing,
     Scored,
-    /// With its cause, where this coordinator has seen the record.
+    /// With its cause, if this coordinator has read the record.
     Failed(Option<FailureCause>),
-    /// It failed, and was asked again since.
+    /// It failed, and a retry is pending.
     ToAskAgain,
 }
 
-/// A leased unit with what is known of its dialogues.
+/// A leased unit with the states of its dialogues.
 struct Leased {
     lease: Lease,
-    /// Index of the task in the plan; `None` where the plan has no such unit.
+    /// Index of the task in the plan; `None` if the plan has no such unit.
     task: Option<usize>,
-    /// Of a retry: the ticket that was drawn for it.
+    /// The ticket of the retry, if it is one.
     asked: Option<u64>,
     dialogues: Vec<(Iteration, Known)>,
 }
 
 impl Coordinator {
-    /// Finds work for the room that a worker offers: older runs first, and suspects for a worker that holds nothing when
-    /// there is nothing else, or when they have waited too long.
+    /// Finds work for the room that a worker offers, older runs first. A suspect goes to a worker that holds nothing, if there
+    /// is no other work or if it has waited too long.
     pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
         let snapshot = self.backlog().await?;
         let begun = Instant::now();
@@ -55,7 +55,7 @@ impl Coordinator {
         let holds_nothing = report.held.is_empty();
         let overdue = self.overdue(report, &snapshot);
         if !overdue.is_empty() {
-            // Until it holds nothing, this worker gets nothing.
+            // A reserved worker gets nothing until it holds nothing.
             return match holds_nothing {
                 true => self.grant_suspect(report, &overdue, orders).await,
                 false => Ok(()),
@@ -80,7 +80,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// The models served by the worker whose suspects have waited too long, and that it is kept free for.
+    /// The models for whose overdue suspects this worker is reserved.
     fn overdue<'s>(&self, report: &Report, snapshot: &'s Snapshot) -> Vec<Served<'s>> {
         let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
@@ -97,7 +97,7 @@ impl Coordinator {
     async fn grant_suspect(&self, report: &Report, of: &[Served<'_>], orders: &mut Orders) -> Result<()> {
         let begun = Instant::now();
         for (of_run, model) in of {
-            // One that has nothing left to ask ends at once.
+            // A suspect without pending dialogues ends at once.
             while orders.grants.is_empty()
                 && begun.elapsed() < MAX_SEARCH
                 && of_run.models[*model].claim_suspect()
@@ -113,7 +113,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Leases units of a run and grants them: how many dialogues; `None` where there is no unit.
+    /// Leases units of a run and grants them. Returns the number of dialogues; `None` if there is no unit.
     async fn grant_units(
         &self,
         run: &Arc<Run>,
@@ -131,7 +131,7 @@ impl Coordinator {
         Ok(Some(granted as u64))
     }
 
-    /// Grants leased units; those with nothing left to ask end at once.
+    /// Grants leased units; those without pending dialogues end at once.
     pub(crate) async fn hand_out(
         &self,
         run: &Arc<Run>,
@@ -155,7 +155,7 @@ impl Coordinator {
         self.finish(run, &done).await
     }
 
-    /// Ends the units all of whose dialogues have a record; returns the others.
+    /// Ends units whose dialogues all have a record; returns the others.
     pub(crate) async fn finish_complete(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Fence>> {
         let (mut complete, mut gaps) = (Vec::new(), Vec::new());
         for unit in self.examine(run, leases).await? {
@@ -175,7 +175,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// What is known of the dialogues of these units: by the log, as far as it was read, else by the queue.
+    /// The states of the dialogues of these units: from the log as far as it was read, otherwise from the queue.
     async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Leased>> {
         let read = |lease: Lease| Payload::read(&lease.payload).map(|payload| (lease, payload));
         let leases: Vec<(Lease, Payload)> = leases.into_iter().map(read).collect::<Result<_>>()?;
@@ -183,7 +183,7 @@ impl Coordinator {
             .iter()
             .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
         {
-            // It may have been answered meanwhile, or become a dead letter; only records tell.
+            // It may have been answered meanwhile, or become a dead letter; only records show which.
             self.runs.follow(run).await?;
         }
         let mut units = Vec::with_capacity(leases.len());
@@ -237,8 +237,8 @@ impl Coordinator {
 }
 
 impl Leased {
-    /// The dialogues that are to be asked. A failure stands, unless it was said that it is to be asked again: by a retry,
-    /// or by requeuing a dead letter, which only then is leased more often than it may be struck.
+    /// The dialogues to ask. A failed dialogue is asked again only after a retry, or if its unit was a dead letter and was
+    /// requeued: only then does the number of leases exceed the maximum number of strikes.
     fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {
         let requeued = self.lease.fence.attempt > max_strikes;
         let open = |known: &Known| match known {
@@ -250,7 +250,7 @@ impl Leased {
     }
 }
 
-/// A model that a worker serves: a run, and the model's index in it.
+/// A model that a worker serves: a run and the model's index in it.
 type Served<'s> = (&'s RunBacklog, usize);
 
 /// The models of a run that a worker with room serves.
@@ -260,7 +260,7 @@ fn served<'s>(of_run: &'s RunBacklog, report: &Report) -> Vec<Served<'s>> {
     offers.flat_map(models).map(|model| (of_run, model)).collect()
 }
 
-/// What to ask the queue for: as many units as fill the room, of what nobody else has gone for. `None`: nothing.
+/// Claims units of the snapshot to fill the room; `None` if there are none.
 fn claim(
     of_run: &RunBacklog,
     offer: &Offer,
@@ -290,7 +290,7 @@ fn claim(
     })
 }
 
-/// A number that differs from worker to worker.
+/// A number that differs between workers.
 fn turn_of(worker: &WorkerId) -> usize {
     let mut hasher = DefaultHasher::new();
     worker.as_str().hash(&mut hasher);

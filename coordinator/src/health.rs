@@ -1,4 +1,4 @@
-//! What a coordinator knows of itself: its time, and what keeps it from doing its work.
+//! The health of a coordinator: its clock, and problems that keep it from working.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::errors::{Result, of_queue};
 
-/// Time since a coordinator began; all its parts have the same.
+/// Time since the start of a coordinator, shared by all its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     started: Instant,
@@ -25,10 +25,10 @@ impl Clock {
     }
 }
 
-/// What keeps a coordinator from doing its work, as last seen.
+/// The latest problems of a coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// That the queue belongs to another place of records.
+    /// Why the queue does not belong to this sink.
     unbound: Mutex<Option<String>>,
     queue: Mutex<Option<String>>,
     sink: Mutex<Option<String>>,
@@ -36,7 +36,7 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// What is wrong with the sink or the queue.
+    /// The problem of sink or queue, if any.
     pub(crate) fn trouble(&self) -> Option<String> {
         get(&self.unbound).or_else(|| get(&self.sink)).or_else(|| get(&self.queue))
     }
@@ -47,12 +47,12 @@ impl Health {
         [("queue", is_set(&self.queue)), ("sink", is_set(&self.sink)), ("records", is_set(&self.unbound))]
     }
 
-    /// What is wrong with the sink.
+    /// The problem of the sink, if any.
     pub(crate) fn sink_trouble(&self) -> Option<String> {
         get(&self.sink)
     }
 
-    /// Whether anything may be said about runs here: not where the records are not those of the queue.
+    /// Whether calls may be served: not if queue and sink do not belong together.
     pub(crate) fn serves(&self) -> Result<()> {
         match get(&self.unbound) {
             Some(message) => Err(ServiceError::new(ErrorCode::Unavailable, message)),
@@ -64,17 +64,17 @@ impl Health {
         set(&self.unbound, trouble);
     }
 
-    /// Takes note that every run was looked after once.
+    /// Notes that every run was tended once.
     pub(crate) fn set_tended(&self) {
         self.tended.store(true, Ordering::Release);
     }
 
-    /// Whether every run was looked after once.
+    /// Whether every run was tended once.
     pub(crate) fn is_tended(&self) -> bool {
         self.tended.load(Ordering::Acquire)
     }
 
-    /// Takes note of how the queue is, and puts its error into the words of a service.
+    /// Notes the health of the queue and converts its error.
     pub(crate) fn note_queue<T>(&self, result: queue::Result<T>) -> Result<T> {
         let trouble = match &result {
             Err(
@@ -89,24 +89,23 @@ impl Health {
         result.map_err(|error| of_queue(&error))
     }
 
-    /// Takes note of how the sink is.
+    /// Notes the health of the sink.
     pub(crate) fn note_sink<T, E: Into<ServiceError>>(&self, result: std::result::Result<T, E>) -> Result<T> {
         let result = result.map_err(Into::into);
         set(&self.sink, result.as_ref().err().map(|error: &ServiceError| error.message.clone()));
         result
     }
 
-    /// What came of one run's part of something that is done for several runs: `None` where it failed for a reason that
-    /// the others need not share.
+    /// The result for one of several runs: `None` if it failed for a reason that may not affect the others.
     ///
     /// # Errors
-    /// The queue as a whole is in trouble: what is to be done for the others would fail as well.
+    /// The queue as a whole has a problem: the other runs would fail too.
     pub(crate) fn apart<T>(&self, run: &RunId, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.code.is_transient() && get(&self.queue).is_some() => Err(error),
             Err(error) => {
-                // Whoever looks after the run tells of it and shows it.
+                // Tending the run reports and shows the error.
                 tracing::debug!(%run, %error, "left out");
                 Ok(None)
             }

@@ -1,7 +1,7 @@
-//! Every dialogue of a plan by one number.
+//! Numbers the dialogues of a plan.
 //!
-//! Tables of a run with a million dialogues are arrays indexed by this number; keys and labels are not kept a
-//! million times. The numbers follow the order of the plan: model, task, iteration.
+//! Tables of a run with a million dialogues are arrays indexed by this number, which avoids a million keys and labels. The
+//! numbers follow the order of the plan: model, task, iteration.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::plan::Plan;
 /// The number of a dialogue in its plan, from 0.
 pub type Slot = usize;
 
-/// Where dialogues lie in tables.
+/// The numbering of a plan's dialogues.
 #[derive(Clone, Debug)]
 pub struct Layout {
     models: Vec<OfModel>,
@@ -37,7 +37,7 @@ impl OfModel {
 }
 
 impl Layout {
-    /// Of a plan.
+    /// The numbering of a plan.
     pub fn of(plan: &Plan) -> Self {
         let mut slots = 0;
         let mut models = Vec::with_capacity(plan.models.len());
@@ -82,7 +82,7 @@ impl Layout {
         ((iteration as usize) < cell.len()).then(|| cell.start + iteration as usize)
     }
 
-    /// The dialogue of a key; `None` where it is not planned.
+    /// The dialogue with this key; `None` if it is not planned.
     pub fn slot_of(&self, key: &DialogueKey) -> Option<Slot> {
         self.slot(self.model(&key.model)?, *self.task_numbers.get(&key.task)?, key.iteration)
     }

@@ -1,15 +1,15 @@
-//! The coordinating half of a run: what is to be asked, in which order, by whom, and what has come of it.
+//! The coordinator: plans runs, hands out units, stores records and reports progress.
 //!
-//! Reading order: [`configuration`] is what a user writes, [`plan`] cuts it into dialogues and units, `submit` makes a run
-//! of it. `exchange` and `grants` are the talk with workers, `commit` takes their records, [`aggregate`] counts them.
-//! `rebuild` keeps queue and log in step, `tend` does what nobody asks for, `control` what people ask for.
-//! [`Coordinator`] is all of it as others see it, [`access::OnBehalf`] as one caller sees it.
+//! Reading order: [`configuration`] is what a user writes, [`plan`] expands it into dialogues and units, `submit` creates a
+//! run from it. `exchange` and `grants` talk to workers, `commit` stores their records, [`aggregate`] counts them. `rebuild`
+//! reconciles queue and log, `tend` is the periodic work, `control` has the commands of users. [`Coordinator`] is the public
+//! interface, [`access::OnBehalf`] the same for one caller.
 //!
-//! Its parts build on each other: `storage` (the sink), `pack_store`, `runs` (those that are loaded), `rebuild` (their
-//! queues), `commit` (their logs).
+//! The parts build on each other: `storage` (the sink), `pack_store`, `runs` (the loaded runs), `rebuild` (their queues),
+//! `commit` (their logs).
 //!
-//! A coordinator keeps no state of its own. Records lie in the sink, work in the queue; what is in memory can be read
-//! again from the two, by this process or by another one.
+//! A coordinator has no state of its own. Records are in the sink, work is in the queue; everything in memory can be read
+//! again from these two, by this process or another one.
 
 pub mod access;
 pub mod aggregate;
@@ -26,7 +26,7 @@ mod exchange;
 mod export;
 mod generation;
 mod grants;
-pub mod headline;
+mod headline;
 mod health;
 pub mod lag;
 mod layout;

@@ -1,4 +1,4 @@
-//! A configuration with what follows from it, and the manifest that keeps it.
+//! A planned configuration, and its manifest.
 
 use std::sync::Arc;
 
@@ -13,14 +13,11 @@ use crate::errors::{Result, conflict, internal, invalid};
 use crate::plan::{Plan, outlines};
 use crate::protection;
 
-/// A configuration, the pack that it means, and the plan that follows from both.
+/// A configuration with its pack and plan.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The configuration.
     pub benchmark: Benchmark,
-    /// The exercises.
     pub pack: Arc<Pack>,
-    /// What is to be asked.
     pub plan: Plan,
 }
 
@@ -37,7 +34,7 @@ impl Planned {
     /// Plans a run again from its manifest.
     ///
     /// # Errors
-    /// The pack is another one than the run was planned from, or this version plans it otherwise.
+    /// The pack is not the one from which the run was planned, or this version plans it differently.
     pub(crate) async fn again(manifest: &RunManifest, pack: Arc<Pack>) -> Result<Self> {
         let run = &manifest.run;
         let benchmark = serde_json::from_value(manifest.configuration.clone())
@@ -46,7 +43,7 @@ impl Planned {
         let planned = planned.map_err(|error| conflict(format!("run {run}: {}", error.message)))?;
         if planned.hash() != manifest.plan_hash {
             return Err(conflict(format!(
-                "run {run} was planned from pack {} and cannot go on with pack {}: the questions would differ",
+                "run {run} was planned from pack {} and cannot continue with pack {}: the questions would differ",
                 manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
                 planned.pack.hash().short()
             )));
@@ -54,12 +51,12 @@ impl Planned {
         Ok(planned)
     }
 
-    /// Hash of everything that decides what is asked.
+    /// Hash of everything that determines the questions.
     fn hash(&self) -> String {
         self.plan.hash(self.benchmark.seed, self.pack.hash().as_str())
     }
 
-    /// The manifest of a run that begins now, under a fresh name.
+    /// The manifest of a new run, under a new name.
     pub(crate) fn manifest(&self) -> Result<RunManifest> {
         let now = Timestamp::now();
         let header = self.pack.header();
@@ -97,8 +94,8 @@ impl Planned {
     }
 }
 
-/// A fresh name for a run: its second in UTC, then three hexadecimal digits for the 4096th part of that second and five
-/// random ones. So names sort by time, also those of runs that began within one second.
+/// A new name for a run: the second in UTC, then three hexadecimal digits for the fraction of the second (in 4096ths) and
+/// five random ones. So names sort by time, even within one second.
 pub fn new_name(now: Timestamp) -> RunId {
     let part = i64::from(now.subsec_nanosecond()).max(0) * 4096 / 1_000_000_000;
     let random = domain::RecordId::random();

@@ -1,4 +1,4 @@
-//! Which worker can ask which model.
+//! Which workers can ask which models.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,20 @@ use domain::exchange::{Offer, Serves, WorkerStatus};
 use domain::reach::Reach;
 use domain::{Connector, ModelSpec};
 
-/// Names that a message lists.
+/// Maximum number of names in a message.
 const NAMES_LISTED_MAX: usize = 5;
 
-/// Whether who serves this can ask the model, by its keys and the addresses that it may ask.
+/// Whether a worker that serves this can ask the model, given its keys and allowed addresses.
 pub(crate) fn can_ask(serves: &Serves, spec: &ModelSpec, reach: Option<&Reach>) -> bool {
     is_served(serves, spec) && has_key(spec, reach) && may_go(serves, spec, reach)
 }
 
-/// Workers that say nothing of their keys have none that has a name.
+/// Whether the worker has the model's key. Workers that report no keys have no named ones.
 fn has_key(spec: &ModelSpec, reach: Option<&Reach>) -> bool {
     reach.map_or(spec.key.is_none(), |reach| reach.has_key_of(spec))
 }
 
-/// Whether a model at an address of its own may be asked there.
+/// Whether the worker may contact the model's own address.
 fn may_go(serves: &Serves, spec: &ModelSpec, reach: Option<&Reach>) -> bool {
     match serves {
         Serves::Model(_) => true,
@@ -40,18 +40,18 @@ fn is_served(serves: &Serves, spec: &ModelSpec) -> bool {
     }
 }
 
-/// Whether a worker can ask a model, by what it tells people.
+/// Whether a worker can ask a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// It does not serve it.
     No,
-    /// It serves it and may not ask it: it lacks the key, or may not go to the address.
+    /// It serves the model but may not ask it: it lacks the key, or the address is not allowed.
     Denied(String),
     /// It can.
     Yes,
 }
 
-/// Whether a worker that tells people this of itself can ask the model. The one rule for all who show or check it.
+/// Whether a worker with this status can ask the model. All displays and checks use this rule.
 pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     let reach = status.reach.as_ref();
     let mut fit = Fit::No;
@@ -76,7 +76,7 @@ pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     fit
 }
 
-/// Why none of these workers can ask the model; `None` where one can.
+/// Why none of these workers can ask the model; `None` if one can.
 pub fn why_nobody<'a>(
     workers: impl IntoIterator<Item = &'a WorkerStatus>,
     spec: &ModelSpec,
@@ -95,7 +95,7 @@ pub fn why_nobody<'a>(
     })
 }
 
-/// Names for a message, not all of too many.
+/// Names for a message, shortened if there are too many.
 fn listed(names: &BTreeSet<&str>) -> String {
     let shown: Vec<&str> = names.iter().copied().take(NAMES_LISTED_MAX).collect();
     match names.len().saturating_sub(shown.len()) {
@@ -105,8 +105,8 @@ fn listed(names: &BTreeSet<&str>) -> String {
     }
 }
 
-/// Indexes of the models that an offer means, beginning at another place for every worker: workers that serve the same
-/// models then spread over them.
+/// Indexes of the models that match an offer, starting at a different position for every worker, so that workers that
+/// serve the same models spread over them.
 pub(crate) fn models_of(
     offer: &Offer,
     models: &[ModelSpec],

@@ -1,4 +1,4 @@
-//! Packs by their hash: the built-in one, those of the sink, and files in runs of one process.
+//! Packs by hash: the built-in one, those in the sink, and files for runs of one process.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +12,17 @@ use crate::configuration::Benchmark;
 use crate::errors::{Result, internal, invalid, not_found};
 use crate::storage::Storage;
 
-/// The name that means the built-in pack.
+/// The name of the built-in pack.
 pub const CORE_PACK: &str = "core";
 
-/// Opened packs that are kept.
+/// Maximum number of opened packs kept in memory.
 const MAX_OPEN: usize = 4;
 
-/// The packs of runs, those that were opened lately kept open.
+/// The packs of runs; recently used ones stay open.
 pub(crate) struct PackStore {
     storage: Arc<Storage>,
     open: Mutex<Vec<Arc<Pack>>>,
-    /// The built-in pack as a sealed file, made when the first worker of another version asks for it.
+    /// The built-in pack as a sealed file, created when a worker of another version first asks for it.
     builtin: tokio::sync::OnceCell<Arc<[u8]>>,
 }
 
@@ -44,7 +44,7 @@ impl PackStore {
         open.push(Arc::clone(pack));
     }
 
-    /// The pack that a submission means; as a file, too, where it is not the built-in one.
+    /// The pack of a submission, with its file if it is not the built-in one.
     pub(crate) async fn submitted(
         &self,
         benchmark: &Benchmark,
@@ -80,19 +80,19 @@ impl PackStore {
         let name = manifest.configuration.get("pack").and_then(|pack| pack.as_str()).unwrap_or_default();
         let sealed = match self.kept_pack(&hash).await? {
             Some(sealed) => sealed,
-            // Runs of earlier versions know their pack as a file only; the plan's hash tells if it is another one.
+            // Manifests of earlier versions only name the file; the plan's hash shows if it is another pack.
             None if !self.storage.is_shared() && name != CORE_PACK => read_file(name).await?,
             None if name == CORE_PACK => return Ok(built_in),
             None => return Err(not_found(format!("the pack {hash} of run {run} is not in the sink"))),
         };
         let pack = open(name.to_owned(), Arc::clone(&sealed)).await?;
-        // Kept beside the run from now on: workers ask for it by its hash, and the file may be gone next time.
+        // Store it with the run from now on: workers ask for it by hash, and the file may be gone next time.
         self.storage.sink.put_pack(pack.hash().as_str(), Bytes::from_owner(sealed)).await?;
         self.remember(&pack);
         Ok(pack)
     }
 
-    /// A pack by its hash, as the sink keeps it; `name` stands in messages.
+    /// A pack of the sink by its hash; `name` is for messages.
     pub(crate) async fn of_hash(&self, hash: &str, name: &str) -> Result<Arc<Pack>> {
         let built_in = builtin().await?;
         if built_in.hash().as_str() == hash {
@@ -106,8 +106,8 @@ impl PackStore {
         Ok(pack)
     }
 
-    /// Keeps the built-in pack beside the runs, by its hash: a later version of the program may bring another one, and
-    /// goes on with what a run was planned from. Packs that came as a file are kept already.
+    /// Stores the built-in pack in the sink: a later version of the program may have another one and must continue with the
+    /// one from which a run was planned. Packs submitted as files are stored already.
     pub(crate) async fn keep(&self, hash: &str) -> Result<()> {
         if self.kept_pack(hash).await?.is_none() {
             let sealed = self.sealed(hash).await?;
@@ -120,7 +120,7 @@ impl PackStore {
     async fn kept_pack(&self, hash: &str) -> Result<Option<Arc<[u8]>>> {
         match self.storage.sink.pack(hash).await {
             Ok(pack) => Ok(pack.map(|sealed| Arc::from(&*sealed))),
-            // What is no hash names no pack.
+            // Not a hash, so not a pack.
             Err(SinkError::PackHash(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -142,7 +142,7 @@ async fn builtin() -> Result<Arc<Pack>> {
     tokio::task::spawn_blocking(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
 }
 
-/// The program holds its pack opened; sealed again it has other bytes and the same hash.
+/// Seals the built-in pack again: the bytes differ, the hash is the same.
 async fn seal_again(pack: Arc<Pack>) -> Result<Arc<[u8]>> {
     let seal = move || -> Result<Arc<[u8]>> {
         let identity = Identity::published().map_err(internal)?;

@@ -1,19 +1,19 @@
-//! Suspects that wait for a worker without anything to do.
+//! Reserves workers for suspects that wait too long.
 //!
-//! A suspect runs alone, so it waits until its model has no other unit left and a worker has run dry. Where another run
-//! keeps all workers busy, none ever does. Then one worker is kept free: it gets nothing until it holds nothing, and then
-//! a suspect. This is what one coordinator remembers; another one may keep a worker free as well, which costs time only.
+//! A suspect runs alone, so it waits until its model has no other unit left and a worker is idle. If another run keeps all
+//! workers busy, this never happens. Then one worker is reserved: it gets nothing until it holds nothing, and then a
+//! suspect. Each coordinator remembers this on its own; another one may reserve a worker too, which only costs time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::{ModelLabel, RunId, WorkerId};
 
-/// A worker that was not heard of for so long is not kept free any more; another one is. Workers that wait for work ask
-/// at least twice in this time.
+/// A reserved worker that was silent for this long is replaced by another one. Workers that wait for work report at least
+/// twice in this time.
 const KEPT_FREE_FOR: Duration = Duration::from_secs(60);
 
-/// Suspects that wait.
+/// Waiting suspects.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     waiting: BTreeMap<(RunId, ModelLabel), Waiting>,
@@ -21,16 +21,16 @@ pub(crate) struct Patience {
 
 #[derive(Debug)]
 struct Waiting {
-    /// Since when none of them has run.
+    /// Since when none of them was leased.
     since: Duration,
-    /// How many there were when last looked at.
+    /// Their number when last observed.
     suspects: u64,
-    /// The worker that is kept free, and until when.
+    /// The reserved worker, and until when.
     kept_free: Option<(WorkerId, Duration)>,
 }
 
 impl Patience {
-    /// So many suspects wait, and nothing else stands before them.
+    /// Notes the number of waiting suspects with no other unit before them.
     pub(crate) fn observe(&mut self, run: &RunId, model: &ModelLabel, suspects: u64, now: Duration) {
         let key = (run.clone(), model.clone());
         if suspects == 0 {
@@ -44,8 +44,7 @@ impl Patience {
         waiting.suspects = suspects;
     }
 
-    /// Whether this worker is kept free for the suspects of a model that it serves, from now on or still, because they
-    /// have waited for `max_wait`.
+    /// Whether this worker is reserved, now or already, for the suspects of a model that have waited for `max_wait`.
     pub(crate) fn keeps_free(
         &mut self,
         run: &RunId,

@@ -1,4 +1,4 @@
-//! What the queue carries of a unit: indexes into the plan, never texts.
+//! The payload of a unit in the queue: indexes into the plan, never texts.
 
 use domain::Iteration;
 use queue::NewUnit;
@@ -14,19 +14,19 @@ pub(crate) struct Payload {
     pub task: usize,
     /// The repetitions.
     pub iterations: Vec<Iteration>,
-    /// Of a retry: dialogues that failed are asked again, unless they have a record with a higher ticket than this.
+    /// For a retry: ask failed dialogues again unless they have a record with a higher ticket than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
 }
 
 impl Payload {
-    /// Reads what the queue brought.
+    /// Parses a payload from the queue.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         serde_json::from_slice(bytes).map_err(|error| internal(format!("a unit's payload: {error}")))
     }
 }
 
-/// A unit of a plan as the queue takes it.
+/// Converts a unit of a plan for the queue.
 pub(crate) fn new_unit(plan: &Plan, unit: Unit, asked: Option<u64>) -> Result<NewUnit> {
     let dialogues = unit.iterations.len() as u32;
     let payload = Payload { task: unit.task, iterations: unit.iterations, asked };

@@ -1,4 +1,4 @@
-//! Dead letters in the record log: their dialogues end as failures, so that the run can end.
+//! Records dead letters: their dialogues end as failures, so that the run can finish.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::layout::Slot;
 use crate::payload::Payload;
 use crate::run::Run;
 
-/// Who writes the records of dialogues that no worker survived.
+/// The worker name in records of dead letters.
 pub(crate) const COORDINATOR: &str = "coordinator";
 
 impl Coordinator {
@@ -31,7 +31,7 @@ impl Coordinator {
             let payload = Payload::read(&letter.payload)?;
             let Some(model) = run.layout.model(&letter.model) else { continue };
             let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
-            // A retry that killed its workers is over as well.
+            // A retry that killed its workers is over too.
             let is_open = |table: &Aggregate, slot| {
                 let again = payload.asked.is_some_and(|asked| table.is_to_ask_again(slot, asked));
                 again || table.get(slot).is_none()

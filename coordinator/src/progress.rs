@@ -1,22 +1,22 @@
-//! How a run gets on: rate and time left of each model, and of the whole. Everything that shows one of them, on screens,
-//! in metrics or in JSON, has it from here.
+//! The progress of a run: rate and remaining time of each model and of the whole run. Screens, metrics and JSON all use
+//! these numbers.
 
 use domain::control::{ModelView, Pace};
 
 use crate::rate::Speed;
 
-/// How a run gets on.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
     /// Dialogues per second, all models together.
     pub rate: f64,
     /// Tokens generated per second.
     pub tokens_per_second: f64,
-    /// Seconds until the slowest of the models that move is done; `None` where none moves.
+    /// Seconds until the slowest progressing model is done; `None` if none progresses.
     pub eta_s: Option<f64>,
 }
 
-/// The pace of a model with so many dialogues left. What nobody can ask has no end in sight, whatever came before.
+/// The pace of a model with this many dialogues left. If nobody can ask it, there is no estimate, whatever its rate was.
 pub(crate) fn pace(speed: Speed, remaining: u64, can_go_on: bool) -> Pace {
     let moves = can_go_on && remaining > 0 && speed.records > 0.0;
     Pace {

@@ -1,17 +1,17 @@
 //! The key of the record logs of protected runs.
 //!
 //! Published exercises are kept encrypted so that they do not end up in training sets. The key is wrapped for the
-//! identity that is published with kgfleet: every reader of a run opens it unasked, and a crawler does not.
+//! identity published with kgfleet: kgfleet opens it automatically, and a crawler does not.
 
 use packs::{Identity, IdentityError};
 use results::log::LogCipher;
 use results::run_key::RunKeyError;
 use results::{RunManifest, run_key};
 
-/// A record log that cannot be opened or protected.
+/// Why a record log cannot be opened or protected.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtectionError {
-    /// The identity that is built in cannot be used.
+    /// The built-in identity cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// The key in the manifest is damaged or wrapped for another identity.
@@ -25,7 +25,7 @@ pub enum ProtectionError {
     /// The key cannot be wrapped.
     #[error(transparent)]
     Wrap(Box<RunKeyError>),
-    /// The texts would be written in the clear.
+    /// The texts would be written in plaintext.
     #[error(
         "run {0} is protected and its manifest holds no key to encrypt its records with; remove it with \
          `kgfleet rm {0}` and start it anew"
@@ -33,7 +33,7 @@ pub enum ProtectionError {
     NoKey(domain::RunId),
 }
 
-/// A fresh key for the record log of a new run, for its manifest. None where nothing is protected.
+/// A new key for the record log of a new run, for its manifest; `None` if nothing is protected.
 ///
 /// # Errors
 /// The key cannot be wrapped for the published identity.
@@ -47,7 +47,7 @@ pub fn new_log_key(protected: bool) -> Result<Option<String>, ProtectionError> {
         .map_err(|error| ProtectionError::Wrap(Box::new(error)))
 }
 
-/// What reads the record log of a run. None where it is not encrypted.
+/// The cipher for reading the record log of a run; `None` if it is not encrypted.
 ///
 /// # Errors
 /// The key in the manifest is damaged or wrapped for another identity.
@@ -60,10 +60,10 @@ pub fn cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
         .map_err(|error| ProtectionError::Key { run: run.run.clone(), source: Box::new(error) })
 }
 
-/// What the record log of a run is written with.
+/// The cipher for writing the record log of a run.
 ///
 /// # Errors
-/// As for [`cipher`]; or the run is protected and has no key: its texts would be written in the clear.
+/// As for [`cipher`]; or the run is protected and has no key, so its texts would be written in plaintext.
 pub fn writing_cipher(run: &RunManifest) -> Result<Option<LogCipher>, ProtectionError> {
     let cipher = cipher(run)?;
     if run.protected && cipher.is_none() {

@@ -1,40 +1,40 @@
-//! How fast records come, over the last minute.
+//! The rate of records over the last minute.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Seconds that the rate looks back.
+/// Length of the window in seconds.
 const WINDOW_S: u64 = 60;
 
-/// The shortest time that a rate is made of: two records within a millisecond say nothing about a second.
+/// Minimum time for a rate: two records within a millisecond say nothing about a second.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// What came in a second.
+/// The amount in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Amount {
     records: u64,
     tokens: u64,
 }
 
-/// What comes in a second.
+/// The amount per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Speed {
     pub records: f64,
     pub tokens: f64,
 }
 
-/// Counts by second, from when somebody began to work.
+/// Counts by second, from the start of the work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rate {
-    /// Second since the start, and what came in it; at most [`WINDOW_S`] of them.
+    /// Second since the start, and its amount; at most [`WINDOW_S`] entries.
     seconds: VecDeque<(u64, Amount)>,
-    /// Since when there has been work in hand, or records.
+    /// Since when there has been leased work, or records.
     since: Option<Duration>,
 }
 
 impl Rate {
-    /// Takes note of whether there is work in hand at `now`, a time since some fixed start: a rate counts from when the
-    /// work began, not from when its first record came.
+    /// Notes whether work is leased at `now`, a time since a fixed start: the rate counts from the start of the work, not from
+    /// its first record.
     pub(crate) fn working(&mut self, now: Duration, in_hand: bool) {
         self.forget(now);
         if in_hand {
@@ -44,7 +44,7 @@ impl Rate {
         }
     }
 
-    /// Counts records with so many tokens.
+    /// Counts records and their tokens.
     pub(crate) fn add(&mut self, now: Duration, records: u64, tokens: u64) {
         self.since.get_or_insert(now);
         match self.seconds.back_mut() {
@@ -57,7 +57,7 @@ impl Rate {
         self.forget(now);
     }
 
-    /// What came per second over the last minute, or since the work began where that is less.
+    /// The amount per second over the last minute, or since the start of the work if that is shorter.
     pub(crate) fn per_second(&mut self, now: Duration) -> Speed {
         self.forget(now);
         let since = self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since));

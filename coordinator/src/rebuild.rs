@@ -1,8 +1,9 @@
-//! Queue and log in step: a run's queue joined, or built anew from manifest and record log.
+//! Reconciles queue and log: joins a run's queue, or rebuilds it from manifest and record log.
 //!
-//! The queue holds no truth. Whatever it has lost follows from the run's manifest (all units, always in the same
-//! order) and from the log (the dialogues that have a record). Any number of coordinators may do this at once: creating
-//! joins, committing is idempotent, and units have ids by their place, so that who is second is told where to go on.
+//! The queue is never the source of truth. If it is lost, it follows from the run's manifest (all units, always in the same
+//! order) and from the log (the dialogues that have a record). Any number of coordinators may rebuild at once: creating an
+//! existing queue joins it, committing is idempotent, and unit ids are positions, so that a second coordinator learns where
+//! to continue.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ impl Queues {
         Self { config, queue, storage, runs, backlog, health }
     }
 
-    /// The generation of a run's queue; joined, or built, where it is not known.
+    /// The generation of a run's queue. If it is unknown, joins or builds the queue.
     pub(crate) async fn at(&self, run: &Arc<Run>) -> Result<RunRef> {
         match run.at() {
             Some(at) => Ok(at),
@@ -57,8 +58,7 @@ impl Queues {
         }
     }
 
-    /// Calls the queue for a run. Where the queue has lost the run, or somebody has rebuilt it, both are brought into
-    /// step first, and the call is made once more.
+    /// Calls the queue for a run. If the queue has lost the run, or was rebuilt, reconciles them and repeats the call once.
     pub(crate) async fn call<'c, T>(
         &self,
         run: &Arc<Run>,
@@ -68,7 +68,7 @@ impl Queues {
         let generation = at.generation;
         match call(at).await {
             Err(error) if is_out_of_step(&error) => {
-                tracing::warn!(run = %run.id(), %error, "bringing the queue into step");
+                tracing::warn!(run = %run.id(), %error, "reconciling queue and log");
                 let at = self.join(run, Some(generation)).await?;
                 self.health.note_queue(call(at).await)
             }
@@ -76,15 +76,14 @@ impl Queues {
         }
     }
 
-    /// Sees whether a run that has no state is there at all. One that is not is forgotten: nobody is to be told that
-    /// something of it was stored.
+    /// Checks that a run without state exists. If not, it is forgotten, so that no record of it is acknowledged.
     ///
     /// # Errors
-    /// It is not there.
+    /// The run does not exist.
     pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
         let removed = self.storage.sink.is_removed(run.id()).await?;
         if !removed && self.storage.manifest(run.id()).await?.is_some() {
-            return Ok(()); // Of a version that kept no state, or of this moment.
+            return Ok(()); // From a version without states, or just created.
         }
         self.runs.forget(run.id());
         self.backlog.touch();
@@ -94,8 +93,8 @@ impl Queues {
         Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.sink)))
     }
 
-    /// Brings run and queue into step and returns the queue as it was built last. `stale` is the generation that the caller
-    /// found to be gone; where another caller has seen to it meanwhile, nothing is left to do.
+    /// Reconciles run and queue; returns the current queue. `stale` is the generation that the caller found to be gone; if
+    /// another caller has reconciled meanwhile, nothing is left to do.
     pub(crate) async fn join(&self, run: &Arc<Run>, stale: Option<u64>) -> Result<RunRef> {
         let mut unused = run.joining.lock().await;
         if let Some(at) = run.at()
@@ -103,11 +102,11 @@ impl Queues {
         {
             return Ok(at);
         }
-        // Records of others first: what is known to be answered is not handed out again, whatever the queue knows.
+        // First read records of others: answered dialogues are not handed out again, whatever the queue says.
         self.runs.follow(run).await?;
         let state = match self.storage.state(run.id()).await? {
             Some(state) => state,
-            // Where it was removed, its queue is not to be built again.
+            // If the run was removed, its queue must not be rebuilt.
             None => self.expect(run).await.map(|()| RunStateFile::default())?,
         };
         let status = self.found_or_built(run, &mut unused).await?;
@@ -193,7 +192,7 @@ impl Queues {
         Err(ServiceError::new(ErrorCode::Unavailable, message))
     }
 
-    /// Gives the queue the state that the sink says.
+    /// Sets the queue's state to that in the sink.
     pub(crate) async fn set_state(&self, at: &RunRef, from: RunState, file: &RunStateFile) -> Result<()> {
         let to = file.queue_state();
         if from == to {
@@ -206,7 +205,7 @@ impl Queues {
         self.health.note_queue(self.queue.set_state(at, to).await).map(|_| ())
     }
 
-    /// Commits every record that counts and adds the units of the plan that the queue has not got yet.
+    /// Commits every record that counts and adds the units of the plan that the queue lacks.
     pub(crate) async fn fill(&self, run: &Arc<Run>) -> Result<()> {
         let _one = run.filling.lock().await;
         if run.is_filled() {
@@ -227,12 +226,12 @@ impl Queues {
             }
             from = next;
         }
-        // A run whose dialogues all have a record needs no units, only what it is asked to do again.
+        // If all dialogues have a record, the run needs no units except those of retries.
         if !run.table(Aggregate::is_complete) {
             let status = self.health.note_queue(self.queue.run(run.id()).await)?;
             let mut next = status.map_or(0, |status| status.next_unit.0);
-            // Coordinators of a fleet must agree on the numbers of units, whatever each of them knows of the log; what is
-            // done is passed over when it is handed out. One alone leaves it out at once.
+            // Coordinators of a fleet must agree on the numbers of units, whatever each of them has read of the log;
+            // completed dialogues are skipped when units are handed out. A single process leaves them out at once.
             let done: Vec<bool> = match self.storage.is_shared() {
                 true => Vec::new(),
                 false => run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_some()).collect()),
@@ -255,7 +254,7 @@ impl Queues {
                 let added = self.queue.add_units(&at, UnitId(next), &chunk).await.map_err(in_step)?;
                 next = added.next.0;
                 if !added.applied {
-                    // Another coordinator is adding them, too.
+                    // Another coordinator is adding them too.
                     units = units_from(next);
                 }
                 self.backlog.touch();
@@ -267,7 +266,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Appends units behind all others, for dialogues that are asked again or were lost.
+    /// Appends units for dialogues that are retried or were lost.
     pub(crate) async fn append_units(&self, run: &Arc<Run>, units: Vec<NewUnit>) -> Result<()> {
         self.fill(run).await?;
         let _one = run.filling.lock().await;

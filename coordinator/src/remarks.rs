@@ -1,5 +1,5 @@
-//! What records say to people beside their scores: why dialogues failed, in whose words, and by which rules the others were
-//! scored.
+//! What people need to know about records besides scores: why dialogues failed, with the message, and the rules by which
+//! the others were scored.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use results::log::{OutcomeHead, RecordHead};
 
 use crate::layout::Slot;
 
-/// Different messages that are counted in a run. Servers that never say the same twice are heard no further.
+/// Maximum number of different messages counted in a run; further ones are ignored.
 const MESSAGES_KEPT_MAX: usize = 1024;
 
-/// Different rules of scoring that are named of a model.
+/// Maximum number of scorer versions listed for a model.
 const SCORERS_KEPT_MAX: usize = 8;
 
-/// Different failures that are shown of a run.
+/// Maximum number of different failures shown for a run.
 const REFUSALS_SHOWN_MAX: usize = 20;
 
-/// What one record says.
+/// The remarks of one record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Remark {
     /// Tokens that its model generated.
@@ -37,7 +37,7 @@ impl Remark {
                 Some((*cause, message.clone()))
             }
         };
-        // Who did not score has nothing to compare.
+        // An unscored record has no scores to compare.
         let scorer = failure.is_none().then(|| head.scorer.clone());
         Self { tokens: head.completion_tokens, failure, scorer }
     }
@@ -45,7 +45,8 @@ impl Remark {
 
 type Message = (usize, FailureCause, Arc<str>);
 
-/// What the records that count say. Like the table of scores it is a function of their set, as long as the bounds hold.
+/// The remarks of the records that count. Within the bounds they depend only on the set of records, like the table of
+/// scores.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     messages: Vec<(Message, u64)>,
@@ -55,12 +56,12 @@ pub(crate) struct Remarks {
 }
 
 impl Remarks {
-    /// Of so many models.
+    /// For this number of models.
     pub(crate) fn new(models: usize) -> Self {
         Self { scorers: vec![BTreeSet::new(); models], ..Self::default() }
     }
 
-    /// A record of this model counts now for its dialogue, instead of what counted before.
+    /// A record of this model now counts for its dialogue, replacing an earlier one.
     pub(crate) fn counts(&mut self, slot: Slot, model: usize, remark: &Remark) {
         if let Some(before) = self.of_slot.remove(&slot) {
             self.messages[before].1 -= 1;
@@ -87,7 +88,7 @@ impl Remarks {
         self.of_slot.insert(slot, number);
     }
 
-    /// Why dialogues failed, the commonest first.
+    /// The failures, the most frequent first.
     pub(crate) fn refusals(&self, label: impl Fn(usize) -> ModelLabel) -> Vec<RefusalView> {
         let mut told: Vec<&(Message, u64)> = self.messages.iter().filter(|(_, count)| *count > 0).collect();
         told.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
@@ -102,7 +103,7 @@ impl Remarks {
             .collect()
     }
 
-    /// The rules that dialogues of a model were scored by.
+    /// The scorer versions of a model's dialogues.
     pub(crate) fn scorers(&self, model: usize) -> impl Iterator<Item = &str> {
         self.scorers.get(model).into_iter().flatten().map(String::as_str)
     }

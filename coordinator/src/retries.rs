@@ -1,9 +1,9 @@
-//! Failed dialogues that are asked again.
+//! Retries of failed dialogues.
 //!
-//! Each time somebody asks, the sink keeps a [`Retry`] before the queue gets its units: which dialogues, and a ticket drawn
-//! then. A dialogue is still to be asked as long as the record that counts is a failure and no record of it has a higher
-//! ticket. So what is pending follows from sink and log alone: a lost queue loses no retry, one that is asked twice is
-//! done once, and a failure that was asked again in vain may be asked once more.
+//! For each retry, the sink stores a [`Retry`] before the queue gets its units: the dialogues, and a ticket drawn at that
+//! time. A dialogue is pending as long as the record that counts is a failure and none of its records has a higher ticket.
+//! So pending retries follow from sink and log alone: a lost queue loses no retry, a retry requested twice is done once,
+//! and a dialogue that failed again may be retried again.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use crate::payload::new_unit;
 use crate::plan::Unit;
 use crate::run::Run;
 
-/// Failed dialogues that were asked again at one time.
+/// A retry of failed dialogues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Retry {
-    /// A ticket drawn for it: records of before have lower ones.
+    /// A ticket drawn for it: earlier records have lower ones.
     pub asked: u64,
     /// The dialogues.
     pub units: Vec<RetryUnit>,
 }
 
-/// Some of them, of one model and task.
+/// Dialogues of a retry, of one model and task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RetryUnit {
     pub model: ModelLabel,
@@ -49,7 +49,7 @@ impl Retry {
     }
 }
 
-/// For every dialogue, the ticket above which a record answers the latest retry; 0 where none is pending.
+/// For every dialogue, the ticket of its pending retry; 0 if none is pending.
 pub(crate) fn pending(retries: &[Retry], layout: &Layout, table: &Aggregate) -> Vec<u64> {
     let mut asked = vec![0; layout.slots()];
     for retry in retries {
@@ -77,8 +77,7 @@ impl Coordinator {
         Ok(run.table(|table| pending(&retries, &run.layout, table)))
     }
 
-    /// Asks failed dialogues again: written down, then queued. `pending` are those for which that is pending; they are
-    /// passed over.
+    /// Retries failed dialogues: stores the retry, then queues it. Dialogues with a `pending` retry are skipped.
     pub(crate) async fn ask_again(
         &self,
         run: &Arc<Run>,
@@ -108,8 +107,8 @@ impl Coordinator {
         Ok(dialogues)
     }
 
-    /// Queues what is pending and has no unit: the queue was lost, or a coordinator died before it came to that. Says
-    /// whether there was anything.
+    /// Queues pending retries that have no unit, because the queue was lost or a coordinator died before queuing them. Returns
+    /// whether there were any.
     pub(crate) async fn queue_retries(&self, run: &Arc<Run>) -> Result<bool> {
         let pending = self.pending_retries(run).await?;
         let mut tickets: Vec<u64> = pending.iter().copied().filter(|asked| *asked > 0).collect();
@@ -128,7 +127,7 @@ impl Coordinator {
     }
 }
 
-/// Units of these dialogues.
+/// The units of these dialogues.
 fn units_of(run: &Run, wanted: impl Fn(Slot) -> bool + Sync) -> Vec<Unit> {
     let is_left_out =
         |model, task, iteration| run.layout.slot(model, task, iteration).is_none_or(|slot| !wanted(slot));

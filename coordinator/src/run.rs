@@ -1,4 +1,4 @@
-//! A run as a coordinator knows it: what was planned, which never changes, and what has become of it.
+//! A loaded run: its plan, which never changes, and its state.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,43 +29,43 @@ use crate::protection;
 use crate::rate::{Rate, Speed};
 use crate::remarks::{Remark, Remarks};
 
-/// A run as a coordinator knows it.
+/// A loaded run.
 pub(crate) struct Run {
-    /// What was planned, as the sink keeps it.
+    /// Its manifest in the sink.
     pub manifest: RunManifest,
     /// The models, in the order of the plan.
     pub models: Vec<ModelSpec>,
     /// The plan.
     pub plan: Plan,
-    /// Where dialogues lie in tables.
+    /// The numbering of dialogues in tables.
     pub layout: Layout,
     /// Classes and versions of the tasks, in the order of the plan.
     pub tasks: Vec<TaskKind>,
     /// What workers need to know.
     pub material: RunMaterial,
-    /// What its record log is read and written with.
+    /// The cipher of its record log.
     pub cipher: Option<LogCipher>,
-    /// Under which name this coordinator writes the log.
+    /// The name under which this coordinator writes the log.
     pub writer: WriterId,
     state: Mutex<State>,
     table: Mutex<Table>,
     /// Whether the queue holds every unit of the plan that is needed.
     filled: AtomicBool,
     attended: AtomicBool,
-    /// Held while queue and coordinator are brought into step, so that one caller does it for all; with the generation that
+    /// Held while queue and coordinator are reconciled, so that one caller does it for all; with the generation that
     /// was claimed for a queue and not built, if any.
     pub joining: tokio::sync::Mutex<Option<u64>>,
-    /// Held while units are added: to the whole plan, or for another attempt.
+    /// Held while units are added, for the whole plan or for a retry.
     pub filling: tokio::sync::Mutex<()>,
-    /// Held while the records of other writers are read; with the time when they were.
+    /// Held while the records of other writers are read; with the time of the last reading.
     pub tail: tokio::sync::Mutex<Option<(Duration, LogTail)>>,
-    /// Who did what to it, as last read, and when.
+    /// Its history, with the time of the last reading.
     pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
-    /// The way to the log, opened with the first record.
+    /// The commit path of the log, opened with the first record.
     pub log: tokio::sync::Mutex<Log>,
 }
 
-/// What a task is scored by.
+/// The scoring rules of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskKind {
     /// The class.
@@ -78,24 +78,24 @@ pub(crate) struct TaskKind {
     pub cases: Vec<String>,
 }
 
-/// The way to a run's log, as far as it was opened.
+/// The commit path of a run's log, if opened.
 #[derive(Default)]
 pub(crate) struct Log {
     pub committer: Option<Committer>,
     /// Its thread, which closes the log after the last record.
     pub thread: Option<CommitThread>,
-    /// Whether it was open before: a writer of a fleet opens once.
+    /// Whether it was opened before: a writer of a fleet opens once.
     pub reopened: bool,
-    /// The right to write, where there is one writer only.
+    /// The lock, if there is only one writer.
     pub lock: Option<RunLock>,
 }
 
 #[derive(Clone, Debug)]
 struct State {
-    /// The queue as it was built last, once known.
+    /// The current queue, once known.
     at: Option<RunRef>,
     phase: RunPhase,
-    /// What keeps this coordinator from looking after it.
+    /// Why this coordinator cannot tend it.
     trouble: Option<String>,
 }
 
@@ -104,13 +104,13 @@ struct Table {
     /// By model, in the order of the plan.
     rates: Vec<Rate>,
     remarks: Remarks,
-    /// When the winners were fixed, as far as it was read.
+    /// The seals, as far as they were read.
     seals: Seals,
-    /// Up to where the log's segments are in the table.
+    /// The positions up to which the log's segments are in the table.
     folded: Ends,
 }
 
-/// A record of the log: what tables keep of it, unless its dialogue is not planned, what it says, and its numbers.
+/// A record of the log: its row in the table if its dialogue is planned, its remarks, and its numbers.
 pub(crate) struct Found {
     pub row: Option<(Slot, Row)>,
     pub remark: Remark,
@@ -119,7 +119,7 @@ pub(crate) struct Found {
 }
 
 impl Run {
-    /// Puts a run together from its manifest and its plan. Reads the pack's tasks: not for async code.
+    /// Assembles a run from its manifest and plan. Reads the pack's tasks, so do not call it from async code.
     pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId) -> Result<Self> {
         let Planned { benchmark, pack, plan } = planned;
         let kind = |index: usize| {
@@ -177,12 +177,12 @@ impl Run {
         &self.manifest.run
     }
 
-    /// The queue as it was built last, where that is known.
+    /// The current queue, if known.
     pub(crate) fn at(&self) -> Option<RunRef> {
         self.state().at.clone()
     }
 
-    /// Takes note that its queue was built. What was filled before was another one.
+    /// Notes that its queue was built. It has no units yet.
     pub(crate) fn set_at(&self, at: RunRef) {
         let mut state = self.state();
         if state.at.as_ref() != Some(&at) {
@@ -191,22 +191,22 @@ impl Run {
         }
     }
 
-    /// Where it stands.
+    /// Its phase.
     pub(crate) fn phase(&self) -> RunPhase {
         self.state().phase
     }
 
-    /// Takes note of where it stands.
+    /// Sets its phase.
     pub(crate) fn set_phase(&self, phase: RunPhase) {
         self.state().phase = phase;
     }
 
-    /// What keeps this coordinator from looking after it, as last seen.
+    /// Why this coordinator cannot tend it, as last seen.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.state().trouble.clone()
     }
 
-    /// Takes note of it.
+    /// Notes why this coordinator cannot tend it.
     pub(crate) fn set_trouble(&self, trouble: Option<String>) {
         self.state().trouble = trouble;
     }
@@ -216,7 +216,7 @@ impl Run {
         self.filled.load(Ordering::Acquire)
     }
 
-    /// Takes note that it does.
+    /// Notes that the queue holds every unit.
     pub(crate) fn set_filled(&self) {
         self.filled.store(true, Ordering::Release);
     }
@@ -227,17 +227,17 @@ impl Run {
         self.set_filled_no_more();
     }
 
-    /// Whether this coordinator looks after it. Others are only looked at.
+    /// Whether this coordinator tends it. Other runs are only displayed.
     pub(crate) fn is_attended(&self) -> bool {
         self.attended.load(Ordering::Acquire)
     }
 
-    /// Looks after it from now on.
+    /// Tends it from now on.
     pub(crate) fn attend(&self) {
         self.attended.store(true, Ordering::Release);
     }
 
-    /// Takes note that it may not: its queue was lost meanwhile.
+    /// Notes that the queue may lack units, because it was lost.
     pub(crate) fn set_filled_no_more(&self) {
         self.filled.store(false, Ordering::Release);
     }
@@ -247,7 +247,7 @@ impl Run {
         read(&self.lock_table().aggregate)
     }
 
-    /// The records that count, in short.
+    /// The winners.
     pub(crate) fn what_counts(&self) -> Winners {
         let mut winners = Winners::default();
         self.table(|table| {
@@ -260,7 +260,7 @@ impl Run {
         winners
     }
 
-    /// What comes per second of a model, by its place in the plan, of which work is in hand or not.
+    /// The rate of a model, by its index in the plan; `in_hand` tells whether any of its work is leased.
     pub(crate) fn speed(&self, model: usize, in_hand: bool, now: Duration) -> Speed {
         let mut table = self.lock_table();
         let Some(rate) = table.rates.get_mut(model) else { return Speed::default() };
@@ -268,12 +268,12 @@ impl Run {
         rate.per_second(now)
     }
 
-    /// Reads what its records say to people.
+    /// Reads the remarks of its records.
     pub(crate) fn remarks<T>(&self, read: impl FnOnce(&Remarks) -> T) -> T {
         read(&self.lock_table().remarks)
     }
 
-    /// What tables keep of a record; `None` where its dialogue is not planned.
+    /// The row of a record; `None` if its dialogue is not planned.
     pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, Row)> {
         let slot = self.layout.slot_of(&head.key)?;
         let (_, task, _) = self.layout.place(slot);
@@ -281,8 +281,8 @@ impl Run {
         Some((slot, Row { ticket, outcome, late: false }))
     }
 
-    /// Takes durable records into account, none of which lies behind `place`; those that count now are handed to `counted`.
-    /// `now` where they say something about the rate; what was in the log before does not.
+    /// Adds durable records, all of which are before `place`, and passes those that count now to `counted`. `now` is given if
+    /// they contribute to the rate; records already in the log do not.
     pub(crate) fn fold(
         &self,
         place: Position,
@@ -311,8 +311,8 @@ impl Run {
         }
     }
 
-    /// Takes note of seals. Whether the table still holds: else records were taken into account in another way than these
-    /// seals say, and the log is to be read anew.
+    /// Notes seals. Returns whether the table is still valid; if not, it disagrees with these seals, and the log must be read
+    /// again.
     pub(crate) fn learn(&self, seals: Seals) -> bool {
         let mut table = self.lock_table();
         if seals.next() <= table.seals.next() {
@@ -323,8 +323,8 @@ impl Run {
         holds
     }
 
-    /// Fixes the records that count now, where every dialogue has one: the seal that says so, with its number. `None` where
-    /// there is nothing to fix.
+    /// Fixes the records that count, if every dialogue has one. Returns the seal and its number; `None` if there is nothing to
+    /// fix.
     pub(crate) fn close(&self) -> Option<(u32, SealEvent)> {
         let mut table = self.lock_table();
         if table.seals.is_closed() || !table.aggregate.is_complete() {
@@ -335,7 +335,7 @@ impl Run {
         Some((number, event))
     }
 
-    /// Lets records with a higher ticket count again, where they were fixed: the seal that says so, with its number.
+    /// Lets records with a higher ticket count again, if the records were fixed. Returns the seal and its number.
     pub(crate) fn reopen(&self, ticket: u64) -> Option<(u32, SealEvent)> {
         let mut table = self.lock_table();
         if !table.seals.is_closed() {
@@ -351,7 +351,7 @@ impl Run {
         self.lock_table().seals.is_closed()
     }
 
-    /// What the queue needs to know to build the run in this generation.
+    /// The specification with which the queue creates the run in this generation.
     pub(crate) fn spec(&self, config: &CoordinatorConfig, generation: u64) -> RunSpec {
         let ticket_floor = self.table(Aggregate::highest_ticket);
         RunSpec {
@@ -364,8 +364,7 @@ impl Run {
         }
     }
 
-    /// The records that count among dialogues from `first` on, at most `limit` dialogues further, and where to go on;
-    /// `None` at the end.
+    /// The winners among `limit` dialogues from `first` on, and where to continue; `None` at the end.
     pub(crate) fn winners(&self, first: Slot, limit: usize) -> (Vec<Commit>, Option<Slot>) {
         let end = (first + limit).min(self.layout.slots());
         let found: Vec<(Slot, Row)> =
@@ -374,7 +373,7 @@ impl Run {
         (commits, (end < self.layout.slots()).then_some(end))
     }
 
-    /// A record as the queue takes it.
+    /// The commit of a record for the queue.
     pub(crate) fn commit(&self, slot: Slot, row: Row) -> Commit {
         let record = Committed { scored: row.outcome.is_ok(), ticket: row.ticket };
         Commit { key: self.layout.key(slot), record }
@@ -386,7 +385,7 @@ impl Run {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Plain values are whole at any moment, also where a panic passed through.
+        // These are plain values, consistent even after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! The runs that a coordinator knows.
+//! The loaded runs of a coordinator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,25 +18,25 @@ use crate::remarks::Remark;
 use crate::run::{Found, Run};
 use crate::storage::Storage;
 
-/// Runs that are over and stay loaded, because somebody may look at them again.
+/// Maximum number of runs that stay loaded after they are over, because somebody may view them again.
 const MAX_LOADED_OVER: usize = 8;
 
-/// How long a run that could not be loaded is not tried again: everybody asks for it, and to try costs as much as to load.
+/// Time before loading is tried again after a failure: many callers ask for a run, and each attempt costs as much as a load.
 const UNLOADABLE_FOR: Duration = Duration::from_secs(5);
 
-/// Runs that are remembered as not to be loaded.
+/// Maximum number of runs remembered as not loadable.
 const MAX_UNLOADABLE: usize = 1024;
 
-/// Highest generation that is believed. Redis counts exactly up to 2^53, and no run comes near this.
+/// Maximum valid generation. Redis counts exactly up to 2^53, and no run comes near this.
 const GENERATION_MAX: u64 = 1 << 52;
 
-/// The runs that are loaded. Whatever is here can be loaded again.
+/// The loaded runs. They can be loaded again at any time.
 pub(crate) struct Runs {
     storage: Arc<Storage>,
     packs: Arc<PackStore>,
     clock: Clock,
     cells: Mutex<BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>>,
-    /// Those that could not be loaded: when, and why.
+    /// Runs that could not be loaded: when, and why.
     unloadable: Mutex<BTreeMap<RunId, (Duration, ServiceError)>>,
 }
 
@@ -61,7 +61,7 @@ impl Runs {
         }
     }
 
-    /// Forgets a run, loaded or not: it is not there any more.
+    /// Forgets a run that no longer exists.
     pub(crate) fn forget(&self, run: &RunId) {
         self.cells().remove(run);
     }
@@ -70,7 +70,7 @@ impl Runs {
         self.unloadable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why a run could not be loaded a moment ago.
+    /// Why a run could not be loaded recently.
     fn why_unloadable(&self, run: &RunId, now: Duration) -> Option<ServiceError> {
         let unloadable = self.unloadable();
         let (at, error) = unloadable.get(run)?;
@@ -85,7 +85,7 @@ impl Runs {
         }
     }
 
-    /// Those that are loaded, in the order of their names, which is that of time.
+    /// The loaded runs, ordered by name, which is by time.
     pub(crate) fn loaded(&self) -> Vec<Arc<Run>> {
         self.cells().values().filter_map(|cell| cell.get().cloned()).collect()
     }
@@ -95,14 +95,14 @@ impl Runs {
         self.cells().get(run).and_then(|cell| cell.get().cloned())
     }
 
-    /// Those that this coordinator looks after and that are not over, older ones first.
+    /// The runs that this coordinator tends and that are not over, older ones first.
     pub(crate) fn live(&self) -> Vec<Arc<Run>> {
         let mut live = self.loaded();
         live.retain(|run| run.is_attended() && !run.phase().is_over());
         live
     }
 
-    /// Forgets a run whose table does not hold any more: who asks for it next reads its log anew.
+    /// Forgets a run whose table is no longer valid, so that the next call reads its log again.
     pub(crate) fn discard(&self, run: &Arc<Run>) {
         let mut cells = self.cells();
         if cells.get(run.id()).and_then(|cell| cell.get()).is_some_and(|known| Arc::ptr_eq(known, run)) {
@@ -110,7 +110,7 @@ impl Runs {
         }
     }
 
-    /// Forgets the oldest runs that are over and that nobody uses now.
+    /// Forgets the oldest unused runs that are over.
     pub(crate) fn evict(&self) {
         let mut cells = self.cells();
         let over: Vec<RunId> = cells
@@ -125,7 +125,7 @@ impl Runs {
         }
     }
 
-    /// A run, loaded from the sink by the first who asks.
+    /// A run; the first call loads it from the sink.
     pub(crate) async fn known(&self, id: &RunId) -> Result<Arc<Run>> {
         if let Some(error) = self.why_unloadable(id, self.clock.now()) {
             return Err(error);
@@ -174,7 +174,7 @@ impl Runs {
     pub(crate) async fn followed(&self, id: &RunId, age: Duration) -> Result<Arc<Run>> {
         let run = self.known(id).await?;
         match self.follow_within(&run, age).await {
-            // Read anew: it was closed or reopened meanwhile.
+            // It was closed or reopened meanwhile: read it again.
             Err(error) if error.code == ErrorCode::Unavailable && self.get(id).is_none() => {
                 self.known(id).await
             }
@@ -199,20 +199,19 @@ impl Runs {
                     run.attend();
                 }
             }
-            // Of a version that kept no state.
+            // From a version without states.
             None => run.set_phase(if complete { RunPhase::Finished } else { RunPhase::Active }),
         }
         Ok(run)
     }
 
-    /// Reads the records that have come into the log since it was read before: all of them at first, then those of other
-    /// writers.
+    /// Reads new records of the log: all of them the first time, then those of other writers.
     pub(crate) async fn follow(&self, run: &Arc<Run>) -> Result<()> {
         self.follow_within(run, Duration::ZERO).await
     }
 
-    /// Like [`follow`](Self::follow). An object store, which is asked for a list each time, is not asked again before so
-    /// much time has passed.
+    /// Like [`follow`](Self::follow), but in an object store, where each reading lists objects, only if the last reading is
+    /// older than `age`.
     async fn follow_within(&self, run: &Arc<Run>, age: Duration) -> Result<()> {
         let mut place = run.tail.lock().await;
         let first = place.is_none();
@@ -240,12 +239,13 @@ impl Runs {
             return Ok(());
         }
         self.discard(run_of);
-        let message = format!("run {} was finished or reopened elsewhere; its log is read anew", run_of.id());
+        let message =
+            format!("run {} was finished or reopened elsewhere; reading its log again", run_of.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
     }
 }
 
-/// Folds everything that is new, and says whether the table holds; `now` where it counts for the rate.
+/// Adds new records; returns whether the table is still valid. `now` is given if they contribute to the rate.
 fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool> {
     let mut holds = true;
     while let Some(part) = tail.poll().map_err(internal)? {
@@ -256,7 +256,7 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
                 continue;
             }
             TailPart::Damage(damage) => {
-                tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place are asked again");
+                tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place will be asked again");
                 continue;
             }
         };
@@ -265,12 +265,12 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
             match line.parse::<RecordHead>() {
                 Ok(Parsed { ticket, record, .. }) => {
                     let (row, generation) = (run.row(ticket, &record), record.attempt.generation);
-                    // A number out of nowhere says nothing about the queue; the record itself counts as for every reader.
+                    // An invalid generation says nothing about the queue; the record itself counts as for every reader.
                     let generation = if generation > GENERATION_MAX { 0 } else { generation };
                     records.push(Found { row, remark: Remark::of(&record), ticket, generation });
                 }
                 Err(error) => {
-                    tracing::warn!(run = %run.id(), %error, "a line of the record log is no record");
+                    tracing::warn!(run = %run.id(), %error, "a line of the record log is not a record");
                 }
             }
         }

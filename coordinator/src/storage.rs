@@ -1,4 +1,5 @@
-//! The sink by the rules of one process, which writes a run alone, or of a fleet, whose coordinators write it together.
+//! Access to the sink by the rules of a single process, which writes a run alone, or of a fleet, whose coordinators share
+//! it.
 
 use std::sync::Arc;
 
@@ -18,22 +19,22 @@ use crate::protection;
 use crate::retries::Retry;
 use crate::run::Run;
 
-/// Where a run stands, as the sink keeps it: written before the queue is told.
+/// The state of a run in the sink, written before the queue is updated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunStateFile {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
-    /// Whether it goes on until no unit is left, because dialogues that have a record are asked again: those of its
-    /// retries, and of units that got another chance.
+    /// Whether the run continues until no unit is left, because dialogues with a record are asked again: those of retries and
+    /// of requeued dead letters.
     #[serde(default)]
     pub rework: bool,
-    /// Whether it was given to a fleet; the runs of one process are nobody else's.
+    /// Whether it was submitted to a fleet; runs of a single process belong to it alone.
     #[serde(default)]
     pub fleet: bool,
-    /// Dialogues scored when it was over, for lists.
+    /// Number of scored dialogues when it was over, for lists.
     #[serde(default)]
     pub scored: u64,
-    /// Failed ones then, by cause.
+    /// Number of failed dialogues then, by cause.
     #[serde(default)]
     pub failures: Vec<(FailureCause, u64)>,
 }
@@ -45,7 +46,7 @@ impl Default for RunStateFile {
 }
 
 impl RunStateFile {
-    /// The same for the queue.
+    /// The state for the queue.
     pub(crate) fn queue_state(&self) -> RunState {
         match self.phase {
             RunPhase::Preparing | RunPhase::Active => RunState::Active,
@@ -56,9 +57,9 @@ impl RunStateFile {
     }
 }
 
-/// The sink, by the rules of one process or of a fleet.
+/// The sink, by the rules of a single process or of a fleet.
 pub(crate) struct Storage {
-    /// For what is the same for both.
+    /// For operations that are the same for both.
     pub sink: Arc<dyn Sink>,
     scope: Scope,
 }
@@ -70,7 +71,7 @@ fn document_path(name: &RunId, document: &str) -> String {
     format!("{PIPELINES}/{name}.{document}")
 }
 
-/// Free space below which a sink is warned of: records of a large run take some gigabytes.
+/// Free space below which there is a warning: the records of a large run take some gigabytes.
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
 impl Storage {
@@ -83,8 +84,8 @@ impl Storage {
         self.scope == Scope::Fleet
     }
 
-    /// A name for the segments that this coordinator writes of one run. In a fleet it is another one each time, because
-    /// nobody appends to the segments of a writer that may be dead.
+    /// The writer name for this coordinator's segments of a run. In a fleet it is new each time, because nobody appends to the
+    /// segments of a writer that may be dead.
     pub(crate) fn new_writer(&self) -> WriterId {
         match self.scope {
             Scope::Local => WriterId::LOCK_HOLDER,
@@ -92,7 +93,7 @@ impl Storage {
         }
     }
 
-    /// All runs, by name, each with its manifest or why it cannot be read.
+    /// All runs by name, each with its manifest or the reason why it cannot be read.
     pub(crate) async fn found(&self) -> Result<Vec<(RunId, Result<RunManifest>)>> {
         let named = |found: FoundRun| {
             let manifest = found.manifest.map_err(|error| SinkError::Run(error.into()).into());
@@ -101,7 +102,7 @@ impl Storage {
         Ok(self.sink.runs().await?.into_iter().map(named).collect())
     }
 
-    /// The manifest of a run, `None` where there is none.
+    /// The manifest of a run; `None` if there is none.
     pub(crate) async fn manifest(&self, run: &RunId) -> Result<Option<RunManifest>> {
         match self.sink.manifest(run).await.map_err(ServiceError::from) {
             Ok(manifest) => Ok(Some(manifest)),
@@ -135,16 +136,16 @@ impl Storage {
         Ok(self.sink.put_retry(run, &retry.name(), content.into()).await?)
     }
 
-    /// What was asked of a run again, oldest first.
+    /// The retries of a run, oldest first.
     pub(crate) async fn retries(&self, run: &RunId) -> Result<Vec<Retry>> {
         let read = |content: Bytes| {
             serde_json::from_slice(&content)
-                .map_err(|error| internal(format!("run {run}: what was asked again cannot be read: {error}")))
+                .map_err(|error| internal(format!("run {run}: a retry cannot be read: {error}")))
         };
         self.sink.retries(run).await?.into_iter().map(read).collect()
     }
 
-    /// Keeps a document of a pipeline, unless there is one of this name; says whether this call did.
+    /// Stores a document of a pipeline unless one of this name exists; returns whether it was stored.
     pub(crate) async fn create_document(
         &self,
         name: &RunId,
@@ -181,17 +182,17 @@ impl Storage {
         Ok(self.sink.list(PIPELINES).await?.iter().filter_map(first).collect())
     }
 
-    /// Follows a run's log: what others write, and, for the one process of a local run, what was there before.
+    /// Follows a run's log: records of other writers and, for the process of a local run, existing ones.
     pub(crate) fn tail(&self, run: &Run) -> Result<LogTail> {
         let except = (self.scope == Scope::Fleet).then_some(run.writer);
         Ok(self.sink.tail(run.id(), run.cipher.as_ref(), except)?)
     }
 
-    /// The right to write a run, for as long as it is held: of one process alone, or of the coordinators of a fleet
-    /// together. In an object store nobody can hold it.
+    /// Locks a run for writing: for a single process alone, or for the coordinators of a fleet together. Object stores have no
+    /// locks.
     ///
     /// # Errors
-    /// Somebody else writes the run, or it is not there any more.
+    /// Another process writes the run, or it no longer exists.
     pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
         let dir = self.sink.run_dir(run)?;
         let lock = match self.scope {
@@ -200,9 +201,7 @@ impl Storage {
             Scope::Local => dir.lock(),
         };
         match lock {
-            Err(_) if !dir.manifest_path().is_file() => {
-                Err(not_found(format!("run {run} is not there any more")))
-            }
+            Err(_) if !dir.manifest_path().is_file() => Err(not_found(format!("run {run} no longer exists"))),
             lock => lock.map(Some).map_err(|error| SinkError::from(error).into()),
         }
     }
@@ -214,12 +213,12 @@ impl Storage {
         let log = self.sink.open_log(run.id(), options, self.sink.commit_policy()).await?;
         if log.recovery.torn_bytes > 0 {
             let (run, bytes) = (run.id(), log.recovery.torn_bytes);
-            tracing::warn!(%run, "passing over {bytes} bytes that a killed process had not finished writing");
+            tracing::warn!(%run, "skipping {bytes} bytes that a killed process had not finished writing");
         }
         Ok(log)
     }
 
-    /// What is wrong with the sink, or will be soon.
+    /// A current or imminent problem of the sink.
     pub(crate) async fn check(&self) -> Option<String> {
         match self.sink.check().await {
             Ok(report) if report.free_bytes < LITTLE_SPACE_BYTES => {

@@ -1,5 +1,5 @@
-//! How runs begin and go on, in a fleet as within one process: proposed first, when everything is checked and nothing is
-//! written, then begun.
+//! Starts and continues runs, in a fleet as in a single process: a run is first proposed, which checks everything and writes
+//! nothing, and then begun.
 
 use std::sync::Arc;
 
@@ -23,18 +23,18 @@ use crate::run::Run;
 use crate::storage::RunStateFile;
 use crate::view::Detail;
 
-/// What error messages call a configuration that came without a file.
+/// The name in error messages of a configuration without a file.
 const CONFIGURATION: &str = "configuration";
 
-/// The field of a manifest that names the run whose answers were scored again. No question of such a run is open.
+/// The field of a manifest that names the run whose answers were rejudged. Such a run has no pending dialogues.
 const REJUDGED: &str = "rejudged_from";
 
-/// A run that somebody wants, with what it asks. Nothing of it is written before it is [begun](crate::Coordinator::begin).
+/// A proposed run with its plan. Nothing is written before it is [begun](crate::Coordinator::begin).
 #[derive(Debug)]
 pub struct Proposal {
     manifest: RunManifest,
     planned: Planned,
-    /// The pack as a file, where the run is the first to need it.
+    /// The file of the pack, if the run is the first to use it.
     sealed: Option<Arc<[u8]>>,
     start: Start,
     changes: Vec<String>,
@@ -50,12 +50,12 @@ enum Start {
 }
 
 impl Proposal {
-    /// The manifest that the run has, or will have.
+    /// The manifest of the run, or of the run to be created.
     pub fn manifest(&self) -> &RunManifest {
         &self.manifest
     }
 
-    /// What it asks.
+    /// Its plan.
     pub fn planned(&self) -> &Planned {
         &self.planned
     }
@@ -77,7 +77,7 @@ impl Proposal {
 }
 
 impl Coordinator {
-    /// What a submission would begin, or go on with: the unfinished run of the same configuration.
+    /// The run that a submission would start or continue: the unfinished run of the same configuration, or a new one.
     ///
     /// # Errors
     /// The submission cannot be planned; the sink cannot be read.
@@ -91,14 +91,14 @@ impl Coordinator {
         Ok(Proposal { manifest, planned, sealed, start, changes: Vec::new(), warnings: Vec::new() })
     }
 
-    /// A run by its name, to go on with as it was configured.
+    /// A run by name, to be continued as configured.
     ///
     /// # Errors
-    /// It is not there, its pack is another one by now, or its records could only be written in the clear.
+    /// It does not exist, its pack has changed, or its records could only be written in plaintext.
     pub async fn propose_existing(&self, run: &RunId) -> Result<Proposal> {
         let manifest = self.storage.manifest(run).await?;
         let manifest = manifest.ok_or_else(|| not_found(format!("there is no run {run}")))?;
-        // Before anything begins: without its key the texts of a protected run would be written in the clear.
+        // Check now: without its key, the texts of a protected run would be written in plaintext.
         protection::writing_cipher(&manifest).map_err(|error| conflict(error.to_string()))?;
         let planned = Planned::again(&manifest, self.packs.of_run(&manifest).await?).await?;
         let (start, changes, warnings) = (Start::Existing, Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ impl Coordinator {
         Ok(view)
     }
 
-    /// Begins a run that was proposed, or goes on with it where anything is left to ask.
+    /// Starts a proposed run, or continues it if any dialogue is pending.
     ///
     /// # Errors
     /// Another process writes the run; queue or sink cannot be reached.
@@ -198,7 +198,7 @@ impl Coordinator {
         Ok(self.view(&run, Detail::Full).await)
     }
 
-    /// Checks and plans a submission; with the pack as a file, where it is not the built-in one.
+    /// Checks and plans a submission; returns the file of the pack if it is not the built-in one.
     pub(crate) async fn planned(&self, submission: Submission) -> Result<(Planned, Option<Arc<[u8]>>)> {
         let benchmark: Benchmark = serde_json::from_value(submission.configuration)
             .map_err(|error| invalid(format!("{CONFIGURATION}: {error}")))?;
@@ -226,16 +226,16 @@ impl Coordinator {
         Ok((planned, sealed))
     }
 
-    /// Makes a run one of this coordinator's and fills its queue.
+    /// Makes this coordinator tend a run, and fills its queue.
     pub(crate) async fn activate(&self, run: &Arc<Run>) -> Result<()> {
         self.commits.hold(run).await?;
         let state = self.storage.state(run.id()).await?.unwrap_or_default();
-        // A paused run of a fleet stays paused until somebody resumes it; one of a single process was interrupted.
+        // A paused run of a fleet stays paused until a user resumes it; one of a single process was interrupted.
         let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
         let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
         let state = RunStateFile { phase, fleet: self.storage.is_shared(), ..state };
         if !self.storage.is_shared() {
-            // The right to write the run: whoever else has it is running it.
+            // Lock the run: a process that holds the lock is running it.
             self.commits.committer(run).await?;
         }
         self.packs.keep(&run.material.pack_hash).await?;
@@ -243,13 +243,13 @@ impl Coordinator {
         self.change_state(run, state).await?;
         self.queues.fill(run).await?;
         if rework && !self.storage.is_shared() {
-            // Nobody else has queued it.
+            // No other process has queued it.
             self.queue_retries(run).await?;
         }
         Ok(())
     }
 
-    /// Writes down where a run stands, then tells the queue. One that had finished is reopened first.
+    /// Stores the state of a run, then updates the queue. A finished run is reopened first.
     pub(crate) async fn change_state(&self, run: &Arc<Run>, state: RunStateFile) -> Result<()> {
         if state.phase != RunPhase::Finished && run.is_closed() {
             let queue = &self.queue;
@@ -267,7 +267,7 @@ impl Coordinator {
         run.set_phase(state.phase);
         run.attend();
         let at = self.queues.at(run).await?;
-        // Where the queue was joined just now it has the state already.
+        // If the queue was joined just now, it has the state already.
         if let Some(status) = self.health.note_queue(self.queue.run(run.id()).await)? {
             self.queues.set_state(&at, status.state, &state).await?;
         }
@@ -290,7 +290,7 @@ impl Coordinator {
                 Ok(Some(state)) if state.phase.is_over() => continue,
                 _ => {}
             }
-            // One that cannot be loaded cannot go on; what to do about it is no question of this submission.
+            // A run that cannot be loaded cannot continue, which does not concern this submission.
             let loaded = self.runs.known(&id).await;
             match self.health.apart(&id, loaded)? {
                 Some(run) if !run.phase().is_over() => return Ok(Some(run)),

@@ -1,6 +1,6 @@
-//! Looking after runs: what happens without anybody asking for it.
+//! Tends runs: the periodic work of a coordinator.
 //!
-//! Any coordinator does this for all runs, at the same time as others: each step is one that may be taken twice.
+//! Every coordinator does this for all runs, concurrently with others: each step may be done twice.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -21,19 +21,19 @@ use crate::payload::new_unit;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
-/// Rounds between two looks at all runs of the sink, for those that the queue has lost.
+/// Number of rounds between two searches of the sink for runs that the queue has lost.
 const ROUNDS_PER_DISCOVERY: u64 = 30;
 
-/// When leases may be taken over. After a start, and after the queue could not be reached, workers get the time of a
-/// lease to renew theirs first: that they could not was not their fault.
+/// Decides when leases may be taken over. After a start, and after the queue was unreachable, workers first get the time of
+/// a lease to renew theirs, because they could not do so before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Grace {
     length: Duration,
     until: Duration,
-    /// A round that comes so much later than the one before is late: leases may have expired because nobody renewed them
-    /// here. The same goes for the store's clock, where it was set forward.
+    /// A round is late if it comes this much later than the one before: leases may have expired because this coordinator did
+    /// not renew them. The same applies if the store's clock was set forward.
     late_after: Duration,
-    /// The last round: when, and what the store's clock said.
+    /// The time of the last round, here and on the store's clock.
     last: Option<(Duration, u64)>,
     was_late: bool,
 }
@@ -43,8 +43,8 @@ impl Grace {
         Self { length, until: now + length, late_after, last: None, was_late: false }
     }
 
-    /// A round at `now`, when the store's clock says `store_ms`. Rounds that are late one after the other are granted one
-    /// grace: a machine that is always slow still takes leases over.
+    /// A round at `now`, with `store_ms` on the store's clock. Consecutive late rounds get a single grace period: a machine
+    /// that is always slow still takes over leases.
     pub(crate) fn round(&mut self, now: Duration, store_ms: u64) {
         let late = self.last.is_some_and(|(before, store_before)| {
             let ours = now.saturating_sub(before);
@@ -68,19 +68,20 @@ impl Grace {
     }
 }
 
-/// What is to be done about a run, by the numbers.
+/// The next step of a run, decided by its counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Due {
     Nothing,
-    /// Every dialogue has a record, and nothing is to be done again.
+    /// Every dialogue has a record, and no retry is pending.
     Finish,
-    /// Dialogues have no record and no unit.
+    /// Some dialogues have neither record nor unit.
     CloseGaps,
-    /// No unit is left; the run is complete unless retries are pending that have none.
+    /// No unit is left; the run is complete unless a pending retry has no units.
     FinishOrAskAgain,
 }
 
-/// What is due. Counts are of before the records were last read, or a record that came between the two looks like a gap.
+/// Decides the next step. The counts must be older than the last reading of records; otherwise a record that arrived in
+/// between would look like a gap.
 pub(crate) fn due(table: &Aggregate, rework: bool, filled: bool, counts: &[ModelCounts]) -> Due {
     let open: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
     match (table.is_complete(), open) {
@@ -92,13 +93,13 @@ pub(crate) fn due(table: &Aggregate, rework: bool, filled: bool, counts: &[Model
     }
 }
 
-/// What is kept from round to round; a coordinator that forgets it only waits a little longer.
+/// State kept between rounds; without it, a coordinator only waits a little longer.
 pub(crate) struct Tending {
     grace: Mutex<Grace>,
     round: Mutex<u64>,
 }
 
-/// Rounds until the coordinator is gone.
+/// Runs rounds until the coordinator is dropped.
 pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -106,7 +107,7 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
         ticks.tick().await;
         let Some(coordinator) = coordinator.upgrade() else { return };
         if let Err(error) = coordinator.tend().await {
-            tracing::warn!(%error, "runs cannot be looked after now");
+            tracing::warn!(%error, "runs cannot be tended now");
         }
         metrics::health(&coordinator);
     }
@@ -115,19 +116,19 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
 impl Tending {
     pub(crate) fn new(config: &CoordinatorConfig, now: Duration) -> Self {
         let length = config.grace.unwrap_or(config.lease_for);
-        // A worker renews every third of a lease; two thirds are left when a stop begins.
+        // Workers renew every third of a lease, so two thirds are left when a stop begins.
         let late_after = (config.lease_for * 2 / 3).max(config.tend_every * 2);
         Self { grace: Mutex::new(Grace::new(length, late_after, now)), round: Mutex::new(0) }
     }
 
-    /// One round over all runs. What is wrong with one of them does not keep others waiting.
+    /// One round over all runs. A problem of one does not delay the others.
     pub(crate) async fn round(&self, coordinator: &Coordinator) -> Result<()> {
         let round = {
             let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
             *round += 1;
             *round - 1
         };
-        // The first look is at the start; what is far away is not looked at every second.
+        // Search at the start, then rarely: listing the sink may be slow.
         if coordinator.storage.sink.has_locks() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
             coordinator.check_bond(false).await?;
         }
@@ -154,7 +155,7 @@ impl Tending {
         for run in coordinator.runs.live() {
             let tended = coordinator.tend_run(&run, statuses.get(run.id()), reaps).await;
             if let Err(error) = &tended {
-                tracing::warn!(run = %run.id(), %error, "the run cannot be looked after now");
+                tracing::warn!(run = %run.id(), %error, "the run cannot be tended now");
             }
             run.set_trouble(tended.err().map(|error| error.message));
         }
@@ -167,8 +168,8 @@ impl Tending {
 }
 
 impl Coordinator {
-    /// Loads the runs of the fleet that others have submitted: those that the queue names, and from time to time those
-    /// that only the sink knows.
+    /// Loads runs submitted to other coordinators of the fleet: those in the queue and, from time to time, those that are only
+    /// in the sink.
     async fn discover(&self, statuses: &BTreeMap<RunId, RunStatus>, thorough: bool) -> Result<()> {
         let is_over = |status: &RunStatus| {
             matches!(status.state, queue::RunState::Cancelled | queue::RunState::Finished)
@@ -197,12 +198,12 @@ impl Coordinator {
             }
             match self.runs.followed(&name, Duration::ZERO).await {
                 Ok(run) => {
-                    // One that was over when it was loaded goes on.
+                    // A run that was over when it was loaded was resumed.
                     run.attend();
                     run.set_phase(state.phase);
                     self.backlog.touch();
                 }
-                // Told once by who tried, and shown to people.
+                // Reported once when loading was tried, and shown to users.
                 Err(error) => tracing::debug!(run = %name, %error, "left out"),
             }
         }
@@ -210,7 +211,7 @@ impl Coordinator {
     }
 
     async fn tend_run(&self, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
-        // The queue was asked before the state is read: a command that comes between the two is not undone.
+        // The queue was read before the state: a command in between is not undone.
         let Some(state) = self.storage.state(run.id()).await? else { return self.queues.expect(run).await };
         if state.phase.is_over() {
             // Who ended it knows records that were not read here yet; first of all, so that nobody sees it change.
@@ -256,7 +257,7 @@ impl Coordinator {
     }
 
     async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
-        // What somebody has asked of the run since this round began comes first.
+        // A command that arrived since this round began takes precedence.
         if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
             return Ok(());
         }
@@ -266,7 +267,7 @@ impl Coordinator {
         if let Some((number, event)) = run.close()
             && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
         {
-            // Another coordinator was first, perhaps with other records. Its seal is read with the log.
+            // Another coordinator was first, perhaps with other records. Its seal will be read with the log.
             self.runs.discard(run);
             return Ok(());
         }
@@ -287,7 +288,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Queues dialogues again that have neither a record nor a unit. That should not be; a damaged log brings it about.
+    /// Queues dialogues that have neither record nor unit again, which happens only after damage to the log.
     async fn close_gaps(&self, run: &Arc<Run>) -> Result<()> {
         let missing: Vec<bool> =
             run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_none()).collect());

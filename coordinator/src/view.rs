@@ -1,4 +1,4 @@
-//! Runs and workers as people see them.
+//! Views of runs and workers for people.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::progress::{self, Progress};
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
-/// How much of a run is shown.
+/// The detail of a view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Detail {
     /// Counts.
@@ -30,7 +30,7 @@ pub(crate) enum Detail {
 }
 
 impl Coordinator {
-    /// A run as people see it. What the queue would say is left out where it cannot be reached.
+    /// The view of a run. If the queue cannot be reached, its part is left out.
     pub(crate) async fn view(&self, run: &Arc<Run>, detail: Detail) -> RunView {
         let counts = self.counts_of(run).await.unwrap_or_default();
         let workers: Vec<WorkerStatus> =
@@ -64,7 +64,7 @@ impl Coordinator {
         }
     }
 
-    /// Notes what somebody did to a run.
+    /// Adds an entry to the history of a run.
     pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
         self.storage.sink.append_history(run, entry).await?;
         if let Some(run) = self.runs.get(run) {
@@ -73,7 +73,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Who did what to a run. An object store is not asked again and again by everybody who watches.
+    /// The history of a run, cached so that watching users do not query an object store again and again.
     async fn history(&self, run: &Run) -> Vec<HistoryEntry> {
         let mut read = run.history.lock().await;
         if let Some((at, history)) = &*read
@@ -87,7 +87,7 @@ impl Coordinator {
         history
     }
 
-    /// The models of a run with what the queue says of them, and how they get on.
+    /// The models of a run with their counts in the queue and their progress.
     pub(crate) fn model_views(
         &self,
         run: &Run,
@@ -131,7 +131,7 @@ impl Coordinator {
         run.models.iter().zip(&run.plan.models).enumerate().map(view).collect()
     }
 
-    /// Every run; those that are over and not loaded as their last state says.
+    /// All runs; a run that is over and not loaded is shown by its last state.
     pub(crate) async fn views(&self) -> Result<Vec<RunView>> {
         let mut views = Vec::new();
         for (id, manifest) in self.storage.found().await? {
@@ -141,12 +141,12 @@ impl Coordinator {
             }
             let over = match self.storage.state(&id).await {
                 Ok(state) => state.filter(|state| state.phase.is_over()),
-                // Who loads it finds out as well.
+                // Loading it will report the error.
                 Err(_) => None,
             };
             views.push(match (manifest, over) {
                 (Ok(manifest), Some(state)) => view_of_file(&id, Some(&manifest), &state),
-                // One run that cannot be read hides no other one.
+                // A run that cannot be read must not hide the others.
                 (manifest, _) => match self.runs.known(&id).await {
                     Ok(run) => self.view(&run, Detail::Brief).await,
                     Err(error) => broken_view(&id, manifest.ok().as_ref(), error.message),
@@ -156,16 +156,16 @@ impl Coordinator {
         Ok(views)
     }
 
-    /// A run that is there and cannot be loaded, with the reason.
+    /// The view of an existing run that cannot be loaded, with the reason.
     ///
     /// # Errors
-    /// It is not there, or whether it is cannot be told now.
+    /// The run does not exist, or this cannot be determined now.
     pub(crate) async fn view_of_broken(&self, id: &RunId, error: ServiceError) -> Result<RunView> {
         if error.code == ErrorCode::NotFound || error.code.is_transient() {
             return Err(error);
         }
         match self.storage.manifest(id).await {
-            // No name of a run.
+            // Not a valid run name.
             Err(invalid) if invalid.code == ErrorCode::Invalid => Err(invalid),
             manifest => Ok(broken_view(id, manifest.ok().flatten().as_ref(), error.message)),
         }
@@ -174,7 +174,7 @@ impl Coordinator {
     /// The workers, by name.
     pub(crate) async fn worker_views(&self) -> Result<Vec<WorkerView>> {
         let workers = self.health.note_queue(self.queue.workers().await)?;
-        // The store's clock is not ours; the youngest heartbeat is taken for the present.
+        // The store's clock may differ from ours: the latest heartbeat defines the present.
         let now_ms = workers.iter().map(|entry| entry.seen_ms).max().unwrap_or_default();
         let now_ms = now_ms.max(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default());
         Ok(workers
@@ -188,7 +188,7 @@ impl Coordinator {
             .collect())
     }
 
-    /// Where a run stands: what is active and not wholly queued is still being prepared.
+    /// The phase of a run: an active run that is not completely queued is still being prepared.
     pub(crate) fn phase_of(&self, run: &Run) -> RunPhase {
         match run.phase() {
             RunPhase::Active if run.is_attended() && !run.is_filled() => RunPhase::Preparing,
@@ -215,7 +215,7 @@ fn refusals(run: &Run) -> Vec<RefusalView> {
     run.remarks(|remarks| remarks.refusals(|model| run.models[model].label.clone()))
 }
 
-/// What must be known to read the scores of a run.
+/// What readers need to know about the scores of a run.
 fn notes(run: &Run) -> Vec<String> {
     let conditions: Vec<Conditions> = run.remarks(|remarks| {
         let of_model = |(place, spec): (usize, &ModelSpec)| {
@@ -229,7 +229,7 @@ fn notes(run: &Run) -> Vec<String> {
     comparison::differences(columns).into_iter().collect()
 }
 
-/// What a worker last said of itself.
+/// The last reported status of a worker.
 pub(crate) fn status(entry: &WorkerEntry) -> WorkerStatus {
     serde_json::from_slice(&entry.info).unwrap_or_default()
 }
@@ -238,7 +238,7 @@ fn name_of(manifest: &RunManifest) -> String {
     manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or_default().to_owned()
 }
 
-/// A run that is not loaded, by what the sink says of it.
+/// The view of a run that is not loaded, from the sink.
 fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFile) -> RunView {
     RunView {
         run: run.clone(),
@@ -262,11 +262,11 @@ fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFil
     }
 }
 
-/// A run of which no more is known than its manifest, if that.
+/// The view of a run of which at most the manifest is readable.
 fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> RunView {
     let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
     RunView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
 }
 
-/// Time between two views of a run that somebody watches.
+/// Interval between two views of a watched run.
 pub(crate) const WATCH_EVERY: Duration = Duration::from_secs(1);

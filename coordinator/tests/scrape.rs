@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunPhase, Submission};
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange, WorkerStatus,
+    Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
+    WorkerStatus,
 };
 use domain::{DialogueKey, InstanceId, Record, RecordId, WorkerId};
 use serde_json::json;
@@ -37,8 +38,7 @@ fn report(worker: usize, room: u32, finished: Vec<LeaseId>) -> Report {
         instance: InstanceId::default(),
         offers: serves.iter().map(offer).collect(),
         held: Vec::new(),
-        finished,
-        released: Vec::new(),
+        ended: finished.into_iter().map(|lease| (lease, LeaseEnd::Finished)).collect(),
         parked: Vec::new(),
         draining: false,
         wait: Duration::ZERO,
@@ -56,7 +56,10 @@ fn record(lease: &LeaseId, key: &DialogueKey) -> Record {
         "started_at": "2025-01-01T00:00:00Z",
         "ended_at": "2025-01-01T00:00:01Z",
         "rounds": [],
-        "outcome": {"state": "scored", "scores": {"f1": 0.5, "combined": 0.5}, "infos": {}},
+        "outcome": {"state": "scored", "infos": {}, "scores": {
+            "f1": 0.5, "combinedF1": 0.5, "listTrimF1": 0.5, "normAnswerF1Score": 0.5, "norm_f-measure": 0.5,
+            "persons_relative_error": 0.5, "max": {"combined": 0.5, "f1": 0.5},
+        }},
         "provenance": {
             "kgfleet": "0", "sampling": {}, "seed": 1,
             "task": {"class": "c", "version": "1", "case": "c", "pack": "p", "pack_hash": "h", "scorer": "s"},

@@ -1,5 +1,6 @@
-//! A coordinator on the other side of a network.
+//! Coordinators on the other side of a network.
 
+mod choice;
 mod connect;
 mod control;
 mod records;
@@ -16,9 +17,9 @@ use futures::stream;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
+use self::choice::Choice;
 pub use self::connect::ClientConfig;
 use self::records::RecordLane;
 use crate::convert::{ConversionError, refuse_answer};
@@ -28,8 +29,8 @@ use crate::version;
 use crate::wire::control_service_client::ControlServiceClient;
 use crate::wire::work_service_client::WorkServiceClient;
 
-/// A channel that adds the wire version and the caller's credentials to every call.
-type Wire = InterceptedService<Channel, Introduction>;
+/// A choice of channels that adds the wire version and the caller's credentials to every call.
+type Wire = InterceptedService<Choice, Introduction>;
 
 /// The metadata of every call.
 #[derive(Clone, Debug)]
@@ -50,8 +51,8 @@ impl Interceptor for Introduction {
 /// A coordinator on the other side of a network, as [`WorkExchange`](domain::exchange::WorkExchange) and as
 /// [`Control`](domain::control::Control).
 ///
-/// It has one connection, made at the first call and again after a failure; it does not retry calls. The connection's
-/// driver belongs to the runtime that made the client: use a client on one runtime only.
+/// It has one connection, made at the first call and again after a failure, then to another coordinator where there are
+/// several; it does not retry calls. The connection's driver belongs to the runtime that made the client: use a client on one runtime only.
 #[derive(Clone, Debug)]
 pub struct Client {
     line: Line,
@@ -66,9 +67,9 @@ impl Client {
     /// # Errors
     /// [`ErrorCode::Invalid`]: the address or the certificates are invalid, or there is no Tokio runtime.
     pub fn connect_lazy(config: &ClientConfig) -> Result<Self, ServiceError> {
-        let channel = connect::channel(config)?;
-        let wire = InterceptedService::new(channel, Introduction { authorization: authorization(config)? });
-        let line = Line { peer: format!("the coordinator at {}", config.address).into() };
+        let choice = connect::choice(config)?;
+        let wire = InterceptedService::new(choice, Introduction { authorization: authorization(config)? });
+        let line = Line { peer: format!("the coordinator at {}", config.addresses.join(" or ")).into() };
         let limit = crate::limits::MESSAGE_BYTES;
         let work = WorkServiceClient::new(wire.clone())
             .max_decoding_message_size(limit)

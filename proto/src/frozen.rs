@@ -1,6 +1,7 @@
 //! Messages of version 1 as first written, decoded by every build. They are never rewritten: a change that decodes
 //! them differently breaks every cluster that is updated one process at a time.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use domain::control::{
     RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered, Registration, Report,
-    RunMaterial, Serves, TaskUse, WorkerStatus,
+    Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered,
+    Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
@@ -140,8 +141,7 @@ fn reports() {
                 Offer { serves: Serves::Connector(Connector::Gemini), room: 0 },
             ],
             held: vec![lease(1), lease(2)],
-            finished: vec![lease(3)],
-            released: vec![lease(4)],
+            ended: BTreeMap::from([(lease(3), LeaseEnd::Finished), (lease(4), LeaseEnd::Released)]),
             parked: vec![parking],
             draining: true,
             wait: Duration::from_secs(20),
@@ -215,7 +215,7 @@ fn materials() {
         key_env: Some("TINY_KEY".into()),
         key_file: Some("/run/key".into()),
         iterations: Some(20),
-        task_iterations: std::collections::BTreeMap::new(),
+        task_iterations: BTreeMap::new(),
         sampling: Sampling { temperature: Some(0.1), stop: vec!["\n".into()], ..Sampling::default() },
         send_seed: Some(false),
         calls_per_minute: Some(60),

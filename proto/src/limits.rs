@@ -8,15 +8,11 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Maximum message size in bytes: the longest record with its head. The sender refuses longer ones.
 pub const MESSAGE_BYTES: usize = domain::record::RECORD_BYTES_MAX + HEAD_BYTES;
 
-/// Maximum size of a batch of records in bytes, unless one record alone is longer. Small enough to take well under a
-/// second on a slow line, so that keep-alive pings between batches are never late.
-pub const BATCH_BYTES: usize = 4 << 20;
-
-/// Maximum size of a delivery in bytes: it must fit into a message, with its number and tags.
+/// Maximum size of the records of one call in bytes: they must fit into a message, with its number and tags. Workers send
+/// at most 1 MiB, or one longer record.
 pub const DELIVERY_BYTES: usize = MESSAGE_BYTES - (1 << 10);
 
-/// Maximum number of unanswered batches per client. With [`BATCH_BYTES`], a client's copies take at most 256 MiB;
-/// typical batches are far smaller.
+/// Maximum number of unanswered batches per client. With the batches of a worker, its copies take at most 64 MiB.
 pub const BATCHES_IN_FLIGHT: usize = 64;
 
 /// Batches of one stream that a server stores concurrently. More would not make a disk faster; fewer would sync for

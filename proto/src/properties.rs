@@ -1,5 +1,6 @@
 //! Every type survives the round trip over the wire; all other input is an error and never a panic.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use domain::control::{
     RunView, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, NameTaken, Offer, Orders, Parking, RateBudget, Receipt, Registered,
+    Delivery, Grant, LeaseEnd, LeaseId, NameTaken, Offer, Orders, Parking, RateBudget, Receipt, Registered,
     Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
@@ -119,8 +120,10 @@ prop_compose! {
         status in status(),
     ) -> Report {
         let (held, finished, released) = leases;
+        let mut ended: BTreeMap<_, _> = released.into_iter().map(|lease| (lease, LeaseEnd::Released)).collect();
+        ended.extend(finished.into_iter().map(|lease| (lease, LeaseEnd::Finished)));
         let instance = instance.as_str().into();
-        Report { worker: worker.as_str().into(), instance, offers, held, finished, released, parked, draining, wait, status }
+        Report { worker: worker.as_str().into(), instance, offers, held, ended, parked, draining, wait, status }
     }
 }
 

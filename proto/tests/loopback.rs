@@ -4,20 +4,19 @@
 
 mod fake;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{Control as _, ExportItem, RunCommand, RunPhase, Submission};
 use domain::exchange::{
-    Delivery, Offer, Orders, RateBudget, Receipt, Registered, Registration, Report, Serves,
+    Delivery, LeaseEnd, Offer, Orders, RateBudget, Receipt, Registered, Registration, Report, Serves,
     WorkExchange as _, WorkerStatus,
 };
 use domain::{Connector, DialogueKey, ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use futures::future::join_all;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
-use proto::limits::{
-    BATCH_BYTES, BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES,
-};
+use proto::limits::{BATCHES_IN_FLIGHT, BATCHES_STORED_AT_ONCE, DELIVERY_BYTES, PACK_CHUNK_BYTES};
 use proto::{Client, ClientConfig};
 
 use crate::fake::{Fake, Node, call, delivery, grant, lease, material, run_view};
@@ -43,8 +42,7 @@ fn report() -> Report {
             Offer { serves: Serves::Connector(Connector::Replay), room: 0 },
         ],
         held: vec![lease(1), lease(2)],
-        finished: vec![lease(3)],
-        released: vec![lease(4)],
+        ended: BTreeMap::from([(lease(3), LeaseEnd::Finished), (lease(4), LeaseEnd::Released)]),
         parked: Vec::new(),
         draining: false,
         wait: Duration::from_millis(1),
@@ -260,16 +258,16 @@ fn records_are_answered_one_by_one_and_in_order() {
 }
 
 #[test]
-fn long_records_are_cut_into_batches_and_too_long_ones_refused() {
+fn the_records_of_a_call_are_one_batch_and_too_long_ones_are_refused() {
     test(|| async {
         let fake = Arc::new(Fake::default());
         let node = Node::start(&fake);
         let client = client(&node);
         let long = |iteration, bytes| Delivery { json: "x".repeat(bytes).into(), ..delivery(iteration) };
         let deliveries = vec![
-            long(0, BATCH_BYTES / 2),
-            long(1, BATCH_BYTES / 2),
-            long(2, 2 * BATCH_BYTES),
+            long(0, DELIVERY_BYTES / 4),
+            long(1, DELIVERY_BYTES / 4),
+            long(2, DELIVERY_BYTES / 4),
             long(3, DELIVERY_BYTES + 1),
             long(4, 10),
             long(5, 10),
@@ -278,9 +276,11 @@ fn long_records_are_cut_into_batches_and_too_long_ones_refused() {
         for (i, receipt) in receipts.iter().enumerate() {
             assert_eq!(*receipt == Receipt::Stored, i != 3, "{i}: {receipt:?}");
         }
-        let mut batches = fake.take_batches();
-        batches.sort();
-        assert_eq!(batches, [vec![0], vec![1], vec![2], vec![4, 5]]);
+        assert_eq!(fake.take_batches(), [vec![0, 1, 2, 4, 5]]);
+        // More than a message takes would break the stream for all calls.
+        let too_many = (0..5).map(|iteration| long(iteration, DELIVERY_BYTES / 4)).collect();
+        assert_eq!(client.deliver(too_many).await.unwrap_err().code, ErrorCode::Invalid);
+        assert_eq!(client.deliver(vec![delivery(0)]).await.unwrap(), [Receipt::Stored]);
     });
 }
 

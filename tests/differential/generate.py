@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Invented queries and documents, and what rdflib makes of them.
+"""Generates queries and documents, and evaluates them with rdflib.
 
-    generate.py freeze FOLDER              write queries.jsonl.zst and documents.jsonl.zst: what the tests read
-    generate.py run COUNT SEED FILE.zst     one large set of queries, for a run by hand
-    generate.py again FILE.zst              ask again, in another order; prints the seeds whose answer stays
+    generate.py freeze FOLDER [COUNT]       write queries.jsonl.zst and documents.jsonl.zst: what the tests read; with
+                                           COUNT the first of them only, to compare with the whole files
+    generate.py run COUNT SEED FILE.zst     a large set of queries, for a comparison by hand
+    generate.py again FILE.zst              evaluate again in another order; prints the seeds with the same result
 
-Needs rdflib as pinned in requirements.txt. A query whose answer depends on the order in which rdflib happens to look
-at triples has no answer to compare with: `freeze` asks twice, with other hashes and other orders, and drops what differs.
-All graphs and names are invented here.
+Needs rdflib as pinned in requirements.txt. A query whose result depends on the order in which rdflib meets triples has no
+result to compare with: `freeze` evaluates everything twice, with different hash seeds and orders of triples, and drops
+what differs. All graphs and names are invented.
 """
 
 import json
@@ -31,8 +32,15 @@ warnings.simplefilter("ignore")
 # Seed of the first query written by hand.
 CASE_SEED = 5_000_000
 
+# Seeds of frozen queries and documents: from 0 to these.
+QUERIES = 3700
+DOCUMENTS = 700
 
-# -- what rdflib says
+# Processor time of one answer. The wall clock would make the set depend on how busy the machine is.
+SECONDS_MAX = 3
+
+
+# -- evaluation by rdflib
 
 
 class TooSlow(Exception):
@@ -76,8 +84,8 @@ def answer(graph, text):
     import pyparsing
     from rdflib.plugins.sparql import algebra, parser
 
-    signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, 3)
+    signal.signal(signal.SIGPROF, alarm)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_MAX)
     try:
         try:
             parsed = parser.parseQuery(text)
@@ -103,15 +111,15 @@ def answer(graph, text):
     except TooSlow:
         return None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def triples_of(text, format):
     import rdflib
     from rdflib.term import BNode, Literal
 
-    signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, 3)
+    signal.signal(signal.SIGPROF, alarm)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_MAX)
     try:
         graph = rdflib.Graph()
         graph.parse(data=text, format=format, publicID="http://example.org/base/")
@@ -133,7 +141,7 @@ def triples_of(text, format):
     except Exception:
         return {"parse": False}
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def worker(order):
@@ -229,9 +237,10 @@ def main():
         worker(int(sys.argv[2]))
     elif mode == "freeze":
         folder = sys.argv[2]
+        queries, documents = (int(sys.argv[3]),) * 2 if len(sys.argv) > 3 else (QUERIES, DOCUMENTS)
         head = [{"graph": name, "turtle": text} for name, text in sorted(GRAPHS.items())]
-        write(f"{folder}/queries.jsonl.zst", head + list(frozen([*query_items(range(3700)), *case_items()])))
-        write(f"{folder}/documents.jsonl.zst", list(frozen(document_items(range(700)))))
+        write(f"{folder}/queries.jsonl.zst", head + list(frozen([*query_items(range(queries)), *case_items()])))
+        write(f"{folder}/documents.jsonl.zst", list(frozen(document_items(range(documents)))))
     elif mode == "run":
         count, seed = int(sys.argv[2]), int(sys.argv[3])
         head = [{"graph": name, "turtle": text} for name, text in sorted(GRAPHS.items())]

@@ -42,8 +42,7 @@ impl Ledger {
             instance: self.registration.instance.clone(),
             offers,
             held: self.slots.held().cloned().collect(),
-            finished: self.slots.finished().cloned().collect(),
-            released: self.slots.released().cloned().collect(),
+            ended: self.slots.ended_leases().map(|(lease, end)| (lease.clone(), end)).collect(),
             parked: self.parked.clone(),
             draining: self.draining,
             wait,
@@ -65,7 +64,7 @@ impl Ledger {
 
     /// Removes what the coordinator has processed of this report.
     pub fn noted(&mut self, report: &Report) {
-        self.slots.noted(&report.finished, &report.released);
+        self.slots.noted(report.ended.keys());
         self.parked.retain(|parking| !report.parked.contains(parking));
     }
 
@@ -73,8 +72,7 @@ impl Ledger {
     pub fn has_news(&self, report: Option<&Report>) -> bool {
         let Some(report) = report else { return !(self.slots.is_told() && self.parked.is_empty()) };
         // Reported items stay in the ledger until they are processed, so comparing counts is enough.
-        self.slots.finished().len() > report.finished.len()
-            || self.slots.released().len() > report.released.len()
+        self.slots.ended_leases().len() > report.ended.len()
             || self.parked.len() > report.parked.len()
             || self.draining != report.draining
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::exchange::{Grant, LeaseId};
+use domain::exchange::{Grant, LeaseEnd, LeaseId};
 use domain::{Iteration, ModelLabel, RunId, TaskLabel};
 
 /// Number of leases remembered after their end. A report that was in flight when a lease ended may bring its grant
@@ -103,8 +103,7 @@ pub struct Slots {
     queues: BTreeMap<LaneKey, VecDeque<Arc<LeaseId>>>,
     counts: BTreeMap<LaneKey, LaneCount>,
     /// Ended leases, until a reply confirms them.
-    finished: BTreeSet<Arc<LeaseId>>,
-    released: BTreeSet<Arc<LeaseId>>,
+    ended: BTreeMap<Arc<LeaseId>, LeaseEnd>,
     closed: BTreeSet<Arc<LeaseId>>,
     closed_order: VecDeque<Arc<LeaseId>>,
     tally: Tally,
@@ -235,19 +234,16 @@ impl Slots {
             let open = lease.pending.len() + lease.running.len() + lease.undelivered.len();
             self.tally.released += open as u64 + lease.given_back;
             self.remember(&id);
-            self.released.insert(id);
+            self.ended.insert(id, LeaseEnd::Released);
         }
         self.queues.clear();
         self.counts.clear();
     }
 
-    /// Removes finished and released leases that a reply has confirmed.
-    pub fn noted(&mut self, finished: &[LeaseId], released: &[LeaseId]) {
-        for lease in finished {
-            self.finished.remove(lease);
-        }
-        for lease in released {
-            self.released.remove(lease);
+    /// Removes ended leases that a reply has confirmed.
+    pub fn noted<'l>(&mut self, ended: impl IntoIterator<Item = &'l LeaseId>) {
+        for lease in ended {
+            self.ended.remove(lease);
         }
     }
 
@@ -256,14 +252,9 @@ impl Slots {
         self.leases.keys().map(AsRef::as_ref)
     }
 
-    /// Leases whose records were all acknowledged.
-    pub fn finished(&self) -> impl ExactSizeIterator<Item = &LeaseId> {
-        self.finished.iter().map(AsRef::as_ref)
-    }
-
-    /// Leases given back.
-    pub fn released(&self) -> impl ExactSizeIterator<Item = &LeaseId> {
-        self.released.iter().map(AsRef::as_ref)
+    /// Leases that ended and were not confirmed yet.
+    pub fn ended_leases(&self) -> impl ExactSizeIterator<Item = (&LeaseId, LeaseEnd)> {
+        self.ended.iter().map(|(lease, end)| (lease.as_ref(), *end))
     }
 
     /// Lanes with dialogues to start.
@@ -304,7 +295,7 @@ impl Slots {
 
     /// Whether every ended lease was confirmed.
     pub fn is_told(&self) -> bool {
-        self.finished.is_empty() && self.released.is_empty()
+        self.ended.is_empty()
     }
 
     /// The shortest active lease.
@@ -340,10 +331,10 @@ impl Slots {
         let Some(lease) = self.leases.remove(id) else { return };
         self.remember(id);
         if lease.given_back == 0 {
-            self.finished.insert(Arc::clone(id));
+            self.ended.insert(Arc::clone(id), LeaseEnd::Finished);
         } else {
             self.tally.released += lease.given_back;
-            self.released.insert(Arc::clone(id));
+            self.ended.insert(Arc::clone(id), LeaseEnd::Released);
         }
     }
 
@@ -391,9 +382,6 @@ impl Slots {
         let Tally { granted, delivered, released, lost } = self.tally;
         if granted != delivered + released + lost + open {
             return Err(format!("{:?} with {open} open: every dialogue ends exactly once", self.tally));
-        }
-        if self.finished.intersection(&self.released).next().is_some() {
-            return Err("a lease is both finished and released".to_owned());
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange, WorkerStatus,
+    Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
+    WorkerStatus,
 };
 use domain::{
     Answer, Attempt, DialogueKey, InstanceId, ModelProvenance, Outcome, Prompt, PromptKind, Provenance,
@@ -55,8 +56,7 @@ pub async fn work(
             worker: worker.clone(),
             offers: vec![Offer { serves: Serves::Model(model.clone()), room: ROOM }],
             held: held.iter().map(|grant| grant.lease.clone()).collect(),
-            finished: finished.clone(),
-            released: Vec::new(),
+            ended: finished.iter().map(|lease| (lease.clone(), LeaseEnd::Finished)).collect(),
             parked: Vec::new(),
             draining: false,
             wait: WAIT,

@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Password of encrypted archives.
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
+    /// A graph that recorded cases refer to: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
     #[arg(long = "graph", value_name = "NAME=FILE")]
     graphs: Vec<GraphArgument>,
     /// The pack that the records belong to: its graphs, compatibility mode and limits. Default: published exercises,

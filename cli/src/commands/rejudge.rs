@@ -5,19 +5,20 @@ use std::io::{self, Write};
 
 use anyhow::{anyhow, bail};
 use coordinator::manifest::new_name;
-use domain::{Outcome, Record, Scores, TaskLabel};
+use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
 use packs::Pack;
 use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use serde::Serialize;
 use serde_json::json;
-use tasks::{Effort, Task};
+use tasks::{Effort, Task, TaskClass};
 
 use super::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table};
 use crate::run::{material, protection, session};
+use crate::run_name;
 
 /// Records between two syncs of the new log.
 const COMMIT_EVERY: usize = 256;
@@ -34,7 +35,7 @@ const CHANGES_PRINTED_MAX: usize = 20;
 /// Exit code 4: the run's log is damaged; the rest was judged.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// The pack to judge by. Default: the pack of the run.
     #[arg(long, value_name = "PACK")]
@@ -57,10 +58,18 @@ struct Change {
 /// The changes of one task.
 #[derive(Default)]
 struct TaskTally {
-    dialogues: u64,
     changed: u64,
-    before: f64,
-    after: f64,
+    /// Headline scores of its dialogues; absent where the scores have none.
+    before: Vec<Option<f64>>,
+    after: Vec<Option<f64>>,
+}
+
+impl TaskTally {
+    fn add(&mut self, class: TaskClass, before: &Scores, after: &Scores) {
+        self.before.push(class.headline_of(before));
+        self.after.push(class.headline_of(after));
+        self.changed += u64::from(before != after);
+    }
 }
 
 /// Runs the command.
@@ -162,21 +171,11 @@ impl Judge {
         let before = std::mem::replace(scores, after.scores);
         *infos = after.infos;
 
-        let tally = tallies.entry(record.key.task.to_string()).or_default();
-        tally.dialogues += 1;
-        tally.before += headline(task, &before);
-        tally.after += headline(task, scores);
-        if before == *scores {
-            return None;
-        }
-        tally.changed += 1;
-        Some(Change { dialogue: record.key.to_string(), before, after: scores.clone() })
+        tallies.entry(record.key.task.to_string()).or_default().add(task.class, &before, scores);
+        let change =
+            || Change { dialogue: record.key.to_string(), before: before.clone(), after: scores.clone() };
+        (before != *scores).then(change)
     }
-}
-
-/// The headline score of a dialogue; 0 if it is missing.
-fn headline(task: &Task, scores: &Scores) -> f64 {
-    coordinator::headline::headline(scores, task.class).unwrap_or(0.0)
 }
 
 fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dyn Write) -> io::Result<()> {
@@ -188,13 +187,13 @@ fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dy
         ("after", Align::Right),
     ]);
     for (task, tally) in tallies {
-        let mean = |sum: f64| format!("{:.4}", sum / tally.dialogues.max(1) as f64);
+        let mean = |headlines: &[Option<f64>]| format!("{:.4}", Mean::of(headlines.iter().copied()));
         table.row(vec![
             task.clone(),
-            tally.dialogues.to_string(),
+            tally.before.len().to_string(),
             tally.changed.to_string(),
-            mean(tally.before),
-            mean(tally.after),
+            mean(&tally.before),
+            mean(&tally.after),
         ]);
     }
     table.write(out)?;
@@ -206,4 +205,24 @@ fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dy
         writeln!(out, "... and {} more; --json lists all", changes.len() - CHANGES_PRINTED_MAX)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_headline_is_missing_from_the_means() {
+        let class = TaskClass::resolve("RdfFriendCount", "4.4").unwrap();
+        let scores = |value: serde_json::Value| value.as_object().cloned().unwrap();
+        let mut tally = TaskTally::default();
+        tally.add(class, &scores(json!({"f1": 0.5})), &scores(json!({"f1": 0.5})));
+        tally.add(class, &scores(json!({"recall": 1})), &scores(json!({"f1": 1})));
+        let mut out = Vec::new();
+        print(&BTreeMap::from([("count".to_owned(), tally)]), &[], &mut out).unwrap();
+        let printed = String::from_utf8(out).unwrap();
+        let row: Vec<&str> =
+            printed.lines().find(|line| line.contains("count")).unwrap().split_whitespace().collect();
+        assert_eq!(row, ["count", "2", "1", "0.5000", "(1/2)", "0.7500"], "{printed}");
+    }
 }

@@ -12,10 +12,11 @@ use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
 use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
+use crate::notify::{Notifier, Target};
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
-use crate::run::report::Report;
 use crate::run::session::{Options, Session, Wanted};
+use crate::run::summary::RunSummary;
 use crate::run::{endpoints, judged};
 use crate::run_name;
 
@@ -151,6 +152,11 @@ pub struct Common {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
+    /// Tell when the run is over, when no record has come for 15 minutes, and when models cannot be asked: a URL gets a
+    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
+    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told.
+    #[arg(long, value_name = "URL|COMMAND")]
+    notify: Vec<Target>,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
@@ -177,7 +183,7 @@ fn concurrency(text: &str) -> Result<Concurrency, String> {
 /// run continues.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArguments {
-    /// Name of the run, see `kgfleet runs` and `kgfleet status`.
+    #[arg(help = run_name::HELP)]
     run: String,
     #[command(flatten)]
     remote: MaybeRemote,
@@ -191,7 +197,7 @@ pub struct ResumeArguments {
 /// --coordinator 0 if the dialogues are queued.
 #[derive(Debug, clap::Args)]
 pub struct RetryArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// Only failures with this cause; repeatable. Default: all.
     #[arg(long = "cause", value_name = "CAUSE")]
@@ -302,7 +308,13 @@ fn hold_judged(
 ) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(judged::run(wanted, common.data_dir, &options, waits))?;
+    let outcome = runtime.block_on(async {
+        let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
+        if !common.notify.is_empty() {
+            Notifier::new(common.notify)?.look_last(&outcome.view).await;
+        }
+        anyhow::Ok(outcome)
+    })?;
     let mut out = io::stdout().lock();
     if common.json {
         writeln!(out, "{}", serde_json::to_string(&outcome.view)?)?;
@@ -327,6 +339,7 @@ fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
             .unwrap_or(NonZeroUsize::MIN),
         retry,
         password: common.password.clone(),
+        notify: common.notify.clone(),
     }
 }
 
@@ -334,7 +347,7 @@ fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> any
     let options = options(&common, retry);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let report = runtime.block_on(async {
+    let summary = runtime.block_on(async {
         let session = Session::open(wanted, common.data_dir).await?;
         // Fail now rather than after hours of work.
         for format in common.exports.iter().flatten() {
@@ -344,50 +357,50 @@ fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> any
     })?;
     let mut out = io::stdout().lock();
     if common.json {
-        writeln!(out, "{}", serde_json::to_string(&report.view)?)?;
+        writeln!(out, "{}", serde_json::to_string(&summary.view)?)?;
     } else {
-        view::scores(&report.view, |task| report.score_of(task), &mut out)?;
+        view::scores(&summary.view, |task| summary.score_of(task), &mut out)?;
     }
     drop(out);
-    tell(&report);
-    if report.is_complete() {
-        write_exports(&report, common.exports, &disclosure)?;
+    tell(&summary);
+    if summary.is_complete() {
+        write_exports(&summary, common.exports, &disclosure)?;
     }
-    Ok(report.exit_code())
+    Ok(summary.exit_code())
 }
 
-fn tell(report: &Report) {
-    let run = &report.manifest.run;
+fn tell(summary: &RunSummary) {
+    let run = &summary.manifest.run;
     eprintln!(
         "run {run}: {} dialogues scored, {} failed; {}",
-        report.view.scored,
-        report.view.failed,
-        report.pace()
+        summary.view.scored,
+        summary.view.failed,
+        summary.pace()
     );
-    view::warn(&report.view);
-    for (model, reason) in &report.parked {
+    view::warn(&summary.view);
+    for (model, reason) in &summary.parked {
         eprintln!("model `{model}` could not be asked any more: {reason}");
     }
-    if !report.is_complete() {
-        let why = if report.parked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
+    if !summary.is_complete() {
+        let why = if summary.parked.is_empty() { "interrupted" } else { "stopped; what was stored is kept" };
         eprintln!("{why}; `kgfleet resume {run}` goes on");
-    } else if report.view.failed > 0 {
+    } else if summary.view.failed > 0 {
         eprintln!("`kgfleet retry {run}` asks the failed ones again");
     }
 }
 
 fn write_exports(
-    report: &Report,
+    summary: &RunSummary,
     formats: Option<Vec<Format>>,
     disclosure: &Disclosure,
 ) -> anyhow::Result<()> {
-    let formats = formats.unwrap_or_else(|| match disclosure.form(&report.manifest) {
+    let formats = formats.unwrap_or_else(|| match disclosure.form(&summary.manifest) {
         Form::Redacted => vec![Format::Csv],
         Form::Clear | Form::Encrypted(_) => vec![Format::ResultJson, Format::Csv],
     });
-    let source = Source::open(report.dir.clone(), report.manifest.clone())?;
+    let source = Source::open(summary.dir.clone(), summary.manifest.clone())?;
     for format in formats {
-        let path = report.dir.exports().join(format.file_name(&report.manifest, disclosure));
+        let path = summary.dir.exports().join(format.file_name(&summary.manifest, disclosure));
         export::tell(&path, source.write(format, &path, disclosure)?);
     }
     Ok(())

@@ -112,7 +112,7 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
 /// Of a pipeline, the runs of all its stages are written, a file each.
 #[derive(Debug, clap::Args)]
 pub struct ExportArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// File format.
     #[arg(long, value_enum)]
@@ -204,7 +204,7 @@ fn tell(path: &Path, written: Written, json: bool) -> io::Result<()> {
 /// Texts of protected exercises are replaced by their lengths, unless --plaintext is given.
 #[derive(Debug, clap::Args)]
 pub struct ShowArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// The dialogue: MODEL/TASK/ITERATION, iterations from 0.
     dialogue: String,
@@ -291,7 +291,7 @@ fn key(text: &str) -> anyhow::Result<DialogueKey> {
 /// workers drop records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// With --coordinator: cancel the run first if it is not over, and remove it if it cannot be loaded.
     #[arg(long)]

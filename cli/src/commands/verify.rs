@@ -1,6 +1,7 @@
-//! `kgfleet verify`: checks a run's record log, and what its coordinators noted.
+//! `kgfleet verify`: checks a run's record log and the event log of its coordinators.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use domain::RunId;
@@ -16,6 +17,7 @@ use crate::commands::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::explain;
 use crate::run::{protection, session};
+use crate::run_name;
 
 /// The folder of events in a folder of runs.
 pub const EVENTS: &str = "events";
@@ -25,11 +27,11 @@ pub const EVENTS: &str = "events";
 /// Exit codes: 0 sound and complete; 1 damaged or incomplete, or, with --history, something was lost, doubled or changed.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArguments {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
-    /// Hold what coordinators noted with --event-log against the log as well: records acknowledged and lost, dialogues
-    /// counted twice, stale fences honoured, units that two workers had at once, winners that changed. A queue that lost its
-    /// latest writes, in a failover or a restart without `appendfsync always`, shows here too.
+    /// Also compare the record log with the events that coordinators wrote with --event-log: finds lost acknowledged
+    /// records, dialogues counted twice, stale fences accepted, units leased to two workers at once, winners that changed. A
+    /// queue that lost its latest writes, in a failover or a restart without `appendfsync always`, shows here too.
     #[arg(long)]
     history: bool,
     /// Print JSON.
@@ -42,7 +44,7 @@ pub struct VerifyArguments {
 /// `kgfleet verify`.
 pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    // A key that does not open takes nothing from what the checksums say.
+    // Checksums can be verified without the key.
     let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
         eprintln!("kgfleet: {}", explain(&error.into()));
         None
@@ -50,14 +52,14 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let report = verify_log(&dir.log(), cipher.as_ref(), Some(manifest.planned_dialogues))?;
     let missing = report.missing();
     let complete = missing == Some(0);
-    // Of a run that goes on, most dialogues have no record yet; of a damaged one, it matters which.
+    // In an unfinished run most dialogues have no record yet; in a damaged one it matters which.
     let lost = if report.is_sound() || complete {
         Vec::new()
     } else {
         unrecorded(&dir, &manifest, cipher.as_ref())?
     };
     let history = match arguments.history {
-        true => Some(history_of(&arguments, &dir, cipher.as_ref())?),
+        true => Some(history_of(&manifest.run, &arguments.data.path().join(EVENTS), &dir, cipher.as_ref())?),
         false => None,
     };
     let mut out = io::stdout().lock();
@@ -80,19 +82,18 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     Ok(if report.is_sound() && complete && is_right { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
-/// Holds what was noted of a run against its log.
+/// Compares the events of a run with its log.
 fn history_of(
-    arguments: &VerifyArguments,
+    run: &RunId,
+    folder: &Path,
     dir: &RunDir,
     cipher: Option<&LogCipher>,
-) -> anyhow::Result<history::Report> {
-    let folder = arguments.data.path().join(EVENTS);
-    let run = RunId::new(&*arguments.run);
-    let events = Events::read(&folder, &run).with_context(|| {
-        format!("cannot read events in {}; coordinators note them with --event-log", folder.display())
+) -> anyhow::Result<history::CheckReport> {
+    let events = Events::read(folder, run).with_context(|| {
+        format!("cannot read events in {}; coordinators write them with --event-log", folder.display())
     })?;
     if events.noted.is_empty() {
-        bail!(Exit::usage(anyhow!("no coordinator has noted events of run {run} in {}", folder.display())));
+        bail!(Exit::usage(anyhow!("{} has no events of run {run}", folder.display())));
     }
     let mut log = Vec::new();
     for item in LogReader::open(&dir.log(), cipher)? {
@@ -105,8 +106,8 @@ fn history_of(
     Ok(history::check(&events.noted, &log))
 }
 
-fn print_history(report: &history::Report, out: &mut dyn Write) -> io::Result<()> {
-    let history::Report { events, grants, acknowledged, superseded, .. } = report;
+fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Result<()> {
+    let history::CheckReport { events, grants, acknowledged, superseded, .. } = report;
     writeln!(
         out,
         "{events} events: {grants} leases, {acknowledged} records acknowledged, {superseded} of them superseded"
@@ -118,7 +119,7 @@ fn print_history(report: &history::Report, out: &mut dyn Write) -> io::Result<()
         writeln!(out, "{} contradictions come from writes that the queue lost", report.excused)?;
     }
     if report.cut {
-        writeln!(out, "a coordinator stopped to note; what it did afterwards was not checked")?;
+        writeln!(out, "the event log of a coordinator is cut off; what it did afterwards was not checked")?;
     }
     for finding in &report.findings {
         writeln!(out, "{}: {}", finding.kind, finding.what)?;
@@ -126,7 +127,7 @@ fn print_history(report: &history::Report, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// Planned dialogues without a record, the first [`MAX_LISTED_DAMAGES`]; none where the plan or the log cannot be read.
+/// The first [`MAX_LISTED_DAMAGES`] planned dialogues without a record; none if plan or log cannot be read.
 fn unrecorded(
     dir: &RunDir,
     manifest: &RunManifest,
@@ -155,7 +156,7 @@ fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> 
     if report.unopened > 0 {
         writeln!(
             out,
-            "{} records are encrypted and intact; without their key no more is known",
+            "{} records are encrypted and intact; nothing else is known without their key",
             report.unopened
         )?;
     }

@@ -1,8 +1,7 @@
-//! Recorded and recomputed values side by side, leaf by leaf.
+//! Compares recorded and recomputed values, leaf by leaf.
 //!
-//! A leaf is a value that is no object; a list is one leaf. Leaves are taken over the union of the keys of both
-//! sides, so a value that only one side has counts as a difference. Numbers are equal within
-//! [`TOLERANCE`], whatever their JSON type.
+//! A leaf is a value that is not an object; a list is one leaf. The comparison covers the keys of both sides, so a value
+//! that only one side has counts as a difference. Numbers are equal within [`TOLERANCE`], whatever their JSON type.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -10,13 +9,13 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 use tasks::TaskClass;
 
-/// Largest difference of two numbers that count as equal.
+/// Maximum difference of two numbers that count as equal.
 pub(super) const TOLERANCE: f64 = 1e-9;
 
-/// What stands in for a map that is not there.
+/// Replaces a missing map.
 pub(super) static EMPTY_MAP: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
-/// Which half of a record a leaf stands in.
+/// The part of a record that contains a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Section {
     Scores,
@@ -33,16 +32,16 @@ impl Section {
     }
 }
 
-/// Why a leaf is left out of the comparison.
+/// Why a leaf is not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Incomparable {
     /// The text that the score compares with was never published.
     ReferenceUnpublished,
-    /// Both sides report a parser's error, in the words of two parsers.
+    /// Both sides report a syntax error, each in the wording of its parser.
     ParserWording,
-    /// Both sides report an error of evaluation, in the words of two engines.
+    /// Both sides report an evaluation error, each in the wording of its engine.
     EvaluatorWording,
-    /// The published run gave this query up after 120 s.
+    /// The published run aborted this query after 120 s.
     PublishedTimeout,
 }
 
@@ -58,7 +57,7 @@ impl Incomparable {
     }
 }
 
-/// The fate of one leaf.
+/// The result of comparing a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeafVerdict {
     Equal,
@@ -77,14 +76,14 @@ pub(super) struct Leaf<'a> {
     pub(super) verdict: LeafVerdict,
 }
 
-/// The maps of one side.
+/// The scores and infos of one side.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
     pub(super) scores: &'a Map<String, Value>,
     pub(super) infos: &'a Map<String, Value>,
 }
 
-/// Compares both halves of a record.
+/// Compares scores and infos of a record.
 pub(super) fn compare<'a>(class: TaskClass, recorded: Side<'a>, ours: Side<'a>) -> Vec<Leaf<'a>> {
     let mut leaves = Vec::new();
     let context = Context { class, recorded_infos: recorded.infos };
@@ -172,7 +171,7 @@ impl<'a> Context<'a> {
         }
         let (Some(Value::String(left)), Some(Value::String(right))) = (recorded, ours) else { return None };
         match key {
-            // Compared by kind: a message on one side and success on the other stays a difference.
+            // A message on one side and success on the other remains a difference.
             "parseError" if parse_failed(left) && parse_failed(right) && left != right => {
                 Some(Incomparable::ParserWording)
             }
@@ -182,7 +181,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the round that a path leads through was given up by the published run.
+    /// Whether the published run aborted the query of this path's round.
     fn timed_out(&self, path: &[&str]) -> bool {
         path.first()
             .and_then(|round| self.recorded_infos.get(*round)?.get("EvaluationException")?.as_str())

@@ -1,4 +1,4 @@
-//! Differences as JSON lines.
+//! Writes differences as JSON lines.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::compare::Leaf;
 use super::replay::StepPair;
 use crate::output::redacted;
 
-/// Where a difference is.
+/// The place of a difference.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Place<'a> {
     pub(super) file: &'a str,
@@ -28,8 +28,8 @@ struct Line<'a> {
     ours: Value,
 }
 
-/// Writes differences. Texts of protected files are given as their length only, unless plain text was asked for:
-/// they hold parts of answers and queries.
+/// Writes differences. Texts of protected files, which contain parts of answers and queries, are replaced by their length
+/// unless `--plaintext` was given.
 pub(super) struct Differences<W> {
     writer: W,
     plaintext: bool,
@@ -40,7 +40,7 @@ impl<W: Write> Differences<W> {
         Self { writer, plaintext }
     }
 
-    /// A leaf that differs.
+    /// Writes a leaf that differs.
     pub(super) fn leaf(&mut self, place: Place<'_>, protected: bool, leaf: &Leaf<'_>) -> io::Result<()> {
         let hide = protected && !self.plaintext;
         let show = |value: Option<&Value>| match value {
@@ -57,7 +57,7 @@ impl<W: Write> Differences<W> {
         })
     }
 
-    /// A step that was predicted otherwise.
+    /// Writes a step that differs from the prediction.
     pub(super) fn step(&mut self, place: Place<'_>, round: usize, step: StepPair) -> io::Result<()> {
         let (recorded, ours) = (step.recorded.as_str(), step.predicted.as_str());
         let key = round.to_string();

@@ -8,11 +8,11 @@ use tasks::{CaseError, CaseInput, Compat, Exercise, GraphLibrary, TaskClass, fam
 
 use super::compare::EMPTY_MAP;
 
-/// Exercises kept. Published runs have about 130 cases, times a few prompts each; beyond this, exercises are
-/// built anew for each record, which is only slower.
+/// Maximum number of exercises kept. Published runs have about 130 cases with a few prompts each; further exercises are
+/// built for each record, which is slower.
 const EXERCISES_MAX: usize = 4096;
 
-/// A case ready to be judged.
+/// A case with its exercise.
 pub(super) struct Known {
     pub(super) class: TaskClass,
     pub(super) exercise: Box<dyn Exercise>,
@@ -49,14 +49,14 @@ impl Exercises {
         });
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < EXERCISES_MAX {
-            // Two threads may have built the same case; one of them stays.
+            // If two threads built the same case, keep the first.
             return Ok(Arc::clone(known.entry(key).or_insert(built)));
         }
         Ok(built)
     }
 }
 
-/// Everything that an exercise is a function of, as text.
+/// Everything that determines an exercise, as text.
 fn key(input: &CaseInput<'_>) -> String {
     let parts = (input.class, input.version, input.parameters, input.data, input.first_prompt);
     serde_json::to_string(&parts).unwrap_or_default()

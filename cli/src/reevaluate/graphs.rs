@@ -1,4 +1,4 @@
-//! `--graph NAME=FILE`: graphs that recorded cases refer to and do not hold.
+//! `--graph NAME=FILE`: graphs that recorded cases refer to but do not contain.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
 use tasks::graphs::{GraphLibrary, GraphLibraryBuilder};
 
-/// A graph by name.
+/// A named graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphArgument {
     /// The name that cases use.
     pub name: String,
-    /// A document, or a zip archive with one document in it.
+    /// A document, or a zip archive with one document.
     pub file: PathBuf,
 }
 
@@ -31,7 +31,7 @@ impl FromStr for GraphArgument {
     }
 }
 
-/// The documents of these graphs, read now, so that a wrong path is told at once.
+/// Reads the documents of these graphs now, so that a wrong path is reported at once.
 pub fn documents(arguments: &[GraphArgument], password: Option<&str>) -> anyhow::Result<Vec<GraphDocument>> {
     let read = |GraphArgument { name, file }: &GraphArgument| {
         let (document_name, content) =
@@ -46,7 +46,8 @@ pub fn documents(arguments: &[GraphArgument], password: Option<&str>) -> anyhow:
     arguments.iter().map(read).collect()
 }
 
-/// A library of these graphs and those of `builder`, which they replace. They are parsed when a case first needs them.
+/// A library of these graphs and those of `builder`; these replace graphs of the same name. A graph is parsed when a case
+/// first needs it.
 pub fn library(
     mut builder: GraphLibraryBuilder,
     arguments: &[GraphArgument],

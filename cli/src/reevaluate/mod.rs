@@ -1,6 +1,5 @@
-//! Re-evaluation: recorded answers judged again, every value compared with the recorded one.
-//!
-//! This is what proves the evaluation: on published dialogues it must give the published scores.
+//! Re-evaluation: judges recorded answers again and compares every value with the recorded one. On published dialogues, it
+//! must give the published scores.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -35,7 +34,7 @@ use exercises::Exercises;
 use pipeline::Event;
 use tally::Tally;
 
-/// What to re-evaluate, and what to write.
+/// What to re-evaluate and what to write.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Result files, folders, archives.
@@ -44,33 +43,32 @@ pub struct Options {
     pub password: Option<String>,
     /// Graphs that cases refer to.
     pub graphs: Vec<GraphArgument>,
-    /// The pack that the records are of; published records need none.
+    /// The pack of the records; published records need none.
     pub pack: Option<Arc<Pack>>,
-    /// Where recorded and new scores of every record go, side by side, as JSON lines.
+    /// File for recorded and new scores of every record, as JSON lines.
     pub verdicts: Option<PathBuf>,
-    /// Where differences go, as JSON lines.
+    /// File for differences, as JSON lines.
     pub differences: Option<PathBuf>,
     /// Folder for re-evaluated result files.
     pub output: Option<PathBuf>,
-    /// Whether texts of protected files may be written in the clear.
+    /// Whether texts of protected files may be written in plaintext.
     pub plaintext: bool,
     /// Judging threads.
     pub threads: NonZeroUsize,
 }
 
-/// Told while it goes on.
+/// Receives progress.
 pub trait Observer {
-    /// One more dialogue is done.
+    /// A dialogue was judged.
     fn dialogue(&mut self);
-    /// Something could not be used.
+    /// A file or record could not be used.
     fn problem(&mut self, message: &str);
 }
 
 /// Re-evaluates.
 ///
 /// # Errors
-/// When nothing can be read or written; what is wrong with single files and records is told to the observer and
-/// counted.
+/// Nothing can be read or written. Errors of single files and records go to the observer and are counted.
 pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Summary> {
     let started = Instant::now();
     let rules = Rules::of(options)?;
@@ -120,7 +118,7 @@ pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Sum
     Ok(session.tally.finish(started.elapsed()))
 }
 
-/// By what records are judged: as the published run did it, or as a pack says.
+/// The rules of judging: those of the published run, or of a pack.
 struct Rules {
     graphs: GraphLibrary,
     compat: Compat,
@@ -138,7 +136,7 @@ impl Rules {
     }
 }
 
-/// What a record scored and what it would score, as it is written to [`Options::verdicts`].
+/// Recorded and new scores of a record, as written to [`Options::verdicts`].
 #[derive(Serialize)]
 struct VerdictLine<'a> {
     #[serde(flatten)]
@@ -157,7 +155,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Judges documents; `keep` gets every readable record, with its new verdict where there is one.
+    /// Judges documents; `keep` gets every readable record, with its new verdict if there is one.
     fn judge(
         &mut self,
         documents: &[Document],
@@ -220,7 +218,7 @@ impl Session<'_> {
         })
     }
 
-    /// Judges a document into a file of the same name; into an encrypted archive where the document is protected.
+    /// Judges a document and writes a file of the same name; an encrypted archive if the document is protected.
     fn judge_into(
         &mut self,
         document: &Document,

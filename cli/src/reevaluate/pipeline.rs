@@ -1,4 +1,4 @@
-//! Reading on one thread, judging on several, results in the order of the files.
+//! Reads on one thread and judges on several; results come in the order of the files.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,13 +12,13 @@ use tasks::{CaseError, Effort};
 use super::exercises::Exercises;
 use super::replay::{Rejudged, rejudge};
 
-/// Records between reading and reporting. It bounds the memory that waits behind one slow record.
+/// Maximum number of records between reading and reporting. It bounds the memory used while one slow record is judged.
 const IN_FLIGHT_MAX: u64 = 256;
 
-/// Bytes of stack of a judging thread: parsers recurse with the nesting of their input.
+/// Stack size of a judging thread, in bytes: parsers are recursive in the nesting of their input.
 const STACK_BYTES: usize = 64 << 20;
 
-/// What became of a record, or of a file.
+/// The result of a record or a file.
 pub(super) enum Event {
     /// Judged again.
     Judged {
@@ -28,9 +28,9 @@ pub(super) enum Event {
         class: tasks::TaskClass,
         rejudged: Rejudged,
     },
-    /// Readable, and its case cannot be used.
+    /// Readable, but its case cannot be used.
     Unusable { document: usize, read: ReadRecord, error: CaseError },
-    /// Not readable.
+    /// Unreadable.
     Unreadable(RecordError),
     /// The file cannot be read further.
     File(FileError),
@@ -42,7 +42,7 @@ enum Read {
 }
 
 /// Judges all records of `documents` on `threads` threads; `sink` gets one event per record, in order. Ends early
-/// when the sink fails.
+/// if the sink fails.
 pub(super) fn run<E>(
     documents: &[Document],
     exercises: &Exercises,
@@ -142,7 +142,7 @@ struct WindowState {
 }
 
 impl Window {
-    /// Waits until record `number` may be read; false when nobody wants it any more.
+    /// Waits until record `number` may be read; false if reading should stop.
     fn wait_for(&self, number: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self

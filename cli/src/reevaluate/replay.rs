@@ -1,11 +1,11 @@
-//! One recorded dialogue judged again: what it scores, and whether it went on as the rules say.
+//! Judges a recorded dialogue again: its scores, and whether it continued by the rules.
 
 use domain::PromptKind;
 use results::llmkgbench::{ResultRecord, Speaker};
 use tasks::wording::recognise_follow_up;
 use tasks::{Effort, Evaluation, Exercise};
 
-/// What happened after an answer, recorded and predicted.
+/// The step after an answer, recorded and predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StepPair {
     pub(super) recorded: Step,
@@ -16,7 +16,7 @@ pub(super) struct StepPair {
 pub(super) enum Step {
     Stopped,
     Asked(PromptKind),
-    /// A recorded prompt that is none of the known follow-ups.
+    /// A recorded prompt that is not a known follow-up.
     AskedUnknown,
 }
 
@@ -36,15 +36,15 @@ impl Step {
     }
 }
 
-/// The outcome of judging a dialogue again.
+/// The result of judging a dialogue again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rejudged {
     pub(super) evaluation: Evaluation,
     pub(super) steps: Vec<StepPair>,
 }
 
-/// Judges every recorded answer, also those after a point where the rules would have stopped: the scores of later
-/// rounds are compared whatever happened before.
+/// Judges every recorded answer, including those after the point where the dialogue would end by the rules: scores of
+/// later rounds are compared in any case.
 pub(super) fn rejudge(exercise: &dyn Exercise, record: &ResultRecord, effort: &Effort) -> Rejudged {
     let replayed = tasks::replay(exercise, record.answers(), effort);
     let recorded = recorded_steps(record).into_iter();
@@ -56,7 +56,7 @@ pub(super) fn rejudge(exercise: &dyn Exercise, record: &ResultRecord, effort: &E
     Rejudged { evaluation: replayed.evaluation, steps: steps.collect() }
 }
 
-/// What followed each answer of the record.
+/// The recorded step after each answer.
 fn recorded_steps(record: &ResultRecord) -> Vec<Step> {
     let mut steps = Vec::new();
     for interaction in record.interactions() {

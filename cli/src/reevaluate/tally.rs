@@ -1,4 +1,4 @@
-//! Counting agreement, per task and in total.
+//! Counts agreement, per task and in total.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,17 +17,17 @@ pub struct Counts {
     pub dialogues_score_equal: u64,
     /// Comparable leaves of scores and infos.
     pub values: u64,
-    /// Those equal.
+    /// Equal ones.
     pub equal: u64,
     /// Comparable leaves of scores.
     pub score_values: u64,
-    /// Those equal.
+    /// Equal ones.
     pub score_equal: u64,
-    /// Answers after which the next step was predicted.
+    /// Answers whose next step was predicted.
     pub steps: u64,
-    /// Those predicted as it happened.
+    /// Correct predictions.
     pub steps_equal: u64,
-    /// Leaves left out, by reason.
+    /// Leaves that are not comparable, by reason.
     pub not_comparable: BTreeMap<&'static str, u64>,
 }
 
@@ -76,7 +76,7 @@ impl Counts {
     }
 }
 
-/// A share of equal values; 1 where there is nothing to compare.
+/// The share of equal values; 1 if there is nothing to compare.
 pub(super) fn share(equal: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { equal as f64 / all as f64 }
 }
@@ -84,14 +84,12 @@ pub(super) fn share(equal: u64, all: u64) -> f64 {
 /// Counts of one task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskCounts {
-    /// Its label.
     pub task: String,
-    /// Its counts.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// The outcome of a re-evaluation: what `--json` prints.
+/// The result of a re-evaluation, as printed by `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// All dialogues.

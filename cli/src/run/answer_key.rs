@@ -1,4 +1,4 @@
-//! What a simulated model knows: the answers of a pack, found by the first prompt.
+//! The answers of a pack, found by the first prompt, for simulated models.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,21 @@ use vllm_sim::{AnswerKey, KnownCase};
 /// First prompts of planned dialogues, with their answers.
 #[derive(Default)]
 pub struct PackKey {
-    /// By the whole first prompt: exact, also where graphs are serialised anew for each iteration.
+    /// By the whole first prompt: exact, even if graphs are serialised differently in each iteration.
     by_prompt: HashMap<String, Arc<KnownCase>>,
-    /// By the first paragraph, for prompts of another seed. Cases that share it share their answer or are left out.
+    /// By the first paragraph, for prompts of another seed. Cases with the same first paragraph and different answers are left
+    /// out.
     by_request: HashMap<String, Option<Arc<KnownCase>>>,
 }
 
 impl PackKey {
-    /// Learns a task: the first prompts that a run with this seed asks. `label` is the label in the run.
+    /// Adds the first prompts of a task in a run with this seed. `label` is the task's label in the run.
     pub fn learn(&mut self, task: &Task, label: &TaskLabel, run_seed: u64, iterations: Iteration) {
         let known: Vec<Option<Arc<KnownCase>>> = task.cases().iter().map(|case| known(task, case)).collect();
         for iteration in 0..iterations {
             let Some(known) = &known[task.case_index(iteration)] else { continue };
             let Ok(prompt) = task.first_prompt(iteration, question_seed(run_seed, label, iteration)) else {
-                continue; // The run itself reports a prompt that cannot be made.
+                continue; // The run itself reports a prompt that cannot be rendered.
             };
             self.by_request
                 .entry(request(&prompt.text).to_owned())

@@ -1,5 +1,4 @@
-//! What a run on one machine can ask beyond the network: simulated models, by a simulator that it starts, and
-//! recordings.
+//! Models of a run on one machine that need no network: simulated models, on a simulator that it starts, and recordings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,14 +102,14 @@ pub fn dial(skill: f64) -> SkillDial {
     }
 }
 
-/// The connectors of a worker, and recordings.
+/// The connectors of a worker, plus recordings.
 pub struct LocalConnect {
     network: Connectors,
     password: Option<String>,
 }
 
 impl LocalConnect {
-    /// With the password of encrypted recordings.
+    /// `password` decrypts encrypted recordings.
     pub fn new(password: Option<String>) -> Self {
         Self { network: Connectors::default(), password }
     }

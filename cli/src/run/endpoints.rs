@@ -1,14 +1,13 @@
-//! Addresses of servers in the one form in which they are compared: the same server written otherwise is no other
-//! configuration.
+//! Normalises the addresses of servers, so that another spelling of an address is not another configuration.
 
 use coordinator::configuration::{Benchmark, ConfigurationError, Connector};
 
 use crate::exit_code::Exit;
 
-/// Brings the addresses of a configuration into that form. `file` names it in errors.
+/// Normalises the addresses of a configuration. `file` names it in errors.
 ///
 /// # Errors
-/// An address that cannot be one of an OpenAI-compatible API.
+/// An address cannot be that of an OpenAI-compatible API.
 pub fn normalise(benchmark: &mut Benchmark, file: &str) -> anyhow::Result<()> {
     let models = benchmark.models.iter_mut().enumerate();
     let models = models.map(|(index, model)| (format!("models[{index}]"), model));
@@ -20,7 +19,7 @@ pub fn normalise(benchmark: &mut Benchmark, file: &str) -> anyhow::Result<()> {
                 Exit::usage(ConfigurationError::Value {
                     file: file.to_owned(),
                     field: format!("{place}.endpoint"),
-                    problem: format!("is no address of an API: {error}"),
+                    problem: format!("is not the address of an API: {error}"),
                 })
             })?;
             *endpoint = base.to_string();

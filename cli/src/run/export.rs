@@ -1,4 +1,4 @@
-//! A run's winning records as files for people and tools.
+//! Writes a run's winning records as files for people and tools.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,6 +11,7 @@ use coordinator::plan::Plan;
 use domain::TaskLabel;
 use packs::Pack;
 use report::Dialogues;
+use report::details::Details;
 use report::dialogues::Exercises;
 use report::input::{RunSource, read_run};
 use results::export::jsonl::Texts;
@@ -30,9 +31,9 @@ pub enum Format {
     ResultJson,
     /// One row per dialogue and score.
     Csv,
-    /// The same as a spreadsheet.
+    /// The same, as a spreadsheet.
     Xlsx,
-    /// The same as Apache Parquet.
+    /// The same, as Apache Parquet.
     Parquet,
     /// Whole records, one JSON object per line.
     Jsonl,
@@ -54,10 +55,10 @@ impl Format {
     }
 }
 
-/// Whether a format can be written of a run.
+/// Checks whether a run may be written in a format.
 ///
 /// # Errors
-/// It is made of texts, and those may not be written in any form.
+/// The format consists of texts, and these may not be written in any form.
 pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyhow::Result<()> {
     if format == Format::ResultJson && disclosure.form(run) == Form::Redacted {
         bail!(Exit::usage(anyhow::anyhow!(
@@ -78,7 +79,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads which records count.
+    /// Reads the index of winning records.
     pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
         let records = export::Source {
             run: manifest.run.clone(),
@@ -92,8 +93,8 @@ impl Source {
         Ok(Self { records, manifest, pack, plan })
     }
 
-    /// Adds its dialogues to those of a report.
-    pub fn read_into(&self, all: &mut Dialogues) -> anyhow::Result<()> {
+    /// Adds its dialogues to those of a report, and their texts to `details`.
+    pub fn read_into(&self, all: &mut Dialogues, details: Option<&mut Details>) -> anyhow::Result<()> {
         let header = self.pack.header();
         let exercises = if header.compat == Compat::PUBLISHED {
             Exercises::Published
@@ -101,11 +102,11 @@ impl Source {
             Exercises::Pack { name: header.name.clone(), hash: self.pack.hash().to_string() }
         };
         let run = RunSource { records: &self.records, manifest: &self.manifest, exercises };
-        read_run(all, &run, || self.plan.keys())?;
+        read_run(all, &run, || self.plan.keys(), details)?;
         Ok(())
     }
 
-    /// Writes the file. The tables hold no texts; the other formats hold those of a protected run only in the form that
+    /// Writes the file. Tables contain no texts; the other formats contain those of a protected run only in the form that
     /// `disclosure` allows.
     pub fn write(&self, format: Format, path: &Path, disclosure: &Disclosure) -> anyhow::Result<Written> {
         check(format, &self.manifest, disclosure)?;
@@ -115,7 +116,7 @@ impl Source {
             Format::Csv => write(export::Format::Csv),
             Format::Xlsx => write(export::Format::Xlsx),
             Format::Parquet => write(export::Format::Parquet),
-            // Lines are for tools that stream them: there is no encrypted form of this format.
+            // JSON lines are meant for streaming: this format has no encrypted form.
             Format::Jsonl if form == Form::Clear => write(export::Format::Jsonl(Texts::Keep)),
             Format::Jsonl => write(export::Format::Jsonl(Texts::Redact)),
             Format::ResultJson => {
@@ -131,7 +132,7 @@ impl Source {
     }
 }
 
-/// What result files say about tasks and records do not hold.
+/// Task metadata in result files that records do not contain.
 struct Metas(HashMap<TaskLabel, Arc<Task>>);
 
 impl Metas {
@@ -156,7 +157,7 @@ impl Metas {
     }
 }
 
-/// Tells on standard error what a file holds.
+/// Prints to standard error what a file contains.
 pub fn tell(path: &Path, written: Written) {
     let mut line = format!("wrote {} ({} dialogues", path.display(), written.dialogues);
     if written.left_out > 0 {

@@ -1,4 +1,4 @@
-//! What simulated judges know: they read the texts that they are asked about, as any judge does.
+//! The replies of simulated judges, computed from the texts in the prompt.
 //!
 //! A prompt of a judge ends with `Reply with one of these words: ...`, the best word first. The right one follows from the
 //! share of the reference's words that stand in the answer; the skill of the simulated model decides whether it is said.
@@ -10,7 +10,7 @@ use vllm_sim::{AnswerKey, KnownCase};
 
 use super::answer_key::PackKey;
 
-/// The line that every prompt of a judge ends with.
+/// The last line of every judge's prompt.
 const OFFER: &str = "Reply with one of these words: ";
 
 /// The line that every prompt of a writer ends with.
@@ -20,7 +20,7 @@ const WRITE: &str = "Reply with the sentence and nothing else.";
 const OPEN: &str = "<<<<<<<< TEXT";
 const CLOSE: &str = ">>>>>>>> END OF TEXT";
 
-/// Shares of the reference's words from which an answer is as good as the first word, and no worse than the last one.
+/// Minimum share of the reference's words for the best word, and for a word better than the last.
 const ALL: f64 = 0.99;
 const SOME: f64 = 0.3;
 

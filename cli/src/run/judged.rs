@@ -1,4 +1,4 @@
-//! A judged benchmark on this machine: a pipeline of runs, by a coordinator and a worker in one process.
+//! Judged benchmarks on this machine: a pipeline of runs, with a coordinator and a worker in one process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,33 +28,34 @@ use crate::commands::fleet::{explained, submit};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
 
-/// Between two looks at how far it is.
+/// Interval between two checks of the progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Between two tries to reach a model that nobody could ask. Without progress for so long, the judges' servers are checked.
+/// Interval between two attempts to reach an unreachable model. After as long without progress, the judges' servers are
+/// checked.
 const TRY_AGAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Which pipeline is meant.
+/// Selects a pipeline.
 #[derive(Clone, Debug)]
 pub enum Wanted {
-    /// That of this configuration.
+    /// The pipeline of this configuration.
     Configured(Benchmark),
-    /// That of this name.
+    /// The pipeline of this name.
     Named(RunId),
-    /// That of this name, with the models that this configuration has more.
+    /// The pipeline of this name, extended by the additional models of this configuration.
     Extended(RunId, Benchmark),
 }
 
-/// What came of it.
+/// The result of a pipeline.
 pub struct Outcome {
-    /// The pipeline as it is now.
+    /// Its current state.
     pub view: RunView,
-    /// The models that could not be asked, with the stage and the reason.
+    /// The models that could not be asked, with stage and reason.
     pub blocked: Vec<String>,
 }
 
 impl Outcome {
-    /// The exit code that it leads to.
+    /// The exit code of the command.
     pub fn exit_code(&self) -> ExitCode {
         match (self.view.phase, self.view.failed) {
             (RunPhase::Finished, 0) => ExitCode::Success,
@@ -65,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// The configuration of a pipeline of this machine; `None` where the name is none of a pipeline.
+/// The configuration of a pipeline on this machine; `None` if there is no pipeline of this name.
 pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Benchmark>> {
     beside(data_dir)?.pipeline(name).await.map_err(explained)
 }
@@ -98,7 +99,7 @@ fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
     Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
 }
 
-/// Goes on with a pipeline until it is finished, somebody says stop, or nobody can be asked and nobody `waits` for that.
+/// Runs a pipeline until it is finished, the user stops it, or no model can be reached and `waits` is false.
 pub async fn run(
     wanted: Wanted,
     data_dir: PathBuf,
@@ -116,7 +117,7 @@ pub async fn run(
     let tasks = material::build(&pack, &plan)?;
     let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
     if matches!(wanted, Wanted::Configured(_)) && benchmark.reuse.is_none() {
-        // The judges are looked at when they are needed: one GPU does not hold all models at once.
+        // Check judges only when they are needed: one GPU cannot serve all models at once.
         let longest = LongestPrompt::of(&plan, &tasks, benchmark.seed);
         for spec in &benchmark.models {
             let (level, message) = preflight::model(spec, &*connect, &longest).await?;
@@ -169,7 +170,7 @@ struct Judges {
 }
 
 impl Judges {
-    /// Those whose servers do not serve them now, each with the reason.
+    /// The judges that their servers do not serve now, each with the reason.
     async fn out_of_reach(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (spec, ask) in self.specs.iter().filter(|(spec, _)| spec.connector != Connector::Simulated) {
@@ -209,7 +210,7 @@ async fn hold(
             }
             _ = looks.tick() => {
                 let view = match coordinator.run(name).await {
-                    // A run is read anew just now.
+                    // A run is being reloaded.
                     Err(error) if error.code == ErrorCode::Unavailable => continue,
                     view => view?,
                 };
@@ -231,11 +232,11 @@ async fn hold(
                     && answers_are_complete(&view)
                     && moved.elapsed().min(tried.elapsed()) >= TRY_AGAIN_EVERY
                 {
-                    // Its calls are repeated for many minutes before the worker gives the judge up.
+                    // The worker retries its calls for many minutes before it gives up.
                     tried = Instant::now();
                     blocked = judges.out_of_reach().await;
                     if !waits && !blocked.is_empty() {
-                        // What is in flight waits for a judge that is away.
+                        // The dialogues in flight wait for an unreachable judge.
                         stopper.at_least(Stop::Abort);
                     }
                 }
@@ -264,7 +265,7 @@ async fn hold(
     Ok(Outcome { view, blocked })
 }
 
-/// Why nothing moves; empty while anything does.
+/// Why there is no progress; empty while anything progresses.
 fn all_blocked(view: &RunView) -> Vec<String> {
     if view.models.iter().any(|model| model.blocked.is_none() && model.units_pending + model.units_leased > 0)
     {
@@ -275,13 +276,13 @@ fn all_blocked(view: &RunView) -> Vec<String> {
     blocked
 }
 
-/// Whether all models under test have answered, so that only judges are asked.
+/// Whether all answers are complete, so that only judges are asked.
 fn answers_are_complete(view: &RunView) -> bool {
     let mut asked = view.cells.iter().filter(|cell| cell.task.as_str() == ASK);
     asked.all(|cell| cell.planned > 0 && cell.scored + cell.failed >= cell.planned)
 }
 
-/// Says how it ended.
+/// Prints how it ended.
 pub fn tell(outcome: &Outcome) {
     let view = &outcome.view;
     eprintln!("pipeline {}: {} of {} dialogues judged", view.run, view.scored, view.planned);
@@ -295,14 +296,14 @@ pub fn tell(outcome: &Outcome) {
     }
 }
 
-/// The configuration of judging again: the same answers with other judges.
+/// The configuration for judging the same answers with other judges.
 ///
 /// # Errors
-/// It is none of a judged benchmark.
+/// The configuration is not a judged benchmark.
 pub fn again(base: &RunId, benchmark: Benchmark) -> anyhow::Result<Benchmark> {
     if benchmark.pipeline.is_none() {
         return Err(Exit::usage(anyhow!(
-            "the configuration is none of a judged benchmark: `pipeline` is missing"
+            "the configuration is not a judged benchmark: `pipeline` is missing"
         )));
     }
     Ok(Benchmark { reuse: Some(base.to_string()), ..benchmark })

@@ -1,9 +1,8 @@
 //! `kgfleet run`: dialogues with models on this machine, durable and resumable.
 //!
-//! Reading order: [`session`] is a run from its configuration to its end, a coordinator and a worker in one process, [`judged`] the same
-//! for judged benchmarks;
-//! [`preflight`] looks before it leaps, [`material`] and [`connect`] provide tasks and models, [`export`] writes files, [`protection`] says what may stand in
-//! them.
+//! Reading order: [`session`] executes a run, with a coordinator and a worker in one process, and [`judged`] a judged
+//! benchmark; [`preflight`] checks beforehand what would fail, [`material`] and [`connect`] provide tasks and models,
+//! [`export`] writes files, [`protection`] decides what they may contain.
 
 pub mod answer_key;
 pub mod connect;
@@ -16,5 +15,5 @@ pub mod preflight;
 mod progress;
 pub mod protection;
 pub mod recorded;
-pub mod report;
 pub mod session;
+pub mod summary;

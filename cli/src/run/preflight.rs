@@ -1,5 +1,5 @@
-//! What would end a long run early, looked at before it begins: by `kgfleet check`, which tells all of it, and by
-//! `kgfleet run`, which stops at what would fail every dialogue.
+//! Checks before a run for what would end it early: `kgfleet check` reports everything, `kgfleet run` stops at problems that
+//! would fail every dialogue of a model.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,25 +15,25 @@ use worker::{Connect, ConnectError, Listed, TaskList};
 
 use crate::exit_code::Exit;
 
-/// Bytes that a record takes in the log, generously: published dialogues compress to less than half of it.
+/// Estimated size of a record in the log, in bytes, on the safe side: published dialogues compress to less than half.
 const RECORD_BYTES: u64 = 4096;
 
-/// Bytes of a prompt per token, guessed low, as for RDF and English prose.
+/// Estimated bytes per token of a prompt, a low estimate for RDF and English prose.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// It will do.
+    /// No problem.
     Ok,
-    /// It may not be what is wanted.
+    /// Possibly unintended.
     Warning,
     /// Something would fail.
     Problem,
 }
 
-/// The longest first prompt of a run in bytes, found out when somebody needs to know.
+/// The longest first prompt of a run in bytes, computed when first needed.
 pub struct LongestPrompt<'a> {
     plan: &'a Plan,
     tasks: &'a TaskList,
@@ -42,13 +42,13 @@ pub struct LongestPrompt<'a> {
 }
 
 impl<'a> LongestPrompt<'a> {
-    /// Of a plan with its tasks.
+    /// For a plan with its tasks.
     pub fn of(plan: &'a Plan, tasks: &'a TaskList, seed: u64) -> Self {
         Self { plan, tasks, seed, bytes: OnceLock::new() }
     }
 
-    /// Every case is looked at once: iterations of a case differ in the order of statements, not in their number. A prompt
-    /// that cannot be made has no length; the dialogue will say why.
+    /// Renders every case once: iterations of a case differ in the order of statements, not in their number. A prompt that
+    /// cannot be rendered counts as empty; its dialogue will report the error.
     fn bytes(&self) -> usize {
         *self.bytes.get_or_init(|| {
             let of_task = |(task, planned): (&std::sync::Arc<Task>, &coordinator::plan::PlannedTask)| {
@@ -63,7 +63,7 @@ impl<'a> LongestPrompt<'a> {
     }
 }
 
-/// Looks at a model and its server: what is good to know, or why no dialogue with it can succeed.
+/// Checks a model and its server: what is worth knowing, or why no dialogue with it can succeed.
 ///
 /// # Errors
 /// A setting that cannot be used, a server that does not serve the model (exit code 2), or one that cannot be reached
@@ -84,12 +84,12 @@ pub async fn model(
     let endpoint = connected.model.identity().endpoint.clone().unwrap_or_default();
     Ok(match (listed, connected.listing.and_then(|server| server.context_tokens())) {
         (Listed::Nothing, _) => {
-            (Level::Ok, "its key is there; whether it is good shows with the first call".to_owned())
+            (Level::Ok, "its key is there; the first call will show whether it is valid".to_owned())
         }
         (Listed::Refused, _) => {
             let requested = spec.requested();
             let message = format!(
-                "{endpoint} does not list its models; whether it serves `{requested}` shows with the first call"
+                "{endpoint} does not list its models; the first call will show whether it serves `{requested}`"
             );
             (Level::Warning, message)
         }
@@ -119,10 +119,10 @@ fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, Stri
     }
 }
 
-/// Whether the folder has room for the records of so many dialogues.
+/// Checks whether the folder has space for the records of this many dialogues.
 ///
 /// # Errors
-/// It cannot be written.
+/// The folder cannot be written.
 pub async fn disk(data_dir: &Path, dialogues: u64) -> anyhow::Result<(Level, String)> {
     let SinkReport { place, free_bytes } = sink::folder(data_dir).check().await?;
     let need = dialogues * RECORD_BYTES;

@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::fleet::view;
 
-/// Between two plain lines.
+/// Interval between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows how far a run is. What it shows is the coordinator's; only the bar is its own.
+/// Shows the progress of a run, as reported by the coordinator.
 pub struct Progress {
     bar: ProgressBar,
     plain: bool,
@@ -21,7 +21,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a run as it is when this process begins.
+    /// `begun` is the run when this process begins.
     pub fn new(begun: &RunView) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let target = if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(5) };
@@ -34,7 +34,7 @@ impl Progress {
         Self { bar, plain, last_line: now, started: now, before: begun.done() }
     }
 
-    /// The run is so far now.
+    /// Shows the current state of the run.
     pub fn at(&mut self, view: &RunView) {
         self.bar.set_position(view.done());
         self.bar.set_message(view::progress(view));
@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Ends the display; the time that this process took, and the dialogues that it added.
+    /// Ends the display; returns the time that this process took and the number of dialogues it added.
     pub fn finish(self, view: &RunView) -> (Duration, u64) {
         self.bar.finish_and_clear();
         (self.started.elapsed(), view.done().saturating_sub(self.before))

@@ -1,12 +1,12 @@
-//! In which form texts of runs on protected exercises may leave their record log.
+//! The form in which texts of protected exercises may leave the record log.
 
 pub use coordinator::protection::{cipher, writing_cipher};
 use results::RunManifest;
 
-/// In which form texts of a protected run may be written. Of other runs everything is written as it is.
+/// The form in which texts of a protected run may be written. Texts of other runs are written unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Disclosure {
-    /// In the clear, because a person asked for it.
+    /// In plaintext, because the user asked for it.
     pub plaintext: bool,
     /// In archives encrypted with this password.
     pub password: Option<String>,
@@ -15,7 +15,7 @@ pub struct Disclosure {
 /// The form of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form<'a> {
-    /// Texts in the clear.
+    /// Texts in plaintext.
     Clear,
     /// Texts in an archive encrypted with this password.
     Encrypted(&'a str),

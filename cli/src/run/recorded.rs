@@ -1,4 +1,4 @@
-//! Recorded dialogues for the `replay` connector: a published model held as if it were asked again.
+//! Recorded dialogues for the `replay` connector, which answers as a published model did.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -10,27 +10,27 @@ use results::llmkgbench::{ResultRecord, discover};
 use tasks::wording::recognise_follow_up;
 use worker::Script;
 
-/// Models that an error lists.
+/// Maximum number of models listed in an error.
 const MODELS_LISTED_MAX: usize = 10;
 
-/// What a model was asked and what it answered, by dialogue.
+/// Prompts and answers of a model, by dialogue.
 #[derive(Debug, Default)]
 pub struct Recording {
     /// The answers, in order.
     pub answers: HashMap<DialogueKey, Vec<Answer>>,
-    /// The prompts, in order: as many as there are answers.
+    /// The prompts, in order, as many as answers.
     pub script: Script,
 }
 
-/// The dialogues that LLM-KG-Bench result files hold of one model: the i-th record of the model on a task is iteration i,
-/// in the order of the files.
+/// Reads the dialogues of one model from LLM-KG-Bench result files: the i-th record of the model on a task, in the order of
+/// the files, is iteration i.
 ///
-/// `model` is the label that the run gives to the model. `recorded_model_id` says which model of the files is meant: its
-/// whole `modelId`, the name asked for, or the name that the API reported; without it the files must hold one model only.
+/// `model` is the model's label in the run. `recorded_model_id` selects the model in the files: its whole `modelId`, the
+/// requested name, or the name reported by the API; without it the files must contain only one model.
 ///
 /// # Errors
-/// A file or record cannot be read: later records would be taken for other iterations. No model, or more than one, is
-/// meant.
+/// A file or record cannot be read, because later records would count as other iterations. No model, or more than one,
+/// matches.
 pub fn recorded_dialogues(
     paths: &[PathBuf],
     password: Option<&str>,
@@ -76,16 +76,16 @@ pub fn recorded_dialogues(
     match (taken.len(), recorded_model_id) {
         (1, _) => Ok(recording),
         (0, Some(wanted)) => {
-            bail!("the recorded files hold no model `{wanted}`; they hold {}", list(&passed_over))
+            bail!("the recorded files contain no model `{wanted}`; they contain {}", list(&passed_over))
         }
-        (0, None) => bail!("the recorded files hold no record"),
+        (0, None) => bail!("the recorded files contain no record"),
         (_, Some(wanted)) => bail!("`{wanted}` may be any of these recorded models: {}", list(&taken)),
-        (_, None) => bail!("the recorded files hold several models, say which: {}", list(&taken)),
+        (_, None) => bail!("the recorded files contain several models; choose one: {}", list(&taken)),
     }
 }
 
-/// The first `count` prompts of a record. A follow-up of unknown kind counts as one that asks for other content: its text
-/// is asked as it stands.
+/// The first `count` prompts of a record. A follow-up of unknown kind counts as a `content` follow-up; its text is sent
+/// unchanged.
 fn prompts(record: &ResultRecord, count: usize) -> Vec<Prompt> {
     let kind = |round: usize, text: &str| match round {
         0 => PromptKind::First,
@@ -169,7 +169,7 @@ mod tests {
         }
         let message = |wanted| format!("{:#}", load(folder.path(), wanted).unwrap_err());
         assert!(message(None).contains("Test--m--m-2024, Test--n--n-2024"), "{}", message(None));
-        assert!(message(Some("o")).contains("hold no model `o`"), "{}", message(Some("o")));
+        assert!(message(Some("o")).contains("contain no model `o`"), "{}", message(Some("o")));
     }
 
     #[test]

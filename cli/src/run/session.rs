@@ -1,4 +1,4 @@
-//! A run from its configuration to its end: a coordinator and a worker in one process.
+//! Executes a run from its configuration to its end, with a coordinator and a worker in one process.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -26,23 +26,30 @@ use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
 use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
-use super::report::Report;
+use super::summary::RunSummary;
 use super::{material, protection};
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
+use crate::notify::{Notifier, Target};
 use crate::output::say;
 
-/// Between two looks at how far a run is.
+/// Interval between two checks of the progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Dialogues that room is made for before their records are read.
+/// Between two looks at whether somebody is to be told something.
+const NOTIFY_EVERY: Duration = Duration::from_secs(1);
+
+/// The task that tells, and what it tells with.
+type Telling = (tokio::task::JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
+
+/// Maximum number of dialogues for which memory is reserved before their records are read.
 const RESERVED_MAX: usize = 5_000_000;
 
-/// How long dialogues may go on after the first interrupt: as long as a dialogue may take at all. Whoever does not want
-/// to wait interrupts again.
+/// Time for dialogues to finish after the first interrupt: the maximum duration of a dialogue. A user who does not want to
+/// wait interrupts again.
 const GRACE: Duration = Duration::from_secs(2 * 3600);
 
-/// What a user decides beside the configuration.
+/// Options of a run besides its configuration.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Dialogues in flight per model, instead of adapting.
@@ -51,13 +58,15 @@ pub struct Options {
     pub no_sandbox: bool,
     /// Evaluation processes or threads.
     pub evaluators: NonZeroUsize,
-    /// Failed dialogues with one of these causes are asked again, all of them where none is named; `None`: nothing is.
+    /// Retry failed dialogues with one of these causes, or all if the list is empty; `None`: no retry.
     pub retry: Option<Vec<FailureCause>>,
-    /// Password of encrypted recordings, for replayed models.
+    /// Password of encrypted recordings of replayed models.
     pub password: Option<String>,
+    /// Whom to tell what becomes of the run.
+    pub notify: Vec<Target>,
 }
 
-/// Which run is meant.
+/// Selects a run.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     /// The unfinished run of this configuration, or a new one.
@@ -75,7 +84,7 @@ pub enum Wanted {
     },
 }
 
-/// A run that can be begun or gone on with, and the coordinator of this process.
+/// A run that can be started or continued, and the coordinator of this process.
 pub struct Session {
     coordinator: Arc<Coordinator>,
     proposal: Proposal,
@@ -89,20 +98,20 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     Ok((pack, plan))
 }
 
-/// The plan of a run, from its manifest and its pack.
+/// The plan of a run, from its manifest and pack.
 pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
     let benchmark: Benchmark = serde_json::from_value(run.configuration.clone())?;
     Ok(plan(&benchmark)?.1)
 }
 
-/// A run of this machine by its name.
+/// Opens a run of this machine by its name.
 pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest)> {
     RunDir::open(data_dir, run).map_err(|error| {
         let error = anyhow!(error);
         let missing = |cause: &io::Error| cause.kind() == io::ErrorKind::NotFound;
         if error.chain().filter_map(|cause| cause.downcast_ref()).any(missing) {
             return anyhow!(
-                "there is no run {run} in {}; `kgfleet runs` lists those that are there, --data-dir names another folder",
+                "there is no run {run} in {}; `kgfleet runs` lists the runs, --data-dir selects another folder",
                 data_dir.display()
             );
         }
@@ -110,13 +119,13 @@ pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest
     })
 }
 
-/// A configuration as any coordinator gets it; one of this process reads the pack itself.
+/// A submission of a configuration. It contains no pack: the coordinator of this process reads the pack itself.
 fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
     Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: None })
 }
 
 impl Session {
-    /// Asks a coordinator of this process what it would do. Nothing of a new run is written yet.
+    /// Asks the coordinator of this process for the run. A new run is not written yet.
     pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
         let sink = results::sink::folder(data_dir.clone());
         let coordinator = Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
@@ -139,7 +148,7 @@ impl Session {
         Ok(Self { coordinator, proposal, data_dir })
     }
 
-    /// What the run's folder says of it, or will say.
+    /// The run's manifest, which for a new run is not written yet.
     pub fn manifest(&self) -> &RunManifest {
         self.proposal.manifest()
     }
@@ -148,14 +157,14 @@ impl Session {
         self.proposal.planned()
     }
 
-    /// Holds every pending dialogue.
-    pub async fn run(self, options: &Options) -> anyhow::Result<Report> {
+    /// Executes all pending dialogues.
+    pub async fn run(self, options: &Options) -> anyhow::Result<RunSummary> {
         install_crypto();
         let coordinator = &self.coordinator;
         let tasks = material::build(&self.planned().pack, &self.planned().plan)?;
         let run = self.manifest().run.clone();
         let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
-        // A new run gets its folder when its servers have been found to be there; one that exists says what it lacks.
+        // A new run gets its folder after its servers were checked; an existing one reports its pending dialogues.
         let begun = if self.proposal.is_new() {
             self.preflight(&*connect, &tasks, |_| true).await?;
             let begun = coordinator.begin(&self.proposal).await;
@@ -174,10 +183,11 @@ impl Session {
                 model.is_some_and(|model| model.units_pending > 0)
             };
             self.preflight(&*connect, &tasks, pending).await?;
-            eprintln!("going on with run {run}");
+            eprintln!("continuing run {run}");
             begun
         };
         let mut progress = Progress::new(&begun);
+        let telling = self.telling(&run, &options.notify)?;
         let mut parked = Vec::new();
         if begun.phase != RunPhase::Finished {
             let simulator = self.simulator(&tasks, &begun).await?;
@@ -189,15 +199,44 @@ impl Session {
             parked = held?;
         }
         let view = coordinator.run(&run).await?;
+        if let Some((telling, notifier)) = telling {
+            // What is being told is told first.
+            let mut notifier = notifier.lock().await;
+            telling.abort();
+            notifier.look_last(&view).await;
+        }
         coordinator.close_logs().await;
         let (elapsed, added) = progress.finish(&view);
         let (dir, manifest) = open(&run, &self.data_dir)?;
         let plan = self.planned().plan.clone();
-        Ok(Report { view, parked, seconds: elapsed.as_secs_f64(), added, dir, manifest, plan, tasks })
+        Ok(RunSummary { view, parked, seconds: elapsed.as_secs_f64(), added, dir, manifest, plan, tasks })
     }
 
-    /// Looks at what `kgfleet check` looks at, before thousands of dialogues find out one by one: stops at what would fail
-    /// all dialogues of a model, and tells the rest. Models without work are not `wanted`.
+    /// Tells whom it concerns what becomes of the run, beside the work.
+    fn telling(&self, run: &RunId, targets: &[Target]) -> anyhow::Result<Option<Telling>> {
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(targets.to_vec())?));
+        let (coordinator, run, notifying) =
+            (Arc::clone(&self.coordinator), run.clone(), Arc::clone(&notifier));
+        let telling = tokio::spawn(async move {
+            let mut looks = tokio::time::interval(NOTIFY_EVERY);
+            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                looks.tick().await;
+                if let Ok(view) = coordinator.run(&run).await
+                    && !view.phase.is_over()
+                {
+                    notifying.lock().await.look(&view).await;
+                }
+            }
+        });
+        Ok(Some((telling, notifier)))
+    }
+
+    /// Runs the checks of `kgfleet check` before thousands of dialogues fail one by one: stops at problems that would fail all
+    /// dialogues of a model, and reports the rest. Models without work are not `wanted`.
     async fn preflight(
         &self,
         connect: &dyn Connect,
@@ -212,7 +251,7 @@ impl Session {
                 eprintln!("warning: model `{}`: {message}", spec.label);
             }
         }
-        // A folder that cannot be written is told by who writes to it.
+        // The process that writes to the folder will report that it cannot be written.
         if let Ok((level, message)) = preflight::disk(&self.data_dir, plan.dialogues()).await
             && level != Level::Ok
         {
@@ -221,7 +260,7 @@ impl Session {
         Ok(())
     }
 
-    /// A simulator for the simulated models; nothing where none of them has work.
+    /// A simulator for the simulated models; `None` if none of them has work.
     async fn simulator(&self, tasks: &TaskList, begun: &RunView) -> anyhow::Result<Option<SimHandle>> {
         let Planned { benchmark, plan, .. } = self.planned();
         let simulated = benchmark.models.iter().zip(&plan.models).zip(&begun.models);
@@ -238,7 +277,7 @@ impl Session {
     }
 }
 
-/// What the worker of this process is told.
+/// The configuration of the worker in this process.
 pub fn local_worker(
     data_dir: &Path,
     simulator: Option<&SimHandle>,
@@ -255,7 +294,7 @@ pub fn local_worker(
     };
     Ok(WorkerConfig {
         endpoints: Endpoints::Listed(simulator.map(SimHandle::base_url).into_iter().collect()),
-        // Simulated models are served at the simulator's address, as any server's are.
+        // Simulated models are served at the simulator's address, like those of any server.
         connectors: Connector::ALL.into_iter().filter(|found| *found != Connector::Simulated).collect(),
         concurrency: options.concurrency,
         evaluators: options.evaluators,
@@ -266,8 +305,8 @@ pub fn local_worker(
     })
 }
 
-/// Lets a worker work until the run is finished, somebody says stop, or no model can be asked any more; the models that
-/// could not be, with the reasons.
+/// Runs a worker until the run is finished, the user stops it, or no model can be asked any more. Returns the models that
+/// could not be asked, with the reasons.
 async fn hold(
     coordinator: &Arc<Coordinator>,
     run: &RunId,
@@ -311,14 +350,14 @@ async fn hold(
     }
 }
 
-/// What keeps records from being stored. On one machine somebody is there who can help: the run ends rather than waits.
+/// Why records cannot be stored. On one machine the run then ends instead of waiting, because the user can help.
 fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
     let trouble = coordinator.sink_trouble()?;
     stopper.at_least(Stop::Abort);
     Some(trouble)
 }
 
-/// The models with work left, each with the reason why it cannot be asked; empty while any of them can.
+/// The models with pending work, each with the reason why it cannot be asked; empty while any of them can be asked.
 fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
     let unfinished = view.models.iter().filter(|model| model.scored + model.failed < model.planned);
     let parked = unfinished.map(|model| Some((model.model.clone(), model.parked.clone()?)));
@@ -328,17 +367,17 @@ fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
 /// The winners of a run's log.
 pub fn recorded(dir: &RunDir, run: &RunManifest) -> anyhow::Result<WinnerIndex> {
     recorded_despite(dir, run, |damage| {
-        eprintln!("the record log is damaged: {damage}; the dialogues in that place are asked again");
+        eprintln!("the record log is damaged: {damage}; the dialogues in that place will be asked again");
     })
 }
 
-/// The winners of a run's log; `lost` hears of every damage that may have cost records.
+/// The winners of a run's log; `lost` is called for every damage that may have lost records.
 pub fn recorded_despite(
     dir: &RunDir,
     run: &RunManifest,
     mut lost: impl FnMut(&Damage),
 ) -> anyhow::Result<WinnerIndex> {
-    // A manifest may say anything; what it says more than this is believed when the records come.
+    // The number in a manifest is not trusted: beyond this, memory grows as records are read.
     let keys = usize::try_from(run.planned_dialogues).unwrap_or(usize::MAX).min(RESERVED_MAX);
     let cipher = protection::cipher(run)?;
     let index = WinnerIndex::build(&dir.log(), cipher.as_ref(), keys, |damage| {

@@ -166,7 +166,7 @@ fn a_tail_that_a_power_cut_left_is_told_and_stays() {
     std::fs::write(&segment, &bytes).unwrap();
 
     data.kgfleet(&["verify", run.name()]).expect(1).prints(&["12 bytes that were never acknowledged"]);
-    data.kgfleet(&["resume", run.name()]).expect(0).says(&["passing over 12 bytes"]);
+    data.kgfleet(&["resume", run.name()]).expect(0).says(&["skipping 12 bytes"]);
     assert_eq!(std::fs::read(&segment).unwrap(), bytes);
     assert_eq!(run.records().len(), 20);
     data.kgfleet(&["verify", run.name()]).expect(0);

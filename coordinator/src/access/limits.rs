@@ -1,4 +1,4 @@
-//! How often somebody may ask for what is dear.
+//! Rate limits for expensive calls.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use domain::{ErrorCode, ServiceError};
 
 use crate::errors::Result;
 
-/// Submissions of one identity in one minute. Each is planned, written down and queued.
+/// Maximum number of submissions of one identity per minute. Each is planned, stored and queued.
 pub const SUBMISSIONS_PER_MINUTE: usize = 60;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -18,10 +18,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) struct Submissions(Mutex<HashMap<String, Vec<Duration>>>);
 
 impl Submissions {
-    /// Takes one, if there may be one now.
+    /// Counts a submission, if another one is allowed now.
     pub(crate) fn take(&self, who: &str, now: Duration) -> Result<()> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Names come from a file of identities; those that ask no more are forgotten.
+        // Names come from a file of identities; idle ones are forgotten.
         all.retain(|_, times| times.last().is_some_and(|last| now.saturating_sub(*last) < MINUTE));
         let times = all.entry(who.to_owned()).or_default();
         times.retain(|time| now.saturating_sub(*time) < MINUTE);

@@ -1,7 +1,7 @@
-//! A coordinator as one caller sees it: nobody acts under another's name, reads what is not theirs to read, or does
-//! something to a run that is not noted.
+//! A coordinator on behalf of one caller: it enforces names and read permissions, and records every command in the history
+//! of its run.
 //!
-//! Which calls a role may make at all is decided where calls arrive. Here is what a call may do for whom.
+//! The server decides which calls a role may make; this module decides what a call may do for its caller.
 
 mod limits;
 mod redact;
@@ -91,13 +91,7 @@ impl WorkExchange for OnBehalf {
     fn exchange(&self, report: Report) -> Reply<'_, Orders> {
         Box::pin(async move {
             self.own(&report.worker)?;
-            let lists = [
-                report.offers.len(),
-                report.held.len(),
-                report.finished.len(),
-                report.released.len(),
-                report.parked.len(),
-            ];
+            let lists = [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len()];
             if let Some(most) = lists.into_iter().find(|items| *items > MAX_ITEMS_PER_REPORT) {
                 return Err(invalid(format!("a report names {most} things; {MAX_ITEMS_PER_REPORT} may be")));
             }

@@ -1,4 +1,4 @@
-//! Exports for those who may not read protected texts.
+//! Exports for callers who may not read protected texts.
 
 use domain::Record;
 use domain::control::ExportItem;
@@ -7,9 +7,10 @@ use results::export::jsonl;
 
 use crate::errors::{Result, internal};
 
-/// An item of an export without protected texts. `protected` is what the manifest, which comes first, says of the run.
+/// An item of an export without protected texts. `protected` is set from the run's manifest, which comes
+/// first.
 ///
-/// What cannot be read is not passed on.
+/// Items that cannot be parsed are not passed on.
 pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem> {
     match item {
         ExportItem::Manifest(json) => {

@@ -28,7 +28,7 @@ struct File {
     tasks: Vec<TaskEntry>,
     #[serde(default)]
     models: Vec<ModelEntry>,
-    /// Target sizes of scalable tasks; the packs hold one size.
+    /// Target sizes of scalable tasks; packs contain one size.
     #[serde(default)]
     #[expect(dead_code, reason = "read so that it is not reported as unknown")]
     sizes: Vec<u64>,
@@ -57,7 +57,7 @@ struct ModelEntry {
     params: Vec<Map<String, Value>>,
 }
 
-/// Whether a YAML text is a configuration of this format: its models name a `class`.
+/// Whether a YAML text is a configuration of this format: its models have a `class`.
 pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start().trim_start_matches("- ").trim_start();
@@ -109,7 +109,7 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
     let parameters: Map<String, Value> = entry.params.into_iter().flatten().collect();
     let text = |name: &str| parameters.get(name).and_then(Value::as_str).map(str::to_owned);
     let endpoint = text("endpoint").or_else(|| text("base_url")).or_else(|| {
-        // vLLM runs beside us; OpenAI's address is public knowledge.
+        // vLLM runs on this machine; OpenAI's address is well known.
         (connector == Connector::OpenaiCompatible).then(|| match entry.class.as_str() {
             "ModelGpt" | "ModelOpenAI" => "https://api.openai.com/v1".to_owned(),
             _ => "http://127.0.0.1:8000/v1".to_owned(),
@@ -121,7 +121,7 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
         connector,
         endpoint,
         key: None,
-        // Workers know where the key of a provider's own address is.
+        // Workers know where to find the key for a provider's own address.
         key_env: None,
         key_file: None,
         iterations: None,

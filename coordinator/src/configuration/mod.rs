@@ -15,10 +15,10 @@ mod sampling;
 pub use domain::glob::Glob;
 use domain::reach::{Place, points_nowhere};
 
-/// Iterations of a task when a configuration does not say, as the published runs used for proprietary models.
+/// Default iterations of a task, as in the published runs of proprietary models.
 pub const ITERATIONS_DEFAULT: u32 = 20;
 
-/// Most iterations of a task. More is a typing error, not a plan.
+/// Maximum number of iterations of a task. More is a typing error.
 pub const ITERATIONS_MAX: u32 = 100_000;
 
 /// A benchmark configuration.
@@ -27,7 +27,7 @@ pub const ITERATIONS_MAX: u32 = 100_000;
 pub struct Benchmark {
     /// A name for people.
     pub name: String,
-    /// Seed of everything random: graphs serialised anew, sampling seeds.
+    /// Seed of everything random: the order of serialised graphs, sampling seeds.
     #[serde(default)]
     pub seed: u64,
     /// The task pack: `core` (built in) or the path of a pack file. Default: `core`.
@@ -47,7 +47,7 @@ pub struct Benchmark {
     /// The kind of a judged benchmark, such as `judged-facts`: answers of the models are then judged by models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// The judges of a judged benchmark, by what they are for.
+    /// The judges of a judged benchmark, by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judges: BTreeMap<String, ModelSpec>,
     /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
@@ -63,33 +63,33 @@ fn iterations_default() -> u32 {
     ITERATIONS_DEFAULT
 }
 
-/// Which tasks of the pack a line of a configuration means.
+/// Selects tasks of the pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TaskChoice {
     /// All tasks whose label matches; a class name means its one task.
     Label(String),
-    /// The task of this class and these parameters, under a label of the configuration's choice.
+    /// The task of this class with these parameters, under the given label.
     Class(ClassChoice),
 }
 
-/// A task by class and parameters, as LLM-KG-Bench configurations name them.
+/// A task by class and parameters, as in LLM-KG-Bench configurations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassChoice {
-    /// The label wanted.
+    /// Its label in the run.
     pub label: String,
     /// Class name.
     pub class: String,
-    /// Parameters; all of them must be those of the pack's task. Numbers may be written as text.
+    /// Parameters; all must equal those of the pack's task. Numbers may be written as text.
     #[serde(default)]
     pub parameters: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A configuration cannot be used.
+/// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// Not readable.
+    /// The file cannot be read.
     #[error("{file}: {source}")]
     Io {
         /// The file.
@@ -105,12 +105,12 @@ pub enum ConfigurationError {
         /// The parser's message, with line and column.
         message: String,
     },
-    /// A value is out of its bounds.
+    /// A value is out of bounds.
     #[error("{file}: `{field}` {problem}")]
     Value {
         /// The file.
         file: String,
-        /// Which value.
+        /// The value.
         field: String,
         /// What is wrong, with the bound.
         problem: String,
@@ -140,8 +140,8 @@ impl Benchmark {
         Ok(benchmark)
     }
 
-    /// Checks what a run within one process needs beside [`validate`](Self::validate): nobody else knows where the
-    /// models are served, or has keys. In a fleet the workers do.
+    /// Additional checks, besides [`validate`](Self::validate), for a run in one process: the configuration must say where
+    /// models are served and where keys are. In a fleet the workers know.
     pub fn validate_local(&self, file: &str) -> Result<(), ConfigurationError> {
         for (place, model) in self.places() {
             let wrong = |field: &str, problem: &str| {
@@ -161,8 +161,8 @@ impl Benchmark {
         Ok(())
     }
 
-    /// Checks what a fleet asks of a configuration beside [`validate`](Self::validate): it comes from others, and may lead
-    /// workers neither into their own machines nor to addresses that are never asked.
+    /// Additional checks, besides [`validate`](Self::validate), for a fleet: the configuration comes from others and must not
+    /// direct workers to their own machines or to forbidden addresses.
     pub fn validate_fleet(&self, file: &str) -> Result<(), ConfigurationError> {
         for (place, model) in self.places() {
             let wrong = |field: &str, problem: String| {
@@ -221,7 +221,7 @@ impl Benchmark {
         Ok(())
     }
 
-    /// The same with their places in the configuration.
+    /// The models that are asked, with their paths in the configuration.
     fn places(&self) -> impl Iterator<Item = (String, &ModelSpec)> {
         let models = self.models.iter().enumerate().map(|(index, model)| (format!("models[{index}]"), model));
         models.chain(self.judges.iter().map(|(role, judge)| (format!("judges.{role}"), judge)))
@@ -232,7 +232,7 @@ impl Benchmark {
         self.models.iter().chain(self.judges.values())
     }
 
-    /// Checks every bound that a type cannot hold.
+    /// Checks all bounds that types do not enforce.
     pub fn validate(&self, file: &str) -> Result<(), ConfigurationError> {
         let wrong = |field: &str, problem: String| {
             Err(ConfigurationError::Value { file: file.to_owned(), field: field.to_owned(), problem })

@@ -1,13 +1,13 @@
-//! The ranges of sampling values. Most servers refuse what lies outside, some take it and do something else.
+//! The ranges of sampling values. Most servers refuse other values; some accept them and do something else.
 
 use std::ops::RangeInclusive;
 
 use domain::Sampling;
 
-/// What reasoning models take.
+/// The values that reasoning models accept.
 const REASONING_EFFORTS: [&str; 3] = ["low", "medium", "high"];
 
-/// The first field that is out of its range, and what is wrong with it.
+/// The first field that is out of range, and the problem.
 pub(super) fn problem(sampling: &Sampling) -> Option<(&'static str, String)> {
     let ranges: [(&'static str, Option<f64>, RangeInclusive<f64>); 5] = [
         ("temperature", sampling.temperature, 0.0..=2.0),
@@ -17,7 +17,7 @@ pub(super) fn problem(sampling: &Sampling) -> Option<(&'static str, String)> {
         ("frequency_penalty", sampling.frequency_penalty, -2.0..=2.0),
     ];
     for (name, given, range) in ranges {
-        // One that is no number lies in no range.
+        // NaN is in no range.
         if let Some(given) = given.filter(|given| !range.contains(given)) {
             let (least, most) = range.into_inner();
             return Some((name, format!("is {given}; it must be between {least} and {most}")));

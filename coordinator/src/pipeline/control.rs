@@ -1,4 +1,4 @@
-//! What people ask of a pipeline.
+//! The commands of users about pipelines.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::errors::{Result, conflict, invalid, not_found};
 use crate::manifest::Planned;
 
 impl Coordinator {
-    /// Begins the pipeline of a configuration, or goes on with it: the same configuration is the same pipeline.
+    /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
     pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
         let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
         let name = pipeline.name.clone();
@@ -26,14 +26,14 @@ impl Coordinator {
                 .await?;
         }
         self.packs.keep(&pipeline.manifest.pack_hash).await?;
-        // Who comes second finds what is equal but for the time.
+        // Another coordinator wrote the same pipeline, except for the time.
         self.write_revision(&pipeline).await?;
         self.begin_pipeline(&name).await?;
         tracing::info!(pipeline = %name, kind = pipeline.kind.name, "submitted");
         Ok(name)
     }
 
-    /// The pipeline that a configuration means, checked. Nothing of it is written.
+    /// The checked pipeline of a configuration. Nothing is written.
     async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
         let (planned, sealed) = self.planned(submission).await?;
         let Planned { benchmark, pack, plan } = planned;
@@ -138,7 +138,7 @@ impl Coordinator {
         Ok(lines)
     }
 
-    /// Makes a pipeline one that this coordinator looks after. One of a fleet that is paused stays so.
+    /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
     pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
         let state = self.pipeline_state(name).await?;
         let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
@@ -152,7 +152,7 @@ impl Coordinator {
         self.tend_pipeline(name).await
     }
 
-    /// Pauses, resumes or cancels a pipeline: its phase first, so that nobody derives, then its runs.
+    /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
     pub(crate) async fn command_pipeline(&self, name: &RunId, command: RunCommand) -> Result<()> {
         let state = self.pipeline_state(name).await?;
         let phase = match (command, state.phase) {
@@ -175,7 +175,7 @@ impl Coordinator {
         self.tend_pipeline(name).await
     }
 
-    /// Asks again what failed, in every stage; returns how many dialogues.
+    /// Retries the failed dialogues of every stage; returns their number.
     pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
         let mut dialogues = 0;
         for run in self.own_runs(name).await? {
@@ -228,10 +228,10 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Sees that a name is that of one run: records are those of runs.
+    /// Checks that a name is not that of a pipeline: only runs have records.
     ///
     /// # Errors
-    /// It is that of a pipeline; the message names its runs.
+    /// It is a pipeline; the message names its runs.
     pub(crate) async fn is_no_pipeline(&self, name: &RunId) -> Result<()> {
         if !self.is_pipeline(name).await? {
             return Ok(());
@@ -248,7 +248,7 @@ impl Coordinator {
         let mut runs: Vec<RunId> = Vec::new();
         for model in &pipeline.benchmark.models {
             let stages = self.find_stages(&chain, model).await?;
-            // The answers of another pipeline are its own.
+            // Answers taken from another pipeline belong to that one.
             let own = stages.into_iter().skip(usize::from(chain.len() > 1));
             for (run, _) in own.flatten() {
                 // Models share some.

@@ -1,4 +1,4 @@
-//! Creating the runs of a pipeline that are missing, and seeing that those which exist go on.
+//! Creates the missing runs of a pipeline, and keeps existing ones going.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
-use stages::{Asked, Judged, NewRun, Report, RunName, StageRuns, StageSpec, names};
+use stages::{Asked, Judged, ModelReport, NewRun, RunName, StageRuns, StageSpec, names};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::{FoundStage, ModelState, is_finished};
@@ -19,7 +19,7 @@ use crate::errors::{Result, internal};
 use crate::manifest::Planned;
 use crate::plan::{Plan, PlannedTask};
 
-/// What the records say of a model.
+/// The state of a model according to the records.
 pub(super) struct Read {
     pub state: ModelState,
     /// The runs that are missing.
@@ -29,7 +29,7 @@ pub(super) struct Read {
 }
 
 impl Coordinator {
-    /// Looks after every pipeline once. What is wrong with one keeps no other waiting.
+    /// Tends every pipeline once. A problem of one does not delay the others.
     pub(crate) async fn tend_pipelines(&self, thorough: bool) -> Result<()> {
         if self.storage.is_shared() && (thorough || self.storage.sink.has_locks()) {
             for name in self.storage.pipelines().await? {
@@ -41,15 +41,15 @@ impl Coordinator {
         }
         for name in self.pipelines.attended() {
             if let Err(error) = self.tend_pipeline(&name).await {
-                tracing::warn!(pipeline = %name, %error, "the pipeline cannot be looked after now");
+                tracing::warn!(pipeline = %name, %error, "the pipeline cannot be tended now");
             }
         }
         Ok(())
     }
 
-    /// Derives what is missing of a pipeline that goes on.
+    /// Derives the missing runs of an active pipeline.
     pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
-        // Its phase first: what is paused or cancelled derives nothing.
+        // First its phase: a paused or cancelled pipeline derives nothing.
         let state = self.pipeline_state(name).await?;
         if state.removed || state.phase != RunPhase::Active {
             if state.phase.is_over() {
@@ -70,15 +70,15 @@ impl Coordinator {
             done &= known.as_ref().is_some_and(ModelState::is_done);
             if let Some(known) = known {
                 summaries.push(Summary::of(&known));
-                let Report { planned, scored, .. } = known.report;
+                let ModelReport { planned, scored, .. } = known.report;
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }
-        // What somebody has asked of it since this round began comes first.
+        // A command that arrived since this round began takes precedence.
         if done && self.pipeline_state(name).await? == state {
             let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
             self.set_pipeline_state(name, &state).await?;
-            self.pipelines.forget(name); // What it came to can be read again.
+            self.pipelines.forget(name); // Its results can be read again.
             tracing::info!(pipeline = %name, "finished");
         }
         Ok(())
@@ -148,13 +148,13 @@ impl Coordinator {
             for run in new_runs {
                 self.create_stage(pipeline, judges[run.stage], run, protected).await?;
             }
-            return Ok(None); // Looked at again in the next round.
+            return Ok(None); // Checked again in the next round.
         }
         self.pipelines.learn(&pipeline.name, slug, state.clone());
         Ok(Some(state))
     }
 
-    /// What the records say of a model whose own dialogues all have one, and the runs that are missing. Writes nothing.
+    /// The state of a model whose own dialogues all have a record, and its missing runs. Writes nothing.
     pub(super) async fn read_model(
         &self,
         chain: &[Pipeline],
@@ -177,7 +177,7 @@ impl Coordinator {
                 None => answered.next(),
             })
             .collect();
-        let report = Report::of(model.label.clone(), &judged, pipeline.kind.metrics);
+        let report = ModelReport::of(model.label.clone(), &judged, pipeline.kind.metrics);
         let state = ModelState { runs, standings, report, judged };
         Ok(Read { state, new_runs, protected: gathered.protected })
     }
@@ -198,7 +198,7 @@ impl Coordinator {
         self.create_run(RunManifest { run: name.run(), ..planned.manifest()? }).await
     }
 
-    /// The run of a judging stage: its pack first, under its hash, then the run, which only one can create.
+    /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.
     async fn create_stage(
         &self,
         pipeline: &Pipeline,
@@ -247,14 +247,18 @@ impl Coordinator {
         self.create_run(manifest).await
     }
 
-    /// Creates a run and begins it. Where somebody has created it, theirs is begun: what exists wins.
+    /// Creates and begins a run. If another coordinator has created it, that run is begun.
     async fn create_run(&self, manifest: RunManifest) -> Result<()> {
         let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
-        match created {
-            Err(error) if error.code == ErrorCode::Conflict => {}
-            created => self.health.note_sink(created).map(|_| ())?,
-        }
-        let run = self.runs.known(&manifest.run).await?;
+        let is_ours = match created {
+            Err(error) if error.code == ErrorCode::Conflict => false,
+            created => self.health.note_sink(created).map(|_| true)?,
+        };
+        let run = match self.runs.known(&manifest.run).await {
+            // Who was quicker is still writing it down: the next round finds it.
+            Err(error) if !is_ours && error.code == ErrorCode::NotFound => return Ok(()),
+            run => run?,
+        };
         self.activate(&run).await
     }
 }
@@ -273,7 +277,7 @@ fn same(known: &[FoundStage], found: &[FoundStage]) -> bool {
     known == found
 }
 
-/// A pack of one task. Equal questions make an equal pack, whoever makes it.
+/// A pack of one task. Equal questions give equal packs, whichever coordinator creates them.
 fn make_pack(
     name: &RunName,
     about: &About,

@@ -1,4 +1,4 @@
-//! What the sink keeps of a pipeline.
+//! The documents of a pipeline in the sink.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use super::summary::Summary;
 /// Version of the documents that are written, and the newest that is read.
 const VERSION: u32 = 1;
 
-/// Pipelines that take over each other's verdicts, one after the other.
+/// Maximum length of a chain of pipelines that reuse each other's verdicts.
 pub(super) const CHAIN_MAX: usize = 16;
 
-/// Revisions of a manifest.
+/// Maximum number of revisions of a manifest.
 const REVISIONS_MAX: u32 = 1_000;
 
 /// A revision of a pipeline's manifest, written once.
@@ -43,12 +43,12 @@ pub(crate) struct PipelineManifest {
     pub pack_hash: String,
 }
 
-/// Where a pipeline stands.
+/// The state of a pipeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PipelineState {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
-    /// Whether it was given to a fleet.
+    /// Whether it was submitted to a fleet.
     #[serde(default)]
     pub fleet: bool,
     /// Whether it is being removed: nobody derives, and who comes upon it goes on with that.
@@ -68,7 +68,7 @@ impl Default for PipelineState {
     }
 }
 
-/// A pipeline as its newest manifest says.
+/// A pipeline according to its newest manifest.
 #[derive(Clone)]
 pub(crate) struct Pipeline {
     pub name: RunId,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Pipeline {
 }
 
 impl Pipeline {
-    /// Of a configuration that was checked.
+    /// A pipeline from a checked configuration.
     pub(crate) fn new(name: RunId, benchmark: Benchmark, pack_hash: &str, revision: u32) -> Result<Self> {
         let configuration = serde_json::to_value(&benchmark).map_err(internal)?;
         let manifest = PipelineManifest {
@@ -115,7 +115,8 @@ impl Pipeline {
         Ok(Self { name, manifest, benchmark, kind })
     }
 
-    /// A name for a new one: what people call it, and a hash of what it asks. The same configuration has the same name.
+    /// A name for a new pipeline: the configuration's name and a hash of its questions. The same configuration has the same
+    /// name.
     pub(crate) fn fresh_name(benchmark: &Benchmark, pack_hash: &str) -> Result<RunId> {
         let configuration = serde_json::to_value(benchmark).map_err(internal)?;
         let hash = results::manifest::hash(&serde_json::json!([configuration, pack_hash]));
@@ -134,7 +135,7 @@ impl Pipeline {
         self.kind.stages.iter().map(judge).collect()
     }
 
-    /// What derives its runs.
+    /// The derivation of its runs.
     pub(crate) fn derivation<'a>(&'a self, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
         Derivation { pipeline: self.name.as_str(), kind: self.kind, judges }
     }
@@ -152,7 +153,7 @@ fn revision_name(revision: u32) -> String {
 const STATE: &str = "state.json";
 
 impl Coordinator {
-    /// A pipeline by its name, as its newest revision says; `None` where there is none.
+    /// A pipeline by name, in its newest revision; `None` if there is none.
     pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
         if !names::is_pipeline_name(name.as_str()) {
             return Ok(None);
@@ -167,7 +168,7 @@ impl Coordinator {
         newest.map(|manifest| Pipeline::of(name.clone(), manifest)).transpose()
     }
 
-    /// Whether a name is that of a pipeline, and of no run.
+    /// Whether a name is that of a pipeline and not of a run.
     pub(crate) async fn is_pipeline(&self, name: &RunId) -> Result<bool> {
         if self.runs.get(name).is_some() {
             return Ok(false);
@@ -175,7 +176,7 @@ impl Coordinator {
         Ok(self.find_pipeline(name).await?.is_some())
     }
 
-    /// Writes a revision; `false` where somebody has written one of this number.
+    /// Writes a revision; `false` if one of this number exists.
     pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
         let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
         let name = revision_name(pipeline.manifest.revision);
@@ -200,7 +201,7 @@ impl Coordinator {
         self.health.note_sink(self.storage.put_document(name, STATE, content).await)
     }
 
-    /// A pipeline, and those whose answers and verdicts it takes over: the nearest first.
+    /// A pipeline and those whose answers and verdicts it reuses, the nearest first.
     pub(crate) async fn pipeline_chain(&self, pipeline: &Pipeline) -> Result<Vec<Pipeline>> {
         let mut chain = vec![pipeline.clone()];
         let mut seen = BTreeSet::from([pipeline.name.clone()]);

@@ -1,4 +1,4 @@
-//! What the runs of a pipeline came to.
+//! Reads the results of a pipeline's runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::control::RunPhase;
 use domain::{CaseUid, DialogueKey, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 use stages::derive::Standing;
-use stages::{Judged, Report, Ruling, StageRuns, StageSpec, Subject, names};
+use stages::{Judged, ModelReport, Ruling, StageRuns, StageSpec, Subject, names};
 
 use super::document::Pipeline;
 use crate::Coordinator;
@@ -14,22 +14,22 @@ use crate::errors::{Result, internal};
 use crate::export::winners_of;
 use crate::storage::RunStateFile;
 
-/// Runs of one stage for one model. More is a mistake, not a history of retries.
+/// Maximum number of runs of a stage for one model. More is an error, not a history of retries.
 const RUNS_MAX: u32 = 10_000;
 
-/// A run of a pipeline with its state; none where it was created and nobody has begun it.
+/// The runs of a stage with their states; a run that was created and not begun has none.
 pub(crate) type FoundStage = Vec<(RunId, Option<RunStateFile>)>;
 
-/// What was last known of a model under test, and of which states of its runs that is true.
+/// The last known state of a model under test, and the states of its runs on which it is based.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelState {
     /// The runs of each stage, the asking one first.
     pub runs: Vec<FoundStage>,
-    /// How far each judging stage is.
+    /// The progress of each judging stage.
     pub standings: Vec<Standing>,
-    /// What comes out so far.
-    pub report: Report,
-    /// What became of each dialogue.
+    /// The results so far.
+    pub report: ModelReport,
+    /// The result of each dialogue.
     pub judged: Vec<Judged>,
 }
 
@@ -45,13 +45,13 @@ pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
     state.is_some_and(|state| state.phase == RunPhase::Finished)
 }
 
-/// The answers of a model, those that it did not give, and what judges said.
+/// The answers of a model, its missing answers, and the judges' replies.
 pub(super) struct Gathered {
     pub subjects: Vec<Subject>,
-    /// Every dialogue that is planned, in the order of the plan, with why it has no answer; `None` where it has one.
+    /// Every planned dialogue, in the order of the plan, with the reason if it has no answer.
     pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
     pub stages: Vec<StageRuns>,
-    /// Whether texts may leave only encrypted: inherited by what is derived.
+    /// Whether texts may leave only encrypted; derived runs inherit it.
     pub protected: bool,
 }
 
@@ -85,7 +85,7 @@ impl Coordinator {
         Ok(found)
     }
 
-    /// Everything that the records say about a model whose own dialogues all have one.
+    /// Reads the records about a model whose own dialogues all have one.
     pub(super) async fn gather(
         &self,
         chain: &[Pipeline],

@@ -1,8 +1,9 @@
 //! Judged benchmarks: pipelines of ordinary runs.
 //!
-//! The sink keeps of a pipeline the revisions of its manifest, each written once, and where it stands. Everything else follows
-//! from its runs, by the functions of [`stages`]: so any coordinator derives, at any time, and a crash between two steps is
-//! made good by whoever comes next. Two that derive at once agree on names, and the sink takes a run of a name once.
+//! The sink stores the revisions of a pipeline's manifest, each written once, and its state. Everything else follows from
+//! its runs, by the functions of [`stages`]. So any coordinator can derive runs at any time, and after a crash between two
+//! steps the next one continues. Two coordinators that derive at once agree on names, and the sink accepts a run name only
+//! once.
 //!
 //! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
 //! what people ask for, `view` shows it.
@@ -21,7 +22,7 @@ use domain::RunId;
 
 pub(crate) use gather::ModelState;
 
-/// The pipelines that this coordinator looks after, each with what it last knew of its models. It can be read again.
+/// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
 #[derive(Default)]
 pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, Known>>);
 
@@ -40,27 +41,27 @@ impl Pipelines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks after a pipeline from now on.
+    /// Tends a pipeline from now on.
     pub(crate) fn attend(&self, name: &RunId) {
         self.lock().entry(name.clone()).or_default();
     }
 
-    /// Forgets one.
+    /// Forgets a pipeline.
     pub(crate) fn forget(&self, name: &RunId) {
         self.lock().remove(name);
     }
 
-    /// Those that are looked after.
+    /// The pipelines that are tended.
     pub(crate) fn attended(&self) -> Vec<RunId> {
         self.lock().keys().cloned().collect()
     }
 
-    /// What was known of a model, by the slug of its label.
+    /// The last known state of a model, by the slug of its label.
     pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelState> {
         self.lock().get(name)?.models.get(model).cloned()
     }
 
-    /// Takes note of it.
+    /// Notes the state of a model.
     pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelState) {
         self.lock().entry(name.clone()).or_default().models.insert(model, state);
     }

@@ -1,4 +1,4 @@
-//! A pipeline as people see it: its models under test as columns, its stages as rows of progress, then what came out.
+//! Displays a pipeline: models under test as columns, stages as rows of progress, then the results.
 
 use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
 use domain::{Mean, ModelSpec, RunId};
@@ -11,11 +11,11 @@ use crate::Coordinator;
 use crate::errors::{Result, not_found};
 use crate::view::Detail;
 
-/// Before the names of numbers, so that none is taken for a stage.
+/// Prefix of the names of results, to distinguish them from stages.
 const METRIC: &str = "= ";
 
 impl Coordinator {
-    /// A pipeline as people see it.
+    /// The view of a pipeline.
     pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<RunView> {
         let pipeline = self
             .find_pipeline(name)
@@ -43,7 +43,7 @@ impl Coordinator {
             view.models.push(shown);
             columns.push(cells);
         }
-        // Row by row, as tables are written.
+        // Row by row, in the order of tables.
         let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
         for row in 0..rows {
             view.cells.extend(columns.iter().filter_map(|column| column.get(row).cloned()));
@@ -54,7 +54,7 @@ impl Coordinator {
         Ok(view)
     }
 
-    /// Every pipeline in short.
+    /// Brief views of all pipelines.
     pub(crate) async fn pipeline_views(&self) -> Result<Vec<RunView>> {
         let mut views = Vec::new();
         for name in self.storage.pipelines().await? {
@@ -89,7 +89,7 @@ impl Coordinator {
         }
     }
 
-    /// One model under test: how far its stages are, and what came out.
+    /// One model under test: the progress of its stages, and its results.
     async fn model_column(
         &self,
         pipeline: &Pipeline,
@@ -151,7 +151,7 @@ impl Coordinator {
                     }
                 }
             }
-            // A stage counts what was said; what it is worth stands below.
+            // A stage only counts replies; the results are below.
             cell.missing = cell.scored;
             if stage == names::ASK {
                 shown.planned = cell.planned;

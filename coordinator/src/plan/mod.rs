@@ -15,7 +15,7 @@ mod units;
 pub use outline::outlines;
 pub use units::{UNIT_DIALOGUES_MAX, Unit};
 
-/// What a plan needs to know of a task.
+/// The properties of a task that a plan needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutline {
     /// Its label.
@@ -26,9 +26,9 @@ pub struct TaskOutline {
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// Number of cases; iteration `i` uses case `i` modulo this.
     pub cases: usize,
-    /// Expected work of one dialogue, in any unit that is the same for all tasks; long ones are started first.
+    /// Expected work of one dialogue, in a unit common to all tasks; the longest are started first.
     pub weight: u64,
-    /// Whether it belongs to the benchmark proper, and so to a configuration that names no tasks.
+    /// Whether it is one of the benchmark's tasks, which a configuration without tasks selects.
     pub standard: bool,
 }
 
@@ -67,7 +67,7 @@ impl PlannedModel {
 pub struct PlannedTask {
     /// The label in results.
     pub label: TaskLabel,
-    /// Index in the list of outlines that the plan was made from.
+    /// Index in the list of outlines from which the plan was made.
     pub index: usize,
     /// Number of cases.
     pub cases: usize,
@@ -75,7 +75,7 @@ pub struct PlannedTask {
     pub weight: u64,
 }
 
-/// What is to be asked.
+/// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The models, in the order of the configuration.
@@ -84,15 +84,14 @@ pub struct Plan {
     pub tasks: Vec<PlannedTask>,
 }
 
-/// A configuration that cannot be planned.
+/// Why a configuration cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A task is not in the pack.
     #[error("no task of the pack fits `{choice}`; tasks are: {known}")]
     UnknownTask {
-        /// What was asked for.
         choice: String,
-        /// The labels there are.
+        /// The labels in the pack.
         known: String,
     },
 }
@@ -116,7 +115,7 @@ impl Plan {
         self.models.iter().map(|model| model.most_iterations(self.tasks.len())).max().unwrap_or(0)
     }
 
-    /// Every dialogue, model by model, task by task, as result files list them.
+    /// All dialogues, model by model and task by task, in the order of result files.
     pub fn keys(&self) -> impl Iterator<Item = DialogueKey> + '_ {
         self.models.iter().flat_map(move |model| {
             self.tasks.iter().enumerate().flat_map(move |(number, task)| {
@@ -135,7 +134,7 @@ impl Plan {
         self.models.iter().any(|model| model.label == key.model && key.iteration < model.iterations_of(task))
     }
 
-    /// The dialogues handed out together, long tasks first; dialogues for which `is_done` are left out.
+    /// The units, long tasks first, without dialogues for which `is_done` holds.
     pub fn units<'p, F>(&'p self, is_done: F) -> Vec<Unit>
     where
         F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
@@ -143,8 +142,8 @@ impl Plan {
         self.units_without(is_done).collect()
     }
 
-    /// Like [`units`](Self::units), each unit made when it is asked for; always in the same order, so that two coordinators
-    /// that queue a plan agree on the numbers of its units.
+    /// Like [`units`](Self::units), but lazily; always in the same order, so that two coordinators that queue a plan agree on
+    /// the numbers of its units.
     pub fn units_without<'p, F>(&'p self, is_done: F) -> impl Iterator<Item = Unit> + Send + use<'p, F>
     where
         F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,
@@ -152,7 +151,7 @@ impl Plan {
         units::cut(self, is_done)
     }
 
-    /// Hash of everything that decides what is asked: plan, seed and pack. Hexadecimal SHA-256.
+    /// Hash of everything that determines the questions: plan, seed and pack. Hexadecimal SHA-256.
     pub fn hash(&self, seed: u64, pack_hash: &str) -> String {
         let mut hasher = Sha256::new();
         hasher.update(serde_json::to_vec(self).unwrap_or_default());
@@ -252,7 +251,7 @@ fn choose(choices: &[TaskChoice], outlines: &[TaskOutline]) -> Result<Vec<Planne
     Ok(tasks)
 }
 
-/// A parameter as text, so that `1` and `"1"` are the same.
+/// A parameter as text, so that `1` equals `"1"`.
 fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

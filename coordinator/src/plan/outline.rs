@@ -1,4 +1,4 @@
-//! What a plan needs to know of a pack.
+//! The properties of a pack that a plan needs.
 
 use packs::Pack;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use tasks::{TaskClass, TaskData};
 
 use super::TaskOutline;
 
-/// The tasks of a pack in its order, as a plan sees them.
+/// The outlines of a pack's tasks, in its order.
 pub fn outlines(pack: &Pack) -> Vec<TaskOutline> {
     let outline = |task: &TaskData| TaskOutline {
         label: task.label.clone(),
@@ -19,8 +19,8 @@ pub fn outlines(pack: &Pack) -> Vec<TaskOutline> {
     pack.tasks().iter().map(outline).collect()
 }
 
-/// Expected work of a dialogue in characters: the texts of a case, twice for tasks that repeat a whole document and may
-/// ask again. Good enough for an order.
+/// Expected work of a dialogue in characters: the texts of a case, twice for tasks that repeat a whole document and have
+/// follow-ups. Good enough for ordering.
 fn weight(task: &TaskData) -> u64 {
     let texts =
         |map: &Map<String, Value>| -> usize { map.values().filter_map(Value::as_str).map(str::len).sum() };

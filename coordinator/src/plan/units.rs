@@ -1,18 +1,18 @@
-//! Cutting a plan into units.
+//! Cuts a plan into units.
 //!
-//! A unit holds dialogues of one model, one task and one case, so that a server's prefix cache helps. Heavy tasks come
-//! first; towards the end of a model's work units shrink, so that its last worker does not hold ten dialogues while
-//! the others are idle.
+//! A unit has dialogues of one model, task and case, to benefit from a server's prefix cache. Heavy tasks come first. At
+//! the end of a model's work, units are smaller, so that the last worker does not hold ten dialogues while others are
+//! idle.
 
 use domain::Iteration;
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
 
-/// Most dialogues of a unit.
+/// Maximum number of dialogues in a unit.
 pub const UNIT_DIALOGUES_MAX: usize = 10;
 
-/// Share of a model's dialogues, at the end of its order, that are cut into units of one.
+/// The last 1/`TAIL_DIVISOR` of a model's dialogues are cut into units of one.
 const TAIL_DIVISOR: usize = 20;
 
 /// Dialogues handed out together.
@@ -26,8 +26,8 @@ pub struct Unit {
     pub iterations: Vec<Iteration>,
 }
 
-/// The units of a plan, made while they are asked for: a plan of a million dialogues is never in memory as units.
-/// Dialogues for which `is_done` holds are left out.
+/// The units of a plan, lazily: the units of a million dialogues are never all in memory. Dialogues for which `is_done`
+/// holds are left out.
 pub(super) fn cut<'p, F>(plan: &'p Plan, is_done: F) -> impl Iterator<Item = Unit> + Send + use<'p, F>
 where
     F: Fn(usize, usize, Iteration) -> bool + Copy + Send + 'p,

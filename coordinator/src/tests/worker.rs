@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use domain::control::{Control, ExportItem, RunView, Submission};
 use domain::exchange::{
-    Delivery, Grant, LeaseId, Offer, Orders, Parking, Receipt, Registration, Report, Serves, WorkExchange,
-    WorkerStatus,
+    Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, Receipt, Registration, Report, Serves,
+    WorkExchange, WorkerStatus,
 };
 use domain::{DialogueKey, FailureCause, InstanceId, Record, RunId, WorkerId};
 use futures::StreamExt;
@@ -96,6 +96,10 @@ pub fn registration(worker: &str, instance: &str, predecessors: &[&str]) -> Regi
     }
 }
 
+fn ended(leases: &[LeaseId], end: LeaseEnd) -> impl Iterator<Item = (LeaseId, LeaseEnd)> + '_ {
+    leases.iter().map(move |lease| (lease.clone(), end))
+}
+
 pub struct Worker {
     pub id: WorkerId,
     pub instance: InstanceId,
@@ -129,8 +133,9 @@ impl Worker {
             instance: self.instance.clone(),
             offers: self.serves.iter().map(|serves| Offer { serves: serves.clone(), room }).collect(),
             held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
-            finished: self.finished.clone(),
-            released: self.released.clone(),
+            ended: ended(&self.finished, LeaseEnd::Finished)
+                .chain(ended(&self.released, LeaseEnd::Released))
+                .collect(),
             parked: self.parked.clone(),
             draining: self.draining,
             wait: Duration::ZERO,

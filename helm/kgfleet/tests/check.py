@@ -2,11 +2,14 @@
 
     python helm/kgfleet/tests/check.py            all checks
     KGFLEET_BLESS=1 python .../check.py           the same, and writes snapshots and the table anew
-    python .../check.py render QUICK.yaml [FILE]  prints the objects of a value set as JSON lines, secrets included
+    python .../check.py values FILE               only validates what the chart makes of these values
+    python .../check.py render FILE [JSON]        prints the objects of these values, with those of the JSON over them,
+                                                  as JSON lines, secrets readable
 
 Needs the packages of requirements.txt; tests/setup installs them into target/chart-venv.
 """
 
+import base64
 import copy
 import difflib
 import json
@@ -178,7 +181,7 @@ def check_selectors(where, objects):
 
 
 def masked(objects):
-    """The objects without what is made at random."""
+    """The objects without what is made at random, and without what is compared elsewhere."""
     objects = copy.deepcopy(objects)
     for _, item in objects:
         if item["kind"] == "Secret":
@@ -188,6 +191,10 @@ def masked(objects):
                     value = re.sub(r'sha256 = "(?!0123456789abcdef)[0-9a-f]{64}"', 'sha256 = "HASH"', value)
                     value = re.sub(r"(?<![A-Za-z0-9])[A-Za-z0-9]{48}(?![A-Za-z0-9])", "PASSWORD", value)
                     item[part][key] = "PEM" if part == "data" else value
+        elif item["kind"] == "ConfigMap":
+            item["data"] = {key: "a copy" if key.endswith(".json") else text for key, text in item["data"].items()}
+        elif item["kind"] == "PrometheusRule":
+            item["spec"]["groups"] = [{"name": group["name"], "rules": "a copy"} for group in item["spec"]["groups"]]
     return objects
 
 
@@ -345,25 +352,81 @@ def check_lint():
     expect(not messages, "lint: " + "; ".join(messages))
 
 
+# What the chart takes from deploy: Helm reads nothing outside of the chart's folder, so it has copies.
+COPIES = [
+    ("deploy/grafana/*.json", "dashboards"),
+    ("deploy/prometheus/alerts.yml", "rules"),
+    ("deploy/prometheus/rules.yml", "rules"),
+]
+
+
+def check_copies():
+    wanted = {}
+    for pattern, folder in COPIES:
+        found = list(ROOT.glob(pattern))
+        expect(found, f"{pattern}: no such file")
+        wanted |= {CHART / folder / file.name: file for file in found}
+    for copy_of, file in wanted.items():
+        if BLESS:
+            copy_of.parent.mkdir(exist_ok=True)
+            copy_of.write_bytes(file.read_bytes())
+        same = copy_of.exists() and copy_of.read_bytes() == file.read_bytes()
+        expect(same, f"{copy_of.relative_to(ROOT)} is not {file.relative_to(ROOT)}; KGFLEET_BLESS=1 copies it")
+    there = {file for _, folder in COPIES for file in (CHART / folder).glob("*")}
+    expect(there == set(wanted), f"the chart has copies of nothing: {there - set(wanted)}")
+
+
 def check_scripts():
     """Everything that is not Rust passes its own linter."""
-    dockerfile = ROOT / "deploy/image/Dockerfile"
-    if dockerfile.exists():
-        hadolint = pathlib.Path(sys.executable).parent / "hadolint"
-        said = subprocess.run([hadolint, dockerfile], capture_output=True, text=True)
-        expect(said.returncode == 0, f"hadolint: {said.stdout}{said.stderr}")
+    scripts = ["image/build", "image/try", "slurm/submit", "slurm/worker.sbatch", "local/cluster"]
+    linters = [
+        [pathlib.Path(sys.executable).parent / "hadolint", ROOT / "deploy/image/Dockerfile"],
+        ["shellcheck", *(ROOT / "deploy" / script for script in scripts)],
+    ]
+    for linter in linters:
+        said = subprocess.run(linter, capture_output=True, text=True)
+        expect(said.returncode == 0, f"{linter[0]}: {said.stdout}{said.stderr}")
+
+
+def check_compose():
+    """The compose file, against the schema of compose files; what it mounts exists; nothing of ours is root."""
+    folder = ROOT / "deploy/compose"
+    compose = yaml.safe_load((folder / "compose.yaml").read_text())
+    schema = json.loads((ROOT / "third_party/compose/compose_spec.json").read_text())
+    for error in jsonschema.Draft201909Validator(schema).iter_errors(compose):
+        failures.append(f"compose.yaml: {error.message} at {list(error.path)}")
+    for name, service in compose["services"].items():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            there = (folder / source).exists() if source.startswith(".") else source in compose["volumes"]
+            expect(there, f"compose.yaml: {name} mounts {source}, which is not there")
+        for port in service.get("ports", []):
+            expect(port.startswith("127.0.0.1:"), f"compose.yaml: {name} publishes {port} to the network")
+        if "KGFLEET_IMAGE" in service["image"]:
+            kept = service["read_only"] and service["user"] == "65532:65532" and service["cap_drop"] == ["ALL"]
+            expect(kept, f"compose.yaml: {name} has rights that it does not need")
 
 
 def main():
-    if len(sys.argv) > 2 and sys.argv[1] == "render":
-        for path, item in render(yaml.safe_load(pathlib.Path(sys.argv[2]).read_text())):
-            print(json.dumps({"path": path, "object": item}))
-        return 0
+    mode, *files = sys.argv[1:] or [""]
+    if mode in ("render", "values"):
+        values = yaml.safe_load(pathlib.Path(files[0]).read_text())
+        merge(values, json.loads(files[1]) if len(files) > 1 else {})
+        objects = render(values)
+        if mode == "render":
+            print_readable(objects)
+            return 0
+        for _, item in objects:
+            validate(f"{item['kind']} {item['metadata']['name']}", item)
+        check_policy(files[0], objects)
+        return report(f"{len(objects)} objects")
     check_lint()
     check_schema_covers_values()
     check_table()
     check_bad_values()
     check_scripts()
+    check_copies()
+    check_compose()
     total = 0
     for file in value_sets():
         values = yaml.safe_load(file.read_text())
@@ -377,15 +440,31 @@ def main():
         check_selectors(file.stem, objects)
         check_upgrade(file.stem, values)
         snapshot(file.stem, objects)
-    for extra in sys.argv[1:]:
-        objects = render(yaml.safe_load(pathlib.Path(extra).read_text()))
-        for _, item in objects:
-            validate(f"{extra}: {item['kind']} {item['metadata']['name']}", item)
-        check_policy(extra, objects)
+    return report(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals")
+
+
+def report(what):
     for failure in failures:
         print(failure, file=sys.stderr)
-    print(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals, {len(failures)} failures")
+    print(f"{what}, {len(failures)} failures")
     return 1 if failures else 0
+
+
+def merge(values, over):
+    """Puts values over others, level by level."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(values.get(key), dict):
+            merge(values[key], value)
+        else:
+            values[key] = value
+
+
+def print_readable(objects):
+    for _, item in objects:
+        if item["kind"] == "Secret":
+            plain = {key: base64.b64decode(value).decode() for key, value in item.get("data", {}).items()}
+            item["stringData"] = {**plain, **item.get("stringData", {})}
+        print(json.dumps(item))
 
 
 if __name__ == "__main__":

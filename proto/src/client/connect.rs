@@ -1,18 +1,19 @@
-//! Connects a client to its coordinator.
+//! Connects a client to its coordinators.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::{ErrorCode, ServiceError};
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
+use super::choice::Choice;
 use crate::limits::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT};
 
-/// Address and connection options of a coordinator.
+/// Addresses and connection options of one or more coordinators of the same queue.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// `http://HOST:PORT` or `https://HOST:PORT`.
-    pub address: String,
+    /// `http://HOST:PORT` or `https://HOST:PORT`; at least one. A host may be a name of several machines.
+    pub addresses: Vec<String>,
     /// Connect timeout. Default: 5 s.
     pub connect_timeout: Duration,
     /// Certificates of the authorities that sign the coordinator's, PEM. Default: those that this machine trusts.
@@ -28,8 +29,13 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// The defaults for a coordinator at this address.
     pub fn new(address: impl Into<String>) -> Self {
+        Self::of(vec![address.into()])
+    }
+
+    /// The defaults for coordinators at these addresses.
+    pub fn of(addresses: Vec<String>) -> Self {
         Self {
-            address: address.into(),
+            addresses,
             connect_timeout: Duration::from_secs(5),
             ca: None,
             identity: None,
@@ -43,7 +49,7 @@ impl ClientConfig {
 impl std::fmt::Debug for ClientConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientConfig")
-            .field("address", &self.address)
+            .field("addresses", &self.addresses)
             .field("connect_timeout", &self.connect_timeout)
             .field("ca", &self.ca.is_some())
             .field("identity", &self.identity.is_some())
@@ -53,14 +59,28 @@ impl std::fmt::Debug for ClientConfig {
     }
 }
 
-/// A channel that connects at its first use.
-pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
-    let invalid = |what: String| ServiceError::new(ErrorCode::Invalid, what);
-    let address = &config.address;
-    let mut endpoint = Endpoint::from_shared(address.clone())
+/// A choice among the coordinators, which connects at its first use.
+pub(super) fn choice(config: &ClientConfig) -> Result<Choice, ServiceError> {
+    if config.addresses.is_empty() {
+        return Err(invalid("no address of a coordinator is given".to_owned()));
+    }
+    let endpoints = config.addresses.iter().map(|address| endpoint(config, address));
+    let endpoints = endpoints.collect::<Result<Vec<Endpoint>, ServiceError>>()?;
+    if tokio::runtime::Handle::try_current().is_err() {
+        let addresses = config.addresses.join(", ");
+        return Err(invalid(format!("a client of {addresses} can be made inside a Tokio runtime only")));
+    }
+    Ok(Choice::among(endpoints))
+}
+
+fn invalid(what: String) -> ServiceError {
+    ServiceError::new(ErrorCode::Invalid, what)
+}
+
+fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceError> {
+    let mut endpoint = Endpoint::from_shared(address.to_owned())
         .map_err(|e| invalid(format!("`{address}` is not an address of a coordinator: {e}")))?
         .connect_timeout(config.connect_timeout)
-        .tcp_nodelay(true)
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true);
@@ -91,10 +111,7 @@ pub(super) fn channel(config: &ClientConfig) -> Result<Channel, ServiceError> {
             return Err(invalid(format!("`{address}` is neither http://HOST:PORT nor https://HOST:PORT")));
         }
     }
-    if tokio::runtime::Handle::try_current().is_err() {
-        return Err(invalid(format!("a client of {address} can be made inside a Tokio runtime only")));
-    }
-    Ok(endpoint.connect_lazy())
+    Ok(endpoint)
 }
 
 /// Whether a host is this machine.
@@ -110,7 +127,7 @@ mod tests {
     use super::*;
 
     fn refusal(config: &ClientConfig) -> String {
-        let error = channel(config).unwrap_err();
+        let error = choice(config).unwrap_err();
         assert_eq!(error.code, ErrorCode::Invalid);
         error.message
     }
@@ -121,12 +138,12 @@ mod tests {
         assert!(refusal(&ClientConfig::new("coordinator:7700")).contains("neither http"));
         let token = |address: &str| ClientConfig { token: Some("t".into()), ..ClientConfig::new(address) };
         assert!(refusal(&token("http://coordinator:1")).contains("without TLS"));
-        assert!(channel(&token("http://127.0.0.1:1")).is_ok() && channel(&token("http://[::1]:1")).is_ok());
-        assert!(channel(&ClientConfig { insecure: true, ..token("http://coordinator:1") }).is_ok());
+        assert!(choice(&token("http://127.0.0.1:1")).is_ok() && choice(&token("http://[::1]:1")).is_ok());
+        assert!(choice(&ClientConfig { insecure: true, ..token("http://coordinator:1") }).is_ok());
         let ca = Some(b"no PEM".to_vec());
         let mixed = ClientConfig { ca: ca.clone(), ..ClientConfig::new("http://a:1") };
         assert!(refusal(&mixed).contains("not an https address"));
-        assert!(channel(&ClientConfig::new("http://a:1")).is_ok());
+        assert!(choice(&ClientConfig::new("http://a:1")).is_ok());
     }
 
     #[test]

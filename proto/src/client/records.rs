@@ -1,17 +1,15 @@
 //! Delivers records: all deliveries of a client share one stream of batches.
 //!
-//! A call to [`RecordLane::deliver`] splits its records into numbered batches. The outcome of a batch carries its
-//! number and completes the waiting call. If the stream breaks, all waiting calls fail with
+//! The records of a call to [`RecordLane::deliver`] are a numbered batch. The outcome of a batch carries its number and
+//! completes the waiting call. If the stream breaks, all waiting calls fail with
 //! [`ErrorCode::Unavailable`], and the next call opens another stream. Nothing is retried here, because the caller
 //! keeps its records until they are acknowledged.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::exchange::{Delivery, Receipt};
 use domain::{ErrorCode, ServiceError};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -19,7 +17,7 @@ use tonic::Streaming;
 
 use super::{Line, Wire};
 use crate::convert::{error_from_wire, every, receipts_from_wire, refuse_answer};
-use crate::limits::{BATCH_BYTES, BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT, DELIVERY_BYTES};
+use crate::limits::{BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT, DELIVERY_BYTES};
 use crate::wire::work_service_client::WorkServiceClient;
 use crate::wire::{self, batch_outcome::Outcome};
 
@@ -48,13 +46,12 @@ impl RecordLane {
             deliveries.iter().map(|delivery| too_long(delivery).then(|| refusal(delivery))).collect();
         let sendable: Vec<Delivery> = deliveries.into_iter().filter(|delivery| !too_long(delivery)).collect();
 
-        let batches = batches(sendable.iter().map(size));
-        let receipts: Vec<Receipt> = stream::iter(batches)
-            .map(|range| self.send(every(sendable[range].to_vec())))
-            .buffered(BATCHES_IN_FLIGHT)
-            .try_concat()
-            .await?;
-
+        let bytes: usize = sendable.iter().map(size).sum();
+        if bytes > DELIVERY_BYTES {
+            let message = format!("a call delivers at most {DELIVERY_BYTES} bytes of records, not {bytes}");
+            return Err(ServiceError::new(ErrorCode::Invalid, message));
+        }
+        let receipts = if sendable.is_empty() { Vec::new() } else { self.send(every(sendable)).await? };
         let mut receipts = receipts.into_iter();
         Ok(refusals.into_iter().filter_map(|refusal| refusal.or_else(|| receipts.next())).collect())
     }
@@ -237,25 +234,6 @@ fn size(delivery: &Delivery) -> usize {
         + delivery.json.len()
 }
 
-/// Splits records of these sizes into batches of at most [`BATCH_BYTES`]; a larger record travels alone.
-fn batches(sizes: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
-    let mut batches: Vec<Range<usize>> = Vec::new();
-    let mut bytes = 0;
-    for (i, size) in sizes.enumerate() {
-        match batches.last_mut() {
-            Some(batch) if bytes + size <= BATCH_BYTES => {
-                batch.end = i + 1;
-                bytes += size;
-            }
-            _ => {
-                batches.push(i..i + 1);
-                bytes = size;
-            }
-        }
-    }
-    batches
-}
-
 #[cfg(test)]
 mod tests {
     use futures::FutureExt as _;
@@ -289,19 +267,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn batches_hold_every_record_once_and_keep_the_bound(
-            sizes in prop::collection::vec(prop_oneof![1..9_000_usize, 1..2 * BATCH_BYTES], 0..60)
-        ) {
-            let batches = batches(sizes.iter().copied());
-            let all: Vec<usize> = batches.iter().cloned().flatten().collect();
-            prop_assert_eq!(all, (0..sizes.len()).collect::<Vec<_>>());
-            for batch in &batches {
-                let bytes: usize = sizes[batch.clone()].iter().sum();
-                prop_assert!(bytes <= BATCH_BYTES || batch.len() == 1);
-            }
-        }
-
         #[test]
         fn the_size_is_never_below_what_is_sent(name in "[a-zü]{1,200}", bytes in 1..100_000_usize) {
             let delivery = delivery(&name, bytes);

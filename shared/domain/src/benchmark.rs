@@ -119,38 +119,23 @@ impl ModelSpec {
     }
 }
 
-/// How a model is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Connector {
-    /// Any server with OpenAI's API: vLLM first.
-    OpenaiCompatible,
-    /// Anthropic's messages API.
-    Anthropic,
-    /// Google's Gemini API.
-    Gemini,
-    /// The built-in simulator.
-    Simulated,
-    /// Answers of a recorded run.
-    Replay,
+named! {
+    /// How a model is reached.
+    pub enum Connector {
+        /// Any server with OpenAI's API: vLLM first.
+        OpenaiCompatible = "openai-compatible",
+        /// Anthropic's messages API.
+        Anthropic = "anthropic",
+        /// Google's Gemini API.
+        Gemini = "gemini",
+        /// The built-in simulator.
+        Simulated = "simulated",
+        /// Answers of a recorded run.
+        Replay = "replay",
+    }
 }
 
 impl Connector {
-    /// Every connector, for help texts and tables.
-    pub const ALL: [Self; 5] =
-        [Self::OpenaiCompatible, Self::Anthropic, Self::Gemini, Self::Simulated, Self::Replay];
-
-    /// The name used in configurations, records and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenaiCompatible => "openai-compatible",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Simulated => "simulated",
-            Self::Replay => "replay",
-        }
-    }
-
     /// The provider's address, if there is one provider.
     pub fn own_endpoint(self) -> Option<&'static str> {
         match self {
@@ -170,41 +155,15 @@ impl Connector {
     }
 }
 
-impl fmt::Display for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A kind of question to a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ask {
-    /// A conversation to continue; the answer is a text.
-    Chat,
-    /// Texts to embed: texts of similar meaning get similar vectors.
-    Embed,
-    /// Pairs of texts to classify, for example whether the first entails the second.
-    Classify,
-}
-
-impl Ask {
-    /// Every kind, for help texts and tables.
-    pub const ALL: [Self; 3] = [Self::Chat, Self::Embed, Self::Classify];
-
-    /// The name used in files and messages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Embed => "embed",
-            Self::Classify => "classify",
-        }
-    }
-}
-
-impl fmt::Display for Ask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named! {
+    /// A kind of question to a model.
+    pub enum Ask {
+        /// A conversation to continue; the answer is a text.
+        Chat = "chat",
+        /// Texts to embed: texts of similar meaning get similar vectors.
+        Embed = "embed",
+        /// Pairs of texts to classify, for example whether the first entails the second.
+        Classify = "classify",
     }
 }
 

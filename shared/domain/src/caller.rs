@@ -3,40 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::{Deserialize, Serialize};
-
 use crate::glob::Glob;
 use crate::ids::WorkerId;
 
-/// What an identity may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Views runs and workers. Texts of protected exercises are redacted.
-    Reader,
-    /// Submits and controls runs, drains workers, reads everything.
-    Operator,
-    /// Takes work and delivers records, under its own names.
-    Worker,
-}
-
-impl Role {
-    /// Every role.
-    pub const ALL: [Self; 3] = [Self::Reader, Self::Operator, Self::Worker];
-
-    /// The name used in files and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reader => "reader",
-            Self::Operator => "operator",
-            Self::Worker => "worker",
-        }
-    }
-}
-
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
+named! {
+    /// What an identity may do.
+    pub enum Role {
+        /// Views runs and workers. Texts of protected exercises are redacted.
+        Reader = "reader",
+        /// Submits and controls runs, drains workers, reads everything.
+        Operator = "operator",
+        /// Takes work and delivers records, under its own names.
+        Worker = "worker",
     }
 }
 

@@ -81,43 +81,26 @@ pub enum RunCommand {
     Cancel,
 }
 
-/// Where a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunPhase {
-    /// Units are being added to its queue.
-    Preparing,
-    /// Units are handed out.
-    Active,
-    /// Paused by hand: no units are handed out.
-    Paused,
-    /// Cancelled by hand.
-    Cancelled,
-    /// Every dialogue has a record.
-    Finished,
+named! {
+    /// Where a run stands.
+    pub enum RunPhase {
+        /// Units are being added to its queue.
+        Preparing = "preparing",
+        /// Units are handed out.
+        Active = "active",
+        /// Paused by hand: no units are handed out.
+        Paused = "paused",
+        /// Cancelled by hand.
+        Cancelled = "cancelled",
+        /// Every dialogue has a record.
+        Finished = "finished",
+    }
 }
 
 impl RunPhase {
-    /// The name used in files and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Preparing => "preparing",
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Cancelled => "cancelled",
-            Self::Finished => "finished",
-        }
-    }
-
     /// Whether the run is over: nothing more happens unless somebody asks for it.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Cancelled | Self::Finished)
-    }
-}
-
-impl std::fmt::Display for RunPhase {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -5,52 +5,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::chat::{FinishReason, Usage};
 
-/// What a prompt is for: the opening, or one of the follow-ups that an evaluation asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PromptKind {
-    /// The first prompt of a dialogue.
-    First,
-    /// The answer does not parse.
-    Syntax,
-    /// The query parses and has an empty result.
-    EmptyResult,
-    /// The answer is not exactly one fenced code block.
-    Structure,
-    /// The document parses but does not contain the expected data.
-    Content,
-    /// The data is right but the formatting was changed.
-    Formatting,
-    /// The reply of a judge is none of the words that it was offered.
-    Choice,
-    /// Instructions above the conversation. Part of a task's wording, never asked as a prompt of its own.
-    System,
+named! {
+    /// What a prompt is for: the opening, or one of the follow-ups that an evaluation asks for.
+    pub enum PromptKind {
+        /// The first prompt of a dialogue.
+        First = "first",
+        /// The answer does not parse.
+        Syntax = "syntax",
+        /// The query parses and has an empty result.
+        EmptyResult = "empty-result",
+        /// The answer is not exactly one fenced code block.
+        Structure = "structure",
+        /// The document parses but does not contain the expected data.
+        Content = "content",
+        /// The data is right but the formatting was changed.
+        Formatting = "formatting",
+        /// The reply of a judge is none of the words that it was offered.
+        Choice = "choice",
+        /// Instructions above the conversation. Part of a task's wording, never asked as a prompt of its own.
+        System = "system",
+    }
 }
 
 impl PromptKind {
     /// The kinds of follow-ups.
     pub const FOLLOW_UPS: [Self; 6] =
         [Self::Syntax, Self::EmptyResult, Self::Structure, Self::Content, Self::Formatting, Self::Choice];
-
-    /// The name used in files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Syntax => "syntax",
-            Self::EmptyResult => "empty-result",
-            Self::Structure => "structure",
-            Self::Content => "content",
-            Self::Formatting => "formatting",
-            Self::Choice => "choice",
-            Self::System => "system",
-        }
-    }
-}
-
-impl std::fmt::Display for PromptKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// A message of the benchmark.

@@ -4,6 +4,7 @@
 //! nothing, because the next one brings it again. Two types implement the trait: a coordinator in the same process,
 //! for `kgfleet run`, and a client over gRPC.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,7 +35,8 @@ pub trait WorkExchange: Send + Sync + 'static {
     fn exchange(&self, report: Report) -> Reply<'_, Orders>;
 
     /// Stores records. The answer comes when they are durable and committed to the queue, with one receipt per
-    /// record, in order. Repetition: stored again at most, and counted once.
+    /// record, in order. Callers send at most 1000 records and 1 MiB, or one longer record. Repetition: stored again at
+    /// most, and counted once.
     fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>>;
 
     /// What a worker needs to know of a run.
@@ -116,6 +118,15 @@ pub struct LeaseId {
     pub attempt: u32,
 }
 
+/// How a lease ended for its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseEnd {
+    /// All its records were acknowledged: the unit is done.
+    Finished,
+    /// The worker gives it back; this does not count against the unit.
+    Released,
+}
+
 /// The whole state of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -126,10 +137,8 @@ pub struct Report {
     pub offers: Vec<Offer>,
     /// The leases that it works on; the coordinator renews them.
     pub held: Vec<LeaseId>,
-    /// Leases whose records were all acknowledged: their units are done.
-    pub finished: Vec<LeaseId>,
-    /// Leases that it gives back; this does not count against their units.
-    pub released: Vec<LeaseId>,
+    /// Leases that ended since the coordinator last noted any.
+    pub ended: BTreeMap<LeaseId, LeaseEnd>,
     /// Models that cannot be asked for a while.
     pub parked: Vec<Parking>,
     /// Whether it is shutting down: it gets no more work.
@@ -203,7 +212,7 @@ pub struct Orders {
     pub grants: Vec<Grant>,
     /// Leases that it reported but no longer holds: it must stop their dialogues.
     pub lost: Vec<LeaseId>,
-    /// Whether the reported finished and released leases and parkings were processed.
+    /// Whether the reported ended leases and parkings were processed.
     pub noted: bool,
     /// It must finish the units it holds, or give them back, and end.
     pub drain: bool,

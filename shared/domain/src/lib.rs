@@ -6,6 +6,9 @@
 //! coordinators, [`control`] the one between people and coordinators; [`caller`] has callers and roles, [`reach`] the
 //! addresses and keys that a worker may use. [`uid`] identifies questions to judges.
 
+#[macro_use]
+mod named;
+
 pub mod backoff;
 pub mod benchmark;
 pub mod caller;

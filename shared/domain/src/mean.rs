@@ -37,13 +37,14 @@ impl Mean {
     }
 }
 
-/// `0.148`, or `0.148 (9/26)` if values are missing, or `-` if all are.
+/// `0.148`, or `0.148 (9/26)` if values are missing, or `-` if all are. Three digits unless the format says how many.
 impl fmt::Display for Mean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(3);
         match self.value {
             None => f.write_str("-"),
-            Some(value) if self.is_whole() => write!(f, "{value:.3}"),
-            Some(value) => write!(f, "{value:.3} ({}/{})", self.covered, self.planned),
+            Some(value) if self.is_whole() => write!(f, "{value:.digits$}"),
+            Some(value) => write!(f, "{value:.digits$} ({}/{})", self.covered, self.planned),
         }
     }
 }
@@ -57,6 +58,7 @@ mod tests {
         let nine = (0..26).map(|task| (task < 9).then_some(0.148));
         assert_eq!(Mean::of(nine).to_string(), "0.148 (9/26)");
         assert_eq!(Mean::of([Some(0.5), Some(1.0)]).to_string(), "0.750");
+        assert_eq!(format!("{:.4}", Mean::of([Some(0.5), None])), "0.5000 (1/2)");
         assert_eq!(Mean::of([None, None]).to_string(), "-");
         assert_eq!(Mean::of([]).to_string(), "-");
         assert!(!Mean::of([None]).is_whole());

@@ -48,91 +48,41 @@ impl Outcome {
     }
 }
 
-/// Why a dialogue, or one model call, has no answer or no score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureCause {
-    /// The server could not be reached or the connection broke.
-    Connection,
-    /// No answer, or no further token, within the deadline.
-    Timeout,
-    /// The server is full (503, or 429 without a quota text).
-    Overloaded,
-    /// The provider limits the rate of calls (429).
-    RateLimited,
-    /// The account's quota is used up: waiting seconds does not help.
-    QuotaExhausted,
-    /// The server failed (5xx), or sent what no version of the API sends.
-    Server,
-    /// The server ended the generation itself (`finish_reason: abort`, cut stream).
-    Aborted,
-    /// The key was refused (401, 403).
-    Unauthorized,
-    /// The server does not serve the model asked for (404).
-    ModelNotFound,
-    /// The server answered with another model than the one asked for.
-    WrongModel,
-    /// The server refused the request as malformed (400).
-    BadRequest,
-    /// The conversation is longer than the model's context.
-    ContextExceeded,
-    /// Our evaluator failed; never the fault of an answer.
-    EvaluatorFailed,
-    /// Its unit became a dead letter: workers died while it ran alone.
-    Poisoned,
-    /// Reserved; no such record is written today.
-    Cancelled,
-    /// A judge replied, and never with one of the words that it was offered.
-    JudgeUnparseable,
-}
-
-impl FailureCause {
-    /// Every cause, for help texts and tables.
-    pub const ALL: [Self; 16] = [
-        Self::Connection,
-        Self::Timeout,
-        Self::Overloaded,
-        Self::RateLimited,
-        Self::QuotaExhausted,
-        Self::Server,
-        Self::Aborted,
-        Self::Unauthorized,
-        Self::ModelNotFound,
-        Self::WrongModel,
-        Self::BadRequest,
-        Self::ContextExceeded,
-        Self::EvaluatorFailed,
-        Self::Poisoned,
-        Self::Cancelled,
-        Self::JudgeUnparseable,
-    ];
-
-    /// The name used in files and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connection => "connection",
-            Self::Timeout => "timeout",
-            Self::Overloaded => "overloaded",
-            Self::RateLimited => "rate-limited",
-            Self::QuotaExhausted => "quota-exhausted",
-            Self::Server => "server",
-            Self::Aborted => "aborted",
-            Self::Unauthorized => "unauthorized",
-            Self::ModelNotFound => "model-not-found",
-            Self::WrongModel => "wrong-model",
-            Self::BadRequest => "bad-request",
-            Self::ContextExceeded => "context-exceeded",
-            Self::EvaluatorFailed => "evaluator-failed",
-            Self::Poisoned => "poisoned",
-            Self::Cancelled => "cancelled",
-            Self::JudgeUnparseable => "judge-unparseable",
-        }
-    }
-}
-
-impl std::fmt::Display for FailureCause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
+named! {
+    /// Why a dialogue, or one model call, has no answer or no score.
+    pub enum FailureCause {
+        /// The server could not be reached or the connection broke.
+        Connection = "connection",
+        /// No answer, or no further token, within the deadline.
+        Timeout = "timeout",
+        /// The server is full (503, or 429 without a quota text).
+        Overloaded = "overloaded",
+        /// The provider limits the rate of calls (429).
+        RateLimited = "rate-limited",
+        /// The account's quota is used up: waiting seconds does not help.
+        QuotaExhausted = "quota-exhausted",
+        /// The server failed (5xx), or sent what no version of the API sends.
+        Server = "server",
+        /// The server ended the generation itself (`finish_reason: abort`, cut stream).
+        Aborted = "aborted",
+        /// The key was refused (401, 403).
+        Unauthorized = "unauthorized",
+        /// The server does not serve the model asked for (404).
+        ModelNotFound = "model-not-found",
+        /// The server answered with another model than the one asked for.
+        WrongModel = "wrong-model",
+        /// The server refused the request as malformed (400).
+        BadRequest = "bad-request",
+        /// The conversation is longer than the model's context.
+        ContextExceeded = "context-exceeded",
+        /// Our evaluator failed; never the fault of an answer.
+        EvaluatorFailed = "evaluator-failed",
+        /// Its unit became a dead letter: workers died while it ran alone.
+        Poisoned = "poisoned",
+        /// Reserved; no such record is written today.
+        Cancelled = "cancelled",
+        /// A judge replied, and never with one of the words that it was offered.
+        JudgeUnparseable = "judge-unparseable",
     }
 }
 

@@ -78,7 +78,7 @@ pub struct Finding {
 
 /// What a history comes to.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
+pub struct CheckReport {
     /// Events looked at.
     pub events: u64,
     /// Leases among them.
@@ -89,7 +89,7 @@ pub struct Report {
     pub superseded: u64,
     /// What contradicts something that a test made the queue forget: no finding.
     pub excused: u64,
-    /// Whether a coordinator stopped to note: what it did afterwards is not checked.
+    /// Whether the event log of a coordinator is cut off: what it did afterwards is not checked.
     pub cut: bool,
     /// Findings by kind, none left out.
     pub counts: BTreeMap<FindingKind, u64>,
@@ -97,7 +97,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-impl Report {
+impl CheckReport {
     /// Whether nothing is wrong.
     pub fn is_right(&self) -> bool {
         self.counts.values().all(|count| *count == 0)
@@ -146,7 +146,7 @@ struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    fn of(events: &'a [Noted], report: &mut Report) -> Self {
+    fn of(events: &'a [Noted], report: &mut CheckReport) -> Self {
         let mut notes = Self::default();
         for noted in events {
             match &noted.event {
@@ -206,7 +206,14 @@ impl<'a> Notes<'a> {
         self.leases.get_mut(&(fence.generation, fence.unit))?.get_mut(&fence.attempt)
     }
 
-    fn grant(&mut self, at_ms: u64, fence: &Fence, worker: &WorkerId, until_ms: u64, report: &mut Report) {
+    fn grant(
+        &mut self,
+        at_ms: u64,
+        fence: &Fence,
+        worker: &WorkerId,
+        until_ms: u64,
+        report: &mut CheckReport,
+    ) {
         let lease_ms = self.lease_ms.get(&fence.generation).copied().unwrap_or_default();
         let of_unit = self.leases.entry((fence.generation, fence.unit)).or_default();
         let Some(first) = of_unit.get(&fence.attempt) else {
@@ -228,7 +235,7 @@ impl<'a> Notes<'a> {
     /// Notes a finding, unless a test made the queue lose what it was told at one of the two moments.
     fn found(
         &self,
-        report: &mut Report,
+        report: &mut CheckReport,
         kind: FindingKind,
         one_ms: u64,
         two_ms: u64,
@@ -248,7 +255,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Each lease ended before the next one of its unit began, and each ended once.
-    fn leases(&self, report: &mut Report) {
+    fn leases(&self, report: &mut CheckReport) {
         for (&(generation, unit), leases) in &self.leases {
             let mut before: Option<(u32, &Lease)> = None;
             for (&attempt, lease) in leases {
@@ -291,8 +298,8 @@ impl<'a> Notes<'a> {
 }
 
 /// Holds what coordinators noted against the record log.
-pub fn check(events: &[Noted], log: &[Kept]) -> Report {
-    let mut report = Report { events: events.len() as u64, ..Report::default() };
+pub fn check(events: &[Noted], log: &[Kept]) -> CheckReport {
+    let mut report = CheckReport { events: events.len() as u64, ..CheckReport::default() };
     let notes = Notes::of(events, &mut report);
     notes.leases(&mut report);
     records(events, log, &notes, &mut report);
@@ -301,7 +308,7 @@ pub fn check(events: &[Noted], log: &[Kept]) -> Report {
 }
 
 /// What was acknowledged is there, and the queue counts each dialogue once.
-fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut Report) {
+fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut CheckReport) {
     let ids: HashSet<&RecordId> = log.iter().map(|kept| &kept.record).collect();
     let entries: HashSet<(&DialogueKey, u64, bool)> =
         log.iter().map(|kept| (&kept.key, kept.ticket, kept.scored)).collect();
@@ -347,7 +354,7 @@ fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut Repor
 }
 
 /// The records that count now are those that counted when the run finished.
-fn winners(events: &[Noted], log: &[Kept], report: &mut Report) {
+fn winners(events: &[Noted], log: &[Kept], report: &mut CheckReport) {
     let mut winners: HashMap<&DialogueKey, Standing> = HashMap::new();
     for kept in log {
         let standing = Standing::new(kept.scored, kept.ticket).late(kept.late);

@@ -10,7 +10,7 @@ pub mod event;
 pub mod file;
 pub mod observed;
 
-pub use check::{Finding, FindingKind, Kept, Report, check};
+pub use check::{CheckReport, Finding, FindingKind, Kept, check};
 pub use event::{Ending, Event, Noted, Winners};
 pub use file::{EventLog, Events};
 pub use observed::Observed;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::{DialogueKey, Record, RecordId, WorkerId};
-use history::{Event, EventLog, Events, FindingKind, Kept, Observed, Report};
+use history::{CheckReport, Event, EventLog, Events, FindingKind, Kept, Observed};
 use queue::{
     Commit, Committed, Fence, LeaseRequest, ManualClock, MemoryStore, NewUnit, QueueStore, Reap, RunRef,
     RunSpec, Safeguards, UnitId,
@@ -118,7 +118,7 @@ async fn bad_day(cluster: &Cluster) {
     cluster.queue.finish(&cluster.at, &second).await.unwrap();
 }
 
-fn report(safeguards: Safeguards, forgets_to_sync: bool) -> Report {
+fn report(safeguards: Safeguards, forgets_to_sync: bool) -> CheckReport {
     let (folder, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (disk, events) = (Disk::default(), EventLog::create(folder.path()).unwrap());
     let clock = Arc::new(ManualClock::at(1_780_000_000_000));

@@ -1,5 +1,7 @@
 //! Errors of packs. Every message names the pack, and the entry if there is one.
 
+use std::io::ErrorKind;
+
 use tasks::task::TaskError;
 
 /// Why a pack cannot be opened, sealed or used.
@@ -15,8 +17,8 @@ pub enum PackError {
     /// The file is not an age file, or of an unknown age version.
     #[error("{pack}: not a sealed pack (an age file was expected)")]
     NotSealed { pack: String },
-    /// The identity does not open this file. A damaged key stanza has the same effect.
-    #[error("{pack}: the identity given does not open this pack")]
+    /// The identity does not open this file, or its key stanza is damaged.
+    #[error("{pack}: the pack is sealed for another identity")]
     WrongIdentity { pack: String },
     /// Bytes are missing or were changed after sealing.
     #[error("{pack}: the file is damaged or incomplete: {message}")]
@@ -90,4 +92,22 @@ pub enum PackError {
         /// A hint if the name is ambiguous or similar to another; otherwise empty.
         hint: String,
     },
+}
+
+impl PackError {
+    /// What a user can do about it, if the message does not say.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                ErrorKind::NotFound => Some("give the path of a pack file, or `core` for the built-in pack"),
+                ErrorKind::IsADirectory => Some("make a pack file of the folder with `kgfleet pack seal`"),
+                _ => None,
+            },
+            Self::WrongIdentity { .. } => Some(
+                "the commands of `kgfleet pack` take its identity file with --identity; for all others, unseal it and \
+                 seal it for the published identity",
+            ),
+            _ => None,
+        }
+    }
 }

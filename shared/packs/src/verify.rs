@@ -250,7 +250,7 @@ impl Trial<'_> {
                 None => {
                     let evaluation = dialogue.into_evaluation();
                     return Ok(TrialOutcome {
-                        headline: number(&evaluation.scores, self.task.class.headline)?,
+                        headline: headline(self.task, &evaluation.scores)?,
                         imperfect: imperfect(&evaluation.scores),
                         first_reply,
                         has_follow_ups: exercise.shots() != tasks::Shots::Single,
@@ -262,10 +262,12 @@ impl Trial<'_> {
     }
 }
 
-fn number(scores: &domain::Scores, path: &[&str]) -> Result<f64, String> {
-    let (first, rest) = path.split_first().ok_or("the class has no headline score")?;
-    let value = rest.iter().try_fold(scores.get(*first), |value, key| Some(value?.get(key))).flatten();
-    value.and_then(Value::as_f64).ok_or_else(|| format!("there is no score `{}`", path.join(".")))
+fn headline(task: &Task, scores: &domain::Scores) -> Result<f64, String> {
+    let class = task.class;
+    class.headline_of(scores).ok_or_else(|| match class.headline {
+        [] => "the class has no headline score".to_owned(),
+        path => format!("there is no score `{}`", path.join(".")),
+    })
 }
 
 fn imperfect(scores: &domain::Scores) -> Vec<String> {

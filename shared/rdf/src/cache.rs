@@ -9,10 +9,10 @@ use crate::query::QueryGraph;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Most graphs kept.
+/// Maximum number of graphs kept.
 pub const CACHED_GRAPHS_MAX: usize = 256;
 
-/// Most bytes of document text behind the graphs kept. An indexed graph takes some four to eight times its document,
+/// Maximum size of the documents of the graphs kept, in bytes. An indexed graph takes some four to eight times its document,
 /// so this is about half a gigabyte.
 pub const CACHED_DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
@@ -36,8 +36,8 @@ impl ContentHash {
     }
 }
 
-/// Indexed graphs by content hash and format, bounded in number and bytes; the one unused for longest goes first.
-/// Shared between threads: whoever asks while another thread parses the same document waits for it.
+/// Indexed graphs by content hash and format, bounded in number and bytes; the least recently used one is dropped first.
+/// Threads share it: a thread that asks for a document while another one parses it waits for that one.
 #[derive(Debug, Default)]
 pub struct GraphCache {
     /// Least recently used first.
@@ -77,7 +77,7 @@ impl GraphCache {
         text: &str,
         format: RdfFormat,
     ) -> Result<Arc<LoadedGraph>, SyntaxError> {
-        // Parsing happens outside the lock, so that other graphs stay available meanwhile.
+        // Parse outside the lock, so that other graphs stay available meanwhile.
         self.slot((hash, format), text.len())
             .get_or_init(|| {
                 let parsed = Graph::parse(text, format, None)?;

@@ -1,4 +1,4 @@
-//! The RDF syntaxes of the benchmark and the names they go by.
+//! The RDF syntaxes of the benchmark and their names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub enum RdfFormat {
 }
 
 impl RdfFormat {
-    /// All formats, in the order in which the benchmark lists them.
+    /// All formats, in the order of the benchmark.
     pub const ALL: [Self; 4] = [Self::Turtle, Self::JsonLd, Self::RdfXml, Self::NTriples];
 
     /// The name used in task labels: `turtle`, `jsonld`, `xml` or `nt`.

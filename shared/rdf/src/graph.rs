@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 /// Base against which relative IRIs of documents and queries are resolved.
 pub const BASE_IRI: &str = "http://example.org/base/";
 
-/// Largest document parsed, in bytes. Oxigraph reads Turtle at some 100 MB/s, so this stays within seconds.
+/// Maximum size of a document, in bytes. Oxigraph reads Turtle at some 100 MB/s, so this stays within seconds.
 pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
 /// The distinct triples of a document in document order, with the prefixes it declares.
@@ -28,9 +28,9 @@ pub struct Graph {
 #[error("{message}")]
 #[non_exhaustive]
 pub struct SyntaxError {
-    /// The parser's words.
+    /// The parser's message.
     pub message: String,
-    /// 0-based number of the line where the error starts, where the parser knows it.
+    /// 0-based line of the error, if the parser knows it.
     pub line: Option<usize>,
     /// 0-based column (code points) in that line.
     pub column: Option<usize>,
@@ -49,7 +49,7 @@ impl SyntaxError {
 }
 
 impl Graph {
-    /// Parses a document. `base` defaults to [`BASE_IRI`]. Nothing is fetched from anywhere.
+    /// Parses a document. `base` defaults to [`BASE_IRI`]. Nothing is fetched over the network.
     ///
     /// # Errors
     /// The first syntax error of the document, or the limit it exceeds.
@@ -82,7 +82,7 @@ impl Graph {
         Self::parse(text, format, base)
     }
 
-    /// Takes parsed triples in document order: drops repetitions and names blank nodes.
+    /// A graph of parsed triples in document order: removes duplicates and names blank nodes.
     pub(crate) fn from_parsed(mut triples: Vec<Triple>, prefixes: PrefixTable) -> Self {
         name_blank_nodes(&mut triples);
         let mut seen = HashSet::with_capacity(triples.len());
@@ -114,7 +114,7 @@ impl Graph {
         &self.prefixes
     }
 
-    /// Writes the graph in a format, with those of the prefixes that the format can use.
+    /// Writes the graph in a format, with the prefixes that the format can use.
     pub fn serialize(&self, format: RdfFormat, prefixes: &PrefixTable) -> String {
         let bytes = match format {
             RdfFormat::NTriples => {
@@ -124,7 +124,7 @@ impl Graph {
             RdfFormat::Turtle => {
                 let mut serializer = TurtleSerializer::new();
                 for (prefix, namespace) in prefixes.iter() {
-                    // A namespace that is no IRI cannot be declared; its terms are then written in full.
+                    // A namespace that is not an IRI cannot be declared; its terms are then written in full.
                     serializer = serializer.clone().with_prefix(prefix, namespace).unwrap_or(serializer);
                 }
                 let mut writer = serializer.for_writer(Vec::new());
@@ -149,7 +149,7 @@ impl<'a> IntoIterator for &'a Graph {
     }
 }
 
-/// A prefix table in the order of names; the parsers hand their prefixes out unordered.
+/// A prefix table sorted by name: parsers return their prefixes in no order.
 pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a str)>) -> PrefixTable {
     let mut sorted: Vec<_> = prefixes.collect();
     sorted.sort_unstable();
@@ -160,7 +160,7 @@ pub(crate) fn sorted_prefixes<'a>(prefixes: impl Iterator<Item = (&'a str, &'a s
     table
 }
 
-/// The message for a base IRI that is none; a mistake of the caller, not of the document.
+/// The error for an invalid base IRI: a mistake of the caller, not of the document.
 pub(crate) fn bad_base(base: &str, error: impl std::fmt::Display) -> SyntaxError {
     SyntaxError::new(format!("`{base}` cannot be the base IRI: {error}"))
 }

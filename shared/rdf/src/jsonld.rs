@@ -1,7 +1,7 @@
-//! JSON-LD, read through `serde_json` first.
+//! JSON-LD; the JSON is parsed by `serde_json` first.
 //!
-//! Python's `json` lets the last of several equal keys win and rdflib refuses a bare scalar; `serde_json` gives both,
-//! and its recursion limit (128 levels) keeps deep nesting away from the recursive JSON-LD expansion.
+//! In Python's `json` the last of several equal keys wins, and rdflib refuses a bare scalar. Parsing with `serde_json`
+//! gives both, and its recursion limit (128 levels) protects the recursive JSON-LD expansion from deep nesting.
 
 use crate::graph::{Graph, SyntaxError, bad_base, sorted_prefixes};
 use crate::prefixes::PrefixTable;
@@ -29,8 +29,8 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
     let mut triples = Vec::new();
     for quad in parser.by_ref() {
         let quad = quad.map_err(|error| SyntaxError::new(message(&error.to_string())))?;
-        // The benchmark looks at one graph. To rdflib the triples of a graph without a name belong to it, and those of a
-        // graph that has one do not.
+        // The benchmark compares one graph. As in rdflib, triples of graphs without a name belong to it, and those of named
+        // graphs do not.
         if !matches!(quad.graph_name, GraphName::NamedNode(_)) {
             triples.push(Triple::new(quad.subject, quad.predicate, quad.object));
         }

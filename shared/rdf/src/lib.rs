@@ -1,6 +1,6 @@
 //! RDF and SPARQL for the benchmark: parse, write and compare graphs, and run the queries that models write.
 //!
-//! This is the only crate that names Oxigraph's libraries. Everything it reads is hostile: documents and queries come
+//! This is the only crate that names Oxigraph's libraries. It treats all input as hostile: documents and queries come
 //! from language models. What a library call cannot bound (memory, time inside a sort, the stack of a deep parse) is
 //! bounded by the process around it; see [`query::execute`].
 

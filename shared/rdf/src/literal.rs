@@ -21,7 +21,7 @@ const INTEGER_TYPES: [&str; 13] = [
     "unsignedByte",
 ];
 
-/// Whether a datatype is a number to SPARQL.
+/// Whether SPARQL treats a datatype as numeric.
 pub(crate) fn is_numeric(datatype: &str) -> bool {
     datatype.strip_prefix(XSD).is_some_and(|local| {
         matches!(local, "double" | "float" | "decimal") || INTEGER_TYPES.contains(&local)
@@ -29,7 +29,7 @@ pub(crate) fn is_numeric(datatype: &str) -> bool {
 }
 
 /// The lexical form after rdflib's normalisation: doubles and floats as Python's `repr(float)`, integers without
-/// leading zeros or plus sign, booleans as `true` and `false`. Anything else, and ill-typed text, stays as it is.
+/// leading zeros or plus sign, booleans as `true` and `false`. Anything else, and ill-typed text, is unchanged.
 pub fn rdflib_lexical<'a>(lexical: &'a str, datatype: &str) -> Cow<'a, str> {
     let Some(local) = datatype.strip_prefix(XSD) else { return Cow::Borrowed(lexical) };
     match local {

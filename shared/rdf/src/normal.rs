@@ -1,7 +1,7 @@
 //! Normal forms of graphs: sets of lines that can be compared.
 //!
 //! Blank nodes have no names of their own, so both forms give all of them one label. Blank nodes that differ only in
-//! their label then collapse into one line: the benchmark's published scores contain this, and so do ours.
+//! their label then collapse into one line, in the published scores as in ours.
 
 use crate::graph::Graph;
 use crate::literal::rdflib_lexical;

@@ -1,11 +1,11 @@
-//! RDF/XML, with entity declarations kept harmless.
+//! RDF/XML, with limits on entity declarations.
 
 use crate::graph::{Graph, SyntaxError, bad_base, sorted_prefixes};
 use crate::prefixes::PrefixTable;
 use oxrdfxml::{RdfXmlParser, RdfXmlSerializer};
 use std::io;
 
-/// Most bytes that entity references of one document may expand to.
+/// Maximum size to which the entity references of a document may expand, in bytes.
 pub const ENTITY_EXPANSION_BYTES_MAX: usize = 64 << 20;
 
 /// Parses an RDF/XML document.
@@ -23,8 +23,9 @@ pub(crate) fn parse(text: &str, base: &str) -> Result<Graph, SyntaxError> {
     Ok(Graph::from_parsed(triples, prefixes))
 }
 
-/// Ontology editors declare namespaces as entities, so these cannot be refused altogether. An entity whose value
-/// refers to no other entity expands in proportion to its references, which are counted here.
+/// Refuses documents whose entities expand too far. Ontology editors declare namespaces as entities, so they cannot be
+/// refused altogether. An entity whose value refers to no other entity expands in proportion to its references, which are
+/// counted here.
 fn refuse_entity_bombs(text: &str) -> Result<(), SyntaxError> {
     const KEYWORD: &[u8] = b"<!ENTITY";
     let bytes = text.as_bytes();

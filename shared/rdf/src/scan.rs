@@ -1,25 +1,25 @@
-//! A cheap look at hostile queries before a recursive parser sees them.
+//! A cheap check of hostile queries before they reach a recursive parser.
 //!
-//! Oxigraph's SPARQL parser, optimiser and evaluator recurse into the query, and an overflowing stack ends the process.
-//! On a stack of 2 MB that happens from 800 levels on. The document parsers keep their own stacks (and `serde_json` its
-//! own limit), so documents need no such look.
+//! Oxigraph's SPARQL parser, optimiser and evaluator are recursive, and a stack overflow ends the process. On a stack of
+//! 2 MB this happens from 800 levels on. The document parsers keep stacks of their own (and `serde_json` has a limit of
+//! its own), so documents need no such check.
 
 use crate::query::tokens::{TokenKind, Tokens};
 
-/// What [`check`] lets pass.
+/// The limits of [`check`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanLimits {
-    /// Largest text, in bytes.
+    /// Maximum size of the text, in bytes.
     pub bytes_max: usize,
-    /// Deepest nesting of brackets.
+    /// Maximum nesting of brackets.
     pub depth_max: usize,
-    /// Most parts in a text that become nested nodes even without brackets (`||`, `+`, `/`, OPTIONAL, UNION, ...) or
-    /// triple patterns, on which the optimiser spends cubic time. Real queries have some dozens.
+    /// Maximum number of triple patterns, on which the optimiser spends cubic time, and of parts that become nested nodes
+    /// even without brackets (`||`, `+`, `/`, OPTIONAL, UNION, ...). Real queries have a few dozen.
     pub links_max: usize,
 }
 
 impl ScanLimits {
-    /// The limits of [`crate::prepare`]: far above what honest queries need, and far below what a stack of 2 MB bears.
+    /// The limits of [`crate::prepare`]: far above what honest queries need, and far below what overflows a stack of 2 MB.
     pub const fn query() -> Self {
         Self { bytes_max: 1 << 20, depth_max: 100, links_max: 256 }
     }
@@ -83,7 +83,7 @@ pub(crate) fn check_query(tokens: &Tokens<'_>, limits: &ScanLimits) -> Result<()
                 _ if LINKS.contains(&text) => links += 1,
                 _ => {}
             },
-            // `<` before an operand may be an operator for the parser where it starts an IRI here.
+            // The parser may read `<` before an operand as an operator where the tokenizer reads the beginning of an IRI.
             TokenKind::Iri => depth += text.bytes().filter(|byte| matches!(byte, b'(' | b'[')).count(),
             TokenKind::Word if WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) => links += 1,
             _ => {}

@@ -1,22 +1,23 @@
-//! Reading as much as possible out of broken Turtle.
+//! Reads as much as possible of a broken Turtle document.
 //!
-//! The older task classes of LLM-KG-Bench count the triples that can be saved from a broken document. Lines around
-//! the first error are left out, greedily: of six ways to drop one or two lines, the one that lets the parser get
-//! furthest is kept, and so on until the rest parses.
+//! The older task classes of LLM-KG-Bench count the triples that can be recovered from a broken document. Lines around
+//! the first error are removed greedily: of six ways to remove one or two lines, the one with which the parser gets
+//! furthest is chosen, and so on until the rest parses.
 
 use crate::format::RdfFormat;
 use crate::graph::Graph;
 
-/// Most bytes parsed for one document over all repairs. Every repair parses up to six candidates, so the work is
-/// quadratic in the worst case; a document that needs more than this is worth no triples. At some 100 MB/s the limit
+/// Maximum number of bytes parsed for one document over all repairs. Every repair parses up to six candidates, so the work is
+/// quadratic in the worst case; a document that needs more counts as having no triples. At some 100 MB/s the limit
 /// is reached after a few seconds.
 pub const TOLERANT_BYTES_MAX: usize = 256 << 20;
 
-/// Lines dropped by each candidate, in order of preference: how many, and how far before the error line they start.
+/// The lines removed by each candidate, in order of preference: their number, and how many lines before the error they
+/// start.
 const CANDIDATES: [(usize, usize); 6] = [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)];
 
-/// Parses Turtle, leaving out lines around syntax errors until the rest parses. The graph is empty if everything had
-/// to go or if the work exceeds [`TOLERANT_BYTES_MAX`].
+/// Parses Turtle, removing lines around syntax errors until the rest parses. The graph is empty if no line remains or if
+/// the work exceeds [`TOLERANT_BYTES_MAX`].
 ///
 /// `lines` are the lines of `text` as Python's `str.splitlines` gives them.
 pub fn parse_turtle_tolerantly(text: &str, lines: &[&str]) -> Graph {

@@ -16,5 +16,5 @@ pub mod verdicts;
 pub use derive::{Asked, Derivation, NewRun, StageRuns};
 pub use kind::{Judgements, Matter, PipelineKind, Question, StageSpec, Subject};
 pub use names::RunName;
-pub use report::{Judged, NotJudged, Report};
+pub use report::{Judged, ModelReport, NotJudged};
 pub use verdicts::{Ruling, Verdicts};

@@ -77,7 +77,7 @@ impl Metric {
 
 /// The numbers of one model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct ModelReport {
     /// The model.
     pub model: ModelLabel,
     /// Dialogues that were planned.
@@ -90,7 +90,7 @@ pub struct Report {
     pub metrics: Vec<Metric>,
 }
 
-impl Report {
+impl ModelReport {
     /// Of what became of all dialogues of a model, in the order of the plan.
     pub fn of(model: ModelLabel, judged: &[Judged], metrics: fn(&[Judged]) -> Vec<Metric>) -> Self {
         let mut not_judged = std::collections::BTreeMap::new();

@@ -1,8 +1,7 @@
-//! Scores of several rounds put together: `mean`, `max`, `meanExt`.
+//! Combines the scores of several rounds: `mean`, `max`, `meanExt`.
 //!
-//! A key that some rounds lack counts as 0 there; a key that every round lacks is left out. `meanExt` pads the
-//! rounds to the most answers possible by repeating the last one, so that a dialogue that stopped early keeps its
-//! final value.
+//! A key that some rounds lack counts as 0 there; a key that all rounds lack is left out. `meanExt` repeats the
+//! last round up to the maximum number of answers, so that a dialogue that stopped early keeps its final value.
 
 use domain::Scores;
 use serde_json::Value;
@@ -10,11 +9,11 @@ use serde_json::Value;
 /// The three aggregates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Aggregates {
-    /// Mean over the rounds held.
+    /// Mean over the actual rounds.
     pub mean: Scores,
     /// Best round.
     pub max: Scores,
-    /// Mean over all rounds possible.
+    /// Mean over the maximum number of rounds.
     pub mean_extended: Scores,
 }
 
@@ -38,7 +37,7 @@ pub fn aggregate(rounds: &[&Scores], keys: &[&str], rounds_max: usize) -> Aggreg
     aggregates
 }
 
-/// The first of the largest scores as it is, so that a count stays an integer; 0.0 stands for a missing one.
+/// The largest score, the first of equals, with its number type: a count stays an integer. A missing score is 0.0.
 fn largest(rounds: &[&Scores], key: &str) -> Value {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let scores = rounds.iter().map(|scores| scores.get(key).cloned().unwrap_or_else(|| 0.0.into()));

@@ -1,68 +1,76 @@
-//! What a task class is. Each class says it of itself, in the folder of its family; [`crate::families`] registers them.
+//! Task classes: each declares a [`ClassSpec`] in the folder of its family, and [`crate::families`] registers it.
 
 use std::fmt;
 use std::ops::Deref;
 
-use domain::{Ask, PromptKind};
+use domain::{Ask, PromptKind, Scores};
 
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families;
 use crate::graphs::GraphLibrary;
 
-/// What is the same for all tasks of a class, and what other parts of the program need to know of it. Whoever adds a
-/// class is told by the compiler what is missing.
+/// What all tasks of a class share, and what other parts of the program need to know about it. If a new class lacks
+/// something, the compiler reports it.
 pub struct ClassSpec {
-    /// Names in result files and configurations, in the order in which they are documented, each with the versions whose
-    /// scoring is known, the newest last. Names of the articles and names of older releases are aliases of one class.
+    /// Names in result files and configurations, in documentation order, each with the versions whose scoring rules are
+    /// known, the newest last. Names in papers and names of older releases are aliases of one class.
     pub names: &'static [(&'static str, &'static [&'static str])],
-    /// The score that stands for a dialogue in tables: a path into the scores. Empty for a class that gives no score.
+    /// The score that represents a dialogue in tables: a path into the scores. Empty for a class without scores.
     pub headline: &'static [&'static str],
-    /// The headline of a perfect answer and of one that cannot be read at all.
+    /// The headline of a perfect answer and of an unreadable one.
     pub marks: Marks,
     /// What is asked of a model. Of what is no conversation, the prompt is a JSON list of texts, and the answer a JSON object with
     /// what the verdict needs.
     pub asks: Ask,
     /// What an answer is expected to be.
     pub answers: AnswerForm,
-    /// The follow-ups that it can send. A class that sends some is expected to take two answers.
+    /// The follow-ups that it can send. Dialogues of a class with follow-ups are expected to take two answers.
     pub follow_ups: &'static [PromptKind],
-    /// Where a case has what is broken and its repair, for classes that ask for repairs.
+    /// The fields of a case that hold the broken text and its repair, for classes that ask for repairs.
     pub repair: Option<Repair>,
-    /// Whether its answers are replies of judges. What such a reply says follows from class and parameters alone, so that
-    /// one evaluation process reads those of all cases; and a dialogue that is asked again draws its reply with another
-    /// seed. Where answers are what is measured, the same key always asks the same thing.
+    /// Whether its answers are replies of judges. How a reply is read depends only on class and parameters, so one
+    /// evaluation process reads the replies to all cases; and a dialogue that is retried uses another sampling seed. In
+    /// all other classes the answers are what is measured, and the same key always asks the same question.
     pub judges: bool,
-    /// What only LLM-KG-Bench's classes have.
+    /// What only the classes of LLM-KG-Bench have.
     pub published: Published,
-    /// Reads a case: parses everything that it holds, so that a broken one is found before it is asked.
+    /// Reads a case. It parses everything in the case, so that a broken one is found before any model is asked.
     pub exercise: ReadCase,
+}
+
+impl ClassSpec {
+    /// The headline of a dialogue of this class; `None` where its scores have none.
+    pub fn headline_of(&self, scores: &Scores) -> Option<f64> {
+        let (first, rest) = self.headline.split_first()?;
+        rest.iter().try_fold(scores.get(*first)?, |value, key| value.get(key))?.as_f64()
+    }
 }
 
 /// Reads a case of a class.
 pub type ReadCase = fn(&CaseInput<'_>, &GraphLibrary, Compat) -> Result<Box<dyn Exercise>, CaseError>;
 
-/// The headline at both ends.
+/// The range of the headline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marks {
     /// Of a perfect answer.
     pub full: f64,
-    /// Of one that cannot be read.
+    /// Of an unreadable one.
     pub least: f64,
 }
 
 impl Marks {
-    /// From nothing to all.
+    /// 0 to 1.
     pub const UNIT: Self = Self { full: 1.0, least: 0.0 };
 }
 
-/// What an answer is expected to be.
+/// The form of an expected answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerForm {
     /// A SPARQL query.
     Query,
     /// An RDF document.
     Document,
-    /// Words, names, numbers.
+    /// Anything else: words, names, numbers.
     Text,
 }
 
@@ -76,14 +84,14 @@ pub struct Repair {
 /// What published result files say of a class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Published {
-    /// The size that they state beforehand, in characters.
+    /// The estimated size that they state, in characters.
     pub estimated_size: Option<u64>,
     /// Scores that need a reference which was never published: they cannot be compared.
     pub incomparable: &'static [&'static str],
 }
 
 impl Published {
-    /// Of a class that is none of LLM-KG-Bench's, or of which its files say nothing more.
+    /// For a class that is not from LLM-KG-Bench, or about which its files say nothing more.
     pub const NOTHING: Self = Self { estimated_size: None, incomparable: &[] };
 }
 
@@ -92,7 +100,7 @@ impl Published {
 pub struct TaskClass(&'static ClassSpec);
 
 impl TaskClass {
-    /// The class behind a name, if this version's scoring rules are known.
+    /// The class of a name, if the scoring rules of this version are known.
     pub fn resolve(name: &str, version: &str) -> Result<Self, UnknownClass> {
         for spec in families::classes() {
             let Some((_, versions)) = spec.names.iter().find(|(known, _)| *known == name) else { continue };
@@ -115,12 +123,12 @@ impl TaskClass {
         names.find(|(known, _)| *known == name).and_then(|(_, versions)| versions.last().copied())
     }
 
-    /// The name that it is known by first.
+    /// Its first name.
     pub fn name(self) -> &'static str {
         self.0.names.first().map_or("", |(name, _)| name)
     }
 
-    /// Answers that a dialogue is expected to take, for the order of work.
+    /// Expected number of answers of a dialogue, for ordering the work.
     pub fn answers_expected(self) -> usize {
         if self.0.follow_ups.is_empty() { 1 } else { 2 }
     }
@@ -148,18 +156,16 @@ impl fmt::Debug for TaskClass {
     }
 }
 
-/// The class or its version is not one whose scoring rules are known.
+/// The scoring rules of a class or version are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnknownClass {
     /// No class has this name.
     Name(String),
-    /// The class exists, this version of it is not known.
+    /// The class exists, but not in this version.
     Version {
-        /// The class.
         name: String,
-        /// The version met.
         version: String,
-        /// The versions known, comma-separated.
+        /// The known versions, separated by commas.
         known: String,
     },
 }
@@ -179,6 +185,8 @@ impl std::error::Error for UnknownClass {}
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -190,6 +198,17 @@ mod tests {
         let error = TaskClass::resolve("RdfFriendCount", "9.9").unwrap_err().to_string();
         assert!(error.contains("9.9") && error.contains("4.4"), "{error}");
         assert_eq!(TaskClass::resolve("Nonsense", "1"), Err(UnknownClass::Name("Nonsense".into())));
+    }
+
+    #[test]
+    fn the_headline_is_found_where_the_class_has_it() {
+        let scores = |value: serde_json::Value| value.as_object().cloned().unwrap();
+        let class = |name, version| TaskClass::resolve(name, version).unwrap();
+        let (count, fix) = (class("RdfFriendCount", "4.4"), class("RdfSyntaxFixList", "0.3"));
+        assert_eq!(count.headline_of(&scores(json!({"f1": 0.25}))), Some(0.25));
+        let nested = scores(json!({"max": {"combined": 0.75}}));
+        assert_eq!(fix.headline_of(&nested), Some(0.75));
+        assert_eq!(count.headline_of(&nested), None, "missing, not zero");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The prompt-answer-evaluate loop as a state machine: verdicts go in, what is asked next and the final scores come
-//! out. Dialogues that are held, replayed and verified all go through [`Dialogue`].
+//! The prompt-answer-evaluate loop as a state machine: it takes verdicts and gives the next prompt and the final scores.
+//! Live, replayed and verified dialogues all use [`Dialogue`].
 
 use domain::{Infos, PromptKind, Scores};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::aggregate::aggregate;
 use crate::exercise::{Effort, Exercise, FollowUp, Shots, Verdict};
 
-/// The verdicts of a dialogue so far, and what the task would say now.
+/// The verdicts of a dialogue so far, and the follow-up to the last one.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
     shots: Shots,
@@ -31,7 +31,7 @@ pub enum Next<'d> {
 pub struct Evaluation {
     pub scores: Scores,
     pub infos: Infos,
-    /// Why there are no scores, where the last answer can have none.
+    /// Why there are no scores, if the last answer could not be scored.
     pub unscored: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Dialogue {
         Self { shots, verdicts: Vec::new(), follow_up: None }
     }
 
-    /// What is asked after the answers so far.
+    /// What is asked next.
     pub fn next(&self) -> Next<'_> {
         match &self.follow_up {
             None if self.verdicts.is_empty() => Next::First,
@@ -50,12 +50,12 @@ impl Dialogue {
         }
     }
 
-    /// How many answers have been judged.
+    /// Number of judged answers.
     pub fn answers(&self) -> usize {
         self.verdicts.len()
     }
 
-    /// Takes the verdict on the next answer. Recorded dialogues may go on where the rules say that they are over.
+    /// Takes the verdict on the next answer. A recorded dialogue may continue where it would end by the rules.
     pub fn take(&mut self, mut verdict: Verdict) {
         let follow_up = verdict.follow_up.take();
         self.verdicts.push(verdict);
@@ -66,19 +66,19 @@ impl Dialogue {
         let limit = match (&self.shots, kind) {
             (Shots::Single, _) => 1,
             (Shots::Last { answers_max }, _) => *answers_max,
-            (Shots::Multi { answers_max, syntax_max, .. }, PromptKind::Syntax) => {
-                *syntax_max.min(answers_max)
+            (Shots::Multi { answers_max, answers_max_syntax, .. }, PromptKind::Syntax) => {
+                *answers_max_syntax.min(answers_max)
             }
-            (Shots::Multi { answers_max, result_max, .. }, PromptKind::EmptyResult) => {
-                *result_max.min(answers_max)
+            (Shots::Multi { answers_max, answers_max_empty_result, .. }, PromptKind::EmptyResult) => {
+                *answers_max_empty_result.min(answers_max)
             }
             (Shots::Multi { answers_max, .. }, _) => *answers_max,
         };
         self.verdicts.len() < limit
     }
 
-    /// The scores of the answers so far, as if the last one ended the dialogue: a recorded dialogue may have stopped
-    /// elsewhere than the rules say.
+    /// The scores of the answers so far, as if the dialogue ended here: a recorded dialogue may have ended where it would
+    /// not by the rules.
     pub fn into_evaluation(mut self) -> Evaluation {
         match self.shots {
             Shots::Single | Shots::Last { .. } => {
@@ -97,11 +97,11 @@ impl Dialogue {
 pub struct Replayed {
     /// The scores and infos of all answers.
     pub evaluation: Evaluation,
-    /// What would be asked after each answer; nothing where the dialogue would be over.
+    /// The follow-up to each answer; `None` where the dialogue would end.
     pub follow_ups: Vec<Option<FollowUp>>,
 }
 
-/// Judges every recorded answer, also those after a point where the rules would have stopped.
+/// Judges every recorded answer, including those after the point where the dialogue would end by the rules.
 pub fn replay<'a>(
     exercise: &dyn Exercise,
     answers: impl IntoIterator<Item = &'a str>,
@@ -145,8 +145,12 @@ mod tests {
     use super::*;
     use crate::wording::Fields;
 
-    const SHOTS: Shots =
-        Shots::Multi { answers_max: 3, syntax_max: 2, result_max: 3, aggregated: &["combined"] };
+    const SHOTS: Shots = Shots::Multi {
+        answers_max: 3,
+        answers_max_syntax: 2,
+        answers_max_empty_result: 3,
+        aggregated: &["combined"],
+    };
 
     fn verdict(combined: f64, kind: Option<PromptKind>) -> Verdict {
         let mut scores = Scores::new();

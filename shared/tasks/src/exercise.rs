@@ -1,4 +1,4 @@
-//! The contract between a task class and the rest: an [`Exercise`] is one case, ready to be asked and judged.
+//! The interface of task classes: an [`Exercise`] is one case, ready to be asked and judged.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use serde_json::{Map, Value};
 use crate::class::UnknownClass;
 use crate::wording::Fields;
 
-/// One case of a task class with its parameters: everything expensive about it (parsed graphs, reference texts)
-/// is done, judging an answer is a pure function.
+/// One case of a task class with its parameters. Everything expensive (parsing graphs and reference texts) is done
+/// beforehand; judging an answer is a pure function.
 pub trait Exercise: Send + Sync {
-    /// Values for the placeholders of the first prompt that are made rather than stored, such as a graph
-    /// serialised in an order drawn from `question_seed`. Empty for cases whose data says it all.
+    /// Values for placeholders of the first prompt that are generated rather than stored, such as a graph
+    /// serialised in an order drawn from `question_seed`.
     fn opening(&self, question_seed: u64) -> Fields {
         let _ = question_seed;
         Fields::default()
     }
 
-    /// How many answers a dialogue may have and how their scores are put together.
+    /// The maximum number of answers of a dialogue, and how their scores are combined.
     fn shots(&self) -> Shots {
         Shots::Single
     }
 
-    /// Does what was put off until answers are judged, see
-    /// [`GraphLibraryBuilder::build_deferred`](crate::graphs::GraphLibraryBuilder::build_deferred). Who judges calls it
-    /// first, where it can still be told that a graph is broken: judging would panic.
+    /// Loads deferred graphs, see
+    /// [`GraphLibraryBuilder::build_deferred`](crate::graphs::GraphLibraryBuilder::build_deferred). Call it before
+    /// `judge`, which panics if a graph cannot be read.
     ///
     /// # Errors
-    /// What was put off cannot be done.
+    /// A deferred graph cannot be read.
     fn prepare(&self) -> Result<(), CaseError> {
         Ok(())
     }
 
-    /// What the judge's parser says against a query or document, where answers of the class are one and it refuses this
-    /// one. Only [prepared](Exercise::prepare) exercises can tell.
+    /// The parser's message if it refuses a query or document, for classes whose answers are one. Only for
+    /// [prepared](Exercise::prepare) exercises.
     fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
         let _ = (text, effort);
         None
     }
 
-    /// What one answer is worth and what the task would say to it. Judging looks at this answer alone; when to
-    /// stop is [`crate::Dialogue`]'s business.
+    /// The scores of one answer and the follow-up to it. A verdict depends on this answer only; [`crate::Dialogue`] decides
+    /// when to stop.
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict;
 }
 
@@ -50,11 +50,11 @@ pub trait Exercise: Send + Sync {
 pub struct Verdict {
     /// Score names to numbers.
     pub scores: Scores,
-    /// What explains them.
+    /// Explanations of the scores.
     pub infos: Infos,
-    /// What the task would say next, if another answer is allowed.
+    /// The next prompt, if another answer is allowed.
     pub follow_up: Option<FollowUp>,
-    /// Why the answer has no score, where it can have none: a judge's reply that fits nothing.
+    /// Why the answer cannot be scored: a judge's reply that matches none of the choices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unscored: Option<String>,
 }
@@ -67,55 +67,54 @@ pub struct FollowUp {
     pub fields: Fields,
 }
 
-/// Rounds of a dialogue and how their scores are put together.
+/// The rounds of a dialogue, and how their scores are combined.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shots {
     /// One prompt, one answer; the verdict's scores are the dialogue's.
     Single,
-    /// Follow-ups until an answer can be read; the last verdict is the dialogue's.
+    /// Follow-ups until an answer is readable; the scores are those of the last verdict.
     Last {
         /// Most answers of a dialogue.
         answers_max: usize,
     },
-    /// Follow-ups while the evaluation asks for them.
+    /// Follow-ups as long as verdicts have one.
     Multi {
         /// Most answers of a dialogue.
         answers_max: usize,
-        /// A `syntax` follow-up is sent only while there are fewer answers than this.
-        syntax_max: usize,
-        /// An `empty-result` follow-up is sent only while there are fewer answers than this.
-        result_max: usize,
+        /// No `syntax` follow-up is sent after this many answers.
+        answers_max_syntax: usize,
+        /// No `empty-result` follow-up is sent after this many answers.
+        answers_max_empty_result: usize,
         /// The score keys that are aggregated over the rounds (`mean`, `max`, `meanExt`), in their order.
         aggregated: &'static [&'static str],
     },
 }
 
-/// How hard to try. The limits are cooperative; what does not cooperate is ended from outside, and then judged again at
-/// the next lower stage.
+/// The effort of an evaluation. Limits are cooperative; an evaluation that exceeds them is killed from outside, and the
+/// answer is judged again at the next lower stage.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Effort {
     pub limits: EvaluationLimits,
-    /// What may be done.
     pub stage: Stage,
 }
 
 impl Effort {
-    /// Everything, within `limits`.
+    /// Full effort within `limits`.
     pub fn full(limits: EvaluationLimits) -> Self {
         Self { limits, stage: Stage::Full }
     }
 }
 
-/// What an evaluation may do. An answer that hits a limit is scored as the nearest ordinary failure and carries
+/// How far an evaluation goes. An answer that hits a limit is scored as the nearest ordinary failure and carries
 /// the limit's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Parse and execute.
     Full,
-    /// A query is parsed and counts as having no result, because execution hit this limit.
+    /// Parse only: a query counts as having an empty result, because execution hit this limit.
     WithoutExecution(Limit),
-    /// Query and document count as not parsable, because parsing hit this limit.
+    /// Do not parse: queries and documents count as not parsable, because parsing hit this limit.
     WithoutParsing(Limit),
 }
 
@@ -123,15 +122,15 @@ pub enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// Seconds of processor.
+    /// Processor time.
     CpuTime,
-    /// Bytes of memory.
+    /// Memory.
     Memory,
-    /// Depth of brackets and groups.
+    /// Nesting of brackets and groups.
     Nesting,
-    /// Bytes of the answer.
+    /// Size of the answer.
     Size,
-    /// The evaluating process died for another reason while it read the answer.
+    /// The evaluation process died for another reason while judging the answer.
     Crash,
 }
 
@@ -161,7 +160,7 @@ impl Limit {
         }
     }
 
-    /// The text recorded beside the verdict.
+    /// The text in the infos.
     pub fn message(self) -> &'static str {
         match self {
             Self::CpuTime => "evaluation limit: CPU time",
@@ -177,15 +176,15 @@ impl Limit {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationLimits {
-    /// Processor time of one query; beyond it the query counts as empty with `A time out occurred`. Files name it after
-    /// the wall clock by which the published run measured; on an idle machine both are the same.
+    /// Processor time of one query; after it, the result counts as empty, with the error `A time out occurred`. Its name in
+    /// files is from the published run, which measured wall-clock time; on an idle machine both are the same.
     #[serde(with = "seconds", rename = "query_wall")]
     pub query_time: Duration,
-    /// Bytes of one answer that are looked at; a longer answer is scored as unparsable.
+    /// Maximum size of an answer, in bytes; a longer one is scored as not parsable.
     pub answer_bytes_max: usize,
-    /// Depth of brackets and groups in a document or query.
+    /// Maximum nesting of brackets and groups in a document or query.
     pub nesting_max: usize,
-    /// Rows of one query result.
+    /// Maximum number of rows of a query result.
     pub rows_max: usize,
 }
 
@@ -221,7 +220,7 @@ mod seconds {
     }
 }
 
-/// Where a case comes from: a record of a result file, or a pack. Both use the field names of
+/// A case as read from a record of a result file or from a pack. Both use the field names of
 /// `taskInfo.condensedTaskData` in result files.
 #[derive(Clone, Copy, Debug)]
 pub struct CaseInput<'a> {
@@ -233,22 +232,22 @@ pub struct CaseInput<'a> {
     pub parameters: &'a Map<String, Value>,
     /// The case.
     pub data: &'a Map<String, Value>,
-    /// The recorded first prompt, for the few things that stand nowhere else.
+    /// The recorded first prompt, for the few data that are found nowhere else.
     pub first_prompt: Option<&'a str>,
 }
 
-/// Ways of the published run, reproduced for imported material only.
+/// Properties of the published run, reproduced for imported material only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(from = "CompatFields")]
 pub struct Compat {
-    /// `rdfs:` and `xsd:` without their trailing `#` in the prefix table of three Text2Sparql classes.
+    /// Bind `rdfs:` and `xsd:` without the trailing `#` in the prefix table of three Text2Sparql classes.
     pub prefix_defect: bool,
-    /// Queries are read and evaluated as rdflib does it, not as the standard says.
+    /// Read and evaluate queries as rdflib does, not by the standard.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rdflib: bool,
 }
 
-/// [`Compat`] as it is written. Packs that were imported before `rdflib` was a switch of its own mean it.
+/// [`Compat`] as serialised. In packs imported before `rdflib` was a separate switch, `prefix_defect` implies it.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CompatFields {
@@ -267,13 +266,13 @@ impl Compat {
     /// Everything as in the published run.
     pub const PUBLISHED: Self = Self { prefix_defect: true, rdflib: true };
 
-    /// Whose SPARQL queries are written in.
+    /// The rules by which queries are read.
     pub fn dialect(self) -> rdf::Dialect {
         if self.rdflib { rdf::Dialect::Rdflib } else { rdf::Dialect::Standard }
     }
 }
 
-/// A case cannot be used.
+/// Why a case cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CaseError {
     /// The class or its version is unknown.
@@ -283,7 +282,7 @@ pub enum CaseError {
     #[error("the task data has no usable field `{field}` ({expected} expected)")]
     Field {
         field: &'static str,
-        /// What should stand there.
+        /// The expected value.
         expected: &'static str,
     },
     /// A reference document of the case does not parse.
@@ -293,7 +292,7 @@ pub enum CaseError {
         /// The parser's message.
         message: String,
     },
-    /// A graph that the case refers to was not given.
+    /// A graph that the case refers to is missing.
     #[error("the case needs the graph `{name}`, which was not given (pass --graph {name}=FILE)")]
     MissingGraph { name: String },
     /// A graph that the case refers to cannot be read.

@@ -1,4 +1,4 @@
-//! Named graphs that cases refer to: read and indexed once per process, and shared.
+//! Named graphs that cases refer to, read and indexed once per process and shared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,15 +8,14 @@ use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat};
 
 use crate::exercise::CaseError;
 
-/// A graph ready for queries, with the prefixes its document declares.
+/// A graph ready for queries, with the prefixes of its document.
 #[derive(Clone)]
 pub struct LoadedGraph {
-    /// The triples.
     pub graph: QueryGraph,
     pub prefixes: PrefixTable,
 }
 
-/// How to get a graph's document.
+/// Reads the document of a graph.
 type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
 
 struct NamedGraph {
@@ -25,7 +24,7 @@ struct NamedGraph {
     loaded: OnceLock<Result<Arc<LoadedGraph>, CaseError>>,
 }
 
-/// The graphs known by name. Cheap to clone.
+/// Graphs by name. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct GraphLibrary {
     graphs: Arc<BTreeMap<String, NamedGraph>>,
@@ -45,7 +44,7 @@ pub struct GraphLibraryBuilder {
 }
 
 impl GraphLibraryBuilder {
-    /// Adds a graph whose document `source` reads when it is first needed. A later graph of the same name wins.
+    /// Adds a graph; `source` reads its document when it is first needed. A later graph of the same name replaces it.
     #[must_use]
     pub fn with(
         mut self,
@@ -58,13 +57,13 @@ impl GraphLibraryBuilder {
         self
     }
 
-    /// The library. Cases that refer to a graph read it while they are built.
+    /// The library. A case that refers to a graph reads it while it is built.
     pub fn build(self) -> GraphLibrary {
         GraphLibrary { graphs: Arc::new(self.graphs), deferred: false }
     }
 
-    /// A library for processes that ask questions and leave it to others to judge: cases find out while they are built
-    /// whether their graph is known, and read it when they are [prepared](crate::Exercise::prepare) or first judged.
+    /// A library for processes that ask questions and do not judge answers: building a case only checks that its graph is
+    /// known; the graph is read when the case is [prepared](crate::Exercise::prepare) or first judged.
     pub fn build_deferred(self) -> GraphLibrary {
         GraphLibrary { graphs: Arc::new(self.graphs), deferred: true }
     }
@@ -76,18 +75,18 @@ impl GraphLibrary {
         GraphLibraryBuilder::default()
     }
 
-    /// The graph of that name. The first caller reads and indexes it, all others wait for that.
+    /// The graph of that name. The first caller reads and indexes it; others wait for it.
     pub fn get(&self, name: &str) -> Result<Arc<LoadedGraph>, CaseError> {
         let named = self.named(name)?;
         named.loaded.get_or_init(|| named.load(name)).clone()
     }
 
-    /// Makes sure that there is a graph of that name, without reading it.
+    /// Checks that there is a graph of that name, without reading it.
     pub(crate) fn check(&self, name: &str) -> Result<(), CaseError> {
         self.named(name).map(|_| ())
     }
 
-    /// Whether cases put off reading their graph.
+    /// Whether cases defer reading their graph.
     pub(crate) fn is_deferred(&self) -> bool {
         self.deferred
     }

@@ -1,12 +1,12 @@
 //! The benchmark itself: what is asked, how an answer is judged, when a dialogue ends.
 //!
 //! Everything here is a pure function of its inputs: no clock, no files, no network. Reading order:
-//! [`class`] is what is known of a task class, [`exercise`] is the contract each of them fulfils,
-//! [`families`] holds one folder per class, [`dialogue`] folds verdicts into the scores of a dialogue,
-//! [`wording`] turns prompts into text, [`task`] puts a task together from data.
+//! [`class`] declares task classes, [`exercise`] is the trait that each of them implements, [`families`] has one folder
+//! per family, [`dialogue`] combines verdicts into the scores of a dialogue, [`wording`] fills prompt templates, [`task`]
+//! assembles a task from data.
 //!
-//! The scoring rules are those of LLM-KG-Bench 3 (Meyer et al., ESWC 2025); [`text`] owns the places where they
-//! lean on the semantics of Python's standard library.
+//! The scoring rules are those of LLM-KG-Bench 3 (Meyer et al., ESWC 2025); [`text`] has the rules of
+//! Python's standard library on which they depend.
 
 pub mod aggregate;
 pub mod class;

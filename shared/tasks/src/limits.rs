@@ -1,29 +1,29 @@
-//! The limits of judging that no pack sets: constants of the code that can change a score all the same.
+//! Limits of judging that are constants of the code rather than settings of a pack. They can change scores too.
 
-/// Every one of them, as the scorer version names it.
+/// All of them, as named in the scorer version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedLimits {
-    /// Bytes of a query that is parsed.
+    /// Maximum size of a query, in bytes.
     pub query_bytes_max: usize,
-    /// Nesting of brackets in a query that is parsed.
+    /// Maximum nesting of brackets in a query.
     pub query_depth_max: usize,
-    /// Operators and patterns of a query that is parsed.
+    /// Maximum number of operators and patterns in a query.
     pub query_links_max: usize,
-    /// Unknown functions of one query whose calls are errors of their expressions only.
+    /// Maximum number of unknown functions in a query whose calls are errors of their expression only.
     pub unknown_functions_max: usize,
-    /// Steps that the search for one regular expression may go back.
+    /// Maximum number of steps that the search for a regular expression may backtrack.
     pub pattern_steps_max: usize,
-    /// Bytes of a document that is parsed.
+    /// Maximum size of a document, in bytes.
     pub document_bytes_max: usize,
-    /// Bytes parsed to read as much as possible of one broken Turtle document.
+    /// Maximum number of bytes parsed to recover a broken Turtle document.
     pub repair_bytes_max: usize,
-    /// Steps of one comparison of two texts.
+    /// Maximum number of steps of one text comparison.
     pub comparison_steps_max: u64,
 }
 
 impl FixedLimits {
-    /// Those of this program.
+    /// The values in this program.
     pub const fn of_this_program() -> Self {
         let query = rdf::ScanLimits::query();
         Self {

@@ -1,5 +1,4 @@
-//! A task put together from data: its cases, its wording, and the function that a reader of the benchmark wants
-//! to see, [`Task::next_prompt`].
+//! A task assembled from data: its cases and its wording. [`Task::next_prompt`] is the benchmark in one function.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::families;
 use crate::graphs::GraphLibrary;
 use crate::wording::{TemplateError, Wording};
 
-/// A task as packs store it.
+/// A task as stored in packs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskData {
@@ -33,15 +32,15 @@ pub struct TaskData {
     pub cases: Vec<CaseData>,
 }
 
-/// A case as packs store it.
+/// A case as stored in packs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseData {
     /// Identifier, unique within the task.
     pub uid: String,
-    /// What evaluation needs, in the field names of `condensedTaskData`. This is what result files show.
+    /// The data for evaluation, with the field names of `condensedTaskData`. Result files contain them.
     pub data: Map<String, Value>,
-    /// Texts that only prompts need, by placeholder name.
+    /// Texts that are used only in prompts, by placeholder name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub prompt: Map<String, Value>,
     /// Recorded first prompts of imported packs: repetition `r` of the case uses entry `r` modulo their number.
@@ -50,23 +49,22 @@ pub struct CaseData {
     /// An answer that scores full marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_answer: Option<String>,
-    /// An answer that does not.
+    /// An answer that does not score full marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong_answer: Option<String>,
-    /// An answer that cannot be read at all.
+    /// An unreadable answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed_answer: Option<String>,
 }
 
 /// A case with its exercise.
 pub struct Case {
-    /// As stored.
     pub data: CaseData,
     exercise: Arc<dyn Exercise>,
 }
 
 impl Case {
-    /// Ready to be judged.
+    /// Its exercise.
     pub fn exercise(&self) -> &Arc<dyn Exercise> {
         &self.exercise
     }
@@ -87,7 +85,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Reads a task: every case is parsed and checked here, so that no dialogue meets a broken one.
+    /// Builds a task. All cases are parsed and checked here, so that no dialogue gets a broken one.
     pub fn build(data: TaskData, graphs: &GraphLibrary, compat: Compat) -> Result<Self, TaskError> {
         let in_task = |case: &str, source: CaseError| TaskError {
             task: data.label.clone(),
@@ -126,10 +124,10 @@ impl Task {
         })
     }
 
-    /// [Prepares](Exercise::prepare) every case for being judged.
+    /// [Prepares](Exercise::prepare) every case for judging.
     ///
     /// # Errors
-    /// The first case that cannot be judged.
+    /// The first case that cannot be prepared.
     pub fn prepare(&self) -> Result<(), TaskError> {
         self.cases.iter().try_for_each(|case| {
             case.exercise.prepare().map_err(|source| TaskError {
@@ -145,7 +143,7 @@ impl Task {
         &self.cases
     }
 
-    /// The case of an iteration: strict round robin.
+    /// The case of an iteration: round robin.
     pub fn case(&self, iteration: Iteration) -> &Case {
         &self.cases[self.case_index(iteration)]
     }
@@ -175,7 +173,7 @@ impl Task {
         Ok(Prompt { kind: PromptKind::First, text })
     }
 
-    /// The instructions above the conversation, where the wording has some.
+    /// The system prompt, if the wording has one.
     pub fn system(&self, iteration: Iteration) -> Result<Option<String>, TemplateError> {
         let data = &self.case(iteration).data;
         let fields = [&data.prompt, &data.data, &self.parameters];
@@ -195,8 +193,7 @@ impl Task {
         Ok(Prompt { kind: follow_up.kind, text })
     }
 
-    /// The benchmark in one function: from the answers judged so far to the next prompt; nothing when the dialogue is
-    /// over.
+    /// The next prompt after the answers judged so far; `None` when the dialogue is over.
     pub fn next_prompt(
         &self,
         iteration: Iteration,
@@ -211,7 +208,7 @@ impl Task {
     }
 }
 
-/// A task of a pack cannot be used.
+/// Why a task cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("task `{task}`, case `{case}`: {source}")]
 pub struct TaskError {

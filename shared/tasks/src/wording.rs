@@ -1,4 +1,4 @@
-//! Prompt texts: templates are data of a pack, the values of their placeholders come from cases and evaluations.
+//! Prompt texts: templates are data of a pack; the values of their placeholders come from cases and evaluations.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Values for placeholders, by name.
 pub type Fields = BTreeMap<String, String>;
 
-/// A prompt with placeholders written `{{name}}`. Everything else, single braces included, stands for itself.
+/// A prompt with placeholders written `{{name}}`. Everything else, including single braces, is literal text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Template(String);
@@ -28,7 +28,7 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// Takes the text as it is; it is checked when it is filled.
+    /// A template of this text, which is checked when it is filled.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -38,8 +38,7 @@ impl Template {
         &self.0
     }
 
-    /// The text with every placeholder replaced by what `value` gives for its name. Values are not looked into:
-    /// a `{{` in a value stays as it is.
+    /// The text with every placeholder replaced by the `value` of its name. Values are not searched for placeholders.
     pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<String, TemplateError> {
         let mut text = String::with_capacity(self.0.len() * 2);
         let mut rest = self.0.as_str();
@@ -83,11 +82,11 @@ impl Wording {
     }
 }
 
-/// Characters of a recorded prompt that are looked at: the request stands there, and parser messages and queries, which
-/// may hold any word, come later.
+/// Number of characters of a recorded prompt that are searched: the request is there, and parser messages and queries,
+/// which may contain any word, come later.
 const OPENING_CHARS_MAX: usize = 110;
 
-/// Words that only one kind uses, looked for in this order.
+/// Words that only one kind uses, searched in this order.
 const FOLLOW_UP_MARKS: &[(&str, PromptKind)] = &[
     ("empty result", PromptKind::EmptyResult),
     ("formatting was", PromptKind::Formatting),
@@ -96,8 +95,8 @@ const FOLLOW_UP_MARKS: &[(&str, PromptKind)] = &[
     ("code block", PromptKind::Structure),
 ];
 
-/// Which kind of follow-up a recorded prompt is, told by its opening words: result files do not say. Nothing for a
-/// text that is none of the known follow-ups.
+/// The kind of follow-up of a recorded prompt, recognised by its opening words, because result files do not contain it.
+/// `None` if the text is not a known follow-up.
 pub fn recognise_follow_up(prompt: &str) -> Option<PromptKind> {
     let opening: String = prompt.chars().take(OPENING_CHARS_MAX).collect::<String>().to_lowercase();
     FOLLOW_UP_MARKS.iter().find(|(mark, _)| opening.contains(mark)).map(|(_, kind)| *kind)

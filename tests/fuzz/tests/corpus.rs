@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use domain::seed::SplitMix64;
 use fuzz_targets::{TARGETS, Target};
 
 /// Damaged copies of an input in a short run. `KGFLEET_FUZZ_SECONDS` goes on for so long with each target, and
@@ -14,27 +15,18 @@ const COPIES: u64 = 16;
 /// Longest input: what is longer costs more than it finds.
 const INPUT_BYTES_MAX: u64 = 4 << 10;
 
-/// The next of a sequence of numbers that look random (SplitMix64).
-fn draw(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// A copy with some bytes changed, left out or repeated.
-fn damaged(input: &[u8], random: &mut u64) -> Vec<u8> {
+fn damaged(input: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     let mut copy = input.to_vec();
-    for _ in 0..=draw(random) % 4 {
+    for _ in 0..=random.next_u64() % 4 {
         if copy.is_empty() {
             break;
         }
-        let at = draw(random) as usize % copy.len();
-        match draw(random) % 4 {
-            0 => copy[at] = draw(random) as u8,
-            1 => copy[at] ^= 1 << (draw(random) % 8),
-            2 => drop(copy.drain(at..(at + 1 + draw(random) as usize % 8).min(copy.len()))),
+        let at = random.next_u64() as usize % copy.len();
+        match random.next_u64() % 4 {
+            0 => copy[at] = random.next_u64() as u8,
+            1 => copy[at] ^= 1 << (random.next_u64() % 8),
+            2 => drop(copy.drain(at..(at + 1 + random.next_u64() as usize % 8).min(copy.len()))),
             _ => copy.extend_from_within(at..(at + 64).min(copy.len())),
         }
     }
@@ -55,17 +47,18 @@ fn replay(name: &str, target: Target) -> usize {
         target(input);
     }
     let length = Duration::from_secs(setting("KGFLEET_FUZZ_SECONDS", 0));
-    let (mut random, begin, mut tried) = (setting("KGFLEET_FUZZ_SEED", 1), Instant::now(), 0_u64);
+    let (mut random, begin, mut tried) =
+        (SplitMix64::new(setting("KGFLEET_FUZZ_SEED", 1)), Instant::now(), 0_u64);
     while tried < COPIES * inputs.len() as u64 || begin.elapsed() < length {
-        let mut copy = damaged(&inputs[draw(&mut random) as usize % inputs.len()], &mut random);
-        if draw(&mut random).is_multiple_of(4) {
+        let mut copy = damaged(&inputs[random.next_u64() as usize % inputs.len()], &mut random);
+        if random.next_u64().is_multiple_of(4) {
             // The end of another one behind it.
-            let other = &inputs[draw(&mut random) as usize % inputs.len()];
-            copy.extend_from_slice(&other[draw(&mut random) as usize % (other.len() + 1)..]);
+            let other = &inputs[random.next_u64() as usize % inputs.len()];
+            copy.extend_from_slice(&other[random.next_u64() as usize % (other.len() + 1)..]);
         }
         let kept = copy.clone();
         if std::panic::catch_unwind(|| target(&copy)).is_err() {
-            let found = std::env::temp_dir().join(format!("{name}-{:016x}", draw(&mut random)));
+            let found = std::env::temp_dir().join(format!("{name}-{:016x}", random.next_u64()));
             std::fs::write(&found, kept).unwrap();
             panic!("{name} breaks on {}: put it into the corpus", found.display());
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::exchange::{
-    Delivery, Grant, LeaseId, NameTaken, Orders, Parking, RateBudget, Receipt, Registered, Registration,
-    Reply, Report, RunMaterial, Serves, TaskUse, WorkExchange,
+    Delivery, Grant, LeaseEnd, LeaseId, NameTaken, Orders, Parking, RateBudget, Receipt, Registered,
+    Registration, Reply, Report, RunMaterial, Serves, TaskUse, WorkExchange,
 };
 use domain::{DialogueKey, ErrorCode, InstanceId, Iteration, ModelSpec, RunId, ServiceError, WorkerId};
 use packs::Pack;
@@ -186,14 +186,16 @@ impl Coordinator {
                     unit.state = UnitState::Finished;
                 }
             }
-            for lease in &report.finished {
+            let ended =
+                |how| report.ended.iter().filter(move |(_, end)| **end == how).map(|(lease, _)| lease);
+            for lease in ended(LeaseEnd::Finished) {
                 let unit = &state.units[lease.unit as usize];
                 let complete = unit.iterations.iter().all(|i| state.is_stored(&unit.model, *i));
                 assert!(complete, "{lease:?} is told to be finished and has gaps");
                 state.units[lease.unit as usize].state = UnitState::Finished;
                 state.finished.push(lease.clone());
             }
-            for lease in &report.released {
+            for lease in ended(LeaseEnd::Released) {
                 let unit = &mut state.units[lease.unit as usize];
                 if unit.attempt == lease.attempt {
                     unit.state = UnitState::Queued;
@@ -227,8 +229,7 @@ impl Coordinator {
                     };
                     let unreported = unit.state == UnitState::Leased(report.worker.clone())
                         && !report.held.contains(&lease)
-                        && !report.finished.contains(&lease)
-                        && !report.released.contains(&lease);
+                        && !report.ended.contains_key(&lease);
                     let fresh = unit.state == UnitState::Queued && room > 0 && !parked;
                     if !served || !(unreported || fresh) {
                         continue;
@@ -288,7 +289,7 @@ impl WorkExchange for Coordinator {
                 let orders = self.answer(&report);
                 // Answering is a change of its own.
                 changed.borrow_and_update();
-                let told = report.finished.len() + report.released.len() + report.parked.len() > 0;
+                let told = report.ended.len() + report.parked.len() > 0;
                 let ready = told
                     || orders.drain
                     || orders.superseded.is_some()

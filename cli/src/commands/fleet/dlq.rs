@@ -25,7 +25,7 @@ pub struct Arguments {
 enum Command {
     /// List a run's dead letters, then its suspects.
     Ls {
-        /// Name of the run.
+        #[arg(help = run_name::HELP)]
         run: String,
         /// Print JSON lines.
         #[arg(long)]
@@ -35,7 +35,7 @@ enum Command {
     },
     /// Show a dead letter or suspect: its dialogues and the deaths counted against it.
     Show {
-        /// Name of the run.
+        #[arg(help = run_name::HELP)]
         run: String,
         /// Number of the unit.
         unit: u64,
@@ -47,7 +47,7 @@ enum Command {
     },
     /// Requeue dead letters with a clean slate.
     Requeue {
-        /// Name of the run.
+        #[arg(help = run_name::HELP)]
         run: String,
         /// Numbers of the units, or --all.
         #[arg(required_unless_present = "all")]

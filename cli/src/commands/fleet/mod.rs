@@ -33,9 +33,16 @@ pub const COORDINATOR_ENV: &str = "KGFLEET_COORDINATOR";
 /// Options for a coordinator.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Remote {
-    /// Address of the coordinator: http:// or https://.
-    #[arg(long, value_name = "URL", env = COORDINATOR_ENV, default_value = COORDINATOR_DEFAULT)]
-    coordinator: String,
+    /// Address of the coordinator: http:// or https://. Repeatable, or a list with commas: coordinators of the same queue.
+    /// One that fails is left for the next. A host name may stand for several machines.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = COORDINATOR_ENV,
+        value_delimiter = ',',
+        default_value = COORDINATOR_DEFAULT
+    )]
+    coordinator: Vec<String>,
     #[command(flatten)]
     tls: ClientTls,
 }
@@ -44,8 +51,9 @@ pub struct Remote {
 #[derive(Clone, Debug, clap::Args)]
 pub struct MaybeRemote {
     /// Address of a coordinator that has the run. Without it, the run is in --data-dir.
-    #[arg(long, value_name = "URL", env = COORDINATOR_ENV)]
-    coordinator: Option<String>,
+    /// Repeatable, or a list with commas: coordinators of the same queue.
+    #[arg(long, value_name = "URL", env = COORDINATOR_ENV, value_delimiter = ',')]
+    coordinator: Vec<String>,
     #[command(flatten)]
     tls: ClientTls,
 }
@@ -87,22 +95,23 @@ impl Remote {
         Client::connect_lazy(&self.config()?).map_err(explained)
     }
 
-    pub fn address(&self) -> &str {
-        &self.coordinator
+    /// Where the coordinators are, for messages.
+    pub fn address(&self) -> String {
+        self.coordinator.join(" or ")
     }
 }
 
 impl MaybeRemote {
     /// The coordinator, if one is named.
     pub fn named(&self) -> Option<Remote> {
-        let coordinator = self.coordinator.clone()?;
-        Some(Remote { coordinator, tls: self.tls.clone() })
+        let named = !self.coordinator.is_empty();
+        named.then(|| Remote { coordinator: self.coordinator.clone(), tls: self.tls.clone() })
     }
 }
 
 impl ClientTls {
-    fn config(&self, address: &str) -> anyhow::Result<ClientConfig> {
-        let mut config = ClientConfig::new(address);
+    fn config(&self, addresses: &[String]) -> anyhow::Result<ClientConfig> {
+        let mut config = ClientConfig::of(addresses.to_vec());
         let read = |path: &PathBuf| {
             std::fs::read(path)
                 .with_context(|| format!("cannot read {}", path.display()))

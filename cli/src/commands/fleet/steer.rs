@@ -27,7 +27,7 @@ pub struct CancelArguments {
 
 #[derive(Debug, clap::Args)]
 struct Steered {
-    /// Name of the run.
+    #[arg(help = run_name::HELP)]
     run: String,
     /// Print JSON.
     #[arg(long)]

@@ -11,6 +11,7 @@ use domain::control::{Control, RunView, Submission};
 use super::{Remote, block_on, explained, view, watch};
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
+use crate::notify::Target;
 use crate::run::material::CORE;
 use crate::run_name;
 
@@ -30,6 +31,10 @@ pub struct Arguments {
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
+    /// With --watch: tell when the run is over, stalled or blocked; see `kgfleet run`. This process does the telling, so
+    /// it has to stay.
+    #[arg(long, value_name = "URL|COMMAND", requires = "watch")]
+    notify: Vec<Target>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -40,8 +45,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: pack(&benchmark)? };
-    queue(&arguments.remote, submission, arguments.extend.as_deref(), arguments.watch, arguments.json)
+    let watch = arguments.watch.then_some(arguments.notify);
+    queue(&arguments.remote, submission(&benchmark)?, arguments.extend.as_deref(), watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
@@ -58,6 +63,11 @@ fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
     Ok(Some(bytes.into()))
 }
 
+/// What is sent to a coordinator for a configuration.
+pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? })
+}
+
 /// Says what an extension has changed.
 pub fn tell_changes(extended: &RunView) {
     extended.notes.iter().for_each(|note| eprintln!("{note}"));
@@ -65,15 +75,15 @@ pub fn tell_changes(extended: &RunView) {
 
 /// Submits a configuration.
 pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
-    let submission = Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? };
-    queue(remote, submission, None, false, json)
+    queue(remote, submission(benchmark)?, None, None, json)
 }
 
+/// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.
 fn queue(
     remote: &Remote,
     submission: Submission,
     extends: Option<&str>,
-    watch: bool,
+    watch: Option<Vec<Target>>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     block_on(async {
@@ -86,9 +96,9 @@ fn queue(
             }
         };
         let queued = queued.map_err(explained)?;
-        if watch {
+        if let Some(notify) = watch {
             eprintln!("{}", view::headline(&queued));
-            return watch::follow(&client, &queued.run, json).await;
+            return watch::follow(&client, &queued.run, json, notify).await;
         }
         let mut out = io::stdout().lock();
         if json {

@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Password of encrypted archives.
     #[arg(long, value_name = "P", env = "KGFLEET_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// A graph that cases refer to, to be stored in the pack: a document (.ttl .nt .jsonld .rdf) or a zip with one in it.
+    /// A graph that cases refer to, to be stored in the pack: a document (.ttl .nt .jsonld .rdf) or a zip archive with one.
     #[arg(long = "graph", value_name = "NAME=FILE")]
     graphs: Vec<GraphArgument>,
     /// The pack file to write, such as `published.kgpack`. An existing file is replaced.
@@ -117,9 +117,9 @@ fn print(report: &ImportReport, hash: &PackHash, out: &mut dyn Write) -> io::Res
         ("version", Align::Left),
         ("cases", Align::Right),
         ("first prompts", Align::Right),
-        ("asked alike", Align::Right),
+        ("same prompt", Align::Right),
         ("of", Align::Right),
-        ("follow-ups as sent", Align::Right),
+        ("same follow-up", Align::Right),
         ("of", Align::Right),
     ]);
     let sums = |lines: &[FollowUpLine]| {

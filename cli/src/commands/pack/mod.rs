@@ -7,7 +7,7 @@ use clap::Subcommand;
 use packs::{Identity, Pack, PackError, Parts};
 
 use crate::exit_code::{Exit, ExitCode};
-use crate::run::material::CORE;
+use crate::run::material::{CORE, advised};
 
 mod import;
 mod list;
@@ -97,7 +97,7 @@ fn identity(file: Option<&Path>) -> anyhow::Result<Identity> {
 /// An unreadable file is an infrastructure failure; a file that is not a usable pack is a usage error.
 pub(super) fn as_exit(error: PackError) -> anyhow::Error {
     match error {
-        PackError::Io { .. } => error.into(),
-        error => Exit::usage(error),
+        PackError::Io { .. } => advised(error),
+        error => Exit::usage(advised(error)),
     }
 }

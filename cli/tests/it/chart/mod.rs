@@ -1,4 +1,9 @@
-//! The Kubernetes chart: whether the binary takes what the rendered manifests say ([`arguments`]).
+//! The Kubernetes chart: whether the binary takes what the rendered manifests say ([`arguments`]), and whether a
+//! benchmark runs on it ([`running`]) with a stand-in for the nodes ([`kubelet`]); and the launchers that are no charts
+//! ([`other`]).
 
 mod arguments;
+mod kubelet;
 mod manifests;
+mod other;
+mod running;

@@ -52,12 +52,7 @@ fn a_worker_that_another_one_has_replaced_ends_and_says_why() {
     first.signal(Signal::STOP);
     // Redis forgets who has the name, and somebody else takes it.
     cluster.redis.say::<()>("FLUSHALL");
-    let elsewhere = cluster.data.path().join("elsewhere");
-    let (at, endpoint) = (coordinator.url(), server.url());
-    let arguments =
-        ["worker", "--coordinator", &at, "--name", "twin", "--endpoint", &endpoint, "--evaluators", "1"];
-    let mut second =
-        cluster.data.start(&[&arguments[..], &["--work-dir", elsewhere.to_str().unwrap()]].concat());
+    let mut second = cluster.twin("twin", &coordinator, &server);
     second.until_it_says("registered");
     first.signal(Signal::CONT);
     server.gate().open();

@@ -16,12 +16,7 @@ fn a_second_worker_of_the_same_name_is_refused_and_a_restart_takes_over() {
     let run = cluster.submit(&coordinator, &[NT_TASK], 40);
     let first = cluster.worker("twin", &coordinator, &server);
     server.gate().until_held(4);
-    let elsewhere = cluster.data.path().join("elsewhere");
-    let (at, endpoint) = (coordinator.url(), server.url());
-    let arguments =
-        ["worker", "--coordinator", &at, "--name", "twin", "--endpoint", &endpoint, "--evaluators", "1"];
-    let mut second =
-        cluster.data.start(&[&arguments[..], &["--work-dir", elsewhere.to_str().unwrap()]].concat());
+    let mut second = cluster.twin("twin", &coordinator, &server);
     second.until_it_says("name in use by instance");
     // Killed and started again where its spool is, the first one is known, and goes on without waiting.
     first.signal(Signal::KILL);
@@ -33,6 +28,7 @@ fn a_second_worker_of_the_same_name_is_refused_and_a_restart_takes_over() {
     finished.expect(0);
     assert_eq!((view.scored, view.failed), (40, 0));
     winners(&cluster, 40);
+    cluster.data.kgfleet(&["verify", "latest", "--history"]).expect(0);
     // The name never falls silent, so the second one gives up and says why.
     second.finish().expect(USAGE).says(&["twin", "name in use by instance", "--name"]);
 }

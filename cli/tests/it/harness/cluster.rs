@@ -1,6 +1,6 @@
 //! A cluster of real processes: Redis, coordinators and workers, on ports of the loopback interface.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use domain::control::RunView;
 use queue::testing::{RedisServer, free_port};
@@ -71,17 +71,9 @@ impl Cluster {
     /// The same with more arguments.
     pub fn coordinator_with(&self, port: u16, more: &[&str]) -> Coordinator {
         let listen = format!("127.0.0.1:{port}");
-        let arguments = [
-            "coordinator",
-            "--listen",
-            &listen,
-            "--http",
-            "127.0.0.1:0",
-            "--lease",
-            self.lease,
-            "--event-log",
-        ];
-        let mut process = self.data.start(&[&arguments[..], more].concat());
+        let arguments = ["coordinator", "--listen", &listen, "--lease", self.lease, "--event-log"];
+        let http: &[&str] = if more.contains(&"--http") { &[] } else { &["--http", "127.0.0.1:0"] };
+        let mut process = self.data.start(&[&arguments[..], http, more].concat());
         process.until_it_says("serving on");
         Coordinator { process, port }
     }
@@ -93,7 +85,16 @@ impl Cluster {
 
     /// The same with more arguments.
     pub fn worker_with(&self, name: &str, port: u16, endpoint: &str, more: &[&str]) -> Running {
-        let work_dir = self.work_dir(name);
+        self.worker_in(&self.work_dir(name), name, port, endpoint, more)
+    }
+
+    /// Another process under a name that a worker has, with a work folder of its own.
+    pub fn twin(&self, name: &str, coordinator: &Coordinator, server: &Server) -> Running {
+        let work_dir = self.data.path().join("elsewhere");
+        self.worker_in(&work_dir, name, coordinator.port, &server.url(), &[])
+    }
+
+    fn worker_in(&self, work_dir: &Path, name: &str, port: u16, endpoint: &str, more: &[&str]) -> Running {
         let coordinator = url(port);
         let arguments = [
             "worker",
@@ -109,6 +110,22 @@ impl Cluster {
             work_dir.to_str().unwrap(),
         ];
         self.data.start(&[&arguments[..], more].concat())
+    }
+
+    /// The same, logging what this filter lets through.
+    pub fn worker_logging(
+        &self,
+        name: &str,
+        port: u16,
+        endpoint: &str,
+        more: &[&str],
+        filter: &str,
+    ) -> Running {
+        let (work_dir, coordinator) = (self.work_dir(name), url(port));
+        let arguments = ["worker", "--coordinator", &coordinator, "--name", name, "--endpoint", endpoint];
+        let rest = ["--evaluators", "1", "--work-dir", work_dir.to_str().unwrap()];
+        let mut command = self.data.command(&[&arguments[..], &rest, more].concat());
+        Running::start(command.env("KGFLEET_LOG", filter))
     }
 
     /// What a worker keeps.

@@ -18,7 +18,7 @@ use crate::dump::Dump;
 use crate::graph::GraphError;
 use crate::mapping::Mapping;
 
-/// Entities of a world.
+/// Number of entities in a world.
 pub const ENTITIES: usize = 5_000;
 
 /// An invented graph.
@@ -28,7 +28,7 @@ pub struct World {
     pub turtle: String,
 }
 
-/// How a world is to be read.
+/// The mapping that describes a world to readers of graphs.
 pub const MAPPING: &str = include_str!("mapping.toml");
 
 const ENTITY: &str = "https://world.example/entity/";
@@ -61,7 +61,7 @@ impl World {
 struct Member {
     kind: &'static Kind,
     name: String,
-    /// How well known it is: standard normal, about.
+    /// How well known it is; approximately standard normal.
     fame: f64,
 }
 
@@ -78,7 +78,7 @@ fn cast(random: &mut SplitMix64) -> Vec<Member> {
     members
 }
 
-/// Normal, about: the sum of twelve uniform numbers has variance 1.
+/// An approximately standard normal number: the sum of twelve uniform numbers has variance 1.
 fn normal(random: &mut SplitMix64) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
@@ -104,7 +104,7 @@ impl Writer {
         Self { text }
     }
 
-    /// A type with its relations. A relation that two types have is stated twice, alike.
+    /// Writes a type with its relations. A relation of two types is written twice, which changes nothing.
     fn kind(&mut self, kind: &Kind) {
         let _ = writeln!(self.text, "e:{} rdfs:label \"{}\"@en .", kind.id, kind.label);
         for relation in kind.relations {
@@ -142,7 +142,7 @@ impl Writer {
                 );
             }
         }
-        // One in thirty has no description and one in thirty no complete statistics, as in real graphs.
+        // As in real graphs, one entity in thirty has no description, and one in thirty has incomplete statistics.
         if !random.next_u64().is_multiple_of(30) {
             let remark = pick(kinds::REMARKS, random);
             self.statement("schema:description", format_args!("\"{sentences} {remark}\"@en"));
@@ -171,11 +171,11 @@ impl Writer {
     }
 }
 
-/// An object of a relation: as a term, and as people say it.
+/// An object of a relation: as a term and in words.
 fn object(relation: &Relation, all: &[Member], random: &mut SplitMix64) -> (String, String) {
     match relation.object {
         Object::Of(id) => {
-            // Entities of a kind stand together.
+            // Entities of a kind are consecutive.
             let first = all.iter().position(|member| member.kind.id == id).unwrap_or(0);
             let count = all[first..].iter().take_while(|member| member.kind.id == id).count() as u64;
             let chosen = first + (random.next_u64() % count.max(1)) as usize;

@@ -1,13 +1,13 @@
-//! The time of the query that runs on this thread.
+//! The time limit of the query that runs on this thread.
 //!
 //! Oxigraph can be cancelled only where it reads the graph. Sorting, products of solutions already in memory and the
-//! filtering of such products go on for minutes in between, and errors inside expressions are swallowed. What all of
-//! these do is to copy terms. So every copy and every read of a term is a tick of a clock, and when the time is over
+//! filtering of such products can take minutes in between, and errors inside expressions are swallowed. But all of
+//! these copy terms. So every copy and every read of a term is a tick of a clock, and when the time is over
 //! the tick unwinds the stack up to [`with_time`], as rust-analyzer does to cancel its queries. `resume_unwind`
 //! calls no panic hook, and nothing of the evaluation is used after it.
 //!
-//! The time is the thread's processor time. The wall clock also runs while a busy machine lets others compute or while
-//! the process is stopped, and would judge the machine with the query.
+//! The time is the thread's processor time. The wall clock also runs while other processes compute or while this
+//! one is stopped, so a busy machine would change verdicts.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Ticks between two looks at the time. A tick costs a few nanoseconds, the work around it well below a microsecond.
+/// Ticks between two readings of the time. A tick costs a few nanoseconds, the work around it well below a microsecond.
 const TICKS_PER_LOOK: u32 = 1024;
 
 thread_local! {
@@ -25,35 +25,35 @@ thread_local! {
 
 #[derive(Debug, Clone, Copy)]
 struct Budget {
-    /// Processor time of the thread at which the budget is used up.
+    /// Processor time of the thread at which the limit is reached.
     end: Duration,
-    /// Before this moment it cannot be used up, as no thread computes faster than the wall clock runs. Asking the wall
-    /// clock is cheap; asking for the processor time is a system call.
+    /// The limit cannot be reached before this moment, because processor time never runs faster than the wall clock.
+    /// Reading the wall clock is cheap; reading the processor time is a system call.
     look_at: Instant,
 }
 
 impl Budget {
-    /// None where the end lies beyond what clocks can tell.
+    /// `None` if the end is beyond the range of the clock.
     fn new(time: Duration) -> Option<Self> {
         Some(Self { end: processor_time().checked_add(time)?, look_at: Instant::now().checked_add(time)? })
     }
 }
 
-/// Processor time that this thread has used.
+/// Processor time used by this thread.
 fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     // Neither is ever negative, and there are fewer than 10^9 nanoseconds.
     Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
 }
 
-/// The time is used up.
+/// The time limit was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutOfTime;
 
 /// Runs `work` on this thread until it is done or has used up its processor time. `None` means no limit.
 ///
 /// # Errors
-/// [`OutOfTime`] when `work` was cut off.
+/// [`OutOfTime`] if `work` was cut off.
 pub(super) fn with_time<T>(time: Option<Duration>, work: impl FnOnce() -> T) -> Result<T, OutOfTime> {
     let outer = BUDGET.replace(time.and_then(Budget::new));
     let result = catch_unwind(AssertUnwindSafe(work));
@@ -62,12 +62,12 @@ pub(super) fn with_time<T>(time: Option<Duration>, work: impl FnOnce() -> T) -> 
         if payload.is::<OutOfTime>() {
             return OutOfTime;
         }
-        // Any other panic is a defect of the program and goes on.
+        // Any other panic is a defect of the program and continues.
         resume_unwind(payload)
     })
 }
 
-/// Counts a tick and leaves [`with_time`] if its time is over.
+/// Counts a tick; unwinds to [`with_time`] if the time is over.
 pub(super) fn tick() {
     let ticks = TICKS.get().wrapping_add(1);
     TICKS.set(ticks);
@@ -85,7 +85,7 @@ fn look() {
     }
     let left = budget.end.saturating_sub(processor_time());
     if left.is_zero() {
-        // Whatever is dropped on the way out may tick, and must not unwind again.
+        // Values dropped while unwinding may tick, and must not unwind again.
         BUDGET.set(None);
         resume_unwind(Box::new(OutOfTime));
     }

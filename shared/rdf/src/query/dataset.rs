@@ -26,7 +26,7 @@ pub struct QueryGraph {
 #[derive(Default)]
 struct Index {
     terms: Vec<Term>,
-    /// What each term means to expressions, so that numbers and dates are read once and not in every comparison.
+    /// The value of each term in expressions, so that numbers and dates are parsed once and not in every comparison.
     values: Vec<ExpressionTerm>,
     numbers: HashMap<Term, u32>,
     by_subject: Vec<[u32; 3]>,
@@ -89,7 +89,7 @@ impl Index {
         if let Some(number) = self.numbers.get(&term) {
             return *number;
         }
-        // Four billion distinct terms do not fit into a document that was parsed.
+        // A document within the size limit cannot have four billion distinct terms.
         let number = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
         self.terms.push(term.clone());
         self.numbers.insert(term, number);
@@ -97,14 +97,15 @@ impl Index {
     }
 }
 
-/// The term with its literal in rdflib's lexical form, so that graph, query and computed values meet.
+/// The term with its literal in rdflib's lexical form, so that terms of the graph, of the query and computed ones are
+/// comparable.
 fn normal(term: Term) -> Term {
     let Term::Literal(literal) = &term else { return term };
     if literal.language().is_some() {
         return term;
     }
     match rdflib_lexical(literal.value(), literal.datatype().as_str()) {
-        // Python writes infinities and NaN in a way that XML Schema does not read.
+        // XML Schema does not know the forms in which Python writes infinities and NaN.
         Cow::Owned(text) if !text.ends_with(['f', 'n']) => {
             Literal::new_typed_literal(text, literal.datatype()).into()
         }
@@ -115,7 +116,7 @@ fn normal(term: Term) -> Term {
     }
 }
 
-/// A term during evaluation: one of the graph, or one that the query made.
+/// A term during evaluation: one of the graph, or one that the query created.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum QueryTerm {
     Known(u32),
@@ -123,7 +124,7 @@ pub(super) enum QueryTerm {
 }
 
 impl Clone for QueryTerm {
-    /// Every join, product and sort copies terms, so this is where a query without end is noticed.
+    /// Every join, product and sort copies terms, so this is where an endless query is noticed.
     fn clone(&self) -> Self {
         tick();
         match self {
@@ -138,14 +139,14 @@ pub(super) struct IndexedDataset<'a> {
     index: &'a Index,
 }
 
-/// An order of the triples, as the places of its columns in (subject, predicate, object).
+/// An order of the triples: the positions of its columns in (subject, predicate, object).
 type Columns = [usize; 3];
 const BY_SUBJECT: Columns = [0, 1, 2];
 const BY_PREDICATE: Columns = [1, 2, 0];
 const BY_OBJECT: Columns = [2, 0, 1];
 
 impl Index {
-    /// The order and range in which the triples of a pattern lie side by side.
+    /// The range of triples that match a pattern, and the order in which they form one range.
     fn lookup(&self, s: Option<u32>, p: Option<u32>, o: Option<u32>) -> (&[[u32; 3]], Columns) {
         let (order, columns) = match (s, p, o) {
             (Some(_), None, Some(_)) | (None, None, Some(_)) => (&self.by_object, BY_OBJECT),
@@ -188,7 +189,7 @@ impl<'a> QueryableDataset<'a> for IndexedDataset<'a> {
         } else {
             self.index.lookup(s, p, o)
         };
-        // A tick for the lookup itself: a join may make millions of them that find nothing.
+        // A tick for the lookup itself: a join may do millions of them that find nothing.
         tick();
         rows.iter().map(move |row| {
             tick();

@@ -4,9 +4,9 @@
 //!
 //! The deadline, in processor time, holds wherever the evaluator copies or reads terms: joins, products, filters,
 //! paths, sorting and grouping. It does not hold in the query optimiser (which takes cubic time in the number of triple
-//! patterns) and inside one call of a function, and memory has no limit here: a sixty-character query can collect gigabytes in the time it
-//! is given, and one that doubles a string with CONCAT thirty times ends the process. Whoever runs queries of strangers
-//! therefore runs them in a process whose memory is limited and that can be killed.
+//! patterns) or inside one call of a function. Memory is not limited here: a query of sixty characters can collect
+//! gigabytes within its time, and one that doubles a string with CONCAT thirty times ends the process. Untrusted queries
+//! must therefore run in a process whose memory is limited and that can be killed.
 
 use super::clock::with_time;
 pub use super::dataset::QueryGraph;
@@ -18,12 +18,12 @@ use spargebra::Query;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What one execution may use.
+/// Limits of one execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLimits {
     /// Processor time of the thread; `None` for no limit.
     pub deadline: Option<Duration>,
-    /// Most rows kept.
+    /// Maximum number of rows.
     pub rows_max: usize,
 }
 
@@ -34,11 +34,11 @@ impl Default for QueryLimits {
     }
 }
 
-/// Why a query that parsed gave no result.
+/// Why a query that parsed has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecutionError {
-    /// The deadline passed. The message is the one of the published records.
+    /// The deadline passed. The message is that of the published records.
     #[error("A time out occurred")]
     TimedOut,
     /// More rows than allowed.
@@ -47,7 +47,7 @@ pub enum ExecutionError {
         /// The limit.
         max: usize,
     },
-    /// The query came to something on which rdflib gives a query up, such as an aggregate in a FILTER.
+    /// The query reached something at which rdflib raises, such as an aggregate in a FILTER.
     #[error(
         "The query cannot be evaluated: it uses an aggregate or GRAPH where there is none, sums or sorts by what has no \
          value, or has a regular expression that is none"
@@ -85,7 +85,7 @@ pub struct Solutions {
     pub rows: Vec<Vec<Option<Value>>>,
 }
 
-/// Most unknown functions of one query that are made to fail softly.
+/// Maximum number of unknown functions in a query whose calls are errors of their expression only.
 pub const UNKNOWN_FUNCTIONS_MAX: usize = 64;
 
 /// Evaluates a SELECT query.
@@ -98,7 +98,7 @@ pub(super) fn select(
     let run = || with_time(limits.deadline, || evaluate(query, separators, graph, limits.rows_max));
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(in_time) => in_time.unwrap_or(Err(ExecutionError::TimedOut)),
-        // The engine sorts terms of all kinds by an order that is none, on which the standard library's sort may panic.
+        // The engine's comparison of terms of different kinds is not a total order, so the standard library's sort may panic.
         Err(_) => Err(ExecutionError::Evaluation("The evaluator gave up".to_owned())),
     }
 }

@@ -5,10 +5,10 @@ use crate::prefixes::PrefixTable;
 use std::collections::{BTreeSet, HashMap};
 
 /// Every IRI a query mentions: IRIs, prefixed names, and `a` as `rdf:type`. The namespaces of PREFIX and BASE lines
-/// do not count.
+/// are left out.
 ///
 /// Prefixes are looked up in the task's table first and only then in the query's own declarations: the published
-/// figures of LLM-KG-Bench show this order. A name whose prefix is unknown stays as written.
+/// figures of LLM-KG-Bench show this order. A name with an unknown prefix is returned as written.
 pub fn query_iris(text: &str, task_table: &PrefixTable) -> BTreeSet<String> {
     let tokens = Tokens::of(text);
     let mut own: HashMap<&str, &str> = HashMap::new();

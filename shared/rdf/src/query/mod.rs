@@ -1,4 +1,4 @@
-//! SPARQL: reading what models write, and running it.
+//! SPARQL: parses and runs the queries that models write.
 
 mod clock;
 mod dataset;

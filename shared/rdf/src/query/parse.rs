@@ -1,8 +1,8 @@
-//! From query text to a query that can run.
+//! Turns query text into a query that can run.
 //!
-//! Who reads a query depends on where its task comes from. LLM-KG-Bench scores a query as correct when rdflib parses it,
-//! and takes for its result what rdflib finds; published tasks are judged so ([`super::rdflib`]). The project's own tasks
-//! are judged by the standard ([`super::standard`]).
+//! The parser depends on the task. LLM-KG-Bench scores a query as correct if rdflib parses it, and its result is what
+//! rdflib finds; queries for published tasks are read in the same way ([`super::rdflib`]). Queries for the project's own
+//! tasks are read by the standard ([`super::standard`]).
 
 use super::execute::{self, ExecutionError, QueryGraph, QueryLimits, Solutions, Value};
 use super::rdflib::{self, Refusal};
@@ -14,10 +14,10 @@ use oxrdf::vocab;
 use spargebra::Query;
 use std::sync::Arc;
 
-/// Whose SPARQL a query is written in.
+/// The rules by which a query is read and evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// SPARQL 1.1 as the standard has it.
+    /// SPARQL 1.1 by the standard.
     Standard,
     /// SPARQL 1.1 as rdflib reads and evaluates it.
     Rdflib,
@@ -35,7 +35,7 @@ pub struct PreparedQuery {
 
 #[derive(Debug, Clone)]
 enum Plan {
-    /// A query and the separators of its GROUP_CONCATs.
+    /// A query, and the separators of its GROUP_CONCATs.
     Run(Arc<(Query, Vec<String>)>),
     /// Parsed, but not to be evaluated.
     Fail(&'static str),
@@ -48,22 +48,22 @@ enum Plan {
 pub struct QuerySyntaxError {
     /// Message in rdflib's wording, e.g. `Expected SelectQuery, found 'FOO'  (at char 7), (line:1, col:8)`.
     pub message: String,
-    /// The text found where something else was expected; empty at the end of the text and where unknown.
+    /// The text at which the parser stopped; empty at the end of the text, and if unknown.
     pub unexpected: String,
     /// A prefix that is neither declared nor in the table.
     pub unknown_prefix: Option<String>,
-    /// 1-based line, where known.
+    /// 1-based line, if known.
     pub line: Option<usize>,
-    /// 1-based column in code points, where known.
+    /// 1-based column in code points, if known.
     pub column: Option<usize>,
-    /// Set when the query was refused for its size or nesting before it was parsed.
+    /// Set if the query was refused for its size or nesting before it was parsed.
     pub limit: Option<ScanFinding>,
 }
 
-/// Parses a query. `prefixes` holds what the query may use undeclared; its own PREFIX lines win over that.
+/// Parses a query. `prefixes` are those that the query may use undeclared; its own PREFIX lines override them.
 ///
-/// Queries other than SELECT are grammatical, but their execution is an [`ExecutionError::Evaluation`], and so is that
-/// of queries which call a SERVICE: nothing ever touches the network.
+/// Queries other than SELECT parse, but executing them is an [`ExecutionError::Evaluation`], as is executing a query with
+/// SERVICE: nothing ever accesses the network.
 ///
 /// # Errors
 /// The syntax error, or the limit of [`ScanLimits::query`] that the query exceeds.
@@ -102,7 +102,7 @@ fn plan_rdflib(tokens: &Tokens<'_>, prefixes: &PrefixTable, dialect: Dialect) ->
     match rdflib::read(tokens.source, prefixes, dialect) {
         Ok(reading) if reading.calls_service => Ok(SERVICE),
         Ok(reading) => Ok(Plan::Run(Arc::new((reading.query, reading.separators)))),
-        // Other kinds of query are grammatical, and never evaluated.
+        // Other kinds of query parse and are never evaluated.
         Err(Refusal::NoSelect(_))
             if standard::read(tokens, prefixes).is_ok_and(|query| !matches!(query, Query::Select { .. })) =>
         {
@@ -117,7 +117,7 @@ fn plan_standard(tokens: &Tokens<'_>, prefixes: &PrefixTable) -> Result<Plan, Re
     Ok(if !matches!(query, Query::Select { .. }) {
         NO_SELECT
     } else if (0..tokens.len()).any(|index| tokens.is_word(index, "SERVICE")) {
-        // SILENT would turn the refusal into one empty solution, so any call at all is the error.
+        // SILENT would turn the refusal into one empty solution, so any SERVICE is the error.
         SERVICE
     } else {
         Plan::Run(Arc::new((query, Vec::new())))
@@ -128,8 +128,7 @@ impl PreparedQuery {
     /// Runs the query.
     ///
     /// # Errors
-    /// See [`ExecutionError`]. A time-out is not kept to the millisecond; see [`super::execute`] for what it cannot
-    /// stop.
+    /// See [`ExecutionError`]. The deadline is not exact; [`super::execute`] lists what it does not stop.
     pub fn execute(&self, graph: &QueryGraph, limits: &QueryLimits) -> Result<Solutions, ExecutionError> {
         match &self.plan {
             Plan::Run(plan) => {
@@ -145,7 +144,7 @@ impl PreparedQuery {
     }
 }
 
-/// Python writes the zone of a time in UTC as an offset.
+/// Writes times in UTC with an offset, as Python does.
 fn in_python_time(value: &mut Value) {
     if let Value::Literal { lexical, datatype, .. } = value
         && datatype == vocab::xsd::DATE_TIME.as_str()
@@ -156,7 +155,7 @@ fn in_python_time(value: &mut Value) {
     }
 }
 
-/// The error at a byte of the text, in rdflib's words.
+/// The error at a byte of the text, in rdflib's wording.
 fn syntax_error(tokens: &Tokens<'_>, byte: usize) -> QuerySyntaxError {
     let source = tokens.source;
     // The parser may stop inside a token; rdflib names the first word or character of what it cannot read.

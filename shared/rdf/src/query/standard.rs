@@ -1,4 +1,4 @@
-//! SPARQL as the standard has it, read by Oxigraph's parser.
+//! SPARQL by the standard, read by Oxigraph's parser.
 
 use super::iris::declares_prefix;
 use super::parse::Dialect;
@@ -10,7 +10,7 @@ use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::{Query, SparqlParser};
 use std::collections::HashSet;
 
-/// Reads a query of any kind. Undeclared prefixes come from the table; relative IRIs have a base.
+/// Reads a query of any kind. Undeclared prefixes are looked up in the table; relative IRIs have a base.
 pub(super) fn read(tokens: &Tokens<'_>, table: &PrefixTable) -> Result<Query, Refusal> {
     let names = Names::of(tokens, table);
     let respelled = respelled(tokens);
@@ -20,12 +20,12 @@ pub(super) fn read(tokens: &Tokens<'_>, table: &PrefixTable) -> Result<Query, Re
         {
             return Refusal::UnknownPrefix((*prefix).to_owned());
         }
-        // The place must be one of the text that the caller knows.
+        // The position must refer to the caller's text.
         let message = names.parse(tokens.source, &[]).err().unwrap_or(message);
         Refusal::Grammar(byte_of(tokens.source, &message))
     })?;
     if let Query::Select { pattern, .. } = &mut query {
-        // Oxigraph's parser lets aggregates pass in the patterns of a grouped query.
+        // Oxigraph's parser accepts aggregates in the patterns of a grouped query.
         let misplaced = rdflib::read(tokens.source, table, Dialect::Rdflib)
             .ok()
             .and_then(|reading| reading.misplaced_aggregate);
@@ -38,8 +38,8 @@ pub(super) fn read(tokens: &Tokens<'_>, table: &PrefixTable) -> Result<Query, Re
     Ok(query)
 }
 
-/// What the standard allows and the parser does not know: blanks before the brackets of three functions, and `TRUE` and
-/// `FALSE` in any case. The text keeps its length.
+/// Rewrites what the standard allows and the parser does not: blanks before the brackets of three functions, and `TRUE`
+/// and `FALSE` in any case. The text keeps its length.
 fn respelled(tokens: &Tokens<'_>) -> String {
     let mut text = tokens.source.to_owned();
     for index in 0..tokens.len() {
@@ -49,7 +49,7 @@ fn respelled(tokens: &Tokens<'_>) -> String {
         {
             let bracket = tokens.list[index + 1].range.clone();
             let between = &tokens.source[range.end..bracket.start];
-            // A comment between them would swallow the bracket.
+            // After a comment, the bracket would become part of it.
             if between.chars().all(char::is_whitespace) {
                 text.replace_range(range.end..bracket.end, &format!("({between}"));
             }
@@ -90,19 +90,19 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Oxigraph's parse, or its message; `more` prefixes are bound to something.
+    /// Parses with Oxigraph; the prefixes in `more` are bound to a placeholder.
     fn parse(&self, text: &str, more: &[&str]) -> Result<Query, String> {
         let mut parser = SparqlParser::new().with_base_iri(BASE_IRI).map_err(|error| error.to_string())?;
         let more = more.iter().map(|prefix| (*prefix, BASE_IRI));
         for (prefix, namespace) in self.bound.iter().copied().chain(more) {
-            // A namespace that is no IRI makes its names unknown to Oxigraph.
+            // If a namespace is not an IRI, its names are unknown to Oxigraph.
             parser = parser.clone().with_prefix(prefix, namespace).unwrap_or(parser);
         }
         parser.parse_query(text).map_err(|error| error.to_string())
     }
 }
 
-/// The place in Oxigraph's `error at LINE:COLUMN: expected ...`, in bytes.
+/// The position in Oxigraph's `error at LINE:COLUMN: expected ...`, in bytes.
 fn byte_of(source: &str, message: &str) -> usize {
     let place = message.strip_prefix("error at ").and_then(|rest| {
         let (line, rest) = rest.split_once(':')?;
@@ -126,7 +126,7 @@ fn drop_order(pattern: &mut GraphPattern) {
     }
 }
 
-/// Makes unions of alternative paths: the standard counts what both of them find twice, and the evaluator once.
+/// Turns alternative paths into unions: by the standard, a solution of both counts twice, and the evaluator counts it once.
 fn keep_duplicates(pattern: &mut GraphPattern) {
     match pattern {
         GraphPattern::Path { subject, path: PropertyPathExpression::Alternative(left, right), object } => {

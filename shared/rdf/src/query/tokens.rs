@@ -1,8 +1,8 @@
-//! A tokenizer for SPARQL that also works on text which a parser refuses.
+//! A tokenizer for SPARQL that also works on text that a parser refuses.
 
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// `<...>` with an IRI inside.
@@ -30,9 +30,8 @@ pub enum TokenKind {
 /// A piece of query text. White space and comments lie between tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
     pub kind: TokenKind,
-    /// Where it is, in bytes.
+    /// Its position in the text, in bytes.
     pub range: Range<usize>,
 }
 
@@ -95,7 +94,7 @@ impl<'a> Tokens<'a> {
         self.kind(index) == Some(TokenKind::Punctuation) && self.text(index) == text
     }
 
-    /// For every token the index of its partner if it is a bracket that has one.
+    /// For every token, the index of the matching bracket if it is a bracket that has one.
     pub fn partners(&self) -> Vec<Option<usize>> {
         let mut partners = vec![None; self.len()];
         let mut open: Vec<(usize, &str)> = Vec::new();

@@ -23,7 +23,7 @@ pub fn write(
     for record in records {
         let record = record?;
         summary.dialogues += 1;
-        // A dialogue has a dozen rows that differ in three cells: the others are made once.
+        // A dialogue has a dozen rows that differ in three cells: format the others once.
         let mut first = true;
         summary.rows += table::rows(run, &record, |row| {
             let changed = if first { 0..WIDTH } else { PER_SCORE };

@@ -1,4 +1,4 @@
-//! An export into a file.
+//! Exports to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,8 +6,7 @@ use std::path::Path;
 
 use super::{ExportError, ExportSummary};
 
-/// Opens the file at `path` and has `write` fill it. Errors name the file; it is complete when there is none: nothing waits
-/// in a buffer any more.
+/// Creates the file at `path` and fills it with `write`. Errors name the file; without an error it is complete and flushed.
 pub fn to_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<ExportSummary, ExportError>,
@@ -19,7 +18,7 @@ pub fn to_file(
         Ok(summary)
     });
     match written {
-        // What cannot be read is no fault of this file.
+        // A record that cannot be read is not an error of this file.
         Err(error @ ExportError::Log(_)) => Err(error),
         other => other.map_err(of_file),
     }

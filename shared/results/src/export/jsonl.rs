@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{ExportError, ExportSummary};
 use crate::log::{LogEntry, LogError};
 
-/// What becomes of prompts, answers and whatever quotes them.
+/// How to write prompts, answers and everything that quotes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texts {
-    /// Written as they are.
+    /// Unchanged.
     Keep,
     /// Replaced by their length: for runs on protected packs.
     Redact,
@@ -71,11 +71,13 @@ pub fn redact(record: &mut Record) {
     }
 }
 
-fn redact_text(text: &mut String) {
+/// Replaces a text by its length in code points.
+pub fn redact_text(text: &mut String) {
     *text = format!("[{} characters]", text.chars().count());
 }
 
-fn redact_value(value: &mut Value) {
+/// Replaces every text in a value by its length in code points.
+pub fn redact_value(value: &mut Value) {
     match value {
         Value::String(text) => redact_text(text),
         Value::Array(items) => items.iter_mut().for_each(redact_value),

@@ -1,11 +1,11 @@
 //! Winning records as files for people and tools.
 //!
 //! [`csv`], [`xlsx`] and [`parquet`] write the same [`table`]: one row per dialogue and score, no texts of
-//! prompts and answers. [`jsonl`] writes whole records. The result files of LLM-KG-Bench are made by
-//! [`llmkgbench`](crate::llmkgbench).
+//! prompts and answers. [`jsonl`] writes whole records. [`llmkgbench`](crate::llmkgbench) writes the result files of
+//! LLM-KG-Bench.
 //!
-//! Every writer takes an iterator of what it needs of the winning records and holds a bounded number of them. [`Source`]
-//! reads them in the order of the plan and writes files; errors name the file.
+//! Every writer takes an iterator over the parts of the winning records that it needs, and keeps a bounded number of them
+//! in memory. [`Source`] reads them in the order of the plan and writes files; errors name the file.
 
 pub mod csv;
 mod file;
@@ -26,7 +26,7 @@ pub use source::{Format, Source, Written};
 use crate::llmkgbench::WriteError;
 use crate::log::LogError;
 
-/// An export that did not come to its end. What was written so far is not usable.
+/// Why an export failed. A partly written file is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The records could not be read.
@@ -35,15 +35,13 @@ pub enum ExportError {
     /// The result file could not be written.
     #[error(transparent)]
     Result(#[from] WriteError),
-    /// What was made could not be written.
+    /// The output could not be written.
     #[error("the export cannot be written: {0}")]
     Io(#[from] io::Error),
     /// The file could not be written.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: Box<ExportError>,
     },
@@ -51,12 +49,12 @@ pub enum ExportError {
     #[error("the {format} export cannot be written: {message}")]
     Format {
         format: &'static str,
-        /// What its writer said.
+        /// The writer's message.
         message: String,
     },
 }
 
-/// What an export holds.
+/// The size of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
     /// Dialogues, failed ones included.
@@ -65,8 +63,8 @@ pub struct ExportSummary {
     pub rows: u64,
 }
 
-/// A text that no spreadsheet takes for a formula: those that begin like one get an apostrophe in front
-/// (OWASP, "CSV Injection"). Model names come from configurations and servers, that is, from anybody.
+/// Makes a text safe for spreadsheets: a text that looks like a formula gets a leading apostrophe (OWASP, "CSV
+/// Injection"). Model names come from configurations and servers and cannot be trusted.
 pub fn guard_formula(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         Cow::Owned(format!("'{text}"))

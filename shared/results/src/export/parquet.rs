@@ -16,7 +16,7 @@ use super::table::{self, COLUMNS, Cell, Kind, TableRecord};
 use super::{ExportError, ExportSummary};
 use crate::log::LogError;
 
-/// Rows held before they are written as a row group: some tens of megabytes.
+/// Rows per row group, kept in memory until it is written: some tens of megabytes.
 pub const GROUP_ROWS: usize = 32_768;
 
 /// Writes the table; every column may be null. Times are microseconds, UTC.
@@ -88,10 +88,10 @@ fn write_group<W: Write + Send>(
     group.close().map(|_| ())
 }
 
-/// The cells of a column that wait for their row group.
+/// The cells of a column of the current row group.
 struct Column {
     values: Values,
-    /// 1 for a value, 0 for null, as Parquet's definition levels have it.
+    /// Parquet's definition levels: 1 for a value, 0 for null.
     levels: Vec<i16>,
 }
 
@@ -119,7 +119,7 @@ impl Column {
             (Values::Integer(values), Cell::Integer(number)) => values.push(*number),
             (Values::Integer(values), Cell::Time(time)) => values.push(time.as_microsecond()),
             (Values::Number(values), Cell::Number(number)) => values.push(*number),
-            // An empty cell; a cell of another kind than its column's cannot come from `table::rows`.
+            // An empty cell; `table::rows` gives no cell of another kind than its column's.
             _ => level = 0,
         }
         self.levels.push(level);

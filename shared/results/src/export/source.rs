@@ -1,5 +1,5 @@
-//! A run's winning records in the order of its plan, which is the order that result files are read in: the i-th record of
-//! a model on a task counts as iteration i.
+//! A run's winning records in the order of its plan. Readers of result files depend on this order: the i-th record of a
+//! model on a task counts as iteration i.
 
 use std::path::{Path, PathBuf};
 
@@ -12,18 +12,18 @@ use super::{ExportError, csv, jsonl, to_file, xlsx};
 use crate::llmkgbench::{Archive, TaskMeta, from_record, writer};
 use crate::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 
-/// What exports and reports of a run read.
+/// The source of exports and reports of a run.
 pub struct Source {
     pub run: RunId,
     /// Folder of its record log.
     pub log: PathBuf,
-    /// What opens the log, where it is encrypted.
+    /// The cipher of an encrypted log.
     pub cipher: Option<LogCipher>,
-    /// Which records count.
+    /// The records that count.
     pub index: WinnerIndex,
 }
 
-/// A file format, with what it takes beside the records.
+/// A file format, with the data that it needs besides the records.
 #[derive(Clone, Copy)]
 pub enum Format<'a> {
     /// The table as comma-separated values.
@@ -37,24 +37,24 @@ pub enum Format<'a> {
     Jsonl(jsonl::Texts),
     /// LLM-KG-Bench's `*_result.json`.
     ResultJson {
-        /// What its files say about the task of a record.
+        /// The task metadata of a record in its files.
         metas: &'a dyn Fn(&Record) -> Option<TaskMeta>,
-        /// The archive around it, if any.
+        /// The archive that contains the file, if any.
         archive: Option<Archive<'a>>,
     },
 }
 
-/// What was written.
+/// Numbers of dialogues written and left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Dialogues in the file.
     pub dialogues: u64,
-    /// Dialogues left out because the format has no place for one without scores.
+    /// Dialogues left out because the format cannot represent one without scores.
     pub left_out: u64,
 }
 
 impl Source {
-    /// The winning records of `keys`, or the part of them that `R` is, with their tickets.
+    /// The winning records of `keys`, read as `R`, with their tickets.
     pub fn records<R: DeserializeOwned>(
         &self,
         keys: impl Iterator<Item = DialogueKey>,
@@ -62,7 +62,7 @@ impl Source {
         self.index.ordered(&self.log, self.cipher.as_ref(), keys)
     }
 
-    /// Writes the records of `keys` into a file.
+    /// Writes the records of `keys` to a file.
     pub fn write(
         &self,
         format: Format<'_>,

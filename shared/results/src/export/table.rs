@@ -1,6 +1,6 @@
-//! The table that analysis starts from: one row per dialogue and score.
+//! The table for analyses: one row per dialogue and score.
 //!
-//! A dialogue without scores has one row with an empty `score`, so that counting dialogues never misses one.
+//! A dialogue without scores has one row with an empty `score`, so that no dialogue is missed when counting.
 
 use domain::{Attempt, DialogueKey, Provenance, RunId, Usage};
 use jiff::Timestamp;
@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::log::OutcomeHead;
 
-/// What the table takes from a [`Record`](domain::Record). Reading it from JSON passes over the texts, which are most of a
-/// record.
+/// The part of a [`Record`](domain::Record) in the table. Reading it from JSON skips the texts, which are most of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct TableRecord {
     key: DialogueKey,
@@ -33,20 +32,18 @@ struct AnswerUsage {
     usage: Usage,
 }
 
-/// What the cells of a column hold.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Text.
     Text,
-    /// A whole number.
+    /// Whole numbers.
     Integer,
-    /// A number.
+    /// Floating-point numbers.
     Number,
-    /// A moment.
     Time,
 }
 
-/// The columns in order: name, content, and what it means.
+/// The columns in order: name, type and meaning.
 pub const COLUMNS: [(&str, Kind, &str); 28] = [
     ("run", Kind::Text, "the run"),
     ("model", Kind::Text, "label of the model"),
@@ -55,7 +52,7 @@ pub const COLUMNS: [(&str, Kind, &str); 28] = [
     ("state", Kind::Text, "scored; unscored: answered, without a score; or failed"),
     ("failure", Kind::Text, "why it has no scores"),
     ("group", Kind::Text, "round from 0, or mean, max, meanExt, last; empty for single-shot tasks"),
-    ("score", Kind::Text, "name of the score; empty where there are none"),
+    ("score", Kind::Text, "name of the score; empty if there are none"),
     ("value", Kind::Number, "the score"),
     ("task_class", Kind::Text, "task class"),
     ("task_version", Kind::Text, "version of the task class"),
@@ -65,12 +62,12 @@ pub const COLUMNS: [(&str, Kind, &str); 28] = [
     ("scorer", Kind::Text, "version of the scoring rules"),
     ("connector", Kind::Text, "connector to the model"),
     ("model_requested", Kind::Text, "model asked for"),
-    ("model_reported", Kind::Text, "model that the server named"),
+    ("model_reported", Kind::Text, "model reported by the server"),
     ("seed", Kind::Integer, "sampling seed"),
     ("rounds", Kind::Integer, "prompts with an answer"),
-    ("prompt_tokens", Kind::Integer, "tokens of all prompts; empty where a server did not say"),
-    ("completion_tokens", Kind::Integer, "tokens of all answers; empty where a server did not say"),
-    ("started_at", Kind::Time, "begin of the dialogue, UTC"),
+    ("prompt_tokens", Kind::Integer, "tokens of all prompts; empty if the server did not report them"),
+    ("completion_tokens", Kind::Integer, "tokens of all answers; empty if the server did not report them"),
+    ("started_at", Kind::Time, "start of the dialogue, UTC"),
     ("seconds", Kind::Number, "length of the dialogue"),
     ("worker", Kind::Text, "worker"),
     ("attempt", Kind::Integer, "attempt, from 1"),
@@ -87,22 +84,18 @@ pub const WIDTH: usize = COLUMNS.len();
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing known.
+    /// No value.
     Empty,
-    /// Text, of a [`Kind::Text`] column.
     Text(&'a str),
-    /// A whole number, of a [`Kind::Integer`] column.
     Integer(i64),
-    /// A number, of a [`Kind::Number`] column.
     Number(f64),
-    /// A moment, of a [`Kind::Time`] column.
     Time(Timestamp),
 }
 
 /// A row, its cells in the order of [`COLUMNS`].
 pub type Row<'a> = [Cell<'a>; WIDTH];
 
-/// Hands the rows of a dialogue to `each`, in the order of its scores. Returns their number.
+/// Passes the rows of a dialogue to `each`, in the order of its scores. Returns their number.
 pub fn rows<E>(
     run: &RunId,
     record: &TableRecord,
@@ -157,7 +150,7 @@ fn row<'a>(
         OutcomeHead::Failed { cause, .. } => ("failed", Cell::Text(cause.as_str())),
     };
     let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);
-    // A sum with a round that the server did not count would look like a small sum.
+    // If the server did not count the tokens of some round, the sum would be too small: leave it empty.
     let tokens = |count: fn(&Usage) -> Option<u64>| {
         let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
         sum.filter(|_| !record.rounds.is_empty()).map_or(Cell::Empty, integer)

@@ -1,5 +1,5 @@
-//! The [`table`](super::table) as an Excel workbook. Rows go to temporary files while they are written, so that
-//! memory does not grow with them.
+//! The [`table`](super::table) as an Excel workbook. Rows are written to temporary files, so that
+//! memory does not grow with their number.
 
 use std::io::{Seek, Write};
 
@@ -10,10 +10,10 @@ use super::table::{self, COLUMNS, Cell, Row, TableRecord};
 use super::{ExportError, ExportSummary, guard_formula};
 use crate::log::LogError;
 
-/// Rows of a sheet, its heading included; Excel has no more. What is over goes to a further sheet.
+/// Excel's maximum number of rows per sheet, including the heading. More rows go to further sheets.
 pub const SHEET_ROWS: u32 = 1_048_576;
 
-/// Characters of a cell; Excel has no more. Longer texts are cut.
+/// Excel's maximum number of characters in a cell. Longer texts are cut.
 const CELL_CHARACTERS: usize = 32_767;
 
 /// Writes the workbook: sheets `scores`, `scores 2`, …
@@ -25,7 +25,7 @@ pub fn write(
     let failed = |error: XlsxError| ExportError::Format { format: "XLSX", message: error.to_string() };
     let mut workbook = Workbook::new();
     let mut sheets = 0_u32;
-    // A full sheet before the first: the first row opens one.
+    // Start as if a sheet were full, so that the first row opens one.
     let mut next_row = SHEET_ROWS;
     let mut summary = ExportSummary::default();
     for record in records {
@@ -70,7 +70,7 @@ fn write_row(sheet: &mut Worksheet, row: u32, cells: &Row<'_>) -> Result<(), Xls
                 let end = text.char_indices().nth(CELL_CHARACTERS).map_or(text.len(), |(at, _)| at);
                 sheet.write_string(row, column, &text[..end])?;
             }
-            // Excel's numbers are doubles: seeds have 53 bits and survive.
+            // Excel's numbers are doubles; seeds have 53 bits and fit.
             Cell::Integer(number) => {
                 sheet.write_number(row, column, *number as f64)?;
             }

@@ -1,5 +1,5 @@
-//! Zip archives, plain or encrypted (AES as WinZip and 7-Zip write it, and the old ZipCrypto). Everything is
-//! decrypted in memory while it is read; nothing decrypted touches a disk.
+//! Zip archives, plain or encrypted (AES as written by WinZip and 7-Zip, and the old ZipCrypto). Decryption happens in
+//! memory while reading; nothing decrypted is written to disk.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -12,12 +12,11 @@ use zip::result::ZipError;
 
 use super::error::FileProblem;
 
-/// A password, kept out of debug output.
+/// A password that debug output does not show.
 #[derive(Clone)]
 pub struct Password(Arc<str>);
 
 impl Password {
-    /// Takes the text as it is.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -33,13 +32,13 @@ impl std::fmt::Debug for Password {
     }
 }
 
-/// A zip archive open for reading.
+/// A zip archive opened for reading.
 pub struct Archive(ZipArchive<BufReader<File>>);
 
 /// The first bytes of every zip archive: a local file header, or the end record of an empty one.
 const SIGNATURES: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
 
-/// Whether a file starts like a zip archive. Its name is not looked at.
+/// Whether a file starts like a zip archive, whatever its name.
 pub fn is_archive(path: &Path) -> io::Result<bool> {
     let mut start = Vec::with_capacity(4);
     File::open(path)?.take(4).read_to_end(&mut start)?;
@@ -56,7 +55,7 @@ impl Archive {
         ZipArchive::new(BufReader::new(file)).map(Self).map_err(problem)
     }
 
-    /// The names of the files in it, in stored order. Names that are no text are left out.
+    /// The names of the files in it, in stored order. Names that are not valid text are left out.
     pub fn members(&self) -> Vec<String> {
         self.0
             .file_names()
@@ -65,21 +64,21 @@ impl Archive {
             .collect()
     }
 
-    /// Opens one file of the archive for reading. Reading it to its end checks its checksum (and its
-    /// authentication code, where encrypted).
+    /// Opens one file of the archive for reading. Reading it to its end checks its checksum (and, if encrypted, its
+    /// authentication code).
     pub fn member(&mut self, name: &str, password: Option<&Password>) -> Result<impl Read + '_, FileProblem> {
         let options = ZipReadOptions::new();
         let encrypted = self.is_encrypted(name)?;
         let options = match password {
             Some(password) if encrypted => options.password(Some(password.as_str().as_bytes())),
             None if encrypted => return Err(FileProblem::PasswordNeeded),
-            // A password that is not needed is no mistake: folders mix both kinds.
+            // A password that is not needed is not an error: folders contain both kinds.
             _ => options,
         };
         self.0.by_name_with_options(name, options).map_err(problem)
     }
 
-    /// Whether a file of the archive can only be read with a password.
+    /// Whether reading a file of the archive needs a password.
     pub fn is_encrypted(&mut self, name: &str) -> Result<bool, FileProblem> {
         let index = self.0.index_for_name(name).ok_or(FileProblem::NoResultFile)?;
         Ok(self.0.by_index_raw(index).map_err(problem)?.encrypted())

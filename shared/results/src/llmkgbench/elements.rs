@@ -1,25 +1,25 @@
-//! Cuts a JSON list into its elements without parsing them and without holding the list.
+//! Splits a JSON list into its elements without parsing them and without keeping the list in memory.
 //!
-//! A parser of the whole list stops at its first mistake; here a mistake stays inside its element, because the
-//! cut needs no more than strings, brackets and commas. Each element then goes to a real parser.
+//! A parser of the whole list would stop at the first error. Here an error affects only its element, because splitting
+//! looks only at strings, brackets and commas. A JSON parser then reads each element.
 
 use std::io::{self, BufRead};
 
-/// One element, lying in the caller's buffer.
+/// One element; its text is in the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// Position in the list, from 0.
     pub index: usize,
-    /// Length in the file in bytes, white space around it included.
+    /// Length in the file in bytes, including white space around it.
     pub bytes: u64,
-    /// Longer than the limit: the buffer holds nothing of it.
+    /// Whether it is longer than the limit; the buffer is then empty.
     pub too_long: bool,
 }
 
-/// Why the list cannot be read further.
+/// Why a list cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The reader failed; decompression and decryption errors arrive here, too.
+    /// The reader failed, which includes errors of decompression and decryption.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The text does not start with `[`.
@@ -30,7 +30,7 @@ pub enum ListError {
         /// The byte found, or "the end".
         found: String,
     },
-    /// The text ends before the list does.
+    /// The text ends before the end of the list.
     #[error("the text ends at byte {offset} inside the list")]
     Truncated {
         /// Length of the text.
@@ -47,11 +47,11 @@ pub enum ListError {
 /// The elements of a JSON list, one after another.
 pub struct Elements<R> {
     reader: R,
-    /// Bytes of one element that are held at most.
+    /// Maximum size of an element, in bytes.
     limit: usize,
     /// Bytes read so far.
     offset: u64,
-    /// Elements given out so far.
+    /// Elements returned so far.
     count: usize,
     state: State,
 }
@@ -72,13 +72,13 @@ impl<R: BufRead> Elements<R> {
         Self { reader, limit, offset: 0, count: 0, state: State::BeforeList }
     }
 
-    /// Elements given out so far.
+    /// Elements returned so far.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Puts the next element into `buffer`, whose former content is dropped. `None` after the last one, when
-    /// the text has been read to its end (so that checksums behind the data have been checked, too).
+    /// Reads the next element into `buffer`, replacing its content. `None` after the last one; the text has then been read
+    /// to its end, so checksums after the data have been checked too.
     pub fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Element>, ListError> {
         buffer.clear();
         if self.state == State::BeforeList {
@@ -86,7 +86,7 @@ impl<R: BufRead> Elements<R> {
             self.state = State::BeforeFirst;
         }
         if self.state == State::BeforeFirst {
-            // Only here may the list end without an element.
+            // Only before the first element may the list end without one.
             if self.skip_white_space()? == Some(b']') {
                 self.advance(1);
                 self.state = State::AfterList;
@@ -132,7 +132,7 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    /// Reads up to and including the comma or bracket behind the element. Returns whether the list ends there.
+    /// Reads up to and including the comma or bracket after the element. Returns whether the list ends there.
     fn scan_element(&mut self, buffer: &mut Vec<u8>) -> Result<bool, ListError> {
         let mut depth = 0_u64;
         let mut in_string = false;
@@ -165,7 +165,7 @@ impl<R: BufRead> Elements<R> {
             });
             let taken = end.unwrap_or(chunk.len());
             if kept && buffer.len() + taken > self.limit {
-                // Give the memory back: the next elements are of ordinary size.
+                // Free the memory: the next elements have an ordinary size.
                 *buffer = Vec::new();
                 kept = false;
             } else if kept {
@@ -179,7 +179,7 @@ impl<R: BufRead> Elements<R> {
         }
     }
 
-    /// The next byte that is no white space, not taken; `None` at the end of the text.
+    /// Skips white space; returns the next byte without reading it, or `None` at the end of the text.
     fn skip_white_space(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.reader.fill_buf()?;

@@ -1,13 +1,12 @@
-//! What can be wrong with a result file, and with one record of it. The two are apart because a bad record
-//! spoils only itself: reading goes on behind it.
+//! Errors of result files and of single records. They are separate because after a bad record, reading continues.
 
 use std::io;
 
-/// A file, or a member of an archive, that cannot be read (further).
+/// A file, or a file in an archive, that cannot be read (further).
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct FileError {
-    /// Path of the file; for a member of an archive, `archive.zip!member.json`.
+    /// Path of the file; for one in an archive, `archive.zip!member.json`.
     pub file: String,
     /// What is wrong.
     #[source]
@@ -17,10 +16,10 @@ pub struct FileError {
 /// What is wrong with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
-    /// The operating system refuses; not found, no permission, a broken disk.
+    /// An error of the operating system: not found, no permission, a broken disk.
     #[error("cannot be read: {0}")]
     Io(#[source] io::Error),
-    /// Named `.zip`, but no zip archive.
+    /// Named `.zip`, but not a zip archive.
     #[error("is not a zip archive")]
     NotAnArchive,
     /// Starts like a zip archive, but is cut off or damaged.
@@ -35,16 +34,16 @@ pub enum FileProblem {
     /// Encrypted with another password.
     #[error("cannot be decrypted: the password is wrong")]
     WrongPassword,
-    /// An archive or a folder that was named and holds no result file.
-    #[error("holds no result file (*_result*.json)")]
+    /// An archive or folder without a result file.
+    #[error("contains no result file (*_result*.json)")]
     NoResultFile,
-    /// Folders nested deeper than the limit: most likely a link that leads back.
+    /// Folders nested deeper than the limit: most likely a link to a parent folder.
     #[error("folders are nested deeper than {limit} levels")]
     NestedTooDeep {
-        /// Levels allowed.
+        /// Maximum number of levels.
         limit: usize,
     },
-    /// Valid or not, this is no list of records.
+    /// The text does not begin like a list.
     #[error("is not a JSON list of records: byte {offset} is {found}, `[` is expected")]
     NotAList {
         /// Where, in bytes from 0.
@@ -52,15 +51,15 @@ pub enum FileProblem {
         /// The byte found, or "the end".
         found: String,
     },
-    /// The text ends in the middle of the list. The records before the tear were read.
+    /// The text ends within the list. The complete records before the end were read.
     #[error("is truncated: it ends at byte {offset} inside the list, after {records} complete records")]
     Truncated {
         /// Length of the text in bytes.
         offset: u64,
-        /// Elements that were complete.
+        /// Complete elements.
         records: usize,
     },
-    /// There is more after the end of the list. The records of the list were read.
+    /// Text follows the end of the list. The records of the list were read.
     #[error("has text after the end of the list, at byte {offset}")]
     TrailingText {
         /// Where, in bytes from 0.
@@ -68,7 +67,7 @@ pub enum FileProblem {
     },
 }
 
-/// One record that cannot be used. The records around it are not touched by this.
+/// A record that cannot be used. It does not affect other records.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: record {index}: {problem}")]
 pub struct RecordError {
@@ -87,7 +86,7 @@ pub enum RecordProblem {
     /// Not JSON.
     #[error("is not valid JSON: {0}")]
     Json(#[source] serde_json::Error),
-    /// Longer than [`MAX_RECORD_BYTES`](super::source::MAX_RECORD_BYTES); it was skipped without being held.
+    /// Longer than [`MAX_RECORD_BYTES`](super::source::MAX_RECORD_BYTES); it was skipped.
     #[error("is {bytes} bytes long, the limit is {limit}")]
     TooLong {
         /// Its length in the file.
@@ -99,7 +98,7 @@ pub enum RecordProblem {
     Field {
         /// Path of the field, such as `taskInfo.taskId`.
         field: String,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Our own records in the shape of LLM-KG-Bench 3, key for key and in its order.
+//! kgfleet's records in the format of LLM-KG-Bench 3, with the same keys in the same order.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::python_time;
 use super::record::ResultRecord;
 
-/// What result files say about a task and a record does not hold.
+/// Metadata of a task in result files that records do not contain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskMeta {
     /// Task class as published, such as `RdfFriendCount`.
@@ -19,20 +19,20 @@ pub struct TaskMeta {
     /// Version of the class.
     pub version: String,
     pub task_parameter: Map<String, Value>,
-    /// What made the result: LLM-KG-Bench writes the commit of its code here.
+    /// The program that produced the result; LLM-KG-Bench writes the commit of its code.
     pub git_commit: String,
-    /// The case, in the field names of `condensedTaskData`.
+    /// The case, with the field names of `condensedTaskData`.
     pub task_data: Map<String, Value>,
-    /// The size asked for, where the task takes one.
+    /// The requested size, if the task has one.
     pub target_size: Option<u64>,
-    /// The size expected beforehand, in code points, where the class states one.
+    /// The estimated size in code points, if the class has one.
     pub estimated_size: Option<u64>,
 }
 
-/// A record as LLM-KG-Bench writes it, with times in `zone` (LLM-KG-Bench: local, without saying which).
+/// A record as written by LLM-KG-Bench, with times in `zone` (LLM-KG-Bench uses local time and does not name the zone).
 ///
-/// `None` for a dialogue without scores: these files have no place for one, and a zero would be a lie. Who
-/// writes a file says how many were left out.
+/// `None` for a dialogue without scores: these files cannot represent one, and zeros would be wrong. The caller reports
+/// how many were left out.
 pub fn from_record(record: &Record, task: &TaskMeta, zone: &TimeZone) -> Option<ResultRecord> {
     let Outcome::Scored { scores, infos } = &record.outcome else { return None };
     let model = &record.provenance.model;
@@ -74,7 +74,7 @@ pub fn from_record(record: &Record, task: &TaskMeta, zone: &TimeZone) -> Option<
         "interactions": interactions,
         "duration": python_time::duration(length),
     });
-    // Every field was just written, so this is always `Some` here.
+    // Every field was written above, so this is always `Some`.
     ResultRecord::from_value(value).ok()
 }
 

@@ -4,15 +4,15 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`source`] | finds result files in paths, directories and (encrypted) zip archives, and streams their records |
-//! | [`archive`] | opens zip archives and puts their errors into our words |
-//! | [`elements`] | cuts a JSON list into its elements without holding the list |
-//! | [`repair`] | makes text of a damaged record readable, and says so |
-//! | [`record`] | one record: every version of the format, lenient, nothing lost when written back |
-//! | [`export`] | our own records in this format |
+//! | [`archive`] | opens zip archives and converts their errors |
+//! | [`elements`] | splits a JSON list into its elements without keeping the list in memory |
+//! | [`repair`] | makes the text of a damaged record readable, and reports it |
+//! | [`record`] | one record of any version of the format; lenient, and lossless when written back |
+//! | [`export`] | kgfleet's records in this format |
 //! | [`writer`] | writes a list of records, byte for byte as Python's `json.dump(indent=2)` does |
-//! | [`python_json`], [`python_time`] | Python's ways of writing numbers, texts, times and durations |
+//! | [`python_json`], [`python_time`] | numbers, texts, times and durations as written by Python |
 //!
-//! Peak memory of reading is a few times the largest record, whatever the size of the file.
+//! Reading takes a few times the size of the largest record in memory, whatever the size of the file.
 
 pub mod archive;
 pub mod elements;

@@ -1,5 +1,5 @@
 //! JSON as Python's `json.dump(value, file, indent=2)` writes it, byte for byte: two spaces, everything but
-//! printable ASCII escaped, floats as `repr` prints them. Tools that compare files of both programs then see
+//! printable ASCII escaped, floats as `repr` prints them. Tools that compare files of both programs then find
 //! only real differences.
 
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
-/// Writes `value` as it looks `level` levels deep inside another value.
+/// Writes `value` as nested `level` levels deep in another value.
 pub fn write(writer: &mut dyn Write, value: &impl Serialize, level: usize) -> io::Result<()> {
     let formatter = PythonFormatter { level, has_value: false };
     value.serialize(&mut Serializer::with_formatter(writer, formatter)).map_err(io::Error::from)
@@ -16,7 +16,7 @@ pub fn write(writer: &mut dyn Write, value: &impl Serialize, level: usize) -> io
 /// A float as Python's `repr` prints it: shortest digits that read back the same, an exponent below 1e-4 and
 /// from 1e16 on.
 pub fn float(value: f64) -> String {
-    // Rust's `{:e}` has the same shortest digits; only the point moves.
+    // Rust's `{:e}` has the same shortest digits; only the position of the point differs.
     let scientific = format!("{value:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -108,7 +108,7 @@ impl Formatter for PythonFormatter {
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        // Python escapes whatever is not between space and tilde; JSON's own escapes were taken out before.
+        // Python escapes everything outside space to tilde; the escapes that JSON requires were handled before.
         let mut rest = fragment;
         while let Some(at) = rest.find(|c: char| !matches!(c, ' '..='~')) {
             writer.write_all(&rest.as_bytes()[..at])?;

@@ -1,5 +1,5 @@
-//! Times and durations as Python's `datetime.isoformat()` and `str(timedelta)` write them: to the microsecond,
-//! and without a fraction where it is zero.
+//! Times and durations as written by Python's `datetime.isoformat()` and `str(timedelta)`: to the microsecond, and without
+//! a fraction if it is zero.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ pub fn local_time(at: Timestamp, zone: &TimeZone) -> String {
     if micros == 0 { seconds } else { format!("{seconds}.{micros:06}") }
 }
 
-/// Reads such a time back; `None` if it is none.
+/// Parses such a time; `None` if it is not one.
 pub fn parse_local_time(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let local: jiff::civil::DateTime = text.parse().ok()?;
     zone.to_ambiguous_timestamp(local).compatible().ok()
 }
 
-/// A duration: `0:00:01.522467`, from a day on `1 day, 0:00:01.522467`.
+/// A duration: `0:00:01.522467`, or `1 day, 0:00:01.522467` from one day on.
 pub fn duration(length: Duration) -> String {
     let micros = length.subsec_micros();
     let seconds = length.as_secs();
@@ -44,7 +44,7 @@ pub fn duration(length: Duration) -> String {
     format!("{days}{hours}:{minutes:02}:{:02}{fraction}", seconds % 60)
 }
 
-/// Reads such a duration back; `None` if it is none.
+/// Parses such a duration; `None` if it is not one.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let (days, clock) = match text.split_once(", ") {
         Some((days, clock)) => (days.split_once(" day")?.0.parse::<u64>().ok()?, clock),

@@ -1,7 +1,7 @@
 //! One record of a result file.
 //!
-//! The object is kept as it was read, so that writing it back loses nothing: order of keys, fields of other
-//! versions, numbers. What evaluation needs is checked once, when the record is made; the accessors rely on it.
+//! The JSON object is kept as read, so that writing it back loses nothing: order of keys, fields of other versions,
+//! numbers. The fields needed for evaluation are checked once, when the record is created; the accessors rely on it.
 //!
 //! | field | since | content |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | `modelId` | 2023 | `Connector--model--model reported by the API` |
 //! | `taskInfo` | 2023 | `taskId`, `version`, `gitCommit`; 2024 `taskLabel`, `taskParameter`; 2025 `condensedTaskData` |
 //! | `taskSizeInfo` | Dec 2023 | `targetSize`, `estimatedSize`, `actualSize` (code points of all texts) |
-//! | `scores`, `info` | 2023 | the verdict and what explains it |
+//! | `scores`, `info` | 2023 | the verdict and its explanation |
 //! | `taskData` | Dec 2023 | the case |
 //! | `interactions` | 2023 | list of `["prompt" or "response", ISO time, text]` |
 //! | `duration` | 2023 | `H:MM:SS.ffffff` |
@@ -26,7 +26,7 @@ pub struct ResultRecord {
     fields: Map<String, Value>,
 }
 
-/// Who speaks in an interaction.
+/// The speaker of an interaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     /// The benchmark.
@@ -38,7 +38,6 @@ pub enum Speaker {
 /// One text of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interaction<'a> {
-    /// Who speaks.
     pub speaker: Speaker,
     /// ISO time, local, as recorded.
     pub time: &'a str,
@@ -53,15 +52,15 @@ pub struct ModelId<'a> {
     pub connector: &'a str,
     /// The model asked for.
     pub requested: &'a str,
-    /// The model the API said it was; empty where the record does not say.
+    /// The model reported by the API; empty if the record does not contain it.
     pub reported: &'a str,
 }
 
 impl ResultRecord {
-    /// Takes a JSON object as a record.
+    /// A record from a JSON object.
     ///
     /// # Errors
-    /// When a field that evaluation needs is missing or of another type: `modelId`, `taskInfo.taskId`,
+    /// A field needed for evaluation is missing or has another type: `modelId`, `taskInfo.taskId`,
     /// `taskInfo.version`, `scores`, `info`, `interactions`. All other fields may be missing.
     pub fn from_value(value: Value) -> Result<Self, RecordProblem> {
         let Value::Object(fields) = value else {
@@ -93,12 +92,12 @@ impl ResultRecord {
         Ok(Self { fields })
     }
 
-    /// When the dialogue began, local time without zone as recorded.
+    /// The start of the dialogue, as recorded: local time without zone.
     pub fn start_time(&self) -> Option<&str> {
         self.fields.get("startTime")?.as_str()
     }
 
-    /// When the dialogue that was re-evaluated here began; `None` for a dialogue that was held.
+    /// The start of the original dialogue; `None` unless this record is a re-evaluation.
     pub fn reeval_original_time(&self) -> Option<&str> {
         self.fields.get("reevalOriginalTime")?.as_str()
     }
@@ -108,7 +107,7 @@ impl ResultRecord {
         self.fields.get("modelId").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The model, taken apart. Model names may hold `--` themselves; only the first and the last one separate.
+    /// The parts of the model. Model names may contain `--`; only the first and the last one are separators.
     pub fn model(&self) -> ModelId<'_> {
         let id = self.model_id();
         let (connector, rest) = id.split_once("--").unwrap_or(("", id));
@@ -116,7 +115,7 @@ impl ResultRecord {
         ModelId { connector, requested, reported }
     }
 
-    /// The task class, as recorded: may be an alias of a class that was renamed later.
+    /// The task class as recorded, which may be an earlier name of the class.
     pub fn task_id(&self) -> &str {
         self.task_text("taskId").unwrap_or_default()
     }
@@ -136,7 +135,7 @@ impl ResultRecord {
         self.task_info()?.get("taskParameter")?.as_object()
     }
 
-    /// The case: `taskInfo.condensedTaskData`, in files before 2025 `taskData`; `None` where neither is there.
+    /// The case: `taskInfo.condensedTaskData`, in files before 2025 `taskData`; `None` if there is neither.
     pub fn task_data(&self) -> Option<&Map<String, Value>> {
         self.task_info()?
             .get("condensedTaskData")
@@ -144,12 +143,12 @@ impl ResultRecord {
             .or_else(|| self.fields.get("taskData")?.as_object())
     }
 
-    /// The recorded scores; empty where the published evaluation raised an exception.
+    /// The recorded scores; empty if the published evaluation raised an exception.
     pub fn scores(&self) -> &Scores {
         self.object("scores")
     }
 
-    /// What explains the scores.
+    /// The explanation of the scores.
     pub fn infos(&self) -> &Infos {
         self.object("info")
     }
@@ -174,7 +173,7 @@ impl ResultRecord {
         self.interactions().filter(|i| i.speaker == Speaker::Response).map(|i| i.text)
     }
 
-    /// How long the dialogue took, as `H:MM:SS.ffffff`.
+    /// The duration of the dialogue, as `H:MM:SS.ffffff`.
     pub fn duration(&self) -> Option<&str> {
         self.fields.get("duration")?.as_str()
     }
@@ -184,17 +183,17 @@ impl ResultRecord {
         &self.fields
     }
 
-    /// Puts another verdict in the place of the recorded one, and notes as LLM-KG-Bench does that this record
-    /// is a re-evaluation: `reevalOriginalTime` keeps the time of the original, `startTime` becomes `now` (see
+    /// Replaces the recorded verdict and, as LLM-KG-Bench does, marks this record
+    /// as a re-evaluation: `reevalOriginalTime` keeps the time of the original, `startTime` becomes `now` (see
     /// [`python_time::local_time`](super::python_time::local_time)).
     pub fn reevaluate(&mut self, scores: Scores, infos: Infos, now: String) {
-        // The first original stays the original, however often a file is evaluated again.
+        // After several re-evaluations, the original is still the first one.
         let original = self.reeval_original_time().or_else(|| self.start_time()).map(str::to_owned);
         self.fields.insert("startTime".to_owned(), now.into());
         if self.fields.contains_key("reevalOriginalTime") {
             self.fields.insert("reevalOriginalTime".to_owned(), original.into());
         } else {
-            // Where later versions have it: behind `startTime`.
+            // At its place in later versions: after `startTime`.
             let place = self.fields.keys().position(|key| key == "startTime").map_or(0, |at| at + 1);
             self.fields.shift_insert(place, "reevalOriginalTime".to_owned(), original.into());
         }

@@ -1,15 +1,15 @@
-//! Text of a record that is not quite JSON text: bytes that are no UTF-8, escapes of half a surrogate pair.
+//! Repairs the text of a record that is not valid JSON text: invalid UTF-8, escapes of half a surrogate pair.
 //!
-//! Python writes both without complaint when a model's answer held them. The record is still worth scoring,
-//! so the bad places become U+FFFD, the replacement character, and the record carries a note that this was
-//! done: its scores may then differ from the recorded ones for that reason alone.
+//! Python writes both if a model's answer contains them. The record can still be scored, so invalid parts are replaced by
+//! U+FFFD, the replacement character, and the record says so: its scores may differ from the recorded ones for this reason
+//! alone.
 
 use std::borrow::Cow;
 
-/// What had to be replaced to read a record.
+/// What was replaced to read a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// Bytes that are no UTF-8.
+    /// Invalid UTF-8.
     InvalidUtf8,
     /// `\ud83d` without its second half, or the second half alone.
     LoneSurrogates,
@@ -24,7 +24,7 @@ impl std::fmt::Display for Repair {
     }
 }
 
-/// The text with invalid UTF-8 replaced; borrowed where there was nothing to do.
+/// The text with invalid UTF-8 replaced; borrowed if it is valid.
 pub fn decode(bytes: &[u8]) -> (Cow<'_, str>, Option<Repair>) {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => (Cow::Borrowed(text), None),
@@ -49,7 +49,7 @@ pub fn replace_lone_surrogates(json: &str) -> Option<String> {
                 continue;
             }
             Some(_) => 6,
-            // A simple escape: the backslash and the character behind it, whatever its length in bytes.
+            // A simple escape: the backslash and the next character, whatever its length in bytes.
             None => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
         };
         fixed.push_str(&rest[..taken]);
@@ -62,7 +62,7 @@ pub fn replace_lone_surrogates(json: &str) -> Option<String> {
 /// The value of a `\uXXXX` escape at the start of the text.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    // `from_str_radix` would take a sign.
+    // `from_str_radix` would accept a sign.
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

@@ -14,23 +14,23 @@ use super::error::{FileError, FileProblem, RecordError, RecordProblem};
 use super::record::ResultRecord;
 use super::repair::{self, Repair};
 
-/// Longest record that is read, in bytes of its JSON text: an answer of 50 MB with every character written as
-/// an escape of twice its size still fits. Longer ones are skipped and reported.
+/// Maximum size of a record, in bytes of its JSON text: enough for an answer of 50 MB in which every character is written
+/// as an escape of twice its size. Larger records are skipped and reported.
 pub const MAX_RECORD_BYTES: usize = 128 << 20;
 
-/// Largest file that [`read_single`] holds in memory, in bytes.
+/// Maximum size of a file that [`read_single`] reads into memory, in bytes.
 pub const MAX_SINGLE_BYTES: u64 = 1 << 30;
 
-/// Levels of folders that [`discover`] descends.
+/// Maximum number of folder levels that [`discover`] descends.
 pub const MAX_FOLDER_DEPTH: usize = 32;
 
-/// A record buffer larger than this, in bytes, is given back after use.
+/// A record buffer larger than this, in bytes, is freed after use.
 const RETAINED_BUFFER_BYTES: usize = 4 << 20;
 
 /// Bytes read ahead of the splitter.
 const READ_BUFFER_BYTES: usize = 64 << 10;
 
-/// A result file, found and not yet read. It can be read on any thread, and more than once.
+/// A result file that was found and not yet read. It can be read on any thread, and more than once.
 #[derive(Clone, Debug)]
 pub struct Document {
     path: PathBuf,
@@ -38,32 +38,32 @@ pub struct Document {
     password: Option<Password>,
 }
 
-/// A record that could be read.
+/// A readable record.
 #[derive(Debug)]
 pub struct ReadRecord {
     /// Position in the list, from 0.
     pub index: usize,
     pub record: ResultRecord,
-    /// What had to be replaced to read it.
+    /// What was replaced to read it.
     pub repairs: Vec<Repair>,
 }
 
-/// What a reading of a whole document came to.
+/// The result of reading a whole document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Records that could be read.
+    /// Readable records.
     pub records: usize,
-    /// Records that could not.
+    /// Unreadable records.
     pub errors: usize,
 }
 
 /// Finds the result files in `paths`, in the order given and by name within folders and archives.
 ///
-/// A path is a JSON file, a zip archive (told by its content, not by its name) or a folder. Folders are
-/// searched with their subfolders for [result files](is_result_name) and for archives that hold some. A file
-/// that was named itself is taken whatever its name; if an archive that was named holds exactly one `.json`
-/// file, that one is taken whatever its name. What cannot be opened becomes an error in its place, and the
-/// search goes on. Passwords are tried when a document is read.
+/// A path is a JSON file, a zip archive (recognised by its content, not its name) or a folder. Folders and their
+/// subfolders are searched for [result files](is_result_name) and for archives that contain some. A file given as a path
+/// counts whatever its name; if an archive given as a path contains exactly one `.json` file, that one counts whatever
+/// its name. For a path that cannot be opened there is an error in its place, and the search continues. Passwords are
+/// tried when a document is read.
 pub fn discover(paths: &[PathBuf], password: Option<&str>) -> Vec<Result<Document, FileError>> {
     let mut search =
         Search { password: password.map(Password::new), found: Vec::new(), seen: HashSet::new() };
@@ -73,17 +73,17 @@ pub fn discover(paths: &[PathBuf], password: Option<&str>) -> Vec<Result<Documen
     search.found
 }
 
-/// Whether a file name (without folders) is one that LLM-KG-Bench gives to its results as JSON:
+/// Whether a file name (without folders) is one of LLM-KG-Bench's result files:
 /// `llm-kg-bench_run-TIME_result.json`, `…_result_SUFFIX.json`, or `llm-kg-bench-results_TIME.json` of 2023.
 pub fn is_result_name(name: &str) -> bool {
-    // macOS adds such shadows of every file to its archives.
+    // macOS adds such a file for every file in its archives.
     !name.starts_with("._")
         && name.ends_with(".json")
         && (name.contains("_result") || name.starts_with("llm-kg-bench-results"))
 }
 
-/// The content of a file, or of the only file of a zip archive (folders in it do not count), decrypted in
-/// memory. For graphs that go with published results.
+/// The content of a file, or of the only file in a zip archive (not counting folders), decrypted in memory. For graphs
+/// that belong to published results.
 pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u8>), FileError> {
     let in_file = |problem| FileError { file: path.display().to_string(), problem };
     let read = |reader: &mut dyn Read| -> io::Result<Vec<u8>> {
@@ -116,7 +116,7 @@ pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u
 }
 
 impl Document {
-    /// What messages call it: its path, or `archive.zip!member.json`.
+    /// Its name in messages: its path, or `archive.zip!member.json`.
     pub fn name(&self) -> String {
         match &self.member {
             Some(member) => format!("{}!{member}", self.path.display()),
@@ -124,28 +124,28 @@ impl Document {
         }
     }
 
-    /// The file on disk: itself, or the archive that holds it.
+    /// The file on disk: the file itself, or the archive that contains it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file name alone, without folders and archive: what a written counterpart is called.
+    /// The file name alone, without folders and archive; a file written for it gets the same name.
     pub fn file_name(&self) -> String {
         let name = self.member.as_ref().map_or_else(|| self.path.to_string_lossy(), Into::into);
         base_name(&name).to_owned()
     }
 
-    /// Whether its content is kept from crawlers by encryption, so that copies should be, too.
+    /// Whether it is encrypted, to keep its content from crawlers; copies should be encrypted too.
     pub fn is_protected(&self) -> bool {
         let Some(member) = &self.member else { return false };
         Archive::open(&self.path).and_then(|mut archive| archive.is_encrypted(member)).unwrap_or(false)
     }
 
-    /// Hands every record to `each`, in order, one at a time; records that cannot be read arrive as errors in
-    /// their place. Stops early, without an error, when `each` breaks.
+    /// Passes every record to `each`, in order; for an unreadable record, `each` gets an error in its place. Stops early,
+    /// without an error, if `each` breaks.
     ///
     /// # Errors
-    /// When the file cannot be read further. Records before that place were handed over.
+    /// The file cannot be read further. The records before that place were passed.
     pub fn read(
         &self,
         mut each: impl FnMut(Result<ReadRecord, RecordError>) -> ControlFlow<()>,
@@ -218,7 +218,7 @@ fn parse_record(element: Element, bytes: &[u8]) -> Result<ReadRecord, RecordProb
     Ok(ReadRecord { index: element.index, record: ResultRecord::from_value(value)?, repairs })
 }
 
-/// Parses a record; only if that fails, tries again with its text repaired.
+/// Parses a record; if that fails, tries again with its text repaired.
 fn parse_value(bytes: &[u8]) -> Result<(Value, Vec<Repair>), RecordProblem> {
     let error = match serde_json::from_slice(bytes) {
         Ok(value) => return Ok((value, Vec::new())),
@@ -237,7 +237,7 @@ fn parse_value(bytes: &[u8]) -> Result<(Value, Vec<Repair>), RecordProblem> {
     }
 }
 
-/// Inside an archive, data that does not decompress is the archive's fault, not the disk's.
+/// The error of a file in an archive: data that cannot be decompressed means a damaged archive, not a damaged disk.
 fn member_problem(error: io::Error) -> FileProblem {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
@@ -254,7 +254,7 @@ fn base_name(name: &str) -> &str {
 struct Search {
     password: Option<Password>,
     found: Vec<Result<Document, FileError>>,
-    /// Files already found: a folder and a file in it may both be named.
+    /// Files already found: `paths` may contain a folder and a file in it.
     seen: HashSet<PathBuf>,
 }
 

@@ -14,21 +14,20 @@ use crate::files;
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: cannot be written: {source}")]
 pub struct WriteError {
-    /// The file asked for; what was there before is still there.
+    /// The file; its earlier content, if any, is unchanged.
     pub file: PathBuf,
-    /// Why.
     #[source]
     pub source: io::Error,
 }
 
-/// A list of records in the making.
+/// Writes a list of records.
 pub struct ResultWriter<W> {
     writer: W,
     records: usize,
 }
 
 impl<W: Write> ResultWriter<W> {
-    /// A list that is written to `writer`. Wrap files in a `BufWriter`: writes are small.
+    /// Begins a list. Wrap files in a `BufWriter`: writes are small.
     pub fn new(writer: W) -> Self {
         Self { writer, records: 0 }
     }
@@ -46,7 +45,7 @@ impl<W: Write> ResultWriter<W> {
         self.records
     }
 
-    /// Ends the list and gives the writer back. Without this the list is not valid JSON.
+    /// Ends the list and returns the writer. Without this the list is not valid JSON.
     pub fn finish(mut self) -> io::Result<W> {
         self.writer.write_all(if self.records == 0 { b"[]" } else { b"\n]" })?;
         Ok(self.writer)
@@ -66,21 +65,21 @@ impl ResultFile<'_> {
     }
 }
 
-/// An archive around a result file, so that protected texts do not lie about in the open.
+/// An archive for a result file, so that protected texts are not written in plaintext.
 #[derive(Clone, Copy)]
 pub struct Archive<'a> {
-    /// Name of the file in it.
+    /// Name of the file in the archive.
     pub member: &'a str,
-    /// What it is encrypted with (AES-256).
+    /// Password of the encryption (AES-256).
     pub password: &'a str,
 }
 
-/// Writes the file `path` with the records that `fill` writes, in the clear or into a zip archive; then the plain text
-/// never touches the disk. It appears under its name only when complete and synced to disk: what was there before survives
+/// Writes the file `path` with the records from `fill`, as plain JSON or in a zip archive, in which case no plaintext is
+/// written to disk. The file appears under its name only when complete and synced: a file that was there before survives
 /// an error or a crash.
 ///
 /// # Errors
-/// The file cannot be written; or the error of `fill`, as it is.
+/// The file cannot be written; or the error of `fill`.
 pub fn write<E: From<WriteError>>(
     path: &Path,
     archive: Option<Archive<'_>>,

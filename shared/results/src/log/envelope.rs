@@ -12,8 +12,8 @@ use super::error::LogError;
 use super::frame::MAX_ENTRY_BYTES;
 use super::head::RecordHead;
 
-/// The major version that is written, and the newest that is read. It rises when an older reader would misread the
-/// new format; a new optional field does not count.
+/// The major version of written lines, and the newest that can be read. It is increased if an older reader would misread
+/// the new format, not for a new optional field.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Prefix of every line of [`FORMAT_VERSION`]; the ticket follows.
@@ -52,7 +52,7 @@ pub enum EnvelopeError {
     /// Not JSON, or not the JSON of an entry.
     #[error("not an entry: {0}")]
     Json(#[from] serde_json::Error),
-    /// Of a later major version.
+    /// A newer major version.
     #[error("format version {0} is newer than this reader")]
     Newer(u32),
 }
@@ -96,7 +96,7 @@ pub fn check_raw(record: &str) -> Result<(), LogError> {
     Ok(())
 }
 
-/// For messages.
+/// The dialogue of a record, for messages.
 fn key_of(record: &str) -> String {
     RecordHead::parse(record).map_or_else(|_| "an unknown dialogue".to_owned(), |head| head.key.to_string())
 }

@@ -1,4 +1,4 @@
-//! What is kept in a sink, and in which form, whatever kind it is.
+//! The content of a sink and its format, which are the same for all kinds of sinks.
 
 use bytes::Bytes;
 use chacha20poly1305::aead::OsRng;
@@ -14,44 +14,44 @@ use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
 use crate::run_dir::{REVISIONS_MAX, revision_name};
 use crate::{RunDir, RunManifest, files};
 
-/// The file that tells one sink from another.
+/// The file with the identity of a sink.
 const IDENTITY_FILE: &str = "store.json";
 
-/// The folder in which the generations of a run's queue are claimed.
+/// The folder of the claimed generations of a run's queue.
 const GENERATIONS: &str = "generations";
 
 /// Length of the hash of a pack, in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
 
-/// Entries of a history that are read, the newest of them.
+/// Maximum number of entries of a history that are read, the newest ones.
 const ENTRIES_READ_MAX: usize = 1_000;
 
-/// Files that are read at the same time.
+/// Maximum number of files read concurrently.
 const READS_MAX: usize = 8;
 
-/// What tells one sink from another.
+/// The identity of a sink.
 #[derive(Serialize, Deserialize)]
 struct Identity {
-    /// Random.
+    /// A random name.
     store: String,
 }
 
 impl dyn Sink {
-    /// The folder of a run, or that of its mirror. It need not exist.
+    /// The folder of a run or of its mirror, which may not exist.
     pub fn run_dir(&self, run: &RunId) -> Result<RunDir, SinkError> {
         Ok(RunDir::of(self.folder(), run)?)
     }
 
     /// The name of a file of a run.
     fn file_of(&self, run: &RunId, name: &str) -> Result<String, SinkError> {
-        self.run_dir(run)?; // Else it is no name.
+        self.run_dir(run)?; // Checks the name.
         Ok(format!("runs/{run}/{name}"))
     }
 
     /// The manifest of a run.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is none of this name.
+    /// [`SinkError::NoRun`] if there is none of this name.
     pub async fn manifest(&self, run: &RunId) -> Result<RunManifest, SinkError> {
         let dir = self.existing(run).await?;
         let of_mirror = dir.clone();
@@ -93,11 +93,11 @@ impl dyn Sink {
         Ok(LogTail::new(&self.run_dir(run)?.log(), cipher, except))
     }
 
-    /// Writes the seal of this number into the log of a run: that it was closed with what lies there, or reopened. Returns
-    /// whether this call did; else somebody has written a seal of this number before, which is to be read first.
+    /// Writes a seal into the log of a run: that the run was closed with its current records, or reopened. Returns whether
+    /// this call wrote it; if not, another process has written a seal of this number, which must be read first.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is no run of this name.
+    /// [`SinkError::NoRun`] if there is no run of this name.
     pub async fn seal(&self, run: &RunId, number: u32, event: SealEvent) -> Result<bool, SinkError> {
         let name = Seals::file_name(number);
         let content =
@@ -106,15 +106,15 @@ impl dyn Sink {
         self.write_seal(run, &name, content.into()).await
     }
 
-    /// The state of a run as it was written last; `None` before that. Its shape is the coordinator's.
+    /// The last written state of a run; `None` if none was written. The coordinator defines its format.
     pub async fn read_state<S: DeserializeOwned>(&self, run: &RunId) -> Result<Option<S>, SinkError> {
         self.read_json(&self.file_of(run, "state.json")?).await
     }
 
-    /// Replaces the state of a run, as a whole.
+    /// Replaces the whole state of a run.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is no run of this name.
+    /// [`SinkError::NoRun`] if there is no run of this name.
     pub async fn write_state<S: Serialize + Sync>(&self, run: &RunId, state: &S) -> Result<(), SinkError> {
         let file = self.file_of(run, "state.json")?;
         let state = serde_json::to_vec_pretty(state).map_err(|source| json(&file, source))?;
@@ -122,42 +122,42 @@ impl dyn Sink {
         self.replace(&file, state.into()).await
     }
 
-    /// The highest generation that was claimed for the queue of a run; `None` where none was.
+    /// The highest generation claimed for the queue of a run; `None` if none was.
     pub async fn generation(&self, run: &RunId) -> Result<Option<u64>, SinkError> {
         let names = self.list(&self.file_of(run, GENERATIONS)?).await?;
         Ok(names.iter().filter_map(|name| name.strip_suffix(".json")?.parse().ok()).max())
     }
 
-    /// Claims a generation for the queue of a run, for good; returns whether this call did. Of several claims one succeeds.
+    /// Claims a generation for the queue of a run permanently. Returns whether this call claimed it; of several, one does.
     ///
     /// # Errors
-    /// [`SinkError::NoRun`] where there is no run of this name.
+    /// [`SinkError::NoRun`] if there is no run of this name.
     pub async fn claim_generation(&self, run: &RunId, generation: u64) -> Result<bool, SinkError> {
         let file = self.file_of(run, &format!("{GENERATIONS}/{generation:020}.json"))?;
         self.existing(run).await?;
-        // Its name says all.
+        // The name of the file says everything.
         self.create(&file, Bytes::from_static(b"{}\n")).await
     }
 
-    /// Keeps what was asked of a run again, for good, under a name of its own: letters, digits and `-`.
+    /// Stores a retry of a run permanently, under a unique name of letters, digits and `-`.
     pub async fn put_retry(&self, run: &RunId, name: &str, content: Bytes) -> Result<(), SinkError> {
         let file = self.file_of(run, &format!("retries/{name}.json"))?;
         self.existing(run).await?;
         self.create(&file, content).await.map(|_| ())
     }
 
-    /// Everything that was asked of a run again, in the order of the names.
+    /// All retries of a run, ordered by name.
     pub async fn retries(&self, run: &RunId) -> Result<Vec<Bytes>, SinkError> {
         self.read_all(&self.file_of(run, "retries")?, usize::MAX).await
     }
 
-    /// Notes what somebody did to a run.
+    /// Adds an entry to the history of a run.
     ///
     /// # Errors
     /// No such run; the sink cannot be written.
     pub async fn append_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<(), SinkError> {
-        // Names come in the order of time; two of the same microsecond differ. So any number of coordinators append
-        // without seeing each other, and nobody rewrites what was noted.
+        // Names sort by time, and two of the same microsecond differ. So any number of coordinators can append
+        // independently, and no entry is overwritten.
         let name = format!("{:020}-{:08x}.json", entry.at.as_microsecond().max(0), OsRng.next_u32());
         let file = self.file_of(run, &format!("history/{name}"))?;
         let content = serde_json::to_vec(entry).map_err(|source| json(&file, source))?;
@@ -165,35 +165,35 @@ impl dyn Sink {
         self.create(&file, content.into()).await.map(|_| ())
     }
 
-    /// What was done to a run, oldest first: the last [`ENTRIES_READ_MAX`] entries. What cannot be read is left out.
+    /// The last [`ENTRIES_READ_MAX`] entries of a run's history, oldest first. Unreadable entries are left out.
     pub async fn history(&self, run: &RunId) -> Result<Vec<HistoryEntry>, SinkError> {
         let found = self.read_all(&self.file_of(run, "history")?, ENTRIES_READ_MAX).await?;
         Ok(found.iter().filter_map(|entry| serde_json::from_slice(entry).ok()).collect())
     }
 
-    /// Keeps a pack, as a sealed file, by the hash of its manifest (64 hexadecimal digits). To keep it again changes
+    /// Stores a pack as a sealed file, by the hash of its manifest (64 hexadecimal digits). Storing it again changes
     /// nothing.
     pub async fn put_pack(&self, hash: &str, sealed: Bytes) -> Result<(), SinkError> {
         self.replace(&pack_file(hash)?, sealed).await
     }
 
-    /// A pack; `None` if it is not kept here.
+    /// A pack; `None` if it is not stored.
     pub async fn pack(&self, hash: &str) -> Result<Option<Bytes>, SinkError> {
         self.read(&pack_file(hash)?).await
     }
 
-    /// Whether a run of this name was removed on purpose.
+    /// Whether a run of this name was removed by a user.
     pub async fn is_removed(&self, run: &RunId) -> Result<bool, SinkError> {
-        self.run_dir(run)?; // Else it is no name.
+        self.run_dir(run)?; // Checks the name.
         Ok(self.read(&format!("removed/{run}")).await?.is_some())
     }
 
-    /// The identity of the sink; `None` where it has got none yet.
+    /// The identity of the sink; `None` if it has none yet.
     pub async fn identity(&self) -> Result<Option<String>, SinkError> {
         Ok(self.read_json::<Identity>(IDENTITY_FILE).await?.map(|identity| identity.store))
     }
 
-    /// The identity of the sink, which gets a random one where it has none. Of several processes that give it one, one does.
+    /// The identity of the sink. A sink without one gets a random one; if several processes do this at once, they agree.
     pub async fn identify(&self) -> Result<String, SinkError> {
         if let Some(identity) = self.identity().await? {
             return Ok(identity);
@@ -210,10 +210,10 @@ impl dyn Sink {
         parsed.map_err(|source| json(&format!("{self}/{file}"), source))
     }
 
-    /// The JSON files of a folder in the order of their names, the last `most` of them.
+    /// The last `most` JSON files of a folder, ordered by name.
     async fn read_all(&self, folder: &str, most: usize) -> Result<Vec<Bytes>, SinkError> {
         let mut names = self.list(folder).await?;
-        // Others are half written.
+        // Other files are incomplete.
         names.retain(|name| name.ends_with(".json"));
         let names = names.split_off(names.len().saturating_sub(most));
         let read = |name: String| async move { self.read(&format!("{folder}/{name}")).await };

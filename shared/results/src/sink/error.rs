@@ -1,4 +1,4 @@
-//! What can go wrong with a sink.
+//! Errors of sinks.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,82 +9,77 @@ use crate::log::LogError;
 use crate::manifest::ManifestError;
 use crate::run_dir::RunDirError;
 
-/// Something of a sink that cannot be read or written.
+/// Why a sink cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// There is a run of this name already.
+    /// A run of this name exists already.
     #[error("{place}: the run exists already")]
     Exists {
-        /// Where it lies.
+        /// Its place.
         place: String,
     },
     /// There is no run of this name.
     #[error("{place}: there is no such run")]
     NoRun {
-        /// Where it would lie.
+        /// Its place.
         place: String,
     },
-    /// The folder of a run, or its manifest.
+    /// An error of a run's folder or manifest.
     #[error(transparent)]
     Run(RunDirError),
-    /// The record log.
+    /// An error of the record log.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The operating system refuses.
+    /// An error of the operating system.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
         doing: &'static str,
-        /// Why not.
         #[source]
         source: io::Error,
     },
-    /// The object store refuses.
+    /// An error of the object store.
     #[error("{place}: cannot {doing}: {source}")]
     Store {
         /// The object, or the prefix.
         place: String,
-        /// What was tried.
         doing: &'static str,
-        /// Why not.
         #[source]
         source: object_store::Error,
     },
-    /// A JSON file that does not hold what it should.
+    /// A JSON file with unexpected content.
     #[error("{place}: {source}")]
     Json {
         /// The file or object.
         place: String,
-        /// What is wrong.
         #[source]
         source: serde_json::Error,
     },
-    /// The address of an object store cannot be used.
+    /// An invalid address of an object store.
     #[error(
-        "`{url}` is no object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:///FOLDER` was expected"
+        "`{url}` is not an object store: expected `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:///FOLDER`"
     )]
     Url {
         /// The address.
         url: String,
     },
-    /// The object store overwrites what is to be made only if it is not there.
+    /// The object store overwrites objects that should be created only if they do not exist.
     #[error(
-        "{place}: the store ignores `If-None-Match: *` on writing, which two coordinators need to make a run once"
+        "{place}: the store ignores `If-None-Match: *` on writing, without which two coordinators could create the same run"
     )]
     NoConditions {
         /// The store.
         place: String,
     },
-    /// Objects cannot be continued, and no lock keeps other processes from them.
+    /// In an object store, segments cannot be continued and are not locked.
     #[error("{place}: the log of an object store needs writers with random numbers")]
     NoLock {
         /// The run.
         place: String,
     },
     /// A pack is named by the hash of its manifest.
-    #[error("`{0}` is no hash of a pack: 64 hexadecimal digits were expected")]
+    #[error("`{0}` is not the hash of a pack: expected 64 hexadecimal digits")]
     PackHash(String),
     /// The process is ending.
     #[error("the call was given up because the process ends")]
@@ -96,7 +91,7 @@ impl SinkError {
         Self::Io { path: path.into(), doing, source }
     }
 
-    /// What a caller can do about it.
+    /// The code that tells a caller what to do.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Exists { .. } | Self::Log(LogError::Taken { .. }) => ErrorCode::Conflict,
@@ -135,7 +130,7 @@ fn store_code(error: &object_store::Error) -> ErrorCode {
         object_store::Error::NotSupported { .. } | object_store::Error::NotImplemented { .. } => {
             ErrorCode::Internal
         }
-        // Also where the bucket is missing or access denied: that can be mended, and nothing is lost by trying again.
+        // Also if the bucket is missing or access denied: a user can correct that, and retrying loses nothing.
         _ => ErrorCode::Unavailable,
     }
 }

@@ -30,7 +30,7 @@ impl Folder {
         Ok(RunDir::of(&self.data, run)?)
     }
 
-    /// Does something with a copy of this on a thread that may be blocked.
+    /// Runs blocking work on another thread, with a copy of this.
     fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, SinkError> + Send + 'static,
@@ -48,8 +48,8 @@ impl Folder {
         }
     }
 
-    /// The path of a file that is about to be written. Its folder is made, unless it is that of a run: nobody is to bring
-    /// a run back that was just removed.
+    /// The path of a file to be written. Creates its folder, except that of a run: a run that was just removed must not
+    /// reappear.
     fn to_write(&self, file: &str) -> Result<PathBuf, SinkError> {
         let path = self.data.join(file);
         let of_run = file.starts_with("runs/") && file.matches('/').count() == 2;
@@ -158,7 +158,7 @@ impl Sink for Folder {
         let (run, name) = (run.clone(), name.to_owned());
         self.blocking(move |folder| {
             let log = folder.run_dir(&run)?.log();
-            // What the seal says is to be there after a power cut, also where the writer of a segment died before it synced.
+            // The records that the seal names must survive a power cut, even if the writer of a segment died before syncing.
             for segment in SegmentId::list(&log)? {
                 let path = segment.path(&log);
                 fs::File::open(&path)
@@ -216,7 +216,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SinkError> {
     files::replace_shared(path, content).map_err(|error| SinkError::io(path, "write", error))
 }
 
-/// A name that no two checks share.
+/// A unique name for a check.
 pub(super) fn probe_name() -> String {
     format!("probe-{:016x}", OsRng.next_u64())
 }

@@ -1,4 +1,4 @@
-//! Where coordinators keep runs, together: a [folder](folder()) or an [object store](objects()).
+//! The common storage of coordinators: a [folder](folder()) or an [object store](objects()).
 //!
 //! **What is kept.** For each run its manifest, in revisions that are written once; its record log; its state, which is
 //! replaced as a whole; what was asked again, one file or object each time; the generations that its queue had; and its
@@ -7,17 +7,17 @@
 //! whatever a cluster needs besides can be made of these. [`run_dir`](crate::run_dir) has the names of the files; objects
 //! have the same ones.
 //!
-//! **What durable means.** A call that writes returns when its content survives a power cut: a synced file under its
-//! name, or a complete object.
+//! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name, or a
+//! complete object.
 //!
-//! **Who may write.** Any number of coordinators at once. Of several that make a run of the same name one succeeds; each
-//! appends to [segments of its own](crate::log::WriterId); of several that seal a run one does; the last who writes a
-//! state wins.
+//! **Concurrency.** Any number of coordinators may write at once. If several create a run of the same name, one succeeds;
+//! each appends to [segments of its own](crate::log::WriterId); if several seal a run, one succeeds; the last state
+//! written wins.
 //!
-//! **How it is made.** A [`Sink`] is what the two kinds do differently. What they have in common, what is kept and in which
-//! form, stands once, as methods of `dyn Sink`.
+//! **Structure.** The trait [`Sink`] has the operations in which the two kinds differ. What they share, content and format,
+//! is implemented once, as methods of `dyn Sink`.
 //!
-//! Calls do not block the threads of the async runtime. Dropping one leaves open what it did.
+//! Calls do not block the threads of the async runtime. A dropped call may or may not have taken effect.
 
 mod contents;
 mod error;

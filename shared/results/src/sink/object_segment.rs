@@ -1,4 +1,4 @@
-//! A segment that is one object.
+//! A log segment stored as one object.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,14 +13,13 @@ use crate::files;
 use crate::log::SegmentEnd;
 use crate::log::writer::{SegmentFile, SyncError};
 
-/// Collects a group and makes it an object when it is synced: from then on it is durable. Every segment holds one group.
+/// Collects a group and writes it as an object on sync; then it is durable. Every segment holds one group.
 pub(super) struct ObjectSegment {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// Name of the object.
     pub(super) location: Path,
-    /// The same in the mirror, for readers of this process.
+    /// The copy in the mirror, for readers of this process.
     pub(super) mirror: PathBuf,
-    /// Where the store's connections live; the writer's thread waits for them.
+    /// The runtime of the store's connections; the writer's thread blocks on it.
     pub(super) runtime: Handle,
     pub(super) content: Vec<u8>,
 }
@@ -31,15 +30,15 @@ impl SegmentFile for ObjectSegment {
         Ok(())
     }
 
-    /// Unlike a sync of a file, this may be tried again after a failure, and the log does: the content is still in memory,
-    /// an object appears as a whole or not at all, and to put the same content under the same name twice is to put it
-    /// once. Other content never comes under this name, so that nobody who has read it has read something else.
+    /// Unlike syncing a file, this may be retried after a failure, and the log does so: the content is still in memory, an
+    /// object appears as a whole or not at all, and writing the same content under the same name twice is harmless. No
+    /// other content is ever written under this name, so readers always see the same.
     fn sync(&mut self, _end: SegmentEnd) -> Result<(), SyncError> {
         let content = Bytes::copy_from_slice(&self.content);
         self.runtime
             .block_on(self.store.put(&self.location, content.into()))
             .map_err(|error| SyncError::Again(io::Error::other(error)))?;
-        // The records are durable now. What the mirror lacks, the next refresh fetches.
+        // The records are durable now. If the mirror lacks them, the next refresh fetches them.
         let _ = files::replace_shared(&self.mirror, &self.content);
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Runs in an object store, under the names that they have in a [folder](super::folder): who copies the prefix has a data
+//! Runs in an object store, under the names that they have in a [folder](super::folder): a copy of the prefix is a data
 //! folder.
 //!
-//! A mirror on this machine's disk holds what was written here or fetched, so that the log is read as on a disk. It can
-//! be thrown away at any time. Manifests, segments, seals and packs are written once and never change; only states do, and they
-//! are not mirrored.
+//! A mirror on the local disk contains what was written here or fetched, so that the log is read as from a disk. It can be
+//! deleted at any time. Manifests, segments, seals and packs are written once and never change; states change and are not
+//! mirrored.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -28,10 +28,10 @@ use crate::log::{CommitPolicy, LogOptions, LogWriter, Recovery, Seals, SegmentId
 use crate::run_dir::{FoundRun, REMOVED_MARK};
 use crate::{RunDir, RunManifest};
 
-/// Objects that are fetched at the same time. Segments are a few megabytes at most.
+/// Maximum number of objects fetched concurrently. Segments have at most a few megabytes.
 const FETCHES_MAX: usize = 8;
 
-/// A prefix of an object store, and the mirror.
+/// A prefix of an object store, and its mirror.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     store: Arc<dyn ObjectStore>,
@@ -66,7 +66,7 @@ impl Objects {
                     Ok(dir) => {
                         blocking(move || Ok(Some(FoundRun { manifest: dir.newest_manifest(), dir }))).await
                     }
-                    // Being removed, or not ours.
+                    // A run that is being removed, or not a run.
                     Err(SinkError::NoRun { .. } | SinkError::Run(_)) => Ok(None),
                     Err(error) => Err(error),
                 }
@@ -79,7 +79,7 @@ impl Objects {
         Ok(found)
     }
 
-    /// Makes the run's folder in the mirror, with the manifest.
+    /// Creates the run's folder in the mirror, with the manifest.
     async fn fetch_manifest(&self, run: &RunId) -> Result<RunDir, SinkError> {
         let dir = self.mirror.run_dir(run)?;
         let manifest = dir.manifest_path();
@@ -92,7 +92,7 @@ impl Objects {
         Ok(dir)
     }
 
-    /// A writer whose groups become objects, each its own.
+    /// A writer that stores each group as an object.
     async fn open_writer(
         &self,
         run: &RunId,
@@ -123,7 +123,7 @@ impl Objects {
         .await
     }
 
-    /// Fetches the segments and seals that the mirror lacks; returns how many. The list of objects need not be in any order.
+    /// Fetches the segments and seals that the mirror lacks; returns their number. The store may list objects in any order.
     async fn fetch_log(&self, run: &RunId) -> Result<usize, SinkError> {
         let dir = self.fetch_manifest(run).await?;
         let folder = dir.log();
@@ -145,7 +145,7 @@ impl Objects {
         let mut lacking = listed.map_err(|source| self.store_error(&log, "list", source))?;
         lacking.sort_unstable();
         let count = lacking.len();
-        // In order, so that a mirror that was filled in part has no gaps.
+        // In order, so that a partly filled mirror has no gaps.
         let (log, folder) = (&log, &folder);
         let mut fetched = futures::stream::iter(lacking)
             .map(|(_, name)| async move {
@@ -154,7 +154,7 @@ impl Objects {
             })
             .buffered(FETCHES_MAX);
         while let Some((path, content)) = fetched.try_next().await? {
-            // An object that was listed and is gone belongs to a run that is being removed.
+            // A listed object that is gone belongs to a run that is being removed.
             if let Some(content) = content {
                 blocking(move || folder::replace(&path, &content)).await?;
             }
@@ -170,7 +170,7 @@ impl Objects {
         }
         let mark = self.path(&format!("removed/{run}"));
         self.put(&mark, Bytes::from_static(REMOVED_MARK), PutMode::Overwrite).await?;
-        // The manifest first: from then on it is no run any more, whatever stops the rest.
+        // The manifest first: without it this is no longer a run, even if removing the rest fails.
         let removed = self.store.delete(&manifest).await;
         removed.map_err(|source| self.store_error(&manifest, "remove", source))?;
         let objects = self.store.list(Some(&path)).map_ok(|object| object.location).boxed();
@@ -185,7 +185,7 @@ impl Objects {
         .await
     }
 
-    /// Writes, reads and removes an object, and sees that the store makes none that is there already.
+    /// Writes, reads and removes an object, and checks that the store does not create one that exists already.
     async fn probe(&self) -> Result<SinkReport, SinkError> {
         let report = self.mirror.check().await?;
         let probe = self.prefix.clone().join(probe_name());
@@ -211,7 +211,7 @@ impl Objects {
         put.map(|_| ()).map_err(|source| self.store_error(path, "write", source))
     }
 
-    /// Makes an object; returns whether this call did, or there is one.
+    /// Creates an object; returns false if it exists already.
     async fn put_new(&self, path: &Path, content: Bytes) -> Result<bool, SinkError> {
         match self.put(path, content, PutMode::Create).await {
             Err(SinkError::Store { source: StoreError::AlreadyExists { .. }, .. }) => Ok(false),
@@ -288,7 +288,7 @@ impl Sink for Objects {
 
     fn read<'a>(&'a self, file: &'a str) -> Reply<'a, Option<Bytes>> {
         Box::pin(async move {
-            // Packs are large and never change.
+            // Packs are large and never change, so read the mirror first.
             let mirrored = file.starts_with("packs/");
             if mirrored && let Some(content) = self.mirror.read(file).await? {
                 return Ok(Some(content));
@@ -364,7 +364,7 @@ impl Sink for Objects {
     }
 }
 
-/// In which order the files of a log are fetched; `None` for what belongs to none. Seals last: they tell of segments.
+/// The order in which the files of a log are fetched; `None` for other files. Seals come last: they refer to segments.
 fn order(name: &str) -> Option<(Option<u32>, Option<SegmentId>)> {
     let (seal, segment) = (Seals::of_file_name(name), SegmentId::of_file_name(name));
     (seal.is_some() || segment.is_some()).then_some((seal, segment))

@@ -1,4 +1,4 @@
-//! Object stores by their address.
+//! Opens object stores by address.
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use object_store::{ObjectStore, RetryConfig};
 
 use super::SinkError;
 
-/// How often a request is repeated that failed for want of a connection or by the fault of the store.
+/// Maximum number of retries of a request that failed because of the connection or the store.
 const RETRIES_MAX: usize = 6;
 
-/// Time after which a request is not repeated any more.
+/// Time after which a request is not retried any more.
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The store of an address, and the prefix in it.
 ///
 /// | address | store | settings |
 /// |---|---|---|
-/// | `s3://BUCKET/PREFIX` | Amazon S3 and what speaks its API | environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`, … |
+/// | `s3://BUCKET/PREFIX` | Amazon S3 and compatible stores | environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`, … |
 /// | `gs://BUCKET/PREFIX` | Google Cloud Storage | environment: `GOOGLE_SERVICE_ACCOUNT`, … |
 /// | `file:///FOLDER` | a folder, such as a mounted share | |
 pub(super) fn open(url: &str) -> Result<(Arc<dyn ObjectStore>, Path), SinkError> {
@@ -35,7 +35,7 @@ pub(super) fn open(url: &str) -> Result<(Arc<dyn ObjectStore>, Path), SinkError>
             return Err(unknown());
         }
         std::fs::create_dir_all(folder).map_err(|error| SinkError::io(folder, "create", error))?;
-        // What is acknowledged is on the disk.
+        // Acknowledged content must be on the disk.
         let store = LocalFileSystem::new_with_prefix(folder).map_err(failed)?.with_fsync(true);
         return Ok((Arc::new(store), Path::default()));
     }
@@ -44,7 +44,7 @@ pub(super) fn open(url: &str) -> Result<(Arc<dyn ObjectStore>, Path), SinkError>
         return Err(unknown());
     }
     let prefix = Path::parse(prefix).map_err(|error| failed(error.into()))?;
-    // The HTTP client takes TLS from the process. An error says that there is a provider already, which is as well.
+    // The HTTP client uses the process's TLS provider. An error means that one is installed already.
     rustls::crypto::ring::default_provider().install_default().ok();
     let retry =
         RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };

@@ -17,7 +17,7 @@ use serde_json::{Map, json};
 use super::*;
 use crate::kind::{StageSpec, Texts, delimited};
 use crate::kinds::judged_facts;
-use crate::report::{Metric, Outcome, Report};
+use crate::report::{Metric, ModelReport, Outcome};
 
 /// Three stages: one question; two about answers that the first stage called half right; one where those two differ.
 const KIND: PipelineKind = PipelineKind {
@@ -55,6 +55,9 @@ fn texts(subject: &Subject, part: &str) -> Texts {
 
 const MODELS: [&str; 2] = ["m", "a model/with a name"];
 const SLOTS_MAX: usize = 9;
+
+/// Above every number of a run and every ticket.
+const LATER: u32 = 1_000_000;
 
 /// Rounds after which a pipeline of so few questions must be at its end.
 const ROUNDS_MAX: usize = 50;
@@ -118,7 +121,7 @@ impl Sink {
             for (run, ticket, uid, ruling) in &self.records {
                 if *run == name(run.number) {
                     let (number, ticket) = match self.broken {
-                        Some(Broken::TakesTheLastVerdict) => (u32::MAX - run.number, u64::MAX - ticket),
+                        Some(Broken::TakesTheLastVerdict) => (LATER - run.number, u64::from(LATER) - ticket),
                         _ => (run.number, *ticket),
                     };
                     found.verdicts.add(number, ticket, uid.clone(), ruling.clone());
@@ -166,7 +169,7 @@ impl Sink {
         self.records.push((run.clone(), ticket, uid.clone(), ruling));
     }
 
-    fn report(&self, model: usize) -> Report {
+    fn report(&self, model: usize) -> ModelReport {
         let judged = self.derive(model, |derivation, asked| derivation.judged(asked));
         let all = (0..self.planned[model]).map(|slot| {
             let key = key(model, slot);
@@ -176,7 +179,7 @@ impl Sink {
                 Some(Ok(_)) => judged.iter().find(|judged| judged.key == key).unwrap().clone(),
             }
         });
-        Report::of(MODELS[model].into(), &all.collect::<Vec<_>>(), KIND.metrics)
+        ModelReport::of(MODELS[model].into(), &all.collect::<Vec<_>>(), KIND.metrics)
     }
 }
 
@@ -342,24 +345,36 @@ fn settle(sink: &mut Sink) -> bool {
     false
 }
 
+/// Sees that the report is that of the records alone.
+fn agrees(sink: &Sink) -> Result<(), TestCaseError> {
+    for model in 0..MODELS.len() {
+        let subjects = sink.subjects(model);
+        for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
+            if let Outcome::Scored(_) = judged.outcome {
+                let subject = subjects.iter().find(|subject| subject.key == judged.key).unwrap();
+                prop_assert_eq!(judged.number("grade"), graded(sink, model, subject));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Everything that the property says, for one history. `Err` says what does not hold.
 fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestCaseError> {
     let mut sink = Sink { planned: [4, 3], broken, ..Sink::default() };
     let mut intents = <[Intent; 3]>::default();
+    let late: Vec<Event> =
+        events.iter().filter(|event| matches!(event, Event::Judge { .. })).cloned().collect();
     for event in events {
         happen(&mut sink, &mut intents, event);
-        // At any time the report is that of the records alone.
-        for model in 0..MODELS.len() {
-            for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
-                if let Outcome::Scored(_) = judged.outcome {
-                    let subject =
-                        sink.subjects(model).into_iter().find(|subject| subject.key == judged.key).unwrap();
-                    prop_assert_eq!(judged.number("grade"), graded(&sink, model, &subject));
-                }
-            }
-        }
+        agrees(&sink)?;
     }
     prop_assert!(settle(&mut sink), "it never comes to an end");
+    // Every judge has spoken, and some speak once more: to a worker that was given up, or after the queue was lost.
+    for event in late {
+        happen(&mut sink, &mut intents, event);
+    }
+    agrees(&sink)?;
     // Coordinators that were on their way come late, and change nothing that exists.
     let settled = sink.clone();
     for (runs, _) in intents {

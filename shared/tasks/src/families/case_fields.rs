@@ -1,4 +1,4 @@
-//! Reading the fields of a case, with errors that name the field.
+//! Reads the fields of a case, with errors that name the field.
 
 use rdf::{Graph, RdfFormat};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub(crate) fn texts(data: &Map<String, Value>, field: &'static str) -> Result<Ve
     list.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| missing.clone())).collect()
 }
 
-/// A whole number; configurations write some of them as text.
+/// A whole number; configurations contain some of them as text.
 pub(crate) fn count(data: &Map<String, Value>, field: &'static str) -> Result<usize, CaseError> {
     data.get(field)
         .and_then(|value| match value {
@@ -27,7 +27,7 @@ pub(crate) fn count(data: &Map<String, Value>, field: &'static str) -> Result<us
         .ok_or(CaseError::Field { field, expected: "whole number" })
 }
 
-/// A text field that may be left out.
+/// An optional text field.
 pub(crate) fn text_or<'a>(
     data: &'a Map<String, Value>,
     field: &'static str,
@@ -36,7 +36,7 @@ pub(crate) fn text_or<'a>(
     if data.contains_key(field) { text(data, field) } else { Ok(default) }
 }
 
-/// A list of texts that may be left out.
+/// An optional list of texts.
 pub(crate) fn texts_or(
     data: &Map<String, Value>,
     field: &'static str,
@@ -49,7 +49,7 @@ pub(crate) fn texts_or(
     }
 }
 
-/// A whole number from the case or, where the case does not say, from the parameters of the task.
+/// A whole number from the case, or else from the parameters of the task.
 pub(crate) fn count_or_parameter(
     input: &CaseInput<'_>,
     field: &'static str,

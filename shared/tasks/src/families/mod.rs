@@ -1,5 +1,5 @@
-//! One folder per task family. Each says in a [`ClassSpec`] what its class is, reads its cases and judges
-//! answers by the rules of its paper. A family is registered in one line here.
+//! One folder per task family. Each declares its classes as [`ClassSpec`], reads their cases and judges answers by the
+//! rules of its paper. One line here registers a family.
 
 use crate::class::{ClassSpec, TaskClass};
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
@@ -43,12 +43,12 @@ const FAMILIES: &[&[ClassSpec]] = &[
     &judge_pair::CLASSES,
 ];
 
-/// The classes there are.
+/// All classes.
 pub fn classes() -> impl Iterator<Item = &'static ClassSpec> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
-/// The exercise of a case: parses everything the case holds, so that a broken case is found before it is asked.
+/// The exercise of a case. It parses everything in the case, so that a broken one is found before any model is asked.
 pub fn exercise(
     input: &CaseInput<'_>,
     graphs: &GraphLibrary,

@@ -1,11 +1,11 @@
-//! How much of one set another set has: the precision, recall and F1 of the multi-shot classes.
+//! The overlap of two sets: precision, recall and F1 of the multi-shot classes.
 
 use std::collections::BTreeSet;
 
 /// Precision, recall and their harmonic mean, each 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Overlap {
-    /// Share of the answer that is right; 1 for an empty answer, which says nothing wrong.
+    /// Share of the answer that is right; 1 for an empty answer.
     pub(crate) precision: f64,
     /// Share of the reference that was found; 1 for an empty reference.
     pub(crate) recall: f64,

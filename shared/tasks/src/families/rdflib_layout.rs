@@ -1,6 +1,6 @@
-//! N-Triples and RDF/XML as rdflib lays them out, with the order that rdflib leaves to chance drawn from a seed.
+//! N-Triples and RDF/XML in rdflib's layout, where the order that rdflib leaves open is drawn from a seed.
 //!
-//! Prompts of LLM-KG-Bench show graphs in these layouts. Statements of N-Triples and subjects of RDF/XML come in any
+//! Prompts of LLM-KG-Bench show graphs in these layouts. Statements of N-Triples and subjects of RDF/XML have no fixed
 //! order; the properties of one subject keep the order of the source.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,21 +12,21 @@ use super::seeded::Seeded;
 const RDF_NAMESPACE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const STRING_TYPE: &str = "http://www.w3.org/2001/XMLSchema#string";
 
-/// A text that is written anew for every question: everything that stays the same is made once.
-pub(crate) struct Layout {
+/// A text that is generated for every question; the parts that do not change are prepared once.
+pub(crate) struct DocumentLayout {
     head: String,
-    /// The parts whose order is drawn. Between the pieces of each stands the label of the document's blank nodes.
+    /// The parts whose order is drawn. The label of the document's blank nodes goes between the pieces of each part.
     parts: Vec<Vec<String>>,
     between: &'static str,
     tail: &'static str,
-    /// Whether the choices begin with a label, whatever the graph: in the formats that may have to show one.
+    /// Whether the first draw is a label, even if the graph has no blank node: in formats that may contain one.
     labelled: bool,
     /// Length of the text without labels, in bytes.
     bytes: usize,
 }
 
-impl Layout {
-    /// One triple a line, in an order drawn from the seed.
+impl DocumentLayout {
+    /// One triple per line, in an order drawn from the seed.
     pub(crate) fn ntriples(triples: &[Triple]) -> Self {
         let labelled = with_new_labels(triples);
         Self::new(String::new(), labelled.iter().map(|triple| format!("{triple} .\n")), "", "")
@@ -59,8 +59,7 @@ impl Layout {
         Self::new(head, described, "", "</rdf:RDF>\n")
     }
 
-    /// A list of objects that are written already, as `json.dumps(..., indent=2)` lays it out, in an order drawn from the
-    /// seed.
+    /// A list of serialised objects in the layout of `json.dumps(..., indent=2)`, in an order drawn from the seed.
     pub(crate) fn json_list(objects: impl Iterator<Item = String>) -> Self {
         Self { labelled: false, ..Self::new("[\n".to_owned(), objects, ",\n", "\n]") }
     }
@@ -78,8 +77,7 @@ impl Layout {
         Self { head, parts, between, tail, labelled: true, bytes }
     }
 
-    /// The text that belongs to these choices. rdflib labels blank nodes with 32 hexadecimal digits that differ from one
-    /// serialisation to the next.
+    /// The text for these draws. rdflib labels blank nodes with 32 hexadecimal digits that differ in every serialisation.
     pub(crate) fn text(&self, choices: &mut Seeded) -> String {
         let label = if self.labelled { format!("n{}", choices.hex()) } else { String::new() };
         let mut parts: Vec<&Vec<String>> = self.parts.iter().collect();
@@ -103,11 +101,11 @@ impl Layout {
     }
 }
 
-/// Stands for a document's label until the text is written. N-Triples escapes this character and XML does not have it.
+/// Placeholder of the label until the text is written. N-Triples escapes this character, and XML does not allow it.
 const LABEL: char = '\0';
 
 fn property(triple: &Triple, names: &XmlNames) -> String {
-    // Names are made for all properties of a graph before it is written.
+    // All properties of the graph were given a name before.
     let name = names.qualified.get(triple.predicate.as_str()).map_or("", String::as_str);
     match &triple.object {
         Term::NamedNode(node) => format!("    <{name} rdf:resource=\"{}\"/>\n", escaped(node.as_str())),
@@ -123,8 +121,8 @@ fn property(triple: &Triple, names: &XmlNames) -> String {
     }
 }
 
-/// The same triples with blank nodes labelled as rdflib does: the label of the document, `b` and a number that counts from
-/// 1 in the order of first occurrence.
+/// The triples with blank nodes labelled as in rdflib: the label of the document, `b`, and a number from 1 in order of
+/// first occurrence.
 fn with_new_labels(triples: &[Triple]) -> Vec<Triple> {
     let mut labels: HashMap<BlankNode, BlankNode> = HashMap::new();
     let mut label = |node: &BlankNode| {
@@ -154,7 +152,7 @@ pub(crate) struct XmlNames {
     namespaces: BTreeMap<String, String>,
 }
 
-/// A property cannot be written as an XML element.
+/// A property that cannot be an XML element.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("the property <{property}> does not end in an XML name, so it cannot be written in RDF/XML")]
 pub(crate) struct NoXmlName {
@@ -185,7 +183,7 @@ impl XmlNames {
         if let Some((known, _)) = self.namespaces.iter().find(|(_, known)| *known == namespace) {
             return known.clone();
         }
-        // An element without prefix would need a default namespace, so the empty prefix is passed over.
+        // An element without prefix would need a default namespace, so the empty prefix is skipped.
         let declared = prefixes.iter().find(|(prefix, known)| !prefix.is_empty() && *known == namespace);
         let prefix = match declared {
             Some((prefix, _)) if !self.namespaces.contains_key(prefix) => prefix.to_owned(),
@@ -204,7 +202,7 @@ impl XmlNames {
     }
 }
 
-/// Splits an IRI before the longest name it ends in.
+/// Splits an IRI before the longest XML name at its end.
 fn split_name(iri: &str) -> Option<(&str, &str)> {
     let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let tail =
@@ -222,7 +220,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML readers turn a bare carriage return into a newline.
+            // XML parsers convert a bare carriage return to a newline.
             '\r' => escaped.push_str("&#13;"),
             _ => escaped.push(character),
         }
@@ -255,9 +253,9 @@ mod tests {
             let (source, triples) = (source(), triples());
             let expected = normal_lines(&source, NormalForm::RdfSyntaxFix);
             let names = XmlNames::of(&triples, source.prefixes()).unwrap();
-            let xml = Layout::rdf_xml(&triples, &names).text(&mut Seeded::new(seed));
-            let lines = Layout::ntriples(&triples).text(&mut Seeded::new(seed));
-            prop_assert_eq!(&xml, &Layout::rdf_xml(&triples, &names).text(&mut Seeded::new(seed)));
+            let xml = DocumentLayout::rdf_xml(&triples, &names).text(&mut Seeded::new(seed));
+            let lines = DocumentLayout::ntriples(&triples).text(&mut Seeded::new(seed));
+            prop_assert_eq!(&xml, &DocumentLayout::rdf_xml(&triples, &names).text(&mut Seeded::new(seed)));
             for (text, format) in [(xml, RdfFormat::RdfXml), (lines, RdfFormat::NTriples)] {
                 let read = Graph::parse(&text, format, None).unwrap();
                 prop_assert_eq!(normal_lines(&read, NormalForm::RdfSyntaxFix), expected.clone(), "{}", text);
@@ -269,7 +267,7 @@ mod tests {
     fn xml_declares_the_namespaces_of_properties_in_alphabetical_order() {
         let (source, triples) = (source(), triples());
         let names = XmlNames::of(&triples, source.prefixes()).unwrap();
-        let xml = Layout::rdf_xml(&triples, &names).text(&mut Seeded::new(3));
+        let xml = DocumentLayout::rdf_xml(&triples, &names).text(&mut Seeded::new(3));
         assert!(
             xml.starts_with(
                 "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rdf:RDF\n   xmlns:ns1=\"https://example.org/zoo/\"\n   \

@@ -1,4 +1,4 @@
-//! Turtle answers of the single-shot classes that read as much as they can out of a broken document.
+//! Reads Turtle answers for the single-shot classes, which accept as much as possible of a broken document.
 
 use rdf::literal::rdflib_lexical;
 use rdf::{Graph, Literal, Term, parse_turtle_tolerantly};
@@ -6,11 +6,11 @@ use rdf::{Graph, Literal, Term, parse_turtle_tolerantly};
 use crate::exercise::{Effort, Limit, Stage};
 use crate::text::python::splitlines;
 
-/// What could be read of a document.
+/// The readable part of a document.
 pub(crate) struct Readable {
-    /// The triples of what is left when the broken lines are taken out.
+    /// The triples that remain without the broken lines.
     pub(crate) graph: Graph,
-    /// The limit that kept it from being read at all.
+    /// The limit because of which it was not read.
     pub(crate) limit: Option<Limit>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn read(document: &str, effort: &Effort) -> Readable {
 }
 
 impl Readable {
-    /// The triples as N-Triples with literals as rdflib normalises them, for readers of the record.
+    /// The triples as N-Triples with literals as rdflib normalises them, for people who read the record.
     pub(crate) fn ntriples(&self) -> String {
         let line = |triple: &rdf::Triple| {
             format!("{} {} {} .\n", triple.subject, triple.predicate, written(&triple.object))
@@ -38,7 +38,7 @@ impl Readable {
     }
 }
 
-/// A term as N-Triples write it, literals as rdflib normalises them.
+/// A term in N-Triples, literals as rdflib normalises them.
 pub(crate) fn written(term: &Term) -> String {
     match term {
         Term::Literal(literal) if literal.language().is_none() => {

@@ -1,5 +1,5 @@
-//! Choices drawn from a question seed, the same for ever: a prompt must come out the same for a seed in every later
-//! version, or resumed and repeated runs would ask something else.
+//! Random choices drawn from a question seed. They never change: every later version must generate the same prompt for a
+//! seed, or resumed and repeated runs would ask something else.
 
 use domain::seed::SplitMix64;
 
@@ -7,13 +7,12 @@ use domain::seed::SplitMix64;
 pub(crate) struct Seeded(SplitMix64);
 
 impl Seeded {
-    /// The choices that belong to a seed.
+    /// The choices for a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }
 
-    /// Puts items into an order drawn from the seed (Fisher and Yates). The modulo prefers some orders by less than
-    /// one in 10^12, which no question notices.
+    /// Shuffles items (Fisher and Yates). The modulo biases some orders by less than one in 10^12, which does not matter.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, (self.0.next_u64() % (last as u64 + 1)) as usize);

@@ -1,31 +1,29 @@
 //! Python's `difflib.SequenceMatcher(None, a, b)`, autojunk on: the similarity of two texts and the edits between
 //! two lists of lines.
 //!
-//! The rule: find the longest run that both sequences share, then do the same to the left and to the right of it;
-//! what is matched in the end counts. Of equally long runs the one that starts first in `a`, then in `b`, is taken.
-//! When `b` has 200 items or more, an item that makes up more than 1 % (plus one) of it is *popular*: runs are looked
-//! for without popular items, and the longest is then extended over whatever is equal at its ends. The result
-//! therefore depends on the order of the arguments.
+//! The rule: find the longest run that both sequences share, then do the same to the left and to the right of it. Of
+//! equally long runs, the one that starts first in `a`, then in `b`, is chosen. If `b` has 200 items or more, an item that
+//! makes up more than 1 % (plus one) of it is *popular*: runs are searched without popular items, and the longest is then
+//! extended over all equal items at its ends. The result therefore depends on the order of the arguments.
 //!
-//! The longest common run of *m* and *n* items takes time proportional to the pairs of equal unpopular items, and
-//! the search is repeated inside ever smaller ranges. Answers of a hostile size would make that days, so the work is
-//! bounded by [`STEPS_MAX`].
+//! Finding the longest common run takes time proportional to the number of pairs of equal unpopular items, and the search
+//! is repeated in smaller and smaller ranges. Hostile answers would take days, so [`STEPS_MAX`] bounds the work.
 
 mod search;
 
 use search::{Run, matching_runs};
 
-/// Most steps (pairs of equal items and items looked at) of one comparison, one to four seconds of work. Texts as
-/// models write them need less than a hundredth. When it is used up, the runs found until then are the result: the
-/// similarity is then a lower bound of the true one, and the same on every machine.
+/// Maximum number of steps (pairs of equal items, and items visited) of one comparison: one to four seconds of work.
+/// Texts of models need less than a hundredth. At the limit, the runs found so far are the result: the similarity is then
+/// a lower bound of the true one, and the same on every machine.
 pub const STEPS_MAX: u64 = 1 << 28;
 
-/// Twice the number of matched characters over the number of all, 0 to 1; 1 for two empty texts. The order of the
-/// arguments matters.
+/// Twice the number of matched characters divided by the number of all characters, 0 to 1; 1 for two empty texts. The
+/// order of the arguments matters.
 pub fn ratio(a: &str, b: &str) -> f64 {
     if a == b {
-        // The longest run of unpopular characters is met first at equal positions and then extended over
-        // everything, hence equal texts always match as a whole. No need to search for it.
+        // For equal texts, the longest run of unpopular characters is first found at equal positions and then extended
+        // over everything, so they match as a whole.
         return 1.0;
     }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -33,32 +31,26 @@ pub fn ratio(a: &str, b: &str) -> f64 {
     2.0 * matched as f64 / (a.len() + b.len()) as f64
 }
 
-/// What an [`Edit`] does to its stretch of the first list.
+/// What an [`Edit`] does to its range of the first list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditKind {
-    /// Both stretches are equal.
+    /// Both ranges are equal.
     Equal,
-    /// The stretch of `a` gives way to the one of `b`.
+    /// The range of `b` replaces that of `a`.
     Replace,
-    /// The stretch of `a` is left out; the one of `b` is empty.
+    /// The range of `a` is deleted; that of `b` is empty.
     Delete,
-    /// The stretch of `b` is put in; the one of `a` is empty.
+    /// The range of `b` is inserted; that of `a` is empty.
     Insert,
 }
 
-/// One step of the way from `a` to `b`, an *opcode* in Python's words. Positions are counted from 0, ends are not
-/// included.
+/// One edit on the way from `a` to `b`, an *opcode* in Python. Positions count from 0, ends are exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What happens.
     pub kind: EditKind,
-    /// Start of the stretch in `a`.
     pub a_start: usize,
-    /// Its end.
     pub a_end: usize,
-    /// Start of the stretch in `b`.
     pub b_start: usize,
-    /// Its end.
     pub b_end: usize,
 }
 
@@ -84,8 +76,8 @@ pub fn edits(a: &[&str], b: &[&str]) -> Vec<Edit> {
     edits
 }
 
-/// The edits in groups that are `context` or fewer equal items apart on each side, with the equal stretches at the
-/// ends of a group cut to `context` items (`get_grouped_opcodes(n)`). Empty when nothing differs.
+/// The edits in groups separated by more than twice `context` equal items, with the equal ranges at the ends of a group cut
+/// to `context` items (`get_grouped_opcodes(n)`). Empty if nothing differs.
 pub fn grouped_edits(a: &[&str], b: &[&str], context: usize) -> Vec<Vec<Edit>> {
     let mut edits = edits(a, b);
     if edits.iter().all(|edit| edit.kind == EditKind::Equal) {
@@ -118,20 +110,20 @@ pub fn grouped_edits(a: &[&str], b: &[&str], context: usize) -> Vec<Vec<Edit>> {
 }
 
 impl Edit {
-    /// Shortens an equal stretch to its first `items`.
+    /// Shortens an equal range to its first `items`.
     fn keep_first(&mut self, items: usize) {
         self.a_end = self.a_end.min(self.a_start + items);
         self.b_end = self.b_end.min(self.b_start + items);
     }
 
-    /// Shortens an equal stretch to its last `items`.
+    /// Shortens an equal range to its last `items`.
     fn keep_last(&mut self, items: usize) {
         self.a_start = self.a_start.max(self.a_end.saturating_sub(items));
         self.b_start = self.b_start.max(self.b_end.saturating_sub(items));
     }
 }
 
-/// Runs that touch in both sequences, as one.
+/// Merges runs that are adjacent in both sequences.
 fn joined(runs: Vec<Run>) -> Vec<Run> {
     let mut joined: Vec<Run> = Vec::with_capacity(runs.len());
     for run in runs {

@@ -1,25 +1,24 @@
-//! Fenced code blocks in answers, as the regular expression ```` ```([^\n`]*)\n(.*?)``` ```` (dot matches line
-//! breaks) finds them: without overlap, left to right.
+//! Fenced code blocks in answers, as found by the regular expression ```` ```([^\n`]*)\n(.*?)``` ```` (dot matches line
+//! breaks): without overlap, left to right.
 //!
-//! Written by hand, because one pass over the text is then plain to see; an answer full of opening fences costs no
-//! more than any other.
+//! Written by hand in one pass over the text, so that an answer full of opening fences costs no more than any other.
 
 /// A fenced code block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FencedBlock<'a> {
     /// The block with its fences.
     pub whole: &'a str,
-    /// The label behind the opening fence, untrimmed.
+    /// The label after the opening fence, untrimmed.
     pub label: &'a str,
     /// The text between the fences, untrimmed.
     pub body: &'a str,
 }
 
-/// Both fences of a block.
+/// The opening and closing fence of a block.
 const FENCE: &str = "```";
 
-/// The fenced blocks of an answer, left to right. The closing fence may stand anywhere, not only at the start of a
-/// line; a block that is never closed is none.
+/// The fenced blocks of an answer, left to right. The closing fence may be anywhere, not only at the start of a
+/// line; a block that is never closed does not count.
 pub fn fenced_blocks(answer: &str) -> Vec<FencedBlock<'_>> {
     let mut blocks = Vec::new();
     let mut from = 0;
@@ -29,8 +28,8 @@ pub fn fenced_blocks(answer: &str) -> Vec<FencedBlock<'_>> {
         let Some(label_len) = answer[label_start..].find(['\n', '`']) else { break };
         let label_end = label_start + label_len;
         if answer[label_end..].starts_with('`') {
-            // No label may hold a back quote, so no block starts here. With four back quotes in a row it may
-            // start at the second one, hence one character on and not past the fence.
+            // A label cannot contain a back quote, so no block starts here. With four back quotes in a row, one may
+            // start at the second, so continue one character later and not after the fence.
             from = open + 1;
             continue;
         }

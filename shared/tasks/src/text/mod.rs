@@ -1,4 +1,4 @@
-//! Text rules of Python's standard library that the published scores depend on, each in its own module.
+//! Text rules of Python's standard library on which the published scores depend, each in its own module.
 
 pub mod difflib;
 pub mod fences;

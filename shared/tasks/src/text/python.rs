@@ -1,18 +1,18 @@
-//! Python's notion of lines, white space, word characters and digits, which is not Rust's.
+//! Lines, white space, word characters and digits as Python defines them, which differs from Rust.
 //!
 //! The published scores were computed with CPython. Where its `str` methods and its `re` module differ from
 //! Rust's `char` methods and the `regex` crate, the definitions here apply; regular expressions that reproduce a
-//! published rule are put together from [`WORD`] and [`SPACE`] instead of `\w` and `\s`.
+//! published rule use [`WORD`] and [`SPACE`] instead of `\w` and `\s`.
 //!
 //! All definitions agree with CPython 3.11 on every code point that Unicode 14 (the version behind it) assigns.
-//! Letters and numbers of later Unicode versions count as word characters here and not there.
+//! Letters and numbers of later Unicode versions count as word characters here and not in CPython.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// `\w` of Python's `re` as a class for the `regex` crate: `str.isalnum()` or `_`. Other than Rust's `\w` it has
-/// no combining marks and no connectors but `_`, and it has numbers that are no digits, such as `½`.
+/// `\w` of Python's `re` as a class for the `regex` crate: `str.isalnum()` or `_`. Unlike Rust's `\w` it has
+/// no combining marks and no connectors but `_`, and it has numbers that are not digits, such as `½`.
 pub const WORD: &str = r"[\p{L}\p{N}_]";
 
 /// `\s` of Python's `re` as a class for the `regex` crate: Rust's `\s` and the information separators.
@@ -24,7 +24,7 @@ pub fn is_word(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric() || character == '_';
     }
-    // Rust's own test lets through a few marks as well, so it is only a quick way to say no.
+    // Rust's test also accepts a few marks, so it only serves to exclude characters quickly.
     character.is_alphanumeric()
         && WORD_CHARACTER.as_ref().is_some_and(|pattern| pattern.is_match(character.encode_utf8(&mut [0; 4])))
 }
@@ -39,8 +39,8 @@ pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// `str.isdigit()`: not empty, and every character is a decimal digit of some script or a digit in special
-/// notation, such as `²` or `①`.
+/// `str.isdigit()`: not empty, and every character is a decimal digit of some script or a special digit, such as `²` or
+/// `①`.
 pub fn is_digits(text: &str) -> bool {
     static DECIMALS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\p{Nd}").ok());
     let is_digit = |character: char| {

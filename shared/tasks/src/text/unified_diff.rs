@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::difflib::{EditKind, grouped_edits};
 
-/// Equal lines shown around a difference.
+/// Number of equal lines shown around a difference.
 const CONTEXT_LINES: usize = 3;
 
 /// Unified diff of two lists of lines with three lines of context, file names `optimal` and `answer`, its lines
 /// joined with a newline. Empty for equal lists.
 ///
-/// The published infos come from lines without line breaks, while the header and hunk lines bring their own; they
-/// are therefore followed by an empty line each.
+/// In the published infos the lines have no line breaks, while header and hunk lines do, so each of those is followed by
+/// an empty line.
 pub fn unified_diff(optimal: &[&str], answer: &[&str]) -> String {
     let mut diff: Vec<String> = Vec::new();
     for group in grouped_edits(optimal, answer, CONTEXT_LINES) {
@@ -35,8 +35,8 @@ pub fn unified_diff(optimal: &[&str], answer: &[&str]) -> String {
     diff.join("\n")
 }
 
-/// A range of lines as hunk headers write it: first line counted from 1 and number of lines. The number is left out
-/// when it is one; an empty range names the line before it.
+/// A range of lines in the notation of hunk headers: first line, counted from 1, and number of lines, which is left out if
+/// it is 1; an empty range gives the line before it.
 fn range(lines: Range<usize>) -> String {
     match lines.len() {
         1 => (lines.start + 1).to_string(),

@@ -1,4 +1,4 @@
-//! Aggregates as rdflib has them: they pass over what they cannot use, where the standard gives up.
+//! Aggregates as in rdflib: they ignore values that they cannot use, which are errors by the standard.
 
 use super::functions::{FAILED, NOTHING, Raised};
 use crate::literal::is_numeric;
@@ -8,7 +8,7 @@ use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
 use spargebra::algebra::{AggregateExpression, AggregateFunction};
 use std::cmp::Ordering;
 
-/// An aggregate of our own.
+/// An aggregate that replaces the engine's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Aggregate(&'static str);
 
@@ -19,7 +19,7 @@ pub(super) const GREATEST: Aggregate = Aggregate("urn:kgfleet:greatest");
 const JOINED: &str = "urn:kgfleet:joined:";
 
 impl Aggregate {
-    /// What the algebra calls it.
+    /// Its name in the algebra.
     pub(super) fn name(self) -> AggregateFunction {
         AggregateFunction::Custom(self.iri())
     }
@@ -29,7 +29,7 @@ impl Aggregate {
     }
 }
 
-/// GROUP_CONCAT by one of the separators of a query.
+/// GROUP_CONCAT with the separator of this number.
 pub(super) fn joined_by(separator: usize) -> AggregateFunction {
     AggregateFunction::Custom(joined_name(separator))
 }
@@ -38,7 +38,7 @@ fn joined_name(separator: usize) -> NamedNode {
     NamedNode::new_unchecked(format!("{JOINED}{separator}"))
 }
 
-/// The value of an aggregate over no rows at all.
+/// The value of an aggregate over no rows.
 pub(super) fn of_nothing(aggregate: &AggregateExpression) -> Option<Literal> {
     match aggregate {
         AggregateExpression::CountSolutions { .. } => Some(Literal::from(0)),
@@ -53,7 +53,7 @@ pub(super) fn of_nothing(aggregate: &AggregateExpression) -> Option<Literal> {
     }
 }
 
-/// Makes the aggregates known to an evaluator.
+/// Registers the aggregates with an evaluator.
 pub(super) fn register(
     mut evaluator: QueryEvaluator,
     separators: &[String],
@@ -77,7 +77,8 @@ pub(super) fn register(
         .with_custom_aggregate_function(GREATEST.iri(), extreme(Ordering::Greater))
 }
 
-/// Literals of different types lie in the order of the names of their types, those with a language after plain ones.
+/// rdflib's order of literals: those of different types are ordered by the names of their types, those with a language
+/// after plain ones.
 pub(super) fn order(left: &Term, right: &Term) -> Option<Ordering> {
     fn key(literal: &Literal) -> (&str, Option<&str>, &str) {
         let datatype = match literal.language() {
@@ -95,8 +96,8 @@ pub(super) fn order(left: &Term, right: &Term) -> Option<Ordering> {
     }
 }
 
-/// A text by which terms of one kind come together, in the order of kinds: nothing, blank nodes, IRIs, literals by the
-/// names of their types. Numbers are one kind.
+/// The kind of a term as a sort key: no value, blank nodes, IRIs, then literals by the names of their types. All numbers
+/// are one kind.
 pub(super) fn kind(term: &Term) -> String {
     match term {
         term if is_nothing(term) => "0".to_owned(),
@@ -114,7 +115,7 @@ fn number(literal: &Literal) -> Option<f64> {
     if is_numeric(literal.datatype().as_str()) { literal.value().parse().ok() } else { None }
 }
 
-/// Texts one after the other; none at all are an empty text.
+/// Concatenates texts; the concatenation of no texts is empty.
 struct Joined {
     separator: String,
     text: Option<String>,
@@ -139,7 +140,7 @@ impl AggregateFunctionAccumulator for Joined {
     }
 }
 
-/// The least or the greatest term: blank nodes, IRIs, literals. It comes out as a literal, whatever it was.
+/// The least or the greatest term, in the order blank nodes, IRIs, literals. The result is always a literal.
 struct Extreme {
     wanted: Ordering,
     value: Option<Term>,
@@ -184,7 +185,7 @@ impl AggregateFunctionAccumulator for Extreme {
     }
 }
 
-/// Whether a term stands for one that is not there.
+/// Whether a term represents a missing value.
 pub(super) fn is_nothing(term: &Term) -> bool {
     matches!(term, Term::NamedNode(node) if node.as_str() == NOTHING)
 }
@@ -206,7 +207,7 @@ fn plain(term: &Term) -> &str {
 struct Average {
     count: i64,
     sum: Decimal,
-    /// The same in floating point, and whether it is asked for.
+    /// The sum in floating point, used if one of the numbers is a double or float.
     float_sum: f64,
     is_float: bool,
 }

@@ -9,7 +9,7 @@ use crate::query::parse::Dialect;
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 
-/// The functions that take a fixed number of expressions: name, least and most of them.
+/// The functions of expressions: name, minimum and maximum number of arguments.
 const FUNCTIONS: &[(&str, usize, usize, Function)] = &[
     ("STR", 1, 1, Function::Str),
     ("LANG", 1, 1, Function::Lang),
@@ -71,7 +71,7 @@ impl Reader<'_> {
         self.chain(&[("||", Expression::Or)], |r| r.chain(&[("&&", Expression::And)], Self::relation))
     }
 
-    /// Operands joined by operators of one rank, from left to right.
+    /// Operands joined by operators of equal precedence, from left to right.
     fn chain(
         &mut self,
         operators: &[(&str, Pair)],
@@ -202,12 +202,12 @@ impl Reader<'_> {
         let mut expr = self.expression()?;
         let counts_terms = matches!(name, AggregateFunction::Count);
         if counts_terms && !matches!(expr, Expression::Variable(_)) {
-            // Errors are counted, too.
+            // Errors are counted too.
             expr = functions::or_nothing(expr);
         }
         let looks_first = matches!(name, AggregateFunction::Avg | AggregateFunction::GroupConcat { .. });
         if distinct && looks_first && matches!(expr, Expression::Variable(_)) {
-            // Whether a value was there before is asked without a thought that there may be none.
+            // rdflib checks for an earlier value without expecting that there may be none.
             expr = functions::or_raise(expr);
         }
         let (name, expr) = match name {
@@ -276,7 +276,7 @@ impl Reader<'_> {
         Some(self.lenient(function.clone(), arguments))
     }
 
-    /// A call as rdflib and, for tasks on Wikidata, its endpoint understand it.
+    /// A call as rdflib evaluates it or, for tasks on Wikidata, its endpoint.
     fn lenient(&self, function: Function, mut arguments: Vec<Expression>) -> Expression {
         let takes_text = matches!(
             function,
@@ -339,8 +339,8 @@ pub(super) fn not(expression: Expression) -> Expression {
     Expression::Not(Box::new(expression))
 }
 
-/// A comparison of two values; where they cannot be compared, the order that rdflib has for all literals decides. That
-/// takes the operands twice, so it is done for those only that hold no comparison themselves.
+/// A comparison of two values; values that cannot be compared are compared in rdflib's order of all literals. This
+/// duplicates the operands, so it is done only if they contain no comparison themselves.
 fn comparison(relation: Relation, left: Box<Expression>, right: Box<Expression>) -> Expression {
     let fallback = (is_plain(&left) && is_plain(&right))
         .then(|| functions::ordered(relation, (*left).clone(), (*right).clone()));
@@ -356,7 +356,7 @@ fn comparison(relation: Relation, left: Box<Expression>, right: Box<Expression>)
     }
 }
 
-/// Whether an expression has neither comparisons nor patterns in it.
+/// Whether an expression contains neither comparisons nor patterns.
 fn is_plain(expression: &Expression) -> bool {
     let mut plain = true;
     rewrite(expression.clone(), &mut |part| {
@@ -373,8 +373,8 @@ fn is_plain(expression: &Expression) -> bool {
     plain
 }
 
-/// Replaces parts of an expression from the outside in; what `replace` returns is left as it is. Patterns in EXISTS are
-/// not entered.
+/// Replaces parts of an expression from the outside in; what `replace` returns is not searched again, and neither are the
+/// patterns of EXISTS.
 pub(super) fn rewrite(
     expression: Expression,
     replace: &mut dyn FnMut(&Expression) -> Option<Expression>,
@@ -418,7 +418,7 @@ pub(super) fn rewrite(
     }
 }
 
-/// Whether an expression has an aggregate in it.
+/// Whether an expression contains an aggregate.
 pub(super) fn has_aggregate(expression: &Expression) -> bool {
     let mut found = false;
     rewrite(expression.clone(), &mut |part| {
@@ -428,12 +428,12 @@ pub(super) fn has_aggregate(expression: &Expression) -> bool {
     found
 }
 
-/// All conditions at once; `None` without any.
+/// The conjunction of conditions; `None` if there are none.
 pub(super) fn all_of(conditions: Vec<Expression>) -> Option<Expression> {
     conditions.into_iter().reduce(|left, right| Expression::And(Box::new(left), Box::new(right)))
 }
 
-/// A pattern under conditions, if there are any.
+/// A pattern filtered by conditions, if there are any.
 pub(super) fn filtered(inner: GraphPattern, conditions: Vec<Expression>) -> GraphPattern {
     match all_of(conditions) {
         Some(expr) => GraphPattern::Filter { expr, inner: Box::new(inner) },

@@ -1,4 +1,4 @@
-//! Functions that stand in an algebra for what SPARQL has no word for.
+//! Functions that express in the algebra what SPARQL cannot.
 
 use super::aggregates::{self, order};
 use super::pattern::Patterns;
@@ -17,25 +17,25 @@ const ADDEND: &str = "urn:kgfleet:addend";
 const SORTABLE: &str = "urn:kgfleet:sortable";
 const KIND: &str = "urn:kgfleet:kind";
 const AMONG: &str = "urn:kgfleet:among";
-/// Stands where an expression has no value.
+/// The value of an expression that has none.
 pub(super) const NOTHING: &str = "urn:kgfleet:nothing";
-/// Stands where an expression fails that is no mere variable.
+/// The value of an expression, other than a variable, that fails.
 pub(super) const FAILED: &str = "urn:kgfleet:failed";
 const UNKNOWN: &str = "urn:kgfleet:unknown";
 const AGGREGATE: &str = "urn:kgfleet:aggregate:";
 
-/// An expression that makes rdflib raise.
+/// An expression at which rdflib raises.
 pub(super) fn raise() -> Expression {
     call(RAISE.to_owned(), Vec::new())
 }
 
-/// The value of an expression, which makes rdflib raise where there is none.
+/// The value of an expression; rdflib raises if there is none.
 pub(super) fn or_raise(expression: Expression) -> Expression {
     Expression::Coalesce(vec![expression, raise()])
 }
 
-/// The value of an expression under SUM: whatever has a value that is no number makes rdflib raise, and so does any
-/// expression that has none, but for a variable without DISTINCT.
+/// The value of an expression in SUM: rdflib raises if the value is not a number, or if there is none, except for a
+/// variable without DISTINCT.
 pub(super) fn addend(expression: Expression, distinct: bool) -> Expression {
     let otherwise = match expression {
         Expression::Variable(_) if !distinct => Literal::from(0).into(),
@@ -44,7 +44,7 @@ pub(super) fn addend(expression: Expression, distinct: bool) -> Expression {
     Expression::Coalesce(vec![call(ADDEND.to_owned(), vec![expression]), otherwise])
 }
 
-/// The value of an expression, or [`FAILED`], which MIN and MAX cannot compare; of a variable, or [`NOTHING`].
+/// The value of an expression, or [`FAILED`], which MIN and MAX cannot compare; for an unbound variable [`NOTHING`].
 pub(super) fn or_failed(expression: Expression) -> Expression {
     match expression {
         variable @ Expression::Variable(_) => or_nothing(variable),
@@ -52,25 +52,25 @@ pub(super) fn or_failed(expression: Expression) -> Expression {
     }
 }
 
-/// The value of an expression, or [`NOTHING`], which the aggregates of our own pass over.
+/// The value of an expression, or [`NOTHING`], which our aggregates ignore.
 pub(super) fn or_nothing(expression: Expression) -> Expression {
     Expression::Coalesce(vec![expression, NamedNode::new_unchecked(NOTHING).into()])
 }
 
-/// The value of an expression by which rows are sorted. Python cannot compare an error with anything, so rdflib raises
-/// where one of several rows has no value. `number` tells the expressions of a query apart.
+/// The value of an expression in ORDER BY. Python cannot compare an error with anything, so rdflib raises if one of
+/// several rows has no value. `number` identifies the expression in its query.
 pub(super) fn sortable(number: usize, expression: Expression) -> Expression {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     call(SORTABLE.to_owned(), vec![Literal::from(number).into(), or_nothing(expression)])
 }
 
-/// What kind of term the value of an expression is, as a text. Terms are sorted by it first: rdflib's order begins so,
-/// and the engine's own order of different kinds is none that a sort can use.
+/// The kind of an expression's value as a sort key. Terms are sorted by it first, as in rdflib; the engine's own
+/// comparison of different kinds is not a total order.
 pub(super) fn kind(expression: Expression) -> Expression {
     call(KIND.to_owned(), vec![or_nothing(expression)])
 }
 
-/// Whether a value is one of the terms of a list. What has no value is no term, unless it is a variable.
+/// Whether a value is one of the terms of a list. An expression without a value is in no list, unless it is a variable.
 pub(super) fn among(value: Expression, list: Vec<Expression>) -> Expression {
     let elements = list.into_iter().map(or_nothing);
     let value = match value {
@@ -80,7 +80,7 @@ pub(super) fn among(value: Expression, list: Vec<Expression>) -> Expression {
     call(AMONG.to_owned(), std::iter::once(value).chain(elements).collect())
 }
 
-/// The two values in the order in which rdflib has literals that cannot be compared, see [`order`].
+/// Compares two values in rdflib's order of literals, see [`order`].
 pub(super) fn ordered(relation: Relation, left: Expression, right: Expression) -> Expression {
     call(relation.name().to_owned(), vec![left, right])
 }
@@ -116,17 +116,17 @@ impl Relation {
     }
 }
 
-/// A call of a function that rdflib does not know: an error of its expression.
+/// A call of an unknown function: an error of its expression.
 pub(super) fn unknown() -> Function {
     Function::Custom(NamedNode::new_unchecked(UNKNOWN))
 }
 
-/// What stands for an aggregate until its SELECT is translated. One that stays is where none belongs.
+/// The placeholder of an aggregate until its SELECT is translated. One that remains is misplaced.
 pub(super) fn aggregate(number: usize) -> Expression {
     call(format!("{AGGREGATE}{number}"), Vec::new())
 }
 
-/// The number of the aggregate that an expression stands for.
+/// The number of the aggregate whose placeholder this is.
 pub(super) fn aggregate_number(expression: &Expression) -> Option<usize> {
     match expression {
         Expression::FunctionCall(Function::Custom(name), _) => {
@@ -140,11 +140,11 @@ fn call(name: String, arguments: Vec<Expression>) -> Expression {
     Expression::FunctionCall(Function::Custom(NamedNode::new_unchecked(name)), arguments)
 }
 
-/// Whether something made rdflib raise. Cloning shares it.
+/// Whether rdflib would have raised. Cloning shares it.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Raised(Arc<AtomicBool>);
 
-/// What is known of the rows that one expression sorts.
+/// The rows sorted by one expression.
 #[derive(Debug, Default)]
 struct SortedRows {
     several: bool,
@@ -152,7 +152,7 @@ struct SortedRows {
 }
 
 impl Raised {
-    /// Whether it happened.
+    /// Whether rdflib would have raised.
     pub(in super::super) fn is_set(&self) -> bool {
         self.0.load(atomic::Ordering::Relaxed)
     }
@@ -162,7 +162,7 @@ impl Raised {
         None
     }
 
-    /// An evaluator that knows these functions, and the aggregates that join texts by the separators of a query.
+    /// An evaluator with these functions and aggregates; `separators` are those of the query's GROUP_CONCATs.
     pub(in super::super) fn evaluator(&self, separators: &[String]) -> QueryEvaluator {
         let number = |arguments: &[Term]| match arguments.first() {
             Some(Term::Literal(literal)) if is_numeric(literal.datatype().as_str()) => {
@@ -216,7 +216,7 @@ impl Raised {
             })
     }
 
-    /// What a function that the evaluator does not know does: nothing but fail, unless it stands for an aggregate.
+    /// Registers an unknown function: it fails, or raises if it is the placeholder of an aggregate.
     pub(in super::super) fn register(&self, evaluator: QueryEvaluator, name: NamedNode) -> QueryEvaluator {
         let raised = name.as_str().starts_with(AGGREGATE).then(|| self.clone());
         evaluator.with_custom_function(name, move |_| raised.as_ref().and_then(Self::set))

@@ -11,14 +11,14 @@ use oxrdf::{Literal, NamedNode, Variable, vocab};
 use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern};
 
-/// A group while its parts are read.
+/// A group whose parts are being read.
 #[derive(Default)]
 struct Group {
     whole: GraphPattern,
-    /// Triple patterns not yet joined to the whole: those on both sides of a FILTER are one pattern.
+    /// Triple patterns not yet joined to the rest: those on both sides of a FILTER are one pattern.
     triples: GraphPattern,
     filters: Vec<Expression>,
-    /// Whether the whole has one of rdflib's joins, a LIMIT or a DISTINCT in it.
+    /// Whether the joined part contains one of rdflib's joins, a LIMIT or a DISTINCT.
     settled: bool,
 }
 
@@ -32,7 +32,7 @@ impl Group {
         join(std::mem::take(&mut self.whole), std::mem::take(&mut self.triples))
     }
 
-    /// Joins a pattern to the whole. `settled` says of it what [`Group::settled`] says of the whole.
+    /// Joins a pattern to the rest; `settled` as in [`Group::settled`].
     fn add(&mut self, pattern: GraphPattern, settled: bool) {
         let whole = self.settle();
         let joins = !is_empty(&whole) && !is_empty(&pattern);
@@ -41,13 +41,13 @@ impl Group {
         self.settled |= joins;
     }
 
-    /// The patterns, and the FILTERs, which hold for the whole group wherever they stand.
+    /// The patterns, and the FILTERs, which apply to the whole group wherever they are written.
     fn finish(&mut self) -> (GraphPattern, Vec<Expression>) {
         let mut filters = std::mem::take(&mut self.filters);
         if let [Expression::Literal(literal)] = filters.as_slice()
             && is_false(literal)
         {
-            // To rdflib there is no FILTER then.
+            // rdflib ignores such a FILTER.
             filters.clear();
         }
         (self.settle(), filters)
@@ -58,7 +58,7 @@ fn is_empty(pattern: &GraphPattern) -> bool {
     matches!(pattern, GraphPattern::Bgp { patterns } if patterns.is_empty())
 }
 
-/// Whether Python takes a literal for false.
+/// Whether a literal is false in Python.
 fn is_false(literal: &Literal) -> bool {
     let text = literal.value();
     match literal.datatype() {
@@ -74,7 +74,7 @@ impl Reader<'_> {
         self.open_group().map(|(pattern, filters)| filtered(pattern, filters))
     }
 
-    /// `{ ... }` with its FILTERs apart.
+    /// `{ ... }`: its pattern and its FILTERs.
     fn open_group(&mut self) -> Option<(GraphPattern, Vec<Expression>)> {
         self.attempt(|r| {
             r.settled = false;
@@ -127,7 +127,7 @@ impl Reader<'_> {
         } else if self.scanner.keyword("GRAPH") {
             self.variable_or_iri()?;
             self.group()?;
-            // One graph has no named graphs, and rdflib raises when it is asked for one.
+            // The dataset is one graph; rdflib raises when a query asks it for a named one.
             group.add(filtered(GraphPattern::default(), vec![functions::raise()]), true);
         } else if self.scanner.keyword("SERVICE") {
             let _ = self.scanner.keyword("SILENT");
@@ -143,7 +143,7 @@ impl Reader<'_> {
             let place = self.scanner.place();
             let (expression, variable) = self.alias()?;
             self.note_aggregate(&expression, place);
-            // Where the expression fails a variable keeps the value that it may have.
+            // If the expression fails, the variable keeps the value that it may have.
             group.whole = extend(group.settle(), variable, expression);
         } else {
             self.keyword("VALUES")?;
@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The data after VALUES.
+    /// The data of VALUES.
     pub(super) fn data_block(&mut self) -> Option<GraphPattern> {
         if let Some(variable) = self.variable() {
             self.symbol("{")?;
@@ -222,7 +222,7 @@ impl Reader<'_> {
         Some(join(own, more))
     }
 
-    /// The predicates and objects of a subject, at least one of them.
+    /// The predicates and objects of a subject, at least one.
     fn properties(&mut self, subject: &TermPattern) -> Option<GraphPattern> {
         let mut all = self.property(subject)?;
         while self.scanner.symbol(";") {
@@ -257,7 +257,7 @@ impl Reader<'_> {
         Some(join(pattern, own))
     }
 
-    /// A collection, or a node with properties in square brackets: what stands for it, and its triples.
+    /// A collection, or a node with properties in square brackets: its node and its triples.
     fn node(&mut self) -> Option<(TermPattern, GraphPattern)> {
         self.attempt(Self::collection).or_else(|| {
             self.attempt(|r| {

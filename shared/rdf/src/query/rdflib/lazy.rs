@@ -1,11 +1,11 @@
-//! Joins in which the right side sees what the left side has bound.
+//! Joins in which the right side sees the bindings of the left side.
 //!
 //! rdflib evaluates the right side of most joins once for each solution of the left side, with the variables of that
-//! solution bound, and so within a SELECT on the right, whether or not it projects them. Among triple patterns that is
-//! no other result. A SELECT with aggregates, however, is grouped anew for each of those solutions. In the algebra that
+//! solution bound. This includes a SELECT on the right, whether or not it projects them. For triple patterns the result
+//! is the same. But a SELECT with aggregates is then grouped separately for each of those solutions. In the algebra this
 //! is a grouping by the variables that both sides bind.
 //!
-//! It is not done where rdflib joins in another way: where one side has a join in it, a LIMIT or a DISTINCT.
+//! rdflib joins differently, and so does this module, if one side contains a join, a LIMIT or a DISTINCT.
 
 use super::aggregates;
 use super::expression::{extend, filtered};
@@ -31,7 +31,7 @@ pub(super) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
     }
 }
 
-/// Lets the SELECTs of a pattern see variables that are bound outside of it.
+/// Makes variables that are bound outside of a pattern visible to its SELECTs.
 pub(super) fn see(pattern: &mut GraphPattern, outer: &Variables) {
     match pattern {
         GraphPattern::Project { inner, variables } => {
@@ -50,7 +50,7 @@ pub(super) fn see(pattern: &mut GraphPattern, outer: &Variables) {
     }
 }
 
-/// The same for what a SELECT has inside.
+/// The same for the pattern of a SELECT.
 fn see_in_select(pattern: &mut GraphPattern, outer: &Variables) {
     match pattern {
         GraphPattern::Group { inner, variables, .. } => {
@@ -73,13 +73,12 @@ fn add(variables: &mut Vec<Variable>, outer: &Variables, inner: &Variables) {
     }
 }
 
-/// A SELECT with aggregates and without GROUP BY. It has one row whatever it finds, and so it has for each solution of
-/// the left side.
+/// A SELECT with aggregates and without GROUP BY: it has exactly one row, for each solution of the left side.
 struct Ungrouped {
     /// What is grouped.
     inner: GraphPattern,
     aggregates: Vec<(Variable, AggregateExpression)>,
-    /// What is made of the aggregates, the first step last.
+    /// The steps applied to the aggregates, the first step last.
     steps: Vec<Step>,
     projected: Vec<Variable>,
 }
@@ -106,7 +105,7 @@ impl Ungrouped {
                     steps.push(Step::Filter(expr));
                     inner = next;
                 }
-                // The order of one row.
+                // One row needs no order.
                 GraphPattern::OrderBy { inner: next, .. } => inner = next,
                 GraphPattern::Group { inner, variables, aggregates } if variables.is_empty() => {
                     return Ok(Self { inner: *inner, aggregates, steps, projected });

@@ -1,13 +1,13 @@
 //! SPARQL as rdflib reads it.
 //!
-//! LLM-KG-Bench judged queries with rdflib. Its grammar is SPARQL 1.1's, written for a parser that tries alternatives in
-//! order, and it checks nothing beyond grammar: what a query means is found out when it runs. Oxigraph's parser refuses
-//! many of those queries because of their meaning. So such queries are read here, by rdflib's grammar ([`scanner`],
-//! [`terms`], [`expression`], [`group`]), and translated into Oxigraph's algebra in the way in which rdflib translates
-//! them into its own ([`select`]); Oxigraph evaluates the algebra.
+//! LLM-KG-Bench judged queries with rdflib. Its grammar is that of SPARQL 1.1, written for a parser that tries alternatives
+//! in order, and it checks nothing beyond the grammar: errors of meaning appear when the query runs. Oxigraph's parser
+//! refuses many such queries. So queries are read here by rdflib's grammar ([`scanner`], [`terms`], [`expression`],
+//! [`group`]) and translated into Oxigraph's algebra the way rdflib translates them into its own ([`select`]); Oxigraph
+//! evaluates the algebra.
 //!
-//! One thing has no place in the algebra: some expressions make rdflib raise, and a query that raises has no result at
-//! all. They become calls of functions ([`functions`]) that tell the evaluation so.
+//! The algebra cannot express one thing: at some expressions rdflib raises, and then the query has no result at all. Such
+//! expressions become calls of functions ([`functions`]) that report it to the evaluation.
 
 mod aggregates;
 mod expression;
@@ -35,24 +35,24 @@ pub(super) struct Reading {
     pub(super) query: Query,
     /// The separators of its GROUP_CONCATs; aggregates refer to them by number.
     pub(super) separators: Vec<String>,
-    /// Whether it asks the network.
+    /// Whether it contains a SERVICE.
     pub(super) calls_service: bool,
-    /// The byte at which a FILTER or BIND begins whose expression has an aggregate in it.
+    /// The byte at which a FILTER or BIND with an aggregate begins.
     pub(super) misplaced_aggregate: Option<usize>,
 }
 
 /// Why rdflib does not accept a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is no query any more where this byte stands.
+    /// The grammar is violated at this byte.
     Grammar(usize),
-    /// It is another kind of query than SELECT, or none.
+    /// It is not a SELECT query.
     NoSelect(usize),
-    /// It uses this prefix, which nobody binds.
+    /// It uses this prefix, which is bound nowhere.
     UnknownPrefix(String),
 }
 
-/// Reads a SELECT query. `text` has no Unicode escapes any more.
+/// Reads a SELECT query. The Unicode escapes of `text` have been replaced.
 pub(super) fn read(text: &str, table: &PrefixTable, dialect: Dialect) -> Result<Reading, Refusal> {
     let mut reader = Reader::new(text, table, dialect);
     let read = reader.query();
@@ -75,7 +75,7 @@ pub use pattern::PATTERN_STEPS_MAX;
 pub(super) use scanner::without_unicode_escapes;
 
 /// The state of reading one query. Its methods are the rules of the grammar: each reads what it is named after, or
-/// returns `None`, and whoever has an alternative returns to where it began.
+/// returns `None`; a caller with an alternative then goes back to where the rule began.
 struct Reader<'a> {
     scanner: Scanner<'a>,
     table: &'a PrefixTable,
@@ -89,11 +89,11 @@ struct Reader<'a> {
     /// The aggregates read so far; expressions refer to them by number, see [`functions::aggregate`].
     aggregates: Vec<AggregateExpression>,
     separators: Vec<String>,
-    /// Whether what was read last has one of rdflib's joins, a LIMIT or a DISTINCT in it, see [`lazy`].
+    /// Whether the pattern read last contains one of rdflib's joins, a LIMIT or a DISTINCT, see [`lazy`].
     settled: bool,
     /// Variables mentioned so far in the SELECT that is being read, with repetitions.
     mentioned: Vec<Variable>,
-    /// Variables and blank nodes made so far.
+    /// Number of variables and blank nodes created so far.
     made: usize,
 }
 
@@ -117,13 +117,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A variable of our own. Its name is none that a query can write.
+    /// A new variable, with a name that no query can contain.
     fn fresh(&mut self) -> Variable {
         self.made += 1;
         Variable::new_unchecked(format!("made {}", self.made))
     }
 
-    /// Reads, or returns to where it began.
+    /// Applies a rule; goes back to where it began if it does not match.
     fn attempt<T>(&mut self, rule: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let place = self.scanner.place();
         let found = rule(self);
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The rule as often as it holds.
+    /// Applies a rule as often as it matches.
     fn many<T>(&mut self, mut rule: impl FnMut(&mut Self) -> Option<T>) -> Vec<T> {
         std::iter::from_fn(|| self.attempt(&mut rule)).collect()
     }

@@ -16,11 +16,11 @@ pub(super) enum Path {
     Sequence(Vec<Self>),
     Alternative(Vec<Self>),
     Repeated(Box<Self>, &'static str),
-    /// Anything but these; `true` for those against the direction.
+    /// Any predicate but these; `true` marks those against the direction.
     Negated(Vec<(bool, NamedNode)>),
 }
 
-/// What stands between subject and object.
+/// The predicate position of a triple pattern.
 #[derive(Debug, Clone)]
 pub(super) enum Verb {
     Variable(Variable),
@@ -115,7 +115,7 @@ impl Reader<'_> {
     }
 
     /// The pattern of subject, path and object. Sequences and alternatives outside of repetitions are joins and unions,
-    /// which keep how often something is found.
+    /// which keep duplicates.
     pub(super) fn path_pattern(
         &mut self,
         subject: TermPattern,
@@ -151,7 +151,7 @@ impl Reader<'_> {
         }
     }
 
-    /// rdflib raises when it comes to a predicate against the direction.
+    /// rdflib raises at a predicate against the direction.
     fn negated_pattern(
         &mut self,
         subject: TermPattern,
@@ -198,7 +198,7 @@ fn single(mut parts: Vec<Path>, several: impl FnOnce(Vec<Path>) -> Path) -> Path
     if parts.len() == 1 { parts.remove(0) } else { several(parts) }
 }
 
-/// A path within a repetition, where only what is reached counts.
+/// A path within a repetition, where duplicates do not count.
 fn expression(path: Path) -> PropertyPathExpression {
     type Expression = PropertyPathExpression;
     let pairs = |parts: Vec<Path>, pair: fn(Box<Expression>, Box<Expression>) -> Expression| {

@@ -1,12 +1,13 @@
-//! Regular expressions as Python's `re` has them.
+//! Regular expressions with the rules of Python's `re`.
 
 use fancy_regex::{Regex, RegexBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Steps that one search may go back and try again; one that needs more counts as one that Python does not finish in time.
+/// Maximum number of steps that one search may backtrack; a search that needs more counts as one that does not finish in
+/// time.
 pub const PATTERN_STEPS_MAX: usize = 1_000_000;
 
-/// Compiled patterns kept of one query. Most queries have one or two, and each is asked about every row.
+/// Maximum number of compiled patterns kept for a query. Most queries have one or two, matched against every row.
 const PATTERNS_KEPT: usize = 16;
 
 /// The flags that `re` and SPARQL share, with their number in Python.
@@ -20,12 +21,12 @@ pub(super) struct Patterns(Arc<Mutex<Vec<Kept>>>);
 struct Kept {
     pattern: String,
     flags: String,
-    /// `None` where Python refuses the pattern.
+    /// `None` if Python refuses the pattern.
     compiled: Option<Arc<Regex>>,
 }
 
 impl Patterns {
-    /// The compiled pattern, unless Python refuses it. Unknown flags are passed over.
+    /// The compiled pattern; `None` if Python refuses it. Unknown flags are ignored.
     pub(super) fn get(&self, pattern: &str, flags: &str) -> Option<Arc<Regex>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.iter().find(|kept| kept.pattern == pattern && kept.flags == flags) {
@@ -52,7 +53,7 @@ fn compile(pattern: &str, flags: &str) -> Option<Regex> {
         .ok()
 }
 
-/// A pattern of Python's in the spelling of the library; `None` for what Python refuses and the library takes.
+/// A Python pattern in the syntax of the library; `None` if Python refuses it and the library would not.
 fn respelled(pattern: &str) -> Option<String> {
     let mut spelled = String::with_capacity(pattern.len());
     let mut in_class = false;
@@ -73,7 +74,7 @@ fn respelled(pattern: &str) -> Option<String> {
             }
             '[' if !in_class => {
                 in_class = true;
-                // A bracket that stands first is one of the characters.
+                // A bracket in the first position is a plain character.
                 let first = after.strip_prefix('^').unwrap_or(after);
                 let end = rest.len() - first.len();
                 spelled.push_str(&rest[..end]);
@@ -87,7 +88,7 @@ fn respelled(pattern: &str) -> Option<String> {
                 in_class = false;
                 spelled.push(']');
             }
-            // Sets within sets, and operations on them, are plain characters.
+            // Python has no nested sets or set operations: these are plain characters.
             '[' => spelled.push_str("\\["),
             '&' | '~' | '-' if in_class && next == Some(c) => {
                 spelled.push('\\');
@@ -117,8 +118,8 @@ fn respelled(pattern: &str) -> Option<String> {
     Some(spelled)
 }
 
-/// What follows the brace of `{2}`, `{2,}`, `{,2}` or `{1,2}`: what is missing at its beginning, and its length. `None`
-/// for a brace that is a plain character.
+/// The quantifier after the brace of `{2}`, `{2,}`, `{,2}` or `{1,2}`: the text missing at its beginning, and its length.
+/// `None` if the brace is a plain character.
 fn quantifier(after: &str) -> Option<(&'static str, usize)> {
     let inside = &after[..after.find('}')?];
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -131,7 +132,7 @@ fn quantifier(after: &str) -> Option<(&'static str, usize)> {
     Some((least, inside.len() + 1))
 }
 
-/// Whether a group does nothing but set flags for the whole pattern, which Python allows at its beginning only.
+/// Whether a group only sets flags for the whole pattern, which Python allows only at the beginning.
 fn sets_flags(after: &str) -> bool {
     after.strip_prefix('?').is_some_and(|flags| {
         let length = flags.find(|c: char| !"aiLmsux".contains(c)).unwrap_or(flags.len());
@@ -139,14 +140,14 @@ fn sets_flags(after: &str) -> bool {
     })
 }
 
-/// A piece of what takes the place of a match.
+/// A piece of a replacement.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Group(usize),
 }
 
-/// `re.sub(pattern, replacement, text, count)` with `$1` for `\1`; `None` where Python raises. A count of 0 is all.
+/// `re.sub(pattern, replacement, text, count)` with `$1` for `\1`; `None` if Python raises. A count of 0 means all matches.
 pub(super) fn substituted(pattern: &Regex, text: &str, replacement: &str, count: usize) -> Option<String> {
     let pieces = pieces(replacement, pattern.captures_len())?;
     let mut result = String::with_capacity(text.len());
@@ -165,7 +166,7 @@ pub(super) fn substituted(pattern: &Regex, text: &str, replacement: &str, count:
         }
         (copied, from, done) = (whole.end(), whole.end(), done + 1);
         if whole.start() == whole.end() {
-            // An empty match is not found twice.
+            // An empty match right after another match does not count.
             let Some(c) = text[from..].chars().next() else { break };
             from += c.len_utf8();
         }

@@ -1,4 +1,4 @@
-//! Functions as rdflib computes them, where Python gives another value than the standard.
+//! Functions whose value in rdflib, computed by Python, differs from the standard.
 
 use super::pattern::{FLAGS, Patterns, substituted};
 use crate::literal::{is_numeric, rdflib_lexical};
@@ -11,7 +11,7 @@ use spargebra::algebra::Function;
 pub(super) enum NoValue {
     /// It is an error of the expression.
     Error,
-    /// Python raises something that rdflib does not expect, and the query has no result.
+    /// Python raises an exception that rdflib does not catch: the query has no result.
     Raise,
 }
 
@@ -35,7 +35,7 @@ const DOUBLE: &str = "urn:kgfleet:cast:double";
 const FLOAT: &str = "urn:kgfleet:cast:float";
 const BOOLEAN: &str = "urn:kgfleet:cast:boolean";
 
-/// What the names in an algebra compute.
+/// The functions by their names in the algebra.
 pub(super) const CALLS: [(&str, Call); 12] = [
     (REGEX, regex),
     (REPLACE, replace),
@@ -43,7 +43,7 @@ pub(super) const CALLS: [(&str, Call); 12] = [
     (IRI, iri),
     (CEIL, |arguments, _| rounded(arguments, f64::ceil)),
     (FLOOR, |arguments, _| rounded(arguments, f64::floor)),
-    // Halves go up.
+    // Halves are rounded up.
     (ROUND, |arguments, _| rounded(arguments, |number| (number + 0.5).floor())),
     (INTEGER, |arguments, _| cast(arguments, integer)),
     (DECIMAL, |arguments, _| cast(arguments, decimal)),
@@ -52,7 +52,7 @@ pub(super) const CALLS: [(&str, Call); 12] = [
     (BOOLEAN, |arguments, _| cast(arguments, boolean)),
 ];
 
-/// The function that takes the place of one of SPARQL's.
+/// The function that replaces one of SPARQL's.
 pub(super) fn in_place_of(function: Function) -> Function {
     let name = match function {
         Function::Regex => REGEX,
@@ -115,7 +115,7 @@ fn regex(arguments: &[Term], patterns: &Patterns) -> Outcome {
     Ok(Literal::from(found).into())
 }
 
-/// rdflib gives Python the flags where it expects how many matches to replace.
+/// rdflib passes the flags to Python as the number of matches to replace.
 fn replace(arguments: &[Term], patterns: &Patterns) -> Outcome {
     let (text_, pattern) = (text(arguments.first())?, text(arguments.get(1))?);
     let replacement = text(arguments.get(2))?;
@@ -126,7 +126,7 @@ fn replace(arguments: &[Term], patterns: &Patterns) -> Outcome {
     Ok(like(text_, replaced))
 }
 
-/// A slice of Python's, where positions below 0 count from the end.
+/// A Python slice: negative positions count from the end.
 fn substr(arguments: &[Term], _: &Patterns) -> Outcome {
     let text = text(arguments.first())?;
     let whole = |term: Option<&Term>| {
@@ -134,7 +134,7 @@ fn substr(arguments: &[Term], _: &Patterns) -> Outcome {
         if !is_numeric(literal.datatype().as_str()) {
             return Err(Error);
         }
-        // Slices take no other numbers.
+        // Slices take integers only.
         literal.value().parse::<i64>().map_err(|_| Raise)
     };
     let characters: Vec<char> = text.value().chars().collect();
@@ -152,7 +152,7 @@ fn substr(arguments: &[Term], _: &Patterns) -> Outcome {
     Ok(like(text, characters[start.min(end)..end].iter().collect()))
 }
 
-/// Nobody asks whether the text is an IRI.
+/// rdflib does not check whether the text is an IRI.
 fn iri(arguments: &[Term], _: &Patterns) -> Outcome {
     match arguments.first() {
         Some(Term::NamedNode(node)) => Ok(node.clone().into()),
@@ -161,7 +161,7 @@ fn iri(arguments: &[Term], _: &Patterns) -> Outcome {
     }
 }
 
-/// A whole number, without the fraction that floats are written with.
+/// A whole number, written without a fraction even if it is a double.
 fn rounded(arguments: &[Term], round: fn(f64) -> f64) -> Outcome {
     let literal = literal(arguments.first())?;
     if !is_numeric(literal.datatype().as_str()) {
@@ -174,7 +174,7 @@ fn rounded(arguments: &[Term], round: fn(f64) -> f64) -> Outcome {
     if !number.is_finite() {
         return Err(Raise);
     }
-    // 0 has no sign, which floats have.
+    // Integers have no negative zero.
     let digits = format!("{:.0}", round(number) + 0.0);
     Ok(Literal::new_typed_literal(digits, xsd::INTEGER).into())
 }

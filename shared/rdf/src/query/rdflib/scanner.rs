@@ -1,16 +1,16 @@
 //! The terminals of rdflib's grammar, read from text as pyparsing reads them.
 //!
-//! There is no token list: what `<` or `?` begins depends on what may stand there, so the rules ask for what they
-//! expect. Every function skips white space and comments first, reads and returns, or leaves the place as it was.
+//! There is no token list: what `<` or `?` begins depends on the context, so the rules ask for what they expect. Every
+//! function skips white space and comments and reads; if it does not match, the position stays as it was.
 
 use crate::query::tokens::{is_name_start, is_variable_character};
 
-/// Where the reading stands.
+/// The reading position in a text.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     pub(super) text: &'a str,
     at: usize,
-    /// The furthest place at which something was looked for and not found.
+    /// The furthest position at which something was expected and not found.
     furthest: usize,
 }
 
@@ -32,12 +32,12 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, furthest: 0 }
     }
 
-    /// The place, for [`Scanner::back_to`].
+    /// The position, for [`Scanner::back_to`].
     pub(super) fn place(&self) -> usize {
         self.at
     }
 
-    /// Returns to a place, to try something else there.
+    /// Goes back to a position, to try an alternative.
     pub(super) fn back_to(&mut self, place: usize) {
         self.at = place;
     }
@@ -68,7 +68,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads after blanks; without a result the place stays.
+    /// Skips blanks and reads; without a result the position stays as it was.
     fn terminal<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let place = self.at;
         self.skip_blanks();
@@ -79,7 +79,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Moves over the first `length` bytes and returns them.
+    /// Reads the next `length` bytes.
     fn take(&mut self, length: usize) -> &'a str {
         let taken = &self.rest()[..length];
         self.at += length;
@@ -112,7 +112,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// A keyword in any case that is no part of a longer word.
+    /// A keyword in any case, not as part of a longer word.
     pub(super) fn keyword(&mut self, word: &str) -> bool {
         self.terminal(|s| {
             let rest = s.rest();
@@ -134,7 +134,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// A run of letters, digits and `_`, as which functions are named. It is not taken.
+    /// The next run of letters, digits and `_`, without reading over it: function names look like this.
     pub(super) fn peek_word(&mut self) -> &'a str {
         let place = self.at;
         self.skip_blanks();
@@ -153,7 +153,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// `<...>`, without its brackets. What an IRI may hold is not checked beyond what ends it.
+    /// `<...>`, without its brackets. Its characters are not checked.
     pub(super) fn iri_reference(&mut self) -> Option<&'a str> {
         self.terminal(Scanner::glued_iri_reference)
     }
@@ -222,7 +222,7 @@ impl<'a> Scanner<'a> {
         Some(&self.take(length + 1)[1..])
     }
 
-    /// An unsigned number: its text and the XML Schema type that its form means.
+    /// An unsigned number: its text and its XML Schema type, which follows from its form.
     pub(super) fn number(&mut self) -> Option<(&'a str, &'static str)> {
         self.terminal(Self::glued_number)
     }
@@ -268,7 +268,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Length of a string between two fences. The short form keeps to its line and has no quote after it.
+/// Length of a string between two fences. The short form ends within its line and is not followed by a quote.
 fn quoted_length(rest: &str, quote: char, fence: &str) -> Option<usize> {
     let inside = rest.strip_prefix(fence)?;
     let is_short = fence.len() == 1;
@@ -287,7 +287,7 @@ fn quoted_length(rest: &str, quote: char, fence: &str) -> Option<usize> {
                 if is_short {
                     return (!inside[end..].starts_with(quote)).then_some(end + fence.len());
                 }
-                // The last three of a row of quotes close.
+                // The last three of a row of quotes are the closing fence.
                 let more = inside[end..].chars().take_while(|c| *c == quote).count().min(2);
                 return Some(end + more + fence.len());
             }

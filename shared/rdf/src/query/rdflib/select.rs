@@ -1,4 +1,4 @@
-//! SELECT and what belongs to it, translated as rdflib's `algebra.translate` does.
+//! SELECT and its modifiers, translated as rdflib's `algebra.translate` does.
 
 use super::Reader;
 use super::expression::{extend, filtered, has_aggregate, rewrite};
@@ -15,15 +15,15 @@ enum Item {
     Alias(Expression, Variable),
 }
 
-/// What GROUP BY names.
+/// A key of GROUP BY.
 enum Key {
     Expression(Expression),
-    /// In brackets and without a name, which makes rdflib raise.
+    /// An expression in brackets without a name: rdflib raises.
     Nameless,
     Alias(Expression, Variable),
 }
 
-/// A SELECT as it is read.
+/// A SELECT as read.
 struct Select {
     modifier: Option<&'static str>,
     /// Empty for `*`.
@@ -60,14 +60,14 @@ impl Reader<'_> {
             let prefix = self.scanner.prefix()?;
             let iri = self.scanner.iri_reference()?;
             let namespace = self.absolute(iri);
-            // A namespace has one prefix: the last.
+            // A namespace has one prefix: the one declared last.
             self.declared.retain(|_, taken| *taken != namespace);
             self.declared.insert(prefix, namespace);
         }
         Some(())
     }
 
-    /// A SELECT in a group. The group around it sees what it projects and nothing else.
+    /// A SELECT in a group. Only its projected variables are visible to the group around it.
     pub(super) fn sub_select(&mut self) -> Option<GraphPattern> {
         let outer = std::mem::take(&mut self.mentioned);
         let select = self.select(false);
@@ -88,7 +88,7 @@ impl Reader<'_> {
             self.symbol("*")?;
         }
         if whole_query {
-            // rdflib passes over the dataset where there is one graph.
+            // rdflib ignores the dataset clause if there is only one graph.
             self.many(|r| {
                 r.keyword("FROM")?;
                 let _ = r.scanner.keyword("NAMED");
@@ -183,7 +183,7 @@ impl Reader<'_> {
         self.attempt(|r| {
             r.keyword(word)?;
             let (text, kind) = r.scanner.number()?;
-            // What does not fit is more than any result has.
+            // A number that does not fit exceeds the size of any result.
             (kind == "integer").then(|| text.parse().unwrap_or(usize::MAX))
         })
     }
@@ -239,7 +239,7 @@ impl Reader<'_> {
         }
         let mut projected: Vec<Variable> = Vec::new();
         if items.is_empty() {
-            // Nothing comes out of groups but what is asked for by name.
+            // `*` over groups projects nothing.
             projected = if is_grouped { vec![self.fresh()] } else { visible };
         }
         for item in items {
@@ -290,7 +290,7 @@ impl Reader<'_> {
         (pattern, projected)
     }
 
-    /// The groups of a pattern. Keys that are expressions get names of their own.
+    /// Groups a pattern. Keys that are expressions get a new variable.
     fn grouped(
         &mut self,
         mut pattern: GraphPattern,
@@ -324,7 +324,7 @@ impl Reader<'_> {
 
 /// The aggregates of one SELECT with the variables that hold their values.
 struct Grouping<'r, 'a> {
-    /// The variables by which is grouped: what they have is their sample.
+    /// The grouping variables: their sample is their value.
     keys: HashSet<Variable>,
     reader: &'r mut Reader<'a>,
     aggregates: Vec<(Variable, AggregateExpression)>,
@@ -367,13 +367,12 @@ impl Grouping<'_, '_> {
     }
 }
 
-/// The conditions that change more than the order: those with aggregates make groups, and other expressions may have no
-/// value.
+/// Removes the conditions that change only the order. Those with aggregates group, and expressions may fail: they stay.
 fn drop_order(order: Vec<(bool, Expression)>) -> Vec<(bool, Expression)> {
     order.into_iter().filter(|(_, expression)| !matches!(expression, Expression::Variable(_))).collect()
 }
 
-/// What stands in the place of an expression while it is rewritten.
+/// Placeholder of an expression while it is rewritten.
 fn no_expression() -> Expression {
     Expression::Coalesce(Vec::new())
 }

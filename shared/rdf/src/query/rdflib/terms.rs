@@ -33,7 +33,7 @@ impl Reader<'_> {
     }
 
     fn expand(&mut self, prefix: &str, local: &str) -> NamedNode {
-        // A namespace has one prefix: a declaration takes it away from the one in the table.
+        // A namespace has one prefix: a declaration replaces the one in the table.
         let of_table = || {
             self.table.get(prefix).filter(|namespace| !self.declared.values().any(|taken| taken == namespace))
         };
@@ -41,11 +41,11 @@ impl Reader<'_> {
         if namespace.is_none() && self.unknown_prefix.is_none() {
             self.unknown_prefix = Some(prefix.to_owned());
         }
-        // rdflib leaves the backslashes of an escaped name in the IRI, which then occurs nowhere.
+        // rdflib keeps the backslashes of an escaped name in the IRI, so the IRI occurs nowhere.
         NamedNode::new_unchecked(format!("{}{local}", namespace.unwrap_or_default()))
     }
 
-    /// A relative reference stays as it is where no BASE is declared.
+    /// The absolute IRI of a reference; without a BASE, a relative one is unchanged.
     pub(super) fn absolute(&self, reference: &str) -> String {
         let base = self.base.as_deref().filter(|_| !reference.contains(':'));
         base.and_then(|base| resolve(base, reference)).unwrap_or_else(|| reference.to_owned())
@@ -84,7 +84,7 @@ impl Reader<'_> {
         (value || self.scanner.keyword("false")).then(|| Literal::from(value))
     }
 
-    /// A variable or any term but a collection or a node with properties.
+    /// A variable or a term, except a collection or a node with properties.
     pub(super) fn variable_or_term(&mut self) -> Option<TermPattern> {
         if let Some(variable) = self.variable() {
             return Some(variable.into());
@@ -112,7 +112,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A blank node that nothing else refers to.
+    /// A new blank node.
     pub(super) fn fresh_node(&mut self) -> TermPattern {
         self.fresh().into()
     }
@@ -133,7 +133,7 @@ fn number(text: String, local: &str) -> Literal {
     Literal::new_typed_literal(text, NamedNode::new_unchecked(format!("{XSD}{local}")))
 }
 
-/// Resolves a relative reference, by the parser that knows how.
+/// Resolves a relative reference, with a parser that can.
 fn resolve(base: &str, reference: &str) -> Option<String> {
     let parser = spargebra::SparqlParser::new().with_base_iri(base).ok()?;
     let query = parser.parse_query(&format!("SELECT * {{ VALUES ?x {{ <{reference}> }} }}")).ok()?;

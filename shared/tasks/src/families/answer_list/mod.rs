@@ -1,5 +1,5 @@
 //! Text2AnswerList and Sparql2AnswerList: answer a question, or a SPARQL query, over a graph, one entity or literal a
-//! line (LLM-KG-Bench 3, Meyer et al., ESWC 2025). Both differ in the prompt only.
+//! line (LLM-KG-Bench 3, Meyer et al., ESWC 2025). They differ only in the prompt.
 //!
 //! The lines of an answer that are not blank are compared with the reference as sets, in four ways, from strict to
 //! generous:
@@ -28,7 +28,7 @@ use crate::text::python::{is_digits, splitlines, strip};
 
 const PUBLISHED_BASE: &str = "https://abc.def/ghi/";
 
-/// Most entries of the info `answerSet`; more are cut and the cut is marked by an entry `...`.
+/// Maximum number of entries of the info `answerSet`; an entry `...` marks that more were cut.
 const ANSWER_SET_MAX: usize = 15;
 
 /// One question with its answer.
@@ -39,7 +39,7 @@ struct AnswerList {
     relaxed_reference: BTreeSet<String>,
     /// Whether the reference is a single number.
     is_count: bool,
-    /// Whether the info `answerSet` is sorted. Version 2.0 wrote it in no order.
+    /// Whether the info `answerSet` is sorted; version 2.0 did not sort it.
     sorted_info: bool,
 }
 
@@ -98,8 +98,8 @@ impl Notation {
         }
     }
 
-    /// A line with the usual slips of notation put right. The prefix `0:` is what the published JSON-LD context
-    /// calls the namespace.
+    /// A line with the usual errors of notation corrected. `0:` is the name of the namespace in the published JSON-LD
+    /// context.
     fn fixed(&self, line: &str) -> String {
         let mut line = line.replace(['"', '\'', '<', '>'], "");
         for base in self.bases.iter().filter(|base| !base.is_empty()) {
@@ -109,7 +109,7 @@ impl Notation {
     }
 }
 
-/// A fixed line without what is left of notation.
+/// A fixed line without colons and upper case.
 fn relaxed(fixed: &str) -> String {
     fixed.to_lowercase().replace(':', "")
 }

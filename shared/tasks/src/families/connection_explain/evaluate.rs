@@ -1,16 +1,16 @@
-//! How much of the path an answer names.
+//! Which IRIs of the path an answer names.
 //!
 //! Four readings, from strict to generous; each gives a precision, a recall and an F1:
 //!
-//! - `list`: a reference IRI at the end of a line, exactly. What stands before it on the line does not matter, so
-//!   that bullets pass; what stands behind it may only be white space. An IRI takes the white space after it along,
-//!   line breaks too where an empty line or the end of the text follows, and is then not exact any more.
+//! - `list`: a reference IRI at the end of a line, exactly. Anything may precede it on the line, such as a
+//!   bullet; only white space may follow it. White space after an IRI is matched as part of it, as are line breaks
+//!   before an empty line or the end of the text; the IRI is then no longer exact.
 //! - `listTrim`: the same without that white space.
 //! - `textHttp`: reference IRIs anywhere in the text.
 //! - `textShort`: local names anywhere in the text, as parts of words too.
 //!
-//! Correct ones are counted once each. The first two are measured against the number of lines of the whole answer,
-//! the others against everything of their kind in the text. `lineBrevity` is the share of lines that hold an IRI.
+//! Each correct one counts once. The first two are measured against the number of lines of the whole answer, the
+//! others against all IRIs or names in the text. `lineBrevity` is the share of lines that hold an IRI.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::exercise::{CaseError, Verdict};
 use crate::text::python::{SPACE, WORD, is_word, splitlines, strip};
 
-/// The path to be named, ready for judging.
+/// The reference path, prepared for judging.
 pub(super) struct Path {
     iris: BTreeSet<String>,
     local_names: BTreeSet<String>,
@@ -34,7 +34,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// `precision_of_nothing` is the precision of a reading that finds nothing at all.
+    /// `precision_of_nothing` is the precision of a reading that finds nothing.
     pub(super) fn new(
         base: &str,
         iris: &[String],
@@ -120,7 +120,7 @@ impl Path {
     }
 }
 
-/// A score with the number type of published records: where the rule names a constant, it is an integer there.
+/// A score with the number type of published records, where constants of the rule are integers.
 #[derive(Clone, Copy)]
 enum Number {
     Whole(u8),

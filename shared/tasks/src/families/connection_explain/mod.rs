@@ -2,26 +2,26 @@
 //! (LLM-KG-Bench 3, Meyer et al., ESWC 2025; the class is called RdfConnectionExplainStatic there, and
 //! TurtleConnectionExplainStatic in earlier releases).
 //!
-//! The order of the path is not looked at, only which of the reference IRIs an answer names, in four ways of reading
-//! it that are less and less strict (`evaluate`).
+//! The order of the path does not matter, only which of the reference IRIs an answer names, by four readings from strict
+//! to lenient (`evaluate`).
 //!
-//! Fields of a case, all optional; left out, they are those of the published instance:
+//! Fields of a case, all optional; the defaults are those of the published instance:
 //!
-//! - `baseIri`: the namespace in which IRIs are looked for.
+//! - `baseIri`: the namespace of the IRIs that count.
 //! - `referenceIris`: the path. Each is `baseIri` and a local name of word characters.
-//! - `distractors`: names off the path that count as mistakes when an answer's text holds them.
+//! - `distractors`: names that are not on the path and count as mistakes if the text contains them.
 //! - `graphTurtle`: the graph, needed only to ask the question in RDF/XML or N-Triples.
 //! - `graphFormat` (or the task parameter of that name): `turtle`, `json-ld`, `xml` or `ntriples`.
 //!
-//! Placeholders of the first prompt: `{{graph}}` is made here for `xml` and `ntriples` from `graphTurtle`, with blank
-//! node labels and an order drawn from the question seed. Turtle and JSON-LD are shown as the case writes them.
+//! Placeholders of the first prompt: for `xml` and `ntriples`, `{{graph}}` is generated from `graphTurtle`, with blank
+//! node labels and an order drawn from the question seed. Turtle and JSON-LD are shown as in the case.
 
 use rdf::{PrefixTable, RdfFormat, Triple};
 
 use crate::class::{AnswerForm, ClassSpec, Marks, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
-use crate::families::rdflib_layout::{Layout, XmlNames};
+use crate::families::rdflib_layout::{DocumentLayout, XmlNames};
 use crate::families::seeded::Seeded;
 use crate::wording::Fields;
 
@@ -37,14 +37,14 @@ const PUBLISHED_PATH: [&str; 5] = [
     "https://abc.def/ghi/marketingDep",
     "https://abc.def/ghi/bob",
 ];
-/// Results of versions 1.0 and 2.0 show that such names count; this list explains all of them.
+/// Results of versions 1.0 and 2.0 show that such names count as mistakes; this list reproduces all of them.
 const PUBLISHED_DISTRACTORS: [&str; 6] = ["Person", "Home", "UK", "US", "Organization", "OrganizationalUnit"];
 
 /// One path to be found.
 struct ConnectionExplain {
     path: Path,
-    /// The graph, where it is written anew for every question.
-    shown: Option<Layout>,
+    /// The graph, if it is generated for every question.
+    shown: Option<DocumentLayout>,
 }
 
 /// Find the shortest path between two persons of an organisational graph.
@@ -66,13 +66,13 @@ fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let base = case_fields::text_or(input.data, "baseIri", PUBLISHED_BASE)?;
     let reference = case_fields::texts_or(input.data, "referenceIris", &PUBLISHED_PATH)?;
     let distractors = case_fields::texts_or(input.data, "distractors", &PUBLISHED_DISTRACTORS)?;
-    // Since 3.2 an answer without any IRI says nothing wrong and is precise; before, it was not.
+    // Since version 3.2 the precision of an answer without any IRI is 1; before, it was 0.
     let precision_of_nothing = u8::from(!matches!(input.version, "1.0" | "2.0"));
     let path = Path::new(base, &reference, distractors, precision_of_nothing)?;
     Ok(Box::new(ConnectionExplain { path, shown: shown(input)? }))
 }
 
-fn shown(input: &CaseInput<'_>) -> Result<Option<Layout>, CaseError> {
+fn shown(input: &CaseInput<'_>) -> Result<Option<DocumentLayout>, CaseError> {
     const FIELD: &str = "graphTurtle";
     let format = case_fields::graph_format(input)?;
     if !matches!(format, RdfFormat::RdfXml | RdfFormat::NTriples)
@@ -84,12 +84,12 @@ fn shown(input: &CaseInput<'_>) -> Result<Option<Layout>, CaseError> {
     let graph = case_fields::turtle(case_fields::text(input.data, FIELD)?, FIELD)?;
     let triples: Vec<Triple> = graph.iter().cloned().collect();
     if format == RdfFormat::NTriples {
-        return Ok(Some(Layout::ntriples(&triples)));
+        return Ok(Some(DocumentLayout::ntriples(&triples)));
     }
     let prefixes: PrefixTable = graph.prefixes().clone();
     let names = XmlNames::of(&triples, &prefixes)
         .map_err(|error| CaseError::Reference { field: FIELD, message: error.to_string() })?;
-    Ok(Some(Layout::rdf_xml(&triples, &names)))
+    Ok(Some(DocumentLayout::rdf_xml(&triples, &names)))
 }
 
 impl Exercise for ConnectionExplain {

@@ -1,4 +1,4 @@
-//! The facts of a graph that are compared one by one.
+//! The facts of a graph that are compared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use crate::families::readable_turtle::written;
 const NUMERIC_VALUE: &str = "http://qudt.org/schema/qudt/numericValue";
 const HAS_UNIT: &str = "http://qudt.org/schema/qudt/hasUnit";
 
-/// The properties that facts are read from.
+/// The properties that express facts.
 pub(super) struct Vocabulary {
     pub(super) print_material: String,
     pub(super) support_material: String,
@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub(super) support_materials: BTreeSet<String>,
     /// Dimension and value.
     pub(super) dimension_values: BTreeSet<(String, String)>,
-    /// Property, which need not be a dimension, and unit.
+    /// Property (not necessarily a dimension) and unit.
     pub(super) dimension_units: BTreeSet<(String, String)>,
 }
 

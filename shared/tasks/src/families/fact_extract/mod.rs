@@ -2,20 +2,20 @@
 //! Language Models for RDF Knowledge Graph Creation and Comprehension", 2023; the class is called FactExtractStatic
 //! there).
 //!
-//! The answer is read as Turtle as far as it can be ([`rdf::tolerant`]) and compared with the expected graph in five
-//! aspects. Each gives `..._precision`, `..._recall` and `..._f-measure`; an aspect of which the answer says nothing
-//! is precise:
+//! As much of the answer as possible is read as Turtle ([`rdf::tolerant`]) and compared with the expected graph in five
+//! aspects. Each gives `..._precision`, `..._recall` and `..._f-measure`; if the answer says nothing about an aspect, its
+//! precision is 1:
 //!
-//! - `norm`: the normal lines of the whole graph, blank nodes all alike;
-//! - `printMat`, `supportMat`: the materials, whatever they are attached to;
+//! - `norm`: the normal lines of the whole graph, all blank nodes treated as equal;
+//! - `printMat`, `supportMat`: the materials, of any subject;
 //! - `DimValues`: pairs of dimension (width, height, depth) and value with its datatype;
-//! - `DimUnit`: pairs of property and unit, for whatever property has a value with a unit.
+//! - `DimUnit`: pairs of property and unit, for every property with a value that has a unit.
 //!
 //! `normDiffRatio` is the similarity (difflib) of the normal texts, `parsableTripleRatio` the number of triples over
 //! the expected number. `diffRatioRaw` is the similarity of the answer to the expected document as text: that
 //! document was never published, so values of published records are not comparable with those computed here.
 //!
-//! Fields of a case, all optional; left out, they are those of the published instance: `referenceTurtle` (the expected
+//! Fields of a case, all optional; the defaults are those of the published instance: `referenceTurtle` (the expected
 //! document), `printMaterialProperty`, `supportMaterialProperty` and `dimensionProperties` (IRIs). The placeholders of
 //! the first prompt are fields of the case.
 
@@ -36,7 +36,7 @@ mod facts;
 
 use facts::{Facts, Vocabulary};
 
-/// The facts of the published sheet that are expected of an answer, written anew.
+/// The expected facts of the published sheet, written anew.
 const PUBLISHED_REFERENCE: &str = include_str!("reference.ttl");
 
 const PRINT_MATERIAL: &str = "https://data.semper-ki.org/properties/printMaterial";
@@ -100,7 +100,7 @@ impl Exercise for FactExtract {
         let facts = Facts::of(&readable.graph, &self.vocabulary);
 
         let mut scores = Scores::new();
-        // An answer beyond the size limit is not looked at any further.
+        // An answer beyond the size limit is not judged further.
         let text = if answer.len() > effort.limits.answer_bytes_max { "" } else { strip(answer) };
         scores.insert("diffRatioRaw".into(), ratio(text, &self.document).into());
         scores.insert("normDiffRatio".into(), ratio(&self.normal_text, &normal_text(&lines)).into());

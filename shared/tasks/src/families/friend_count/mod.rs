@@ -1,20 +1,20 @@
-//! RdfFriendCount: name the person whom most persons know (LLM-KG-Bench 3, Meyer et al., ESWC 2025; the class is
+//! RdfFriendCount: name the person known by most others (LLM-KG-Bench 3, Meyer et al., ESWC 2025; the class is
 //! called TurtleFriendCount in earlier releases).
 //!
-//! The graph is generated (`people`) and shown in one of four syntaxes (`serialize`). An answer should hold the
+//! The graph is generated (`people`) and shown in one of four syntaxes (`serialize`). An answer should be the
 //! IRI of the special person and nothing else:
 //!
 //! - `recall`: 1 if the special person's local name occurs anywhere in the answer, else 0.
 //! - `precision`: 1 over the number of persons mentioned, each mention counted; 0 on a miss.
 //! - `f1`: their harmonic mean.
 //! - `brevity`: length of the IRI in angle brackets over the length of the answer, at most 1.
-//! - `noSpecialFriends`: 1 less the share of the *special friends* named, whose extra edges make the special person
-//!   special: naming them is the likely mistake of who reads edges backwards.
+//! - `noSpecialFriends`: 1 minus the share of the *special friends* that are named. Their extra edges make the special
+//!   person special: naming them is the typical mistake of reading edges backwards.
 //!
 //! Fields, in the case or else among the task's parameters: `knowsCount` (default 2), `specialIndex` (default 3),
-//! `specialAddKnowsCount` (default 3 in TurtleFriendCount, whose records hold no parameters), `graphFormat` (default
+//! `specialAddKnowsCount` (default 3 in TurtleFriendCount, whose records have no parameters), `graphFormat` (default
 //! `turtle`) and the number of persons `n`. Without `n` it is that of the recorded first prompt, or else follows from
-//! `size`: `size` / 100 - 4. The case may name its `specialFriends` (local names) itself.
+//! `size`: `size` / 100 - 4. The case may list its `specialFriends` (local names).
 //!
 //! Placeholder of the first prompt: `{{graph}}`, with the order of subjects (JSON-LD, RDF/XML) or statements
 //! (N-Triples) drawn from the question seed.
@@ -41,17 +41,17 @@ use serialize::Shown;
 struct FriendCount {
     people: People,
     shown: Shown,
-    /// Length of the graph as shown, the same for every order.
+    /// Length of the graph in the prompt, the same for every order.
     graph_chars: usize,
     triples: usize,
     special_iri: String,
     special_name: String,
     special_friends: Vec<String>,
-    /// A person anywhere; group 1 is what follows the leading zeros.
+    /// A person anywhere in the text; group 1 is the number without leading zeros.
     mention: Regex,
 }
 
-/// Find the person whom most persons know.
+/// Find the person known by most others.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[("RdfFriendCount", &["4.4"]), ("TurtleFriendCount", &["2.0", "3.1"])],
     headline: &["f1"],
@@ -96,7 +96,7 @@ fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     }))
 }
 
-/// Number of persons: as the case says, or as the recorded prompt shows, or as the size asks for.
+/// Number of persons: from the case, the recorded prompt or the size.
 fn person_count(input: &CaseInput<'_>) -> Result<usize, CaseError> {
     let missing =
         CaseError::Field { field: "n", expected: "number of persons, or a parameter `size` of 500 or more," };
@@ -110,8 +110,8 @@ fn person_count(input: &CaseInput<'_>) -> Result<usize, CaseError> {
     (size / 100).checked_sub(4).ok_or(missing)
 }
 
-/// Local names of the special friends. TurtleFriendCount looked for those who come after the last person by their
-/// number in a circle that never closes, and therefore in vain.
+/// Local names of the special friends. TurtleFriendCount numbered those beyond the last person as if the circle never
+/// closed, so it never found them.
 fn special_friend_names(input: &CaseInput<'_>, people: &People) -> Result<Vec<String>, CaseError> {
     if input.data.contains_key("specialFriends") {
         return case_fields::texts(input.data, "specialFriends");
@@ -139,7 +139,7 @@ impl Exercise for FriendCount {
             0 => 1.0,
             friends => 1.0 - friends_named as f64 / friends as f64,
         };
-        // Published records write constants as integers and results of a division as real numbers.
+        // In published records, constants are integers and results of a division floating-point numbers.
         let zero = || Value::from(0);
         let (recall, precision, f1) = if answer.contains(&self.special_name) {
             let precision = 1.0 / mentioned.len() as f64;

@@ -1,12 +1,12 @@
 //! The persons and who knows whom.
 //!
-//! Persons stand in a circle, and each knows the next `knowsCount` of them, so that everybody is known by equally
-//! many. A few *special friends* then know the special person as well. They follow in the circle on those whom the
-//! special person knows. In a small circle some of them knew the special person anyway; that changes nothing then.
+//! Persons form a circle, and each knows the next `knowsCount` of them, so everybody is known by equally many. A few
+//! *special friends* also know the special person. They come in the circle after those whom the special person knows. In a
+//! small circle some of them know the special person anyway; then nothing is added.
 
 use crate::exercise::CaseError;
 
-/// Most triples of a graph. Prompts of that size fit no model; the limit is against mistyped numbers.
+/// Maximum number of triples of a graph. No model takes prompts of that size; the limit is against mistyped numbers.
 const TRIPLES_MAX: usize = 1_000_000;
 
 /// Persons by index, from 0.
@@ -23,7 +23,7 @@ pub(super) fn iri(person: usize) -> String {
     format!("http://example.org/people/{}", local_name(person))
 }
 
-/// The last part of a person's IRI: the number of the person from 1, with 8 hexadecimal digits.
+/// The last part of a person's IRI: the person's number from 1, as 8 hexadecimal digits.
 pub(super) fn local_name(person: usize) -> String {
     format!("person-{:08x}", person + 1)
 }
@@ -65,19 +65,19 @@ impl People {
         self.count
     }
 
-    /// The person whom most know.
+    /// The person known by most others.
     pub(super) fn special(&self) -> usize {
         self.special
     }
 
-    /// Places in the circle of those who know the special person in addition to whom they know anyway. A place
-    /// counts on beyond the last person: modulo [`People::count`] it is the person.
+    /// Positions in the circle of the special friends. Positions continue beyond the last person: the person is the
+    /// position modulo [`People::count`].
     pub(super) fn special_friends(&self) -> impl Iterator<Item = usize> + use<> {
         let first = self.special + self.knows_count + 1;
         first..first + self.special_friends
     }
 
-    /// Whom a person knows: first the special person, if that was added, then the next in the circle.
+    /// The persons whom a person knows: first the special person, if added, then the next in the circle.
     pub(super) fn known_by(&self, person: usize) -> Vec<usize> {
         let mut known = Vec::with_capacity(self.knows_count + 1);
         if self.special_friends().any(|friend| friend % self.count == person) {
@@ -92,7 +92,7 @@ impl People {
         known
     }
 
-    /// By how many persons each person is known.
+    /// The number of persons who know each person.
     pub(super) fn in_degrees(&self) -> Vec<usize> {
         let mut degrees = vec![0; self.count];
         for known in (0..self.count).flat_map(|person| self.known_by(person)) {
@@ -101,7 +101,7 @@ impl People {
         degrees
     }
 
-    /// Number of triples: one type and the friends of each person.
+    /// Number of triples: each person has a type and friends.
     pub(super) fn triple_count(&self) -> usize {
         (0..self.count).map(|person| 1 + self.known_by(person).len()).sum()
     }

@@ -1,22 +1,22 @@
-//! The graph in the four syntaxes, laid out as rdflib does.
+//! The graph in the four syntaxes, in rdflib's layout.
 
 use rdf::{NamedNode, PrefixTable, RdfFormat, Triple};
 use serde_json::{Value, json};
 
 use super::people::{People, iri, local_name};
-use crate::families::rdflib_layout::{Layout, XmlNames};
+use crate::families::rdflib_layout::{DocumentLayout, XmlNames};
 use crate::families::seeded::Seeded;
 
 const FOAF: &str = "http://xmlns.com/foaf/0.1/";
 const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
-/// The graph as text, as far as it is the same for every question. The seed decides the order of subjects (JSON-LD,
-/// RDF/XML) or statements (N-Triples); Turtle has one order only.
+/// The graph as text. The question seed decides the order of subjects (JSON-LD, RDF/XML) or statements (N-Triples);
+/// Turtle has a fixed order.
 pub(super) enum Shown {
-    /// Always the same.
+    /// The same text for all seeds.
     Fixed(String),
     /// In an order drawn from the seed.
-    Shuffled(Layout),
+    Shuffled(DocumentLayout),
 }
 
 impl Shown {
@@ -24,21 +24,21 @@ impl Shown {
         match format {
             RdfFormat::Turtle => Self::Fixed(turtle(people)),
             RdfFormat::JsonLd => Self::Shuffled(json_ld(people)),
-            RdfFormat::NTriples => Self::Shuffled(Layout::ntriples(&triples(people))),
+            RdfFormat::NTriples => Self::Shuffled(DocumentLayout::ntriples(&triples(people))),
             RdfFormat::RdfXml => {
                 let triples = triples(people);
                 let mut prefixes = PrefixTable::new();
                 prefixes.insert("foaf", FOAF);
-                // Both properties have names, so there is no error to speak of.
+                // Both properties have XML names, so this cannot fail.
                 XmlNames::of(&triples, &prefixes).map_or_else(
                     |_| Self::Fixed(String::new()),
-                    |names| Self::Shuffled(Layout::rdf_xml(&triples, &names)),
+                    |names| Self::Shuffled(DocumentLayout::rdf_xml(&triples, &names)),
                 )
             }
         }
     }
 
-    /// The text that belongs to a seed.
+    /// The text for a seed.
     pub(super) fn text(&self, seed: u64) -> String {
         match self {
             Self::Fixed(text) => text.clone(),
@@ -70,7 +70,7 @@ fn turtle(people: &People) -> String {
 }
 
 /// Expanded JSON-LD, one object for each person.
-fn json_ld(people: &People) -> Layout {
+fn json_ld(people: &People) -> DocumentLayout {
     let objects = (0..people.count()).map(|person| {
         let mut node = json!({"@id": iri(person), "@type": [format!("{FOAF}Person")]});
         let known: Vec<Value> =
@@ -78,11 +78,11 @@ fn json_ld(people: &People) -> Layout {
         if !known.is_empty() {
             node[format!("{FOAF}knows")] = known.into();
         }
-        // Indented as an item of the list that it becomes.
+        // Indented as an item of the list.
         let list = format!("{:#}", Value::from(vec![node]));
         list.trim_start_matches("[\n").trim_end_matches("\n]").to_owned()
     });
-    Layout::json_list(objects)
+    DocumentLayout::json_list(objects)
 }
 
 fn triples(people: &People) -> Vec<Triple> {

@@ -1,11 +1,11 @@
-//! JudgeChoice: a model that judges another one's answer picks one of some words.
+//! JudgeChoice: a model that judges the answer of another one chooses one of several words.
 //!
-//! The first line of the reply that says anything must begin with one of the words, in whatever case, perhaps between
-//! quotes or marks of emphasis; what follows is the judge's reason and is not read. Looking for a word anywhere would take
-//! "not CORRECT" for a CORRECT. A reply that fits nothing is asked again once, with the follow-up `choice`; a second one
-//! leaves the dialogue unscored, with the cause `judge-unparseable`.
+//! The first line of the reply that is not blank must begin with one of the words, in any case, optionally in quotes or
+//! marks of emphasis; the rest is the judge's reason and is not read. Searching for a word anywhere would read "not
+//! CORRECT" as CORRECT. If a reply matches no word, the judge is asked once more, with the follow-up `choice`; a second
+//! such reply leaves the dialogue unscored, with the cause `judge-unparseable`.
 //!
-//! Parameters of a task: `choices`, the words; `worth`, the score of each, in the same order. Score: `grade`. Info:
+//! Parameters of a task: `choices`, the words; `worth`, their scores in the same order. Score: `grade`. Info:
 //! `choice`, the word. Placeholders of the first prompt are fields of the case; that of the follow-up is `choices`.
 
 use domain::{Infos, PromptKind, Scores};
@@ -22,10 +22,10 @@ pub const NAME: &str = "JudgeChoice";
 /// Its version.
 pub const VERSION: &str = "1.0";
 
-/// Answers that a judge may give to one question.
+/// Maximum number of answers of a judge to one question.
 const ANSWERS_MAX: usize = 2;
 
-/// Pick one of some words for another model's answer.
+/// Choose one of several words for the answer of another model.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[(NAME, &[VERSION])],
     headline: &["grade"],
@@ -40,7 +40,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
 };
 
 struct JudgeChoice {
-    /// Words, in small letters, and what they are worth.
+    /// The words in lower case, and their scores.
     choices: Vec<(String, Value)>,
     /// The words as they are written.
     written: Vec<String>,
@@ -59,7 +59,7 @@ fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
 }
 
 impl JudgeChoice {
-    /// The index of the word that a reply begins with.
+    /// The index of the word with which a reply begins.
     fn read(&self, reply: &str) -> Option<usize> {
         let line = reply.lines().map(|line| line.trim_matches(is_mark)).find(|line| !line.is_empty())?;
         let line = line.to_lowercase();
@@ -67,13 +67,13 @@ impl JudgeChoice {
             let rest = line.strip_prefix(word)?;
             (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')).then_some(word.len())
         };
-        // The longest: one word may begin with another one.
+        // The longest match: one word may be the beginning of another.
         let found = self.choices.iter().enumerate().filter_map(|(n, (word, _))| Some((begins(word)?, n)));
         found.max().map(|(_, n)| n)
     }
 }
 
-/// What may stand around the word: white space, quotes, emphasis, brackets.
+/// Characters allowed around the word: white space, quotes, emphasis, brackets.
 fn is_mark(c: char) -> bool {
     !c.is_alphanumeric()
 }

@@ -1,4 +1,4 @@
-//! The graph that a case names or brings along.
+//! The graph that a case names or contains.
 
 use std::sync::Arc;
 
@@ -8,11 +8,10 @@ use serde_json::{Map, Value};
 use crate::exercise::CaseError;
 use crate::graphs::{GraphLibrary, LoadedGraph};
 
-/// The graph of a case, possibly not read yet.
+/// The graph of a case, which may not have been read yet.
 pub(crate) enum CaseGraph {
-    /// Ready.
     Loaded(Arc<LoadedGraph>),
-    /// A known graph of a library that defers reading.
+    /// A graph of a library that defers reading.
     Deferred(GraphLibrary, String),
 }
 
@@ -31,7 +30,7 @@ impl CaseGraph {
         matches!(self, Self::Deferred(..))
     }
 
-    /// The graph; reads it if that was put off.
+    /// The graph, read now if that was deferred.
     pub(crate) fn load(self) -> Result<Arc<LoadedGraph>, CaseError> {
         match self {
             Self::Loaded(graph) => Ok(graph),
@@ -80,8 +79,8 @@ pub(crate) fn prefixes_of_case(data: &Map<String, Value>) -> Result<PrefixTable,
 const PREFIXES: CaseError =
     CaseError::Field { field: "prefixes", expected: "object from prefix to namespace IRI" };
 
-/// The table by which IRIs of results are written: the later of `layers` win, and where several prefixes stand for
-/// one namespace, only the one of the latest layer is left.
+/// The prefixes with which IRIs of results are written. Later `layers` override earlier ones, and if a namespace has
+/// several prefixes, only the one of the latest layer remains.
 pub(crate) fn compact_table(layers: &[&PrefixTable]) -> PrefixTable {
     let mut table = PrefixTable::new();
     let all = PrefixTable::layered(layers);

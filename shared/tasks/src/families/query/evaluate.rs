@@ -1,4 +1,4 @@
-//! Judging one answer.
+//! Judges one answer.
 
 use domain::{Infos, Scores};
 use rdf::scan::{self, ScanFinding, ScanLimits};
@@ -12,21 +12,21 @@ use crate::families::overlap::Overlap;
 use crate::text::python::splitlines;
 use crate::text::unified_diff::unified_diff;
 
-/// `parseError` of a query without fault.
+/// `parseError` of a valid query.
 const NO_PARSE_ERROR: &str = "The SPARQL query syntax is correct.";
 
-/// `parseError` of an answer without a query, in the words of the published records (Python's, for a regular
-/// expression applied to nothing).
+/// `parseError` of an answer without a query, as in the published records (Python's message for a regular expression
+/// applied to `None`).
 const NO_QUERY_ERROR: &str = "expected string or bytes-like object";
 
-/// Why there is nothing to execute.
+/// Why a query cannot be executed.
 #[derive(Debug, Default)]
 pub(super) struct ParseFailure {
     /// The parser's message.
     pub(super) message: String,
     /// The text at which it stopped.
     unexpected: String,
-    /// A prefix that it does not know.
+    /// An unknown prefix.
     prefix: String,
 }
 
@@ -58,7 +58,7 @@ impl From<Limit> for ParseFailure {
 impl QueryCase {
     /// The verdict on one answer.
     pub(crate) fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
-        // An answer above the size limit is not looked into, so it has no query.
+        // An answer above the size limit is not searched for a query.
         let too_large = answer.len() > effort.limits.answer_bytes_max;
         let query = if too_large { None } else { extract_query(answer) };
         let parsed = if too_large { Err(Limit::Size.into()) } else { self.parse(query, effort) };
@@ -146,7 +146,7 @@ impl QueryCase {
     }
 }
 
-/// The parser has a nesting limit of its own, which protects its stack; this is for a lower one.
+/// Checks the configured nesting limit, which may be lower than the parser's own, which protects its stack.
 fn check_nesting(query: &str, limits: &EvaluationLimits) -> Result<(), Limit> {
     let own = ScanLimits::query();
     if limits.nesting_max >= own.depth_max {

@@ -1,10 +1,10 @@
-//! Finding the query in an answer.
+//! Finds the query in an answer.
 
 use crate::text::fences::fenced_blocks;
 use crate::text::python::strip;
 
 /// The trimmed body of the first fenced block with the word SELECT, in any case. Blocks without it (a graph, a
-/// remark) are passed over, and text outside of fences is never a query.
+/// remark) are ignored, and text outside fences is never a query.
 pub(super) fn extract_query(answer: &str) -> Option<&str> {
     fenced_blocks(answer).into_iter().map(|block| strip(block.body)).find(|body| has_select(body))
 }

@@ -1,11 +1,11 @@
-//! What is said to an answer whose query does not parse or finds nothing.
+//! The follow-ups to queries that do not parse or find nothing.
 
 use domain::PromptKind;
 
 use crate::exercise::FollowUp;
 use crate::wording::Fields;
 
-/// What stands in the place of a query that was not given.
+/// Replaces a missing query.
 const NO_QUERY: &str = "None";
 
 /// The query has syntax errors. Fields `message` and `query`.

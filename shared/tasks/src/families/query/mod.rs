@@ -1,17 +1,17 @@
-//! What Text2Sparql and SparqlSyntaxFixing have in common: an answer holds a query, the query runs on a graph, and
-//! the values it finds are compared with a reference.
+//! What Text2Sparql and SparqlSyntaxFixing share: an answer contains a query, the query runs on a graph, and its values
+//! are compared with a reference.
 //!
 //! The rules are those of LLM-KG-Bench 3 (Meyer et al., ESWC 2025):
 //!
 //! 1. The query is the first fenced code block with the word SELECT ([`extract`]).
-//! 2. It may use undeclared prefixes of the task's table. What the SPARQL 1.1 grammar refuses scores 0 and is
-//!    answered with a `syntax` follow-up ([`evaluate`]).
-//! 3. The values of all cells of all rows make one set of texts ([`result_set`]), which is compared with the
-//!    reference set of the case: `combined` is 0.2 for a query that parses and 0.8 times F1.
-//! 4. An empty set is answered with an `empty-result` follow-up, whatever made it empty; any other ends the
-//!    dialogue, even if it is wrong ([`follow_up`]).
+//! 2. It may use undeclared prefixes of the task's table. A query that does not parse scores 0, and its follow-up is
+//!    `syntax` ([`evaluate`]).
+//! 3. The values of all cells of all rows form one set of texts ([`result_set`]), which is compared with the
+//!    reference set of the case: `combined` is 0.2 for a query that parses plus 0.8 times F1.
+//! 4. The follow-up to an empty set is `empty-result`, whatever the reason; any other set, right or wrong, ends the
+//!    dialogue ([`follow_up`]).
 //!
-//! The IRIs that answer and reference query mention are compared as well; that explains scores and is never scored.
+//! The IRIs in the answer's query are compared with those in the reference query; this explains scores and is not scored.
 //!
 //! Placeholders of the follow-ups: `syntax` has `{{message}}` (the parser's) and `{{query}}` (`None` without a
 //! query), `empty-result` has `{{query}}`.
@@ -43,7 +43,7 @@ const ANSWERS_MAX: usize = 3;
 /// The score keys that are aggregated over the rounds.
 const AGGREGATED: &[&str] = &["answerParse", "f1measure", "combined"];
 
-/// A question with everything needed to judge the queries that answer it.
+/// A question with everything needed to judge answers.
 pub(crate) struct QueryCase {
     uid: String,
     reference: Reference,
@@ -51,7 +51,7 @@ pub(crate) struct QueryCase {
     shots: Shots,
 }
 
-/// What depends on the graph of a case, which is read late in processes that only ask.
+/// What depends on the graph of a case. Processes that only ask questions defer reading it.
 struct Ground {
     setting: QuerySetting,
     /// The IRIs that the reference query mentions.
@@ -62,28 +62,28 @@ struct Ground {
 
 type Survey = Box<dyn FnOnce() -> Result<Ground, CaseError> + Send>;
 
-/// Where the queries of a case run.
+/// The environment in which the queries of a case run.
 pub(crate) struct QuerySetting {
     pub(crate) graph: QueryGraph,
     /// Prefixes that queries may use without declaring them.
     pub(crate) prefixes: PrefixTable,
-    /// Whose SPARQL it is.
+    /// The rules by which queries are read.
     pub(crate) dialect: Dialect,
     /// How the values of a result are written.
     pub(crate) value_texts: ValueTexts,
 }
 
-/// What is constant about the reference of a case, computed once.
+/// The reference of a case, prepared once.
 struct Reference {
     /// The lines of the reference query.
     lines: Vec<String>,
-    /// The texts of the values to be found.
+    /// The expected values as texts.
     result: BTreeSet<String>,
 }
 
 impl QueryCase {
     /// Reads the fields `uid`, `refSparql`, `refResultSet` and the optional limits `multishotLimit`,
-    /// `multishotSyntaxLimit` and `multishotResultLimit`; `setting` is made of the graph as soon as that is read.
+    /// `multishotSyntaxLimit` and `multishotResultLimit`; `setting` is computed from the graph when that has been read.
     pub(crate) fn read(
         data: &Map<String, Value>,
         graph: CaseGraph,
@@ -108,8 +108,8 @@ impl QueryCase {
             ground: LazyLock::new(survey),
             shots: Shots::Multi {
                 answers_max,
-                syntax_max: limit(data, "multishotSyntaxLimit", answers_max)?,
-                result_max: limit(data, "multishotResultLimit", answers_max)?,
+                answers_max_syntax: limit(data, "multishotSyntaxLimit", answers_max)?,
+                answers_max_empty_result: limit(data, "multishotResultLimit", answers_max)?,
                 aggregated: AGGREGATED,
             },
         };
@@ -119,7 +119,7 @@ impl QueryCase {
         Ok(case)
     }
 
-    /// Reads the graph, unless that is done.
+    /// Reads the graph if that was deferred.
     pub(crate) fn prepare(&self) -> Result<(), CaseError> {
         self.ground.as_ref().map(|_| ()).map_err(Clone::clone)
     }
@@ -127,8 +127,7 @@ impl QueryCase {
     /// What depends on the graph.
     ///
     /// # Panics
-    /// The graph cannot be read: its reading was put off and [`QueryCase::prepare`] was not asked, see
-    /// [`crate::Exercise::prepare`].
+    /// The graph was deferred and cannot be read; call [`QueryCase::prepare`] first, see [`crate::Exercise::prepare`].
     fn ground(&self) -> &Ground {
         match &*self.ground {
             Ok(ground) => ground,
@@ -141,7 +140,7 @@ impl QueryCase {
         self.shots.clone()
     }
 
-    /// The parser's message about a query that it refuses. The graph, whose prefixes count, must be read.
+    /// The parser's message if it refuses a query. The graph, whose prefixes the query may use, must have been read.
     pub(crate) fn complaint(&self, query: &str, effort: &Effort) -> Option<String> {
         self.parse(Some(query), effort).err().map(|failure| failure.message)
     }

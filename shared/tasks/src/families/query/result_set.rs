@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use rdf::{PrefixTable, Solutions, Value};
 use serde_json::Value as Json;
 
-/// Texts of a result that are shown; the rest is `...`.
+/// Maximum number of texts of a result in the infos; `...` replaces the rest.
 const SHOWN_MAX: usize = 15;
 
-/// How values are written.
+/// How values are converted to text.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueTexts {
     /// IRIs as `prefix:local` where their namespace is in this table, else in angle brackets.
     Compact(PrefixTable),
-    /// The plain value, as a SPARQL endpoint gives it in its JSON results.
+    /// The plain value, as in the JSON results of a SPARQL endpoint.
     Raw,
 }
 
@@ -30,14 +30,14 @@ impl ValueTexts {
         }
     }
 
-    /// The texts of all cells of all rows. Row and column of a value do not matter, so that a query may return
-    /// more columns than asked for, or other names.
+    /// The texts of all cells of all rows. The position of a value does not matter, so a query may return
+    /// more columns than asked for, or differently named ones.
     pub(super) fn set(&self, solutions: Solutions) -> BTreeSet<String> {
         solutions.rows.into_iter().flatten().flatten().map(|value| self.text(value)).collect()
     }
 }
 
-/// The first texts in order, as they are recorded.
+/// The first texts in order, as recorded.
 pub(super) fn shown(texts: &BTreeSet<String>) -> Vec<Json> {
     let rest = (texts.len() > SHOWN_MAX).then_some("...");
     texts.iter().take(SHOWN_MAX).map(String::as_str).chain(rest).map(Json::from).collect()

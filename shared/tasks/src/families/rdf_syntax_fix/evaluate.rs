@@ -1,4 +1,4 @@
-//! Judging one answer.
+//! Judges one answer.
 
 use domain::{Infos, PromptKind, Scores};
 use rdf::{Graph, NormalForm, ScanFinding, normal_lines};
@@ -11,11 +11,11 @@ use crate::text::python::{splitlines, strip};
 use crate::text::unified_diff::unified_diff;
 use crate::wording::Fields;
 
-/// How many times longer than the expected document a document may be to be compared after a limit was hit. What is
-/// longer shares less than an eighth with it, and comparing it may be what hit the limit.
+/// After a limit was hit, a document is compared as text only if it is at most this many times as long as the expected
+/// one. A longer one has a similarity below one eighth, and the comparison itself may have hit the limit.
 const COMPARED_FACTOR: usize = 16;
 
-/// What an answer holds.
+/// The parts of an answer.
 struct Reading<'a> {
     /// Number of fenced blocks.
     blocks: usize,
@@ -23,7 +23,7 @@ struct Reading<'a> {
     whole: &'a str,
     /// Its trimmed body; empty without a block.
     document: &'a str,
-    /// The parser's verdict: the graph, or its message. Nothing without a block, for nothing was to be read.
+    /// The graph, or the parser's message; `None` without a block.
     parsed: Option<Result<Graph, String>>,
 }
 
@@ -69,7 +69,7 @@ impl RdfSyntaxFix {
         infos.insert("syntaxError".into(), syntax_error.map(String::as_str).into());
 
         let follow_up = match syntax_error {
-            // An answer that hit a limit says so, even where the limit kept its blocks from being counted.
+            // Name the limit that was hit, even if because of it the blocks were not counted.
             Some(message) if reading.blocks <= 1 => Some(syntax(message)),
             _ if reading.blocks != 1 => Some(plain(PromptKind::Structure)),
             _ if content_f1 < 1.0 => Some(plain(PromptKind::Content)),
@@ -109,7 +109,7 @@ impl RdfSyntaxFix {
         })
     }
 
-    /// Whether the text is compared. The last stage has to come to an end whatever the document is.
+    /// Whether the text is compared. The last stage must end whatever the document is.
     fn is_compared(&self, document: &str, effort: &Effort) -> bool {
         !matches!(effort.stage, Stage::WithoutParsing(_))
             || document.len() <= COMPARED_FACTOR * self.expected.text.len()
@@ -121,15 +121,15 @@ impl RdfSyntaxFix {
         (raw, similarity::rescaled(raw, self.expected.question_ratio))
     }
 
-    /// The difference from the expected document, for readers of the record.
+    /// The difference from the expected document, for people who read the record.
     fn line_difference(&self, document: &str) -> String {
         let expected: Vec<&str> = self.expected.lines.iter().map(String::as_str).collect();
         unified_diff(&expected, &splitlines(document))
     }
 }
 
-/// How deep brackets nest. Brackets in literals count as well: no honest document opens hundreds of them there, and the
-/// parsers, which keep stacks of their own, are not endangered by the ones that are missed.
+/// The nesting of brackets. Brackets in literals count too: no honest document has hundreds of them there, and brackets
+/// that are missed do no harm, because the parsers keep stacks of their own.
 fn bracket_depth(document: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in document.bytes() {

@@ -3,14 +3,14 @@
 //!
 //! The first fenced code block of an answer is the document. Four things are measured:
 //!
-//! - `brevity`: the block's share of the whole answer, in characters. It is recorded and counts for nothing.
+//! - `brevity`: the block's share of the whole answer, in characters. It is recorded but not used.
 //! - `strSimilarity`: how close the text is to the expected one ([`similarity`]).
 //! - `parsableSyntax`: 1 if it parses, else 0.
 //! - `contentPrecision`, `contentRecall`, `contentF1`: the graph compared with the expected one as sets of N-Triples
-//!   lines, all blank nodes alike; absent if it does not parse.
+//!   lines, all blank nodes treated as equal; absent if it does not parse.
 //!
-//! `combined` is 0.1 `strSimilarity` + 0.2 `parsableSyntax` + 0.7 `contentF1`. The first thing that is not perfect
-//! gives the follow-up: number of blocks (`structure`), syntax (`syntax`), graph (`content`), text (`formatting`).
+//! `combined` is 0.1 `strSimilarity` + 0.2 `parsableSyntax` + 0.7 `contentF1`. The first imperfection
+//! selects the follow-up: number of blocks (`structure`), syntax (`syntax`), graph (`content`), text (`formatting`).
 //!
 //! Fields of a case: `taskUid`, `task` (the broken document), `optimal` (the expected one), `graphFormat` (or the
 //! task parameter of that name); optionally `errorMessage` and `multishotLimit`.
@@ -57,15 +57,15 @@ struct RdfSyntaxFix {
     answers_max: usize,
 }
 
-/// What is constant about the expected document, computed once.
+/// The expected document, prepared once.
 struct Expected {
     /// Without white space around it.
     text: String,
-    /// Code points of the document with the white space.
+    /// Length in code points, including surrounding white space.
     chars: usize,
     /// Lines of the text.
     lines: Vec<String>,
-    /// Similarity of the broken document with it.
+    /// Its similarity to the broken document.
     question_ratio: f64,
     /// Its graph as lines.
     content: BTreeSet<String>,
@@ -156,8 +156,8 @@ impl Exercise for RdfSyntaxFix {
     fn shots(&self) -> Shots {
         Shots::Multi {
             answers_max: self.answers_max,
-            syntax_max: self.answers_max,
-            result_max: self.answers_max,
+            answers_max_syntax: self.answers_max,
+            answers_max_empty_result: self.answers_max,
             aggregated: AGGREGATED,
         }
     }

@@ -1,4 +1,4 @@
-//! How close the text of a repaired document is to the expected one.
+//! The similarity of a repaired document to the expected one.
 
 use crate::text::difflib::ratio;
 
@@ -7,15 +7,15 @@ pub(super) fn ratio_to(expected: &str, document: &str) -> f64 {
     ratio(document, expected)
 }
 
-/// The similarity `answer` on a scale where a document as bad as the question counts 0.2 and the expected one 1.
-/// `question` is the similarity of the question. Rounding may lead a hair above 1.
+/// Rescales the similarity `answer`, so that a document as similar as the question (`question`) gives 0.2 and the
+/// expected one 1. By rounding, the result may be slightly above 1.
 pub(super) fn rescaled(answer: f64, question: f64) -> f64 {
     if answer < question {
         0.2 * answer / question
     } else if question < 1.0 {
         0.2 + 0.8 * (answer - question) / (1.0 - question)
     } else {
-        // The question is as good as the expected document, and so is the answer.
+        // The question equals the expected document, and so does the answer.
         1.0
     }
 }

@@ -1,9 +1,9 @@
-//! A stand-in for the part of Wikidata that a reference query looks at.
+//! Replaces the part of Wikidata that a reference query reads.
 //!
 //! The published cases share one question: the value of a property of an item, qualified by a point in time of a
-//! given year. The published run asked Wikidata's endpoint. What its answers depend on is the one statement of that
-//! year; the item's other statements only have to have other values and other years. Entity, properties, year and
-//! value all stand in the case's reference query and reference result, so the graph is made from these.
+//! given year. The published run asked Wikidata's endpoint. The answer depends on the one statement of that
+//! year; the item's other statements only need other values and other years. Entity, properties, year and value are all
+//! in the case's reference query and reference result, so the graph is generated from these.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::families::case_fields;
 use crate::families::query::case_graph;
 use crate::graphs::LoadedGraph;
 
-/// Statements of other years, as many as Wikidata had when the cases were made.
+/// Number of statements of other years, as many as Wikidata had when the cases were created.
 const OTHER_STATEMENTS: u32 = 7;
 
 /// What the reference query asks for.

@@ -1,9 +1,9 @@
 //! SparqlSyntaxFixing: repair a SPARQL query for Wikidata that has a syntax error (LLM-KG-Bench 3, Meyer et al.,
 //! ESWC 2025; the older name of the class is SparqlSyntaxFixingListLcQuad).
 //!
-//! The repaired query is run and judged by what it finds, see [`super::query`] for the rules. Wikidata's
-//! endpoint is replaced by a small graph: the case names or brings one, or it is made from the case's reference
-//! ([`extract`]). Values are compared as the endpoint's JSON gives them, so IRIs are written in full.
+//! The repaired query is run and judged by its result, see [`super::query`] for the rules. A small graph replaces
+//! Wikidata's endpoint: the case names or contains one, or it is generated from the case's reference ([`extract`]).
+//! Values are compared as in the endpoint's JSON, so IRIs are written in full.
 //!
 //! Fields of a case: `uid`, `testSparql`, `refSparql`, `refResultSet`; optionally `errorMessage`, a graph as
 //! `graphTurtle`, `graph` or `graphName`, `prefixes`, and the limits of the dialogue (`multishotLimit`,
@@ -69,7 +69,7 @@ fn exercise(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Box<dyn Exe
     Ok(Box::new(SparqlSyntaxFixing { case, opening }))
 }
 
-/// The fields of the first prompt. A recorded first prompt says everything itself.
+/// The fields of the first prompt. A recorded first prompt needs none.
 fn opening(input: &CaseInput<'_>, case: &QueryCase) -> Result<Fields, CaseError> {
     let broken = case_fields::text(input.data, "testSparql")?;
     let mut fields = Fields::from([("testSparql".to_owned(), broken.to_owned())]);

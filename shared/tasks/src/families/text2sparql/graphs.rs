@@ -1,4 +1,4 @@
-//! Where the data sets have their graphs.
+//! The graphs of the data sets.
 
 use super::Text2SparqlSet;
 use crate::exercise::{CaseError, CaseInput};
@@ -8,10 +8,10 @@ use crate::graphs::GraphLibrary;
 /// Library name of the bestiary, of which prompts show parts only.
 const BEASTIARY: &str = "beastiary";
 
-/// Library name of the extract that stands in for Wikidata's endpoint.
+/// Library name of the extract that replaces Wikidata's endpoint.
 const WIKIDATA: &str = "wikidata-mini";
 
-/// The graph on which the queries of a case run: the one the case names or brings along, else the one of its set.
+/// The graph on which the queries of a case run: the one that the case names or contains, else that of its data set.
 pub(super) fn graph(
     input: &CaseInput<'_>,
     set: Text2SparqlSet,
@@ -23,7 +23,7 @@ pub(super) fn graph(
     match set {
         Text2SparqlSet::Beastiary => CaseGraph::named(library, BEASTIARY),
         Text2SparqlSet::LcQuad => CaseGraph::named(library, WIKIDATA),
-        // Published records of this set hold the graph in their first prompt and nowhere else.
+        // Published records of this set contain the graph only in their first prompt.
         Text2SparqlSet::CoypuMini => {
             let document = input.first_prompt.and_then(turtle_of_prompt).ok_or(CaseError::Field {
                 field: "graphTurtle",
@@ -41,8 +41,8 @@ pub(super) fn graph(
     }
 }
 
-/// The body of the prompt's turtle block. Prompts also speak of fences within sentences, so this looks for the
-/// label rather than for the blocks one after another.
+/// The body of the prompt's turtle block. Prompts also mention fences within sentences, so this searches for the
+/// label instead of reading block after block.
 fn turtle_of_prompt(prompt: &str) -> Option<&str> {
     let (_, block) = prompt.split_once("```turtle\n")?;
     Some(block.split_once("```")?.0)

@@ -1,15 +1,14 @@
 //! Text2Sparql: turn a question into a SPARQL query over a knowledge graph (LLM-KG-Bench 3, Meyer et al., ESWC 2025;
 //! the older name of the classes is Text2SparqlExecEvalList).
 //!
-//! The query is run and judged by what it finds, see [`super::query`] for the rules. The data sets differ in
-//! where their graph comes from ([`graphs`]) and in the prefixes that queries may use without declaring
-//! them ([`prefixes`]).
+//! The query is run and judged by its result, see [`super::query`] for the rules. The data sets differ in the source of
+//! their graph ([`graphs`]) and in the prefixes that queries may use undeclared ([`prefixes`]).
 //!
 //! Fields of a case: `uid`, `question`, `refSparql`, `refResultSet`; a graph as `graphTurtle`, `graph` or
 //! `graphName` where the data set has none of its own; optionally `prefixes` and the limits of the dialogue
 //! (`multishotLimit`, `multishotSyntaxLimit`, `multishotResultLimit`).
 //!
-//! Placeholders of the first prompt: `{{question}}` and `{{kgInfo}}`, both texts of the case.
+//! Placeholders of the first prompt: `{{question}}` and `{{kgInfo}}`, both fields of the case.
 
 use domain::PromptKind;
 use rdf::{Dialect, PrefixTable};
@@ -36,11 +35,11 @@ enum Text2SparqlSet {
     Beastiary,
     /// Wikidata.
     LcQuad,
-    /// Whatever the case describes by itself: prefixes and graph stand in its data.
+    /// Prefixes and graph are in the data of the case.
     Generic,
 }
 
-/// Turn a question into a SPARQL query: a class for each data set.
+/// Turn a question into a SPARQL query: one class per data set.
 pub(crate) const CLASSES: [ClassSpec; 6] = [
     ClassSpec {
         names: &[("Text2SparqlList", &["3.1.2"])],
@@ -74,7 +73,7 @@ pub(crate) const CLASSES: [ClassSpec; 6] = [
     },
 ];
 
-/// What the sets have in common.
+/// What the data sets share.
 const CLASS: ClassSpec = ClassSpec {
     names: &[],
     headline: &["max", "combined"],
@@ -116,7 +115,13 @@ fn setting(loaded: &LoadedGraph, set: Text2SparqlSet, of_case: &PrefixTable, com
     }
     let (dialect, value_texts) = match set {
         Text2SparqlSet::LcQuad => (Dialect::Wikidata, ValueTexts::Raw),
-        _ => (compat.dialect(), ValueTexts::Compact(case_graph::compact_table(&layers))),
+        Text2SparqlSet::Organizational
+        | Text2SparqlSet::OrgaNumerical
+        | Text2SparqlSet::CoypuMini
+        | Text2SparqlSet::Beastiary
+        | Text2SparqlSet::Generic => {
+            (compat.dialect(), ValueTexts::Compact(case_graph::compact_table(&layers)))
+        }
     };
     QuerySetting { graph: loaded.graph.clone(), prefixes: queries, dialect, value_texts }
 }

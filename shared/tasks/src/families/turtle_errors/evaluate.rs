@@ -1,4 +1,4 @@
-//! Judging one answer.
+//! Judges one answer.
 
 use domain::{Infos, Scores};
 use rdf::{NormalForm, normal_lines, normal_text};
@@ -22,7 +22,7 @@ impl TurtleErrors {
         let raw = ratio(turtle, &self.optimal);
 
         let recall = hits as f64 / self.optimal_lines.len() as f64;
-        // Published records write the constant 0 of an empty answer as an integer.
+        // In published records, the constant 0 of an empty answer is an integer.
         let (precision, f1) = if hits == 0 {
             let precision = if lines.is_empty() { Value::from(0) } else { Value::from(0.0) };
             (precision, Value::from(0))
@@ -59,7 +59,7 @@ impl TurtleErrors {
         Verdict { scores, infos, follow_up: None, unscored: None }
     }
 
-    /// The Turtle part, and how many characters stand beside it.
+    /// The Turtle part, and the number of characters outside it.
     fn split<'a>(&self, answer: &'a str) -> (&'a str, usize) {
         let Some(part) = self.turtle_part.find(answer) else { return ("", chars_beside_lines(answer)) };
         let behind = answer[part.end()..].trim_start_matches(|c| is_space(c) || c == '`');

@@ -1,21 +1,21 @@
 //! TurtleErrors: repair a Turtle document in one answer (Meyer et al., "Benchmarking the Abilities of Large Language
 //! Models for RDF Knowledge Graph Creation and Comprehension", 2023; the class is called TurtleErrorsStatic there).
 //!
-//! The *Turtle part* of an answer is what a pattern matches in it, from the first prefix to the last statement; a
-//! document in any other form has no Turtle part. It is compared with the expected document in two ways:
+//! The *Turtle part* of an answer is what a pattern matches, from the first prefix to the last statement; a document in
+//! any other form has no Turtle part. It is compared with the expected document in two ways:
 //!
-//! - as text: `diffRatioRaw` is its similarity (difflib), `diffRatio` the same measured from the question: 1 is
-//!   perfect, 0 as far off as the broken document, below 0 worse than that;
-//! - as a graph, read as far as it can be ([`rdf::tolerant`]): `normAnswerPrecision`, `normAnswerRecall` and
-//!   `normAnswerF1Score` over the normal lines (blank nodes all alike), `normDiffRatio` as the similarity of the
+//! - as text: `diffRatioRaw` is its similarity (difflib), `diffRatio` the same relative to the question: 1 is
+//!   perfect, 0 as far off as the broken document, below 0 is worse;
+//! - as a graph, reading as much as possible ([`rdf::tolerant`]): `normAnswerPrecision`, `normAnswerRecall` and
+//!   `normAnswerF1Score` over the normal lines (all blank nodes treated as equal), `normDiffRatio` as the similarity of the
 //!   normal texts, `parsableTripleRatio` as the number of triples over the expected number.
 //!
-//! `onlyTurtle` is 1 / (1 + characters beside the Turtle part, line breaks not counted). White space and back quotes
-//! directly behind the Turtle part are free, so that a closing fence costs nothing and an opening one does.
+//! `onlyTurtle` is 1 / (1 + characters outside the Turtle part, without line breaks). White space and back quotes right
+//! after the Turtle part do not count, so a closing fence costs nothing and an opening one does.
 //!
 //! Fields of a case: `brokenTurtle`, `optimalTurtle` and, optionally, `turtlePattern` (a regular expression in which
-//! the dot matches line breaks). Without them the case is the published one: the broken document is then what follows
-//! the first empty line of the recorded prompt, and the expected one is the same with its known errors put right.
+//! the dot matches line breaks). Without them the case is the published one: the broken document is the text after the first
+//! empty line of the recorded prompt, and the expected one is the same with its known errors corrected.
 //!
 //! Placeholder of the first prompt: `{{brokenTurtle}}`, a field of the case.
 

@@ -1,4 +1,4 @@
-//! The published case, which stands in no data but in the recorded prompts only.
+//! The published case, which is found only in the recorded prompts.
 
 use crate::exercise::CaseError;
 use crate::text::python::SPACE;

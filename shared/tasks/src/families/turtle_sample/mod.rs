@@ -2,17 +2,17 @@
 //! Large Language Models for RDF Knowledge Graph Creation and Comprehension", 2023; taskId SyntheticDatasetGeneration
 //! in published records).
 //!
-//! A prompt asks for `n` persons of whom each knows at least `minFriends` and at most `maxFriends` others. The answer is
-//! read as Turtle as far as it can be ([`rdf::tolerant`]):
+//! A prompt asks for `n` persons, each of whom knows at least `minFriends` and at most `maxFriends` others. As much of the
+//! answer as possible is read as Turtle ([`rdf::tolerant`]):
 //!
-//! - `parsable`: always 1.0, for it was set after the repair; it carries no information.
+//! - `parsable`: always 1.0, because it was determined after the repair; it carries no information.
 //! - `persons_relative_error`: (persons - n) / n, where persons are the subjects of type foaf:Person. 0 is best, -1
 //!   is nothing, above 0 too many.
 //! - `min_friends_ok`, `max_friends_ok`: 1 if the smallest and the largest number of friends are within the bounds.
-//!   Persons without any friend are not looked at; without any friends at all the numbers are 0 and n.
+//!   Persons without friends are ignored; if nobody has friends, the numbers are 0 and n.
 //!
 //! Fields, in the case or else among the task's parameters: `n`, `minFriends` (default 2), `maxFriends` (default
-//! n - 1). Without `n` they are the first three numbers of the recorded prompt, or else follow from `size`: n is
+//! n - 1). Without `n`, all three are the first numbers of the recorded prompt, or else follow from `size`: n is
 //! `size` / 100.
 //!
 //! Placeholders of the first prompt: `{{n}}`, `{{minFriends}}` and `{{maxFriends}}`.
@@ -32,12 +32,12 @@ const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const PERSON: &str = "http://xmlns.com/foaf/0.1/Person";
 const KNOWS: &str = "http://xmlns.com/foaf/0.1/knows";
 
-/// What was asked for.
+/// The requested numbers.
 struct TurtleSample {
     persons: usize,
     friends_min: usize,
     friends_max: usize,
-    /// Whether the infos hold the bounds and what was found. Records of the old name hold `n_persons` only.
+    /// Whether the infos contain the bounds and the numbers found. Records of the old name contain only `n_persons`.
     full_infos: bool,
 }
 
@@ -124,10 +124,10 @@ impl Exercise for TurtleSample {
     }
 }
 
-/// The persons of a graph.
+/// The persons found in a graph.
 struct Found<'a> {
     persons: usize,
-    /// Number of friends of the persons who have any.
+    /// Number of friends, of persons who have any.
     friends: HashMap<&'a NamedOrBlankNode, usize>,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Run {
     pub(super) len: usize,
 }
 
-/// A part of both sequences in which a run is looked for; ends are not included.
+/// A part of both sequences in which a run is searched; ends are exclusive.
 #[derive(Clone, Copy)]
 struct Window {
     a_start: usize,
@@ -23,7 +23,7 @@ struct Window {
     b_end: usize,
 }
 
-/// All runs that the rule matches, in order; those found so far when `steps_max` is used up.
+/// All runs that the rule matches, in order; those found so far when `steps_max` is reached.
 pub(super) fn matching_runs<T: Copy + Eq + Hash>(a: &[T], b: &[T], steps_max: u64) -> Vec<Run> {
     let mut search = Search::new(a, b, steps_max);
     let mut runs = Vec::new();
@@ -48,21 +48,21 @@ impl Window {
     }
 }
 
-/// Stands for items of `a` that do not occur in `b`.
+/// The number of items of `a` that do not occur in `b`.
 const NOWHERE: u32 = u32::MAX;
 
-/// The two sequences with everything that the searches share.
+/// The two sequences, with the data shared by all searches.
 struct Search {
     /// The items of `a` as numbers of items of `b`, or [`NOWHERE`].
     a: Vec<u32>,
     /// The items of `b`, numbered by first occurrence.
     b: Vec<u32>,
-    /// For each item number where its `positions` start; one more entry ends the last.
+    /// For each item number, where its `positions` start; one more entry marks the end of the last.
     starts: Vec<u32>,
-    /// Where unpopular items stand in `b`, ascending for each item.
+    /// The positions of unpopular items in `b`, ascending for each item.
     positions: Vec<u32>,
-    /// For each position of `b` the last row that had a match there, and the length of the run that ended with it.
-    /// Rows are numbered through all searches, so that nothing has to be cleared between them.
+    /// For each position of `b`, the last row with a match there, and the length of the run that ends with it. Row numbers
+    /// continue over all searches, so that nothing has to be cleared between them.
     run_ends: Vec<(u32, u32)>,
     /// The last row used.
     row: u32,
@@ -109,18 +109,17 @@ impl Search {
         Self { a, b, starts, positions, run_ends, row: 0, steps_left: steps_max }
     }
 
-    /// The longest run in a window, which has no items if there is none; nothing when the steps are used up.
+    /// The longest run in a window, empty if there is none; `None` if the steps are used up.
     fn longest_run(&mut self, window: Window) -> Option<Run> {
         let mut best = Run { a: window.a_start, b: window.b_start, len: 0 };
-        // A row of its own between two searches: what one left behind must not look like the row before.
+        // Skip one row number between two searches: the entries of one must not look like the previous row of the next.
         self.row = self.row.checked_add(1)?;
         for a_position in window.a_start..window.a_end {
             self.row = self.row.checked_add(1)?;
             let positions = self.positions_of(self.a[a_position], &window);
             self.steps_left = self.steps_left.checked_sub(1 + positions.len() as u64)?;
-            // Going down, the entry to the left still holds what the row before left there. Taking a run that
-            // is as long as the best of this row then prefers the leftmost, as going up and taking only longer
-            // ones would.
+            // In descending order, the entry to the left is still that of the previous row. Accepting a run as long as
+            // the best of this row then prefers the leftmost, like accepting only longer ones in ascending order.
             let mut best_of_row = Run { a: 0, b: 0, len: best.len + 1 };
             let mut found = false;
             for index in positions.rev() {
@@ -143,7 +142,7 @@ impl Search {
         Some(self.extended(best, &window))
     }
 
-    /// The places of an item in the window's part of `b`, as a range of `positions`.
+    /// The positions of an item in the window's part of `b`, as a range of `positions`.
     fn positions_of(&self, item: u32, window: &Window) -> std::ops::Range<usize> {
         if item == NOWHERE {
             return 0..0;

@@ -1,4 +1,4 @@
-//! What a run on this machine came to: what its command prints, and the exit code.
+//! The summary of a run on this machine: printed by its command, with the exit code.
 
 use coordinator::plan::Plan;
 use domain::control::RunView;
@@ -9,27 +9,23 @@ use worker::TaskList;
 use crate::exit_code::ExitCode;
 use crate::output::figure;
 
-/// What a finished session tells.
-pub struct Report {
-    /// The run's folder.
+/// The result of a session.
+pub struct RunSummary {
     pub dir: RunDir,
-    /// The run.
     pub manifest: RunManifest,
-    /// What was planned.
     pub plan: Plan,
-    /// Its tasks.
     pub tasks: TaskList,
     /// Scores and failures.
     pub view: RunView,
     /// Models that could not be asked any more, each with the reason.
     pub parked: Vec<(ModelLabel, String)>,
-    /// Wall time of this process's part in seconds.
+    /// Wall-clock time of this process, in seconds.
     pub seconds: f64,
-    /// Dialogues of this process.
+    /// Number of dialogues added by this process.
     pub added: u64,
 }
 
-impl Report {
+impl RunSummary {
     /// Whether everything planned has a record.
     pub fn is_complete(&self) -> bool {
         self.view.done() == self.view.planned
@@ -41,7 +37,7 @@ impl Report {
         Some(self.tasks.get(place)?.class.headline.join("."))
     }
 
-    /// How long this process took, and how fast it was where it did anything.
+    /// The time that this process took, and its rate if it added dialogues.
     pub fn pace(&self) -> String {
         let time = format!("{:.1} s", self.seconds);
         match self.added {
@@ -50,7 +46,7 @@ impl Report {
         }
     }
 
-    /// The exit code that the report leads to.
+    /// The exit code of the command.
     pub fn exit_code(&self) -> ExitCode {
         match (self.is_complete(), self.view.failed) {
             (false, _) if !self.parked.is_empty() => ExitCode::Infrastructure,

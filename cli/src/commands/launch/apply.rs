@@ -1,0 +1,143 @@
+//! Carries out a plan: calls helm, submits the run, follows it, wave by wave.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use domain::control::{Control, RunPhase, RunView, Submission};
+use domain::{RunId, ServiceError};
+use proto::client::Client;
+use serde_json::Value;
+use stages::names::RunName;
+
+use super::plan::Served;
+use crate::commands::fleet::explained;
+
+/// Time between two looks at the runs.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Looks that may fail in a row: a coordinator that is being installed needs minutes.
+const FAILURES_MAX: u32 = 300;
+
+/// The release that a launch installs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Release {
+    /// Name of the Helm release.
+    #[arg(long, default_value = "kgfleet")]
+    release: String,
+    /// Namespace of the release.
+    #[arg(long, default_value = "kgfleet")]
+    namespace: String,
+    /// The chart.
+    #[arg(long, value_name = "DIR", default_value = "helm/kgfleet")]
+    chart: String,
+    /// Values that win over those of the plan, such as image and storage; repeatable.
+    #[arg(long = "base", value_name = "FILE")]
+    base: Vec<PathBuf>,
+    /// The helm program.
+    #[arg(long, value_name = "PROGRAM", env = "KGFLEET_HELM", default_value = "helm")]
+    helm: PathBuf,
+}
+
+impl Release {
+    /// Installs or upgrades the release with these values; with a configuration, the chart submits it.
+    pub fn install(&self, values: &Value, run: Option<&Path>) -> anyhow::Result<()> {
+        let mut file = tempfile::Builder::new().prefix("kgfleet-values-").suffix(".yaml").tempfile()?;
+        file.write_all(serde_saphyr::to_string(values)?.as_bytes())?;
+        let mut command =
+            self.command(&["upgrade", "--install", &self.release, &self.chart, "--create-namespace"]);
+        command.arg("--values").arg(file.path());
+        for base in &self.base {
+            command.arg("--values").arg(base);
+        }
+        if let Some(run) = run {
+            command.arg("--set-file").arg(format!("run.config={}", run.display()));
+            let toml = run.extension().is_some_and(|extension| extension == "toml");
+            command.args(["--set", if toml { "run.format=toml" } else { "run.format=yaml" }]);
+        }
+        self.call(command)
+    }
+
+    /// Removes the release. Records, tokens and certificates stay.
+    pub fn remove(&self) -> anyhow::Result<()> {
+        let command = self.command(&["uninstall", &self.release]);
+        self.call(command)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.helm);
+        command.args(arguments).args(["--namespace", &self.namespace]);
+        command
+    }
+
+    fn call(&self, mut command: Command) -> anyhow::Result<()> {
+        // Helm's own words go to standard error, because standard output is the plan's.
+        let output = command.output().with_context(|| {
+            format!("cannot start {}: install Helm 3 or later, or name it with --helm", self.helm.display())
+        })?;
+        eprint!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if !output.status.success() {
+            bail!("{} ended with {}; nothing was submitted", self.helm.display(), output.status);
+        }
+        Ok(())
+    }
+}
+
+/// Submits a run, as soon as a coordinator answers.
+pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<RunView> {
+    let mut failures = 0;
+    loop {
+        match client.submit(submission.clone()).await {
+            Ok(queued) => return Ok(queued),
+            Err(error) => wait(error, &mut failures).await?,
+        }
+    }
+}
+
+/// Waits until the models of a wave have a record of every dialogue; of the last wave, until all runs are over.
+pub async fn follow(client: &Client, run: &RunId, wave: &[Served], last: bool) -> anyhow::Result<()> {
+    let mut failures = 0;
+    loop {
+        match client.runs().await {
+            Ok(runs) => {
+                failures = 0;
+                let ours: Vec<&RunView> = runs.iter().filter(|other| belongs(&other.run, run)).collect();
+                if let Some(view) = ours.iter().find(|view| view.phase == RunPhase::Cancelled) {
+                    return Err(anyhow!("{} was cancelled", view.run));
+                }
+                if is_done(&ours, wave) && (!last || ours.iter().all(|view| view.phase == RunPhase::Finished))
+                {
+                    return Ok(());
+                }
+            }
+            Err(error) => wait(error, &mut failures).await?,
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn wait(error: ServiceError, failures: &mut u32) -> anyhow::Result<()> {
+    *failures += 1;
+    if !error.code.is_transient() || *failures > FAILURES_MAX {
+        return Err(explained(error));
+    }
+    tokio::time::sleep(LOOK_EVERY).await;
+    Ok(())
+}
+
+/// Whether a run is the one that was submitted, or one of the same pipeline.
+fn belongs(other: &RunId, submitted: &RunId) -> bool {
+    let pipeline = |run: &RunId| RunName::read(run).map(|name| name.pipeline);
+    other == submitted || pipeline(other).is_some_and(|name| Some(name) == pipeline(submitted))
+}
+
+/// Whether every model of a wave has been asked, and has a record of every dialogue.
+fn is_done(runs: &[&RunView], wave: &[Served]) -> bool {
+    wave.iter().all(|served| {
+        let views = runs.iter().flat_map(|run| &run.models);
+        let mut of_model = views.filter(|view| view.model.as_str() == served.label).peekable();
+        of_model.peek().is_some() && of_model.all(|view| view.scored + view.failed >= view.planned)
+    })
+}

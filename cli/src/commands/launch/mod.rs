@@ -1,0 +1,242 @@
+//! `kgfleet launch`: from a configuration to pools of GPUs on Kubernetes.
+
+mod apply;
+mod plan;
+mod table;
+mod values;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use coordinator::configuration::Benchmark;
+use domain::control::Submission;
+use serde_json::{Value, json};
+
+use self::apply::Release;
+use self::plan::{Plan, Wanted};
+use self::table::Sizes;
+use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
+use crate::commands::fleet::{MaybeRemote, Remote, block_on, submit};
+use crate::commands::run::Selection;
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::{Align, Table};
+use crate::run::session;
+
+/// Plan the GPUs of a configuration, and run it on Kubernetes.
+///
+/// Prints which models run when, on how many GPUs and for how long, by a table of model sizes whose times are
+/// estimates; and what does not fit, and why. --values writes the chart's values. --apply installs the chart with
+/// helm. With --prometheus, KEDA scales all pools by their backlog. Without it, and with --coordinator, the waves of
+/// the plan are installed one after the other, each when the models before it are done; judges come last. Exit codes:
+/// 0; 1 some models do not fit; 2 the configuration or the table cannot be used; 3 helm or the coordinator failed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml).
+    #[arg(required_unless_present = "teardown")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    /// GPUs that may be used at once. Default: those of one node.
+    #[arg(long, value_name = "N")]
+    gpus: Option<u32>,
+    /// Table of GPUs and model sizes. Default: the one of this program, `deploy/launch/models.toml` in its sources.
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Write the chart's values to this file: of all pools with --prometheus, otherwise of the first wave.
+    #[arg(long, value_name = "FILE")]
+    values: Option<PathBuf>,
+    /// Let KEDA scale the pools, by the backlog that this Prometheus knows.
+    #[arg(long, value_name = "URL")]
+    prometheus: Option<String>,
+    /// Install the chart and start the run.
+    #[arg(long)]
+    apply: bool,
+    /// Remove the release, and with it all pools. Records, tokens and certificates stay.
+    #[arg(long, conflicts_with_all = ["config", "apply", "values"])]
+    teardown: bool,
+    #[command(flatten)]
+    release: Release,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.teardown {
+        arguments.release.remove()?;
+        return Ok(ExitCode::Success);
+    }
+    let config = arguments.config.as_deref();
+    let benchmark = arguments.selection.benchmark(config)?;
+    let sizes = Sizes::read(arguments.table.as_deref())?;
+    let plan = plan(&benchmark, &sizes, arguments.gpus.unwrap_or(sizes.gpu.per_node))?;
+    let scaling = match &arguments.prometheus {
+        Some(url) => Scaling::Keda(url),
+        None => Scaling::Wave(0),
+    };
+    let values = values::values(&plan, &sizes, &scaling);
+    if let Some(file) = &arguments.values {
+        std::fs::write(file, serde_saphyr::to_string(&values)?)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    print(&plan, &sizes, &benchmark, arguments.json)?;
+    if arguments.apply {
+        carry_out(&arguments, &benchmark, config, &plan, &sizes)?;
+    }
+    Ok(if plan.refused.is_empty() { ExitCode::Success } else { ExitCode::Unsatisfied })
+}
+
+/// The plan of a configuration.
+fn plan(benchmark: &Benchmark, sizes: &Sizes, gpus: u32) -> anyhow::Result<Plan> {
+    let tasks = session::plan(benchmark)?.1.tasks.len() as u64;
+    let tested = benchmark.models.iter().map(|spec| {
+        let iterations = spec.iterations.unwrap_or(benchmark.iterations);
+        Wanted { spec, judge: false, dialogues: Some(u64::from(iterations) * tasks) }
+    });
+    let judges = benchmark.judges.values().map(|spec| Wanted { spec, judge: true, dialogues: None });
+    let wanted: Vec<Wanted<'_>> = tested.chain(judges).collect();
+    Ok(Plan::of(&wanted, sizes, gpus))
+}
+
+fn print(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark, as_json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{}", as_value(plan, sizes, benchmark))?;
+        return Ok(());
+    }
+    let columns = ["wave", "model", "GPUs", "nodes", "dialogues", "hours"];
+    let align = [Align::Right, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right];
+    let columns: Vec<(&str, Align)> = columns.into_iter().zip(align).collect();
+    let mut table = Table::new(&columns);
+    for (number, wave) in plan.waves.iter().enumerate() {
+        for model in wave {
+            table.row(vec![
+                (number + 1).to_string(),
+                model.label.clone(),
+                model.gpus.to_string(),
+                model.nodes.to_string(),
+                model.dialogues.map_or_else(|| "to judge".to_owned(), |dialogues| dialogues.to_string()),
+                format!("{:.2}", model.hours),
+            ]);
+        }
+    }
+    table.total(vec![
+        format!("{}", plan.waves.len()),
+        format!("{} models on GPUs", plan.served().count()),
+        format!("{} at once", plan.gpus()),
+        String::new(),
+        plan.served().filter_map(|model| model.dialogues).sum::<u64>().to_string(),
+        format!("{:.2}", plan.hours()),
+    ]);
+    table.write(&mut out)?;
+    writeln!(
+        out,
+        "\n{}: {:.1} GPU hours if every model gives its GPUs back when it is done; times are the table's estimates",
+        sizes.gpu.name,
+        plan.gpu_hours()
+    )?;
+    if !plan.hosted.is_empty() {
+        let labels: Vec<&str> = plan.hosted.iter().map(|model| model.label.as_str()).collect();
+        writeln!(out, "hosted, without GPUs: {} (keys in the Secret `{KEYS_SECRET}`)", labels.join(", "))?;
+    }
+    if plan.served().any(|model| sizes.models[&model.model].gated) {
+        writeln!(
+            out,
+            "gated weights: their token is expected in the Secret `{WEIGHTS_SECRET}`, key `token`"
+        )?;
+    }
+    for (label, why) in &plan.refused {
+        writeln!(out, "does not fit: {label}: {why}")?;
+    }
+    Ok(())
+}
+
+fn as_value(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark) -> Value {
+    let waves: Vec<Vec<Value>> = plan
+        .waves
+        .iter()
+        .map(|wave| {
+            let row = |model: &plan::Served| {
+                json!({
+                    "model": model.label, "served_as": model.model, "judge": model.judge, "gpus": model.gpus,
+                    "nodes": model.nodes, "dialogues": model.dialogues, "hours": model.hours,
+                })
+            };
+            wave.iter().map(row).collect()
+        })
+        .collect();
+    let refused: Vec<Value> =
+        plan.refused.iter().map(|(label, why)| json!({"model": label, "reason": why})).collect();
+    json!({
+        "name": benchmark.name, "gpu": sizes.gpu.name, "waves": waves, "gpus": plan.gpus(), "hours": plan.hours(),
+        "gpu_hours": plan.gpu_hours(),
+        "hosted": plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(), "refused": refused,
+    })
+}
+
+/// Installs the chart and starts the run.
+fn carry_out(
+    arguments: &Arguments,
+    benchmark: &Benchmark,
+    config: Option<&Path>,
+    plan: &Plan,
+    sizes: &Sizes,
+) -> anyhow::Result<()> {
+    let remote = arguments.remote.named();
+    let values = |scaling: &Scaling<'_>| values::values(plan, sizes, scaling);
+    match (&arguments.prometheus, remote) {
+        (Some(url), None) => arguments.release.install(&values(&Scaling::Keda(url)), config),
+        (None, None) if plan.waves.len() <= 1 => {
+            arguments.release.install(&values(&Scaling::Wave(0)), config)
+        }
+        (None, None) => Err(Exit::usage(anyhow!(
+            "the models need {} waves: name a coordinator that can be reached from here (--coordinator), or let KEDA \
+             scale them (--prometheus)",
+            plan.waves.len()
+        ))),
+        (Some(url), Some(remote)) => {
+            arguments.release.install(&values(&Scaling::Keda(url)), None)?;
+            let all: Vec<plan::Served> = plan.served().cloned().collect();
+            in_waves(&remote, benchmark, &[all], |_| Ok(()))
+        }
+        (None, Some(remote)) => in_waves(&remote, benchmark, &plan.waves, |wave| {
+            eprintln!("wave {} of {}", wave + 1, plan.waves.len());
+            arguments.release.install(&values(&Scaling::Wave(wave)), None)
+        }),
+    }
+}
+
+/// Installs wave after wave, each when the one before is done. The run is submitted with the first.
+fn in_waves(
+    remote: &Remote,
+    benchmark: &Benchmark,
+    waves: &[Vec<plan::Served>],
+    install: impl Fn(usize) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let submission: Submission = submit::submission(benchmark)?;
+    block_on(async {
+        let client = remote.client()?;
+        let mut queued = None;
+        // Hosted models alone make no wave, and still need a release.
+        let count = waves.len().max(1);
+        for wave in 0..count {
+            install(wave)?;
+            let view = match queued.take() {
+                Some(view) => view,
+                None => apply::submit(&client, submission.clone()).await?,
+            };
+            eprintln!("following {}", view.run);
+            let models = waves.get(wave).map_or(&[][..], Vec::as_slice);
+            apply::follow(&client, &view.run, models, wave + 1 == count).await?;
+            queued = Some(view);
+        }
+        if let Some(view) = queued {
+            eprintln!("{} is finished; `kgfleet launch --teardown` gives back what is left", view.run);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,259 @@
+//! Which models of a configuration run when, on how many GPUs, and for how long.
+//!
+//! Pure: a configuration, a table and a number of GPUs in, a plan out. Models that fit on the GPUs together form a
+//! wave; judges come after all models under test, so that their GPUs are up when those of the models are free.
+
+use std::net::IpAddr;
+
+use domain::benchmark::{Connector, ModelSpec};
+
+use super::table::{Size, Sizes};
+
+/// The plan of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Models that run together, one wave after the other.
+    pub waves: Vec<Vec<Served>>,
+    /// Models that providers serve.
+    pub hosted: Vec<Hosted>,
+    /// Models that cannot run, with the reason.
+    pub refused: Vec<(String, String)>,
+}
+
+/// A model on GPUs of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Served {
+    /// Its label in the configuration.
+    pub label: String,
+    /// The name under which it is served: its id at Hugging Face.
+    pub model: String,
+    /// Whether it judges answers of others.
+    pub judge: bool,
+    /// GPUs of its server.
+    pub gpus: u32,
+    /// Nodes that its server spans.
+    pub nodes: u32,
+    /// Dialogues to hold, if the plan of the run tells: nobody knows beforehand how much there is to judge.
+    pub dialogues: Option<u64>,
+    /// Hours that these take, with loading.
+    pub hours: f64,
+}
+
+/// A model that a provider serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosted {
+    /// Its label in the configuration.
+    pub label: String,
+    /// How it is asked.
+    pub connector: Connector,
+    /// Where, if not at the provider's own address.
+    pub endpoint: Option<String>,
+}
+
+/// A model, and how many dialogues it will hold.
+pub struct Wanted<'a> {
+    pub spec: &'a ModelSpec,
+    pub judge: bool,
+    pub dialogues: Option<u64>,
+}
+
+impl Plan {
+    /// Plans these models on so many GPUs.
+    pub fn of(wanted: &[Wanted<'_>], sizes: &Sizes, gpus: u32) -> Self {
+        let mut plan = Self { waves: Vec::new(), hosted: Vec::new(), refused: Vec::new() };
+        let mut served = Vec::new();
+        for model in wanted {
+            let label = model.spec.label.to_string();
+            match place(model.spec) {
+                Where::Hosted => plan.hosted.push(Hosted {
+                    label,
+                    connector: model.spec.connector,
+                    endpoint: model.spec.endpoint.clone(),
+                }),
+                Where::Nowhere(why) => plan.refused.push((label, why)),
+                Where::Here => match on_gpus(model, sizes, gpus) {
+                    Ok(model) => served.push(model),
+                    Err(why) => plan.refused.push((label, why)),
+                },
+            }
+        }
+        for judge in [false, true] {
+            let group = served.iter().filter(|model| model.judge == judge).cloned().collect();
+            plan.waves.extend(waves(group, gpus));
+        }
+        plan
+    }
+
+    /// The models on GPUs.
+    pub fn served(&self) -> impl Iterator<Item = &Served> {
+        self.waves.iter().flatten()
+    }
+
+    /// GPUs in use at once, at most.
+    pub fn gpus(&self) -> u32 {
+        let of_wave = |wave: &Vec<Served>| wave.iter().map(|model| model.gpus).sum();
+        self.waves.iter().map(of_wave).max().unwrap_or(0)
+    }
+
+    /// Hours of all waves, one after the other.
+    pub fn hours(&self) -> f64 {
+        let of_wave = |wave: &Vec<Served>| wave.iter().map(|model| model.hours).fold(0.0, f64::max);
+        self.waves.iter().map(of_wave).sum()
+    }
+
+    /// Hours times GPUs, if every model gives its GPUs back when it is done.
+    pub fn gpu_hours(&self) -> f64 {
+        self.served().map(|model| model.hours * f64::from(model.gpus)).sum()
+    }
+}
+
+/// Where a model runs.
+enum Where {
+    Here,
+    Hosted,
+    Nowhere(String),
+}
+
+fn place(model: &ModelSpec) -> Where {
+    match model.connector {
+        Connector::Anthropic | Connector::Gemini => Where::Hosted,
+        Connector::OpenaiCompatible => match &model.endpoint {
+            Some(endpoint) if !is_loopback(endpoint) => Where::Hosted,
+            _ => Where::Here,
+        },
+        Connector::Simulated | Connector::Replay => {
+            Where::Nowhere("is simulated or replayed: `kgfleet run` does that on one machine".to_owned())
+        }
+    }
+}
+
+/// Whether an address is that of a server beside the worker.
+fn is_loopback(endpoint: &str) -> bool {
+    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+    let host = rest.split('/').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn on_gpus(wanted: &Wanted<'_>, sizes: &Sizes, gpus: u32) -> Result<Served, String> {
+    let model = wanted.spec.requested();
+    let Some(size) = sizes.models.get(model) else {
+        return Err(format!(
+            "`{model}` is not in the table: copy it, add the model, and give the copy with --table"
+        ));
+    };
+    if size.gpus > gpus {
+        let name = &sizes.gpu.name;
+        return Err(format!("needs {} GPUs ({name}), and there are {gpus} (--gpus)", size.gpus));
+    }
+    Ok(Served {
+        label: wanted.spec.label.to_string(),
+        model: model.to_owned(),
+        judge: wanted.judge,
+        gpus: size.gpus,
+        nodes: size.gpus.div_ceil(sizes.gpu.per_node),
+        dialogues: wanted.dialogues,
+        hours: hours(size, sizes, wanted.dialogues.unwrap_or(0)),
+    })
+}
+
+/// Time to load the model, and to write what the dialogues take.
+fn hours(size: &Size, sizes: &Sizes, dialogues: u64) -> f64 {
+    let tokens = size.tokens.unwrap_or(sizes.dialogue.tokens);
+    let seconds = dialogues as f64 * f64::from(tokens) / f64::from(size.tokens_per_second);
+    seconds / 3600.0 + f64::from(size.load_minutes) / 60.0
+}
+
+/// Models that run together: the longest first, so that those of a wave end at about the same time.
+fn waves(mut models: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
+    models.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.label.cmp(&b.label)));
+    let mut waves: Vec<(u32, Vec<Served>)> = Vec::new();
+    for model in models {
+        match waves.iter_mut().find(|(taken, _)| taken + model.gpus <= gpus) {
+            Some((taken, wave)) => {
+                *taken += model.gpus;
+                wave.push(model);
+            }
+            None => waves.push((model.gpus, vec![model])),
+        }
+    }
+    waves.into_iter().map(|(_, wave)| wave).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use coordinator::configuration::Benchmark;
+
+    use super::*;
+
+    const PAPER: &str = include_str!("../../../../task-data/configurations/paper.toml");
+
+    fn paper(gpus: u32) -> Plan {
+        let benchmark = Benchmark::parse(PAPER, "paper.toml").unwrap();
+        let wanted: Vec<Wanted<'_>> = benchmark
+            .models
+            .iter()
+            .map(|spec| {
+                let iterations = u64::from(spec.iterations.unwrap_or(benchmark.iterations));
+                Wanted { spec, judge: false, dialogues: Some(iterations * 26) }
+            })
+            .collect();
+        Plan::of(&wanted, &Sizes::read(None).unwrap(), gpus)
+    }
+
+    #[test]
+    fn the_open_models_of_the_paper_are_planned_as_counted_by_hand() {
+        let plan = paper(16);
+        assert_eq!((plan.served().count(), plan.hosted.len(), plan.refused.len()), (31, 10, 0));
+        // 16 models with one GPU, 5 with two, 6 with four, one with eight, three with sixteen.
+        assert_eq!(plan.served().map(|model| model.gpus).sum::<u32>(), 16 + 5 * 2 + 6 * 4 + 8 + 3 * 16);
+        assert_eq!(plan.gpus(), 16);
+        // The three on sixteen GPUs run alone; the other 58 GPUs take four waves.
+        assert_eq!(plan.waves.len(), 7);
+        assert!(plan.waves.iter().all(|wave| wave.iter().map(|model| model.gpus).sum::<u32>() <= 16));
+        let of = |label: &str| plan.served().find(|model| model.label == label).unwrap().clone();
+        // 1 300 dialogues x 4 000 tokens / 2 500 tokens per second = 2 080 s, and 90 minutes to load.
+        assert!((of("DeepSeek-R1").hours - (2080.0 / 3600.0 + 1.5)).abs() < 1e-9);
+        // 1 300 x 400 / 4 000 = 130 s, and 5 minutes.
+        assert!((of("Qwen2.5-7B-Instruct").hours - (130.0 / 3600.0 + 5.0 / 60.0)).abs() < 1e-9);
+        assert_eq!((of("DeepSeek-R1").nodes, of("Qwen3-235B-A22B").nodes), (2, 1));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_with_the_reason() {
+        let plan = paper(4);
+        let refused: Vec<&str> = plan.refused.iter().map(|(label, _)| label.as_str()).collect();
+        let large =
+            ["Qwen3-235B-A22B", "Llama-4-Maverick-17B-128E-Instruct", "DeepSeek-V3-0324", "DeepSeek-R1"];
+        assert_eq!(refused, large);
+        assert_eq!(plan.refused[0].1, "needs 8 GPUs (H100 80 GB), and there are 4 (--gpus)");
+        assert_eq!(plan.served().count(), 27);
+    }
+
+    #[test]
+    fn judges_come_after_the_models_under_test() {
+        let text = PAPER.replace("name = \"LLM-KG-Bench 3 matrix\"", "name = \"j\"");
+        let benchmark = Benchmark::parse(&text, "paper.toml").unwrap();
+        let spec = |label: &str| benchmark.models.iter().find(|model| model.label.as_str() == label).unwrap();
+        let wanted = [
+            Wanted { spec: spec("Qwen2.5-72B-Instruct"), judge: true, dialogues: None },
+            Wanted { spec: spec("Qwen2.5-7B-Instruct"), judge: false, dialogues: Some(20) },
+        ];
+        let plan = Plan::of(&wanted, &Sizes::read(None).unwrap(), 8);
+        let order: Vec<bool> = plan.served().map(|model| model.judge).collect();
+        assert_eq!((plan.waves.len(), order), (2, vec![false, true]));
+    }
+
+    #[test]
+    fn a_server_beside_the_worker_is_known_by_its_address() {
+        assert!(
+            ["http://127.0.0.1:8000/v1", "http://localhost/v1", "http://[::1]:8000"]
+                .into_iter()
+                .all(is_loopback)
+        );
+        assert!(!["https://api.openai.com/v1", "http://10.0.0.1:8000/v1"].into_iter().any(is_loopback));
+    }
+}

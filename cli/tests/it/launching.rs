@@ -1,0 +1,124 @@
+//! `kgfleet launch`, with a stand-in for helm that writes down what it was called with: there is no helm here.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::process::finish;
+use crate::harness::{Cluster, Data, NT_TASK, Server};
+
+const UNSATISFIED: i32 = 1;
+const USAGE: i32 = 2;
+const INFRASTRUCTURE: i32 = 3;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A program in place of helm: keeps every command line, and a copy of the first values file.
+fn helm(data: &Data) -> String {
+    let folder = data.path().display();
+    let script = format!(
+        "#!/bin/sh\nn=$(ls {folder}/helm-*.args 2>/dev/null | wc -l)\nprintf '%s\\n' \"$@\" > {folder}/helm-$n.args\n\
+         while [ $# -gt 0 ]; do\n  if [ \"$1\" = --values ]; then cp \"$2\" {folder}/helm-$n.yaml; break; fi\n  shift\ndone\n\
+         echo called\n"
+    );
+    let path = data.write("helm", script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn calls(data: &Data) -> Vec<String> {
+    let path = |number: usize| data.path().join(format!("helm-{number}.args"));
+    (0..).map_while(|number| std::fs::read_to_string(path(number)).ok()).collect()
+}
+
+/// The names of the pools in the values of a call.
+fn pools(data: &Data, call: usize) -> Vec<String> {
+    let text = std::fs::read_to_string(data.path().join(format!("helm-{call}.yaml"))).unwrap();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let pools = values["servingEngineSpec"]["modelSpec"].as_array().unwrap();
+    pools.iter().map(|pool| pool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_papers_matrix_is_planned_and_its_values_render_and_validate() {
+    let data = Data::new();
+    let paper = repository().join("task-data/configurations/paper.toml");
+    let (paper, file) = (paper.to_str().unwrap(), data.path().join("values.yaml"));
+    let values = file.to_str().unwrap();
+    let keda = ["--gpus", "16", "--prometheus", "http://prometheus:9090", "--values", values];
+    let planned = data.kgfleet(&[&["launch", paper][..], &keda].concat()).expect(0);
+    planned.prints(&[
+        "31 models on GPUs",
+        "16 at once",
+        "DeepSeek-R1",
+        "hosted, without GPUs: ChatGPT 3.5 turbo",
+    ]);
+    let plan = data.kgfleet(&["launch", paper, "--gpus", "8", "--json"]).expect(UNSATISFIED).json();
+    assert_eq!(plan["refused"].as_array().unwrap().len(), 3, "those on two nodes");
+    assert_eq!(plan["refused"][0]["reason"], "needs 16 GPUs (H100 80 GB), and there are 8 (--gpus)");
+
+    let python = repository().join("target/chart-venv/bin/python");
+    if !python.exists() {
+        test_support::skip("rendering the chart needs Helm's library: tests/setup installs it");
+        return;
+    }
+    let check = repository().join("helm/kgfleet/tests/check.py");
+    finish(Command::new(python).arg(check).args(["values", values])).expect(0).prints(&[" 0 failures"]);
+}
+
+#[test]
+fn waves_are_installed_one_after_the_other() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let coordinator = cluster.coordinator();
+    let data = &cluster.data;
+    let _worker = cluster.worker("worker", &coordinator, &server);
+    let model = |label: &str, model: &str| {
+        format!(
+            "[[models]]\nlabel = '{label}'\nmodel = '{model}'\nconnector = 'openai-compatible'\nstream = false\n"
+        )
+    };
+    let two = model("first", "sim") + &model("second", "sim-other");
+    let config =
+        data.write("two.toml", format!("name = 'two'\niterations = 4\ntasks = ['{NT_TASK}']\n{two}"));
+    let size = |name: &str, speed: u32| format!("[models.{name}]\ngpus = 1\ntokens_per_second = {speed}\n");
+    let table = "[gpu]\nname = 'T'\nresource = 'nvidia.com/gpu'\nper_node = 1\n[dialogue]\ntokens = 10\n";
+    let table = data.write("table.toml", table.to_owned() + &size("sim", 1) + &size("sim-other", 2));
+    let (config, table, helm) = (config.to_str().unwrap(), table.to_str().unwrap(), helm(data));
+    let launch = ["launch", config, "--table", table, "--apply", "--helm", &helm, "--base", "mine.yaml"];
+    cluster.kgfleet(&coordinator, &launch).expect(0).says(&["wave 1 of 2", "wave 2 of 2", "is finished"]);
+    let calls = calls(data);
+    assert_eq!(calls.len(), 2);
+    assert!(calls[0].starts_with("upgrade\n--install\nkgfleet\nhelm/kgfleet\n"), "{}", calls[0]);
+    assert!(calls[0].contains("\n--values\nmine.yaml"), "one's own values come last: {}", calls[0]);
+    assert_eq!((pools(data, 0), pools(data, 1)), (vec!["first".to_owned()], vec!["second".to_owned()]));
+}
+
+#[test]
+fn a_launch_that_cannot_work_says_why_and_a_teardown_uninstalls() {
+    let data = Data::new();
+    let paper = repository().join("task-data/configurations/paper.toml");
+    let (paper, helm) = (paper.to_str().unwrap(), helm(&data));
+    let unknown = data.write(
+        "unknown.toml",
+        "name = 'u'\n[[models]]\nlabel = 'm'\nmodel = 'org/unknown'\nconnector = 'openai-compatible'\n",
+    );
+    let unknown = unknown.to_str().unwrap();
+    data.kgfleet(&["launch", unknown]).expect(UNSATISFIED).prints(&["`org/unknown` is not in the table"]);
+    let waves = ["launch", paper, "--gpus", "16", "--apply", "--helm", &helm];
+    data.kgfleet(&waves).expect(USAGE).says(&["--coordinator", "--prometheus"]);
+    let missing =
+        ["launch", paper, "--gpus", "16", "--apply", "--prometheus", "http://p", "--helm", "no-such-helm"];
+    data.kgfleet(&missing).expect(INFRASTRUCTURE).says(&["cannot start no-such-helm", "--helm"]);
+    let table = data.write("table.toml", "[gpu]\nname = 3\n");
+    data.kgfleet(&["launch", paper, "--table", table.to_str().unwrap()])
+        .expect(USAGE)
+        .says(&["table.toml", "name"]);
+    assert!(calls(&data).is_empty());
+    data.kgfleet(&["launch", "--teardown", "--release", "r", "--namespace", "n", "--helm", &helm]).expect(0);
+    assert_eq!(calls(&data), ["uninstall\nr\n--namespace\nn\n"]);
+}
