@@ -138,9 +138,10 @@ struct Lease {
 struct Notes<'a> {
     lease_ms: HashMap<u64, u64>,
     leases: BTreeMap<Unit, BTreeMap<u32, Lease>>,
-    /// Takings over of all that a worker holds, or of a unit, by when they were noted.
+    /// Takings over of all that a worker holds, by when they were about to happen.
     reaped_workers: HashMap<(u64, &'a WorkerId), Vec<u64>>,
-    reaped_units: HashMap<Unit, Vec<u64>>,
+    /// How often a unit was taken over.
+    reaped_units: HashMap<Unit, u32>,
     /// When writes were made that the queue lost: from and until.
     lost_ms: Vec<(u64, u64)>,
 }
@@ -160,7 +161,7 @@ impl<'a> Notes<'a> {
                 }
                 Event::Reaped { generation, units } => {
                     for unit in units {
-                        notes.reaped_units.entry((*generation, *unit)).or_default().push(noted.at_ms);
+                        *notes.reaped_units.entry((*generation, *unit)).or_default() += 1;
                     }
                 }
                 _ => {}
@@ -258,14 +259,18 @@ impl<'a> Notes<'a> {
     fn leases(&self, report: &mut CheckReport) {
         for (&(generation, unit), leases) in &self.leases {
             let mut before: Option<(u32, &Lease)> = None;
+            // Each taking over ends one lease. They are counted, not timed: a coordinator's clock may be set.
+            let mut reaped = self.reaped_units.get(&(generation, unit)).copied().unwrap_or_default();
             for (&attempt, lease) in leases {
                 if let Some((earlier, previous)) = before {
+                    let was_reaped = !previous.ended && reaped > 0;
+                    reaped -= u32::from(was_reaped);
                     let at = |ending: Ending| previous.endings.iter().find(|(how, _)| *how == ending);
                     if let Some(&(_, ended_ms)) = at(Ending::Finish) {
                         self.found(report, FindingKind::StaleFence, ended_ms, lease.granted_at_ms, || {
                             format!("unit {unit} was finished by attempt {earlier}, and leased as attempt {attempt}")
                         });
-                    } else if !self.is_explained((generation, unit), previous, lease) {
+                    } else if !was_reaped && !self.is_explained(generation, previous, lease) {
                         let (one, two) = (previous.granted_at_ms, lease.granted_at_ms);
                         self.found(report, FindingKind::GrantedTwice, one, two, || {
                             format!(
@@ -286,14 +291,13 @@ impl<'a> Notes<'a> {
     }
 
     /// Whether something ended a lease before the next one of its unit.
-    fn is_explained(&self, unit: Unit, previous: &Lease, next: &Lease) -> bool {
+    fn is_explained(&self, generation: u64, previous: &Lease, next: &Lease) -> bool {
         let after = |times: Option<&Vec<u64>>| {
             times.is_some_and(|times| times.iter().any(|at| at + CLOCKS_APART_MS >= previous.granted_at_ms))
         };
         previous.ended
             || next.from_ms >= previous.until_ms
-            || after(self.reaped_units.get(&unit))
-            || after(self.reaped_workers.get(&(unit.0, &previous.worker)))
+            || after(self.reaped_workers.get(&(generation, &previous.worker)))
     }
 }
 

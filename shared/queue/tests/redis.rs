@@ -159,6 +159,44 @@ fn a_killed_redis_comes_back_with_what_it_kept() {
     });
 }
 
+/// What `testdata/queue-v1.txt` says was written by the first version of the keys: of four units the first is done, `a`
+/// holds the second, `b` gave the third back, and the fourth was never leased. The file never changes; a version that needs
+/// other keys has to say so in docs/versions.md.
+#[test]
+fn a_queue_in_the_keys_of_version_1_is_served() {
+    let Some(server) = RedisServer::start() else { return };
+    for command in include_str!("../testdata/queue-v1.txt").lines() {
+        server.say::<redis::Value>(command);
+    }
+    block_on(async {
+        let store = store(server.url());
+        let status = store.run(&"r".into()).await.unwrap().unwrap();
+        assert_eq!((status.at.generation, status.next_unit, status.lease_for), (3, UnitId(4), LONG));
+        let at = status.at;
+        let key = domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 };
+        let winner = Committed { scored: true, ticket: 17 };
+        assert_eq!(store.committed(&at, std::slice::from_ref(&key)).await.unwrap(), [Some(winner)]);
+        let held = queue::Fence { generation: 3, model: "m".into(), unit: UnitId(1), attempt: 1 };
+        let renewal = store.renew(&at, &"a".into(), &[], std::slice::from_ref(&held)).await.unwrap();
+        assert_eq!((renewal.lost, renewal.unreported), (vec![], vec![]));
+        let given_back = queue::Fence { unit: UnitId(2), ..held.clone() };
+        assert_eq!(
+            store.finish(&at, &[held, given_back]).await.unwrap(),
+            [Transition::Applied, Transition::Stale]
+        );
+        for (unit, attempt, payload) in [(2, 2, &b"two"[..]), (3, 1, b"three")] {
+            let lease = store.lease(&at, &ask("c")).await.unwrap().remove(0);
+            assert_eq!((lease.fence.unit, lease.fence.attempt), (UnitId(unit), attempt));
+            assert_eq!((lease.dialogues, &lease.payload[..]), (10, payload));
+        }
+        let counts = store.counts(&at).await.unwrap().remove(0);
+        assert_eq!((counts.added, counts.done, counts.leased, counts.backlog_dialogues), (4, 2, 2, 20));
+        assert!(store.tickets(&at, 1).await.unwrap().start > 17);
+        assert!(store.forget_run(&at.run).await.unwrap());
+        assert_eq!(server.say::<Vec<String>>("KEYS kgf:{r}:*"), [""; 0], "no key is left behind");
+    });
+}
+
 #[test]
 fn scripts_are_loaded_again_where_the_server_forgot_them() {
     let Some(server) = RedisServer::start() else { return };

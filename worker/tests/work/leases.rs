@@ -1,5 +1,8 @@
 //! Units from grant to end.
 
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
 use domain::FailureCause;
 use models::ChatReply;
 use worker::Stop;
@@ -7,6 +10,9 @@ use worker::Stop;
 use crate::coordinator::{Coordinator, State};
 use crate::harness::{AtWork, config, model};
 use crate::model::{Gate, failure};
+
+/// How long a test waits for what must come. Reached only where something is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn units_are_held_delivered_and_finished() {
@@ -143,6 +149,40 @@ async fn what_a_run_does_not_have_parks_the_model_with_the_reason() {
     let state = coordinator.until("a parking", |state| !state.parked.is_empty()).await;
     assert!(state.parked[0].reason.contains("connector `replay`"), "{}", state.parked[0].reason);
     coordinator.until("the unit is back", |state| state.released.len() == 1).await;
+    worker.stop(Stop::Drain);
+    worker.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_are_renewed_while_everything_else_of_the_worker_stands_still() {
+    const THREADS: usize = 2;
+    let coordinator = Coordinator::new(vec![model("m")]);
+    coordinator.unit("m", 0..10);
+    let gate = Gate::answering();
+    let worker = AtWork::start(config(gate.clone(), 3), &coordinator);
+    gate.in_flight(3).await;
+    // Every thread of the worker's runtime is taken, as by evaluations on all processors.
+    let (taken, free) = (Arc::new(Barrier::new(THREADS + 1)), Arc::new(Barrier::new(THREADS + 1)));
+    for _ in 0..THREADS {
+        let (taken, free) = (Arc::clone(&taken), Arc::clone(&free));
+        tokio::spawn(async move {
+            taken.wait();
+            free.wait();
+        });
+    }
+    taken.wait();
+    for _ in 0..3 {
+        coordinator.change(|state| state.last_report = None);
+        let begun = Instant::now();
+        while coordinator.state().last_report.as_ref().is_none_or(|report| report.held.is_empty()) {
+            assert!(begun.elapsed() < PATIENCE, "no lease is renewed");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    free.wait();
+    let _open = gate.clone().open();
+    let state = coordinator.until("the end", State::complete).await;
+    assert_eq!((state.by_key().len(), state.released.len()), (10, 0));
     worker.stop(Stop::Drain);
     worker.ended().await.unwrap();
 }

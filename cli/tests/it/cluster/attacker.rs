@@ -1,13 +1,17 @@
 //! What somebody tries who can reach the machines of a cluster over the network and nothing else; and what somebody tries
 //! whose token allows less. Each of them gets nothing.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
-use domain::control::{Control, RunView};
-use domain::exchange::{Registration, WorkExchange};
-use domain::{ErrorCode, RunId, ServiceError};
+use domain::control::{Control, RunView, Submission};
+use domain::exchange::{
+    Delivery, Offer, RateBudget, Registration, Report, Serves, WorkExchange, WorkerStatus,
+};
+use domain::{DialogueKey, ErrorCode, RunId, ServiceError};
 use futures::StreamExt;
 use proto::{Client, ClientConfig};
 
@@ -102,6 +106,21 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         kgfleet: "0".into(),
         host: "h".into(),
     };
+    let report = Report {
+        worker: "gpu-1".into(),
+        instance: "i".into(),
+        offers: vec![Offer { serves: Serves::Model("m".into()), room: 9 }],
+        held: Vec::new(),
+        ended: BTreeMap::new(),
+        parked: Vec::new(),
+        draining: false,
+        wait: Duration::ZERO,
+        status: WorkerStatus::default(),
+    };
+    let key = DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 };
+    let delivery = Delivery { run: run.clone(), key, failure: None, json: "{}".into() };
+    let budget = RateBudget { name: "b".into(), per_minute: 1 };
+    let submission = Submission { configuration: serde_json::json!({}), pack: None };
     vec![
         client.runs().await.map(drop).unwrap_err(),
         client.run(&run).await.map(drop).unwrap_err(),
@@ -115,6 +134,11 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         client.requeue(&run, &[]).await.map(drop).unwrap_err(),
         client.check().await.map(drop).unwrap_err(),
         client.register(registration).await.map(drop).unwrap_err(),
+        client.exchange(report).await.map(drop).unwrap_err(),
+        client.deliver(vec![delivery]).await.map(drop).unwrap_err(),
+        client.take_rate(&budget, 1).await.map(drop).unwrap_err(),
+        client.submit(submission).await.map(drop).unwrap_err(),
+        client.remove(&run, true).await.unwrap_err(),
         client.run_material(&run).await.map(drop).unwrap_err(),
         client.pack("00").await.map(drop).unwrap_err(),
         client.deregister(&worker, &"i".into()).await.unwrap_err(),

@@ -256,6 +256,24 @@ fn a_lease_that_is_taken_from_a_living_worker_is_found() {
 }
 
 #[test]
+fn each_taking_over_explains_one_lease_whatever_a_clock_says() {
+    let renewed = |attempt, until_ms| {
+        noted(
+            until_ms - 1_000,
+            Event::Renewed { worker: worker(attempt as u8), held: vec![fence(attempt)], until_ms },
+        )
+    };
+    // By a coordinator whose clock is an hour behind.
+    let reaped = noted(0, Event::Reaped { generation: 1, units: vec![UnitId(0)] });
+    let events =
+        [opened(), granted(3_600_100, 1, 1), renewed(1, 3_606_000), granted(3_602_000, 2, 2), reaped.clone()];
+    assert!(check(&events, &[]).is_right());
+    let again = [&events[..], &[renewed(2, 3_609_000), granted(3_603_000, 3, 3)]].concat();
+    assert_eq!(check(&again, &[]).count(FindingKind::GrantedTwice), 1);
+    assert!(check(&[&again[..], &[reaped]].concat(), &[]).is_right());
+}
+
+#[test]
 fn what_a_test_made_the_queue_forget_is_no_fault_of_a_coordinator() {
     let finished = Event::Ended { ending: Ending::Finish, fences: vec![fence(1)] };
     let wrong = vec![opened(), granted(100, 1, 0), noted(200, finished), granted(9_000, 2, 1)];

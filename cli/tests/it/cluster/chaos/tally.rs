@@ -9,6 +9,10 @@ use super::plan::Fault;
 /// A process younger than this says nothing of how memory grows: it still loads what it needs.
 const GROWN_UP: Duration = Duration::from_secs(15);
 
+/// A process that was not watched for so long after that says nothing either: what is kept for the work at hand comes and
+/// goes within seconds.
+const WATCHED_FOR: Duration = Duration::from_secs(120);
+
 /// Faults, how long it took to go on, and memory.
 #[derive(Default)]
 pub struct Tally {
@@ -70,8 +74,9 @@ impl Tally {
             line(&mut text, &fault.to_string(), of.count, &of.recovered);
         }
         line(&mut text, "all: until a record is stored again", self.total(), &all);
+        let none = || format!("no slope: none was watched for {} s", WATCHED_FOR.as_secs());
         for (role, memory) in &self.memory {
-            let slope = memory.slope().map_or("too short a life".to_owned(), |mb| format!("{mb:+.1} MB/h"));
+            let slope = memory.slope().map_or_else(none, |mb| format!("{mb:+.1} MB/h"));
             let _ = writeln!(text, "memory of {role}: {:.0} MB at most, {slope}", memory.most);
         }
         text
@@ -88,11 +93,17 @@ fn line(text: &mut String, name: &str, count: u64, recovered: &[Duration]) {
     let _ = writeln!(text, "{name:<38} {count:>6} {:>8} {:>8}", at(50), at(99));
 }
 
+/// Whether a life, by age in seconds, says how memory grows.
+fn is_long(life: &[(f64, f64)]) -> bool {
+    let (Some(first), Some(last)) = (life.first(), life.last()) else { return false };
+    last.0 - first.0 >= WATCHED_FOR.as_secs_f64()
+}
+
 impl Memory {
     /// Megabytes in an hour of life.
     fn slope(&self) -> Option<f64> {
         let (mut up, mut over) = (0.0, 0.0);
-        for life in self.lives.values().filter(|life| life.len() > 2) {
+        for life in self.lives.values().filter(|life| is_long(life)) {
             let mean = |of: fn(&(f64, f64)) -> f64| life.iter().map(of).sum::<f64>() / life.len() as f64;
             let (age, megabytes) = (mean(|point| point.0), mean(|point| point.1));
             up += life.iter().map(|point| (point.0 - age) * (point.1 - megabytes)).sum::<f64>();
@@ -111,11 +122,16 @@ fn recovery_counts_from_the_end_of_a_fault_and_memory_from_the_life_of_a_process
     tally.stored(at(600));
     tally.stored(at(5_000));
     for (pid, base) in [(1, 10.0), (2, 90.0)] {
-        for age in 15..25_u32 {
+        for age in 15..136_u32 {
             tally.memory("workers", pid, Duration::from_secs(age.into()), base + f64::from(age) / 3600.0);
         }
     }
+    // A short life, in which memory doubles, does not count.
+    tally.memory("workers", 3, Duration::from_secs(15), 10.0);
+    tally.memory("workers", 3, Duration::from_secs(100), 20.0);
+    tally.memory("coordinators", 4, Duration::from_secs(100), 20.0);
     let table = tally.table();
+    assert!(table.contains("memory of coordinators: 20 MB at most, no slope"), "{table}");
     assert!(table.contains("worker killed                               2     2.00     2.00"), "{table}");
     assert!(table.contains("memory of workers: 90 MB at most, +1.0 MB/h"), "{table}");
 }
