@@ -4,7 +4,8 @@
 //! beside them and asserts nothing. Needs redis-server.
 //!
 //! Parts, all by default: `-- --matrix` (the published matrix: 41 simulated models, 26 tasks, 45 500 dialogues, 4 workers),
-//! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers).
+//! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers). Only
+//! when named: `-- --watched PAIRS`, what metrics and traces cost, over so many interleaved pairs.
 
 mod measure;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use measure::{KGFLEET, Simulator, children, cpu, line, memory};
+use measure::{KGFLEET, Simulator, children, cpu, line, memory, watchers};
 use queue::testing::RedisServer;
 
 /// Models of the published matrix with 20 iterations of every task, and with 50.
@@ -29,6 +30,9 @@ const SIMULATORS: usize = 2;
 /// Workers without models, many and few.
 const LIGHT_WORKERS: usize = 1_000;
 const LIGHT_WORKERS_OF_A_MILLION: usize = 32;
+/// Workers and iterations of each run that is watched.
+const WATCHED_WORKERS: usize = 2;
+const WATCHED_ITERATIONS: u32 = 10;
 /// Between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -37,6 +41,10 @@ fn main() {
     let named = |part: &str| arguments.iter().any(|argument| argument == part);
     let all = !["--matrix", "--light", "--million"].into_iter().any(named);
     println!("{} processors", std::thread::available_parallelism().map_or(1, usize::from));
+    if let Some(at) = arguments.iter().position(|argument| argument == "--watched") {
+        let pairs = arguments.get(at + 1).and_then(|pairs| pairs.parse().ok()).unwrap_or(5);
+        return watched(pairs.max(2));
+    }
     if all || named("--matrix") {
         matrix();
     }
@@ -80,49 +88,44 @@ impl Drop for Process {
 struct Fleet {
     redis: RedisServer,
     coordinator: Process,
+    http_port: u16,
     url: String,
     folder: tempfile::TempDir,
 }
 
 impl Fleet {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(more: &[&str]) -> Self {
         let redis = RedisServer::start_with(&["--appendonly", "yes", "--save", ""]).expect("redis-server");
         let folder = tempfile::tempdir().expect("a folder");
         let port = queue::testing::free_port();
         let listen = format!("127.0.0.1:{port}");
         let data = folder.path().join("data");
-        let coordinator = Process::start(&[
-            "coordinator",
-            "--listen",
-            &listen,
-            "--http",
-            "127.0.0.1:0",
-            "--queue",
-            &redis.url(),
-            "--data-dir",
-            data.to_str().expect("UTF-8"),
-        ]);
+        let http_port = queue::testing::free_port();
+        let (http, queue) = (format!("127.0.0.1:{http_port}"), redis.url());
+        let data = data.to_str().expect("UTF-8");
+        let arguments =
+            ["coordinator", "--listen", &listen, "--http", &http, "--queue", &queue, "--data-dir", data];
+        let coordinator = Process::start(&[&arguments, more].concat());
         while std::net::TcpStream::connect(&listen).is_err() {
             std::thread::sleep(Duration::from_millis(20));
         }
-        Self { redis, coordinator, url: format!("http://{listen}"), folder }
+        Self { redis, coordinator, http_port, url: format!("http://{listen}"), folder }
     }
 
     fn worker(&self, number: usize, endpoint: &str) -> Process {
-        let home = self.folder.path().join(format!("worker-{number}"));
-        Process::start(&[
-            "worker",
-            "--coordinator",
-            &self.url,
-            "--name",
-            &format!("worker-{number}"),
-            "--endpoint",
-            endpoint,
-            "--evaluators",
-            "1",
-            "--work-dir",
-            home.to_str().expect("UTF-8"),
-        ])
+        self.worker_with(number, endpoint, &[])
+    }
+
+    fn worker_with(&self, number: usize, endpoint: &str, more: &[&str]) -> Process {
+        let name = format!("worker-{number}");
+        let home = self.folder.path().join(&name);
+        let arguments = ["worker", "--coordinator", &self.url, "--name", &name, "--endpoint", endpoint];
+        let rest = ["--evaluators", "1", "--work-dir", home.to_str().expect("UTF-8")];
+        Process::start(&[&arguments[..], &rest, more].concat())
     }
 
     /// Submits a configuration and follows it to its end; its last view.
@@ -220,6 +223,69 @@ fn matrix() {
     for worker in &workers {
         line("worker, highest resident memory", &format!("{} MB", worker.resident().1 >> 20), "");
     }
+}
+
+/// Who watches a cluster.
+#[derive(Clone, Copy, PartialEq)]
+enum Watcher {
+    Nobody,
+    /// Reads all metrics every second.
+    Scraper,
+    /// Takes all traces.
+    Collector,
+}
+
+/// What metrics and traces cost: processor time of coordinator and workers, with and without, in turns.
+fn watched(pairs: usize) {
+    println!(
+        "\n{WATCHED_ITERATIONS} iterations of {TASKS} tasks, {} models, {pairs} pairs each",
+        PROPRIETARY + OPEN
+    );
+    let bytes = Arc::new(AtomicU64::new(0));
+    let collector = watchers::collector(Arc::clone(&bytes));
+    let mut costs: [Vec<f64>; 2] = Default::default();
+    for pair in 0..pairs {
+        let plain = watched_run(Watcher::Nobody, &collector);
+        for (costs, watcher) in costs.iter_mut().zip([Watcher::Scraper, Watcher::Collector]) {
+            let seen = watched_run(watcher, &collector);
+            costs.push((seen.as_secs_f64() / plain.as_secs_f64() - 1.0) * 100.0);
+        }
+        let (unwatched, scraped, traced) = (plain.as_secs_f64(), costs[0][pair], costs[1][pair]);
+        println!(
+            "pair {}: {unwatched:.2} s unwatched, {scraped:+.1} % scraped, {traced:+.1} % traced",
+            pair + 1
+        );
+    }
+    for (what, costs, bound) in
+        [("metrics read every second", &costs[0], "below 2 %"), ("traces of every dialogue", &costs[1], "")]
+    {
+        let (mean, half) = watchers::interval(costs);
+        line(&format!("{what}, processor time"), &format!("{mean:+.1} % (± {half:.1})"), bound);
+    }
+    let dialogues = pairs as u64 * u64::from(WATCHED_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
+    line("bytes of traces per dialogue", &(bytes.load(Ordering::Relaxed) / dialogues).to_string(), "");
+}
+
+/// One run; processor time of coordinator, workers and evaluation.
+fn watched_run(watcher: Watcher, collector: &str) -> Duration {
+    let more: &[&str] = if watcher == Watcher::Collector { &["--otlp", collector] } else { &[] };
+    let fleet = Fleet::start_with(more);
+    let models: Vec<(String, u32)> =
+        (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), WATCHED_ITERATIONS)).collect();
+    let configuration = configuration(fleet.folder.path(), &models);
+    let simulator = Simulator::start(&["--benchmark", configuration.to_str().expect("UTF-8")]);
+    let ports: Vec<u16> = (0..WATCHED_WORKERS).map(|_| queue::testing::free_port()).collect();
+    let worker = |(number, port): (usize, &u16)| {
+        let http = format!("127.0.0.1:{port}");
+        fleet.worker_with(number, &simulator.base_url, &[&["--http", &http], more].concat())
+    };
+    let workers: Vec<Process> = ports.iter().enumerate().map(worker).collect();
+    let all_ports = ports.iter().copied().chain([fleet.http_port]).collect();
+    let scraper = (watcher == Watcher::Scraper).then(|| watchers::Scraper::start(all_ports));
+    fleet.run(&configuration, || {});
+    drop(scraper);
+    let of_workers: Duration = workers.iter().map(|worker| worker.cpu().0 + worker.cpu().1).sum();
+    fleet.coordinator.cpu().0 + of_workers
 }
 
 fn light(what: &str, workers: usize, dialogues: u64) {

@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod commands;
 pub mod exit_code;
+pub mod notify;
 pub mod output;
 pub mod reevaluate;
 pub mod run;
@@ -19,6 +20,9 @@ use service_kit::telemetry::{self, LogFormat};
 #[derive(Debug, Parser)]
 #[command(name = "kgfleet", version, propagate_version = true, max_term_width = 110)]
 struct Cli {
+    /// Form of log lines on standard error: `text`, or `json` with one object in a line.
+    #[arg(long, global = true, value_name = "FORMAT", env = "KGFLEET_LOG_FORMAT", default_value = "text", value_parser = log_format)]
+    log_format: LogFormat,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,6 +39,7 @@ enum Command {
     Export(commands::runs::ExportArguments),
     Table(commands::table::Arguments),
     Compare(commands::compare::Arguments),
+    Report(commands::report::Arguments),
     Verify(commands::verify::VerifyArguments),
     Rm(commands::runs::RemoveArguments),
     Pack(commands::pack::Arguments),
@@ -68,10 +73,10 @@ pub fn command_line() -> clap::Command {
 
 /// Runs the command line of this process to its exit code.
 pub fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let Cli { log_format, command } = Cli::parse();
     // Those that serve for days tell what they do; the others speak for themselves.
     let serves = matches!(command, Command::Coordinator(_) | Command::Worker(_));
-    if let Err(error) = telemetry::init(log_format(), if serves { "info" } else { "warn" }) {
+    if let Err(error) = telemetry::init(log_format, if serves { "info" } else { "warn" }) {
         eprintln!("kgfleet: {error}");
         return ExitCode::Usage;
     }
@@ -86,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Export(arguments) => commands::runs::export(arguments),
         Command::Table(arguments) => commands::table::run(arguments),
         Command::Compare(arguments) => commands::compare::run(arguments),
+        Command::Report(arguments) => commands::report::run(arguments),
         Command::Verify(arguments) => commands::verify::verify(arguments),
         Command::Rm(arguments) => commands::runs::remove(arguments),
         Command::Pack(arguments) => commands::pack::run(arguments),
@@ -121,12 +127,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Environment variable with the form of log lines: `text` (the default) or `json`.
-const LOG_FORMAT: &str = "KGFLEET_LOG_FORMAT";
-
-fn log_format() -> LogFormat {
-    match std::env::var(LOG_FORMAT) {
-        Ok(format) if format == "json" => LogFormat::Json,
-        _ => LogFormat::Text,
+fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("expected `text` or `json`".to_owned()),
     }
 }

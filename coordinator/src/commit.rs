@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
@@ -17,6 +17,7 @@ use futures::FutureExt;
 use history::{Event, EventLog};
 use queue::{Commit, QueueStore};
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
+use service_kit::traces::{self, Span, TraceId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::aggregate::Row;
@@ -326,7 +327,7 @@ impl Commits {
         batch: &[Checked],
         broken: &AtomicBool,
     ) -> Result<()> {
-        let begun = tokio::time::Instant::now();
+        let (begun, since) = (tokio::time::Instant::now(), SystemTime::now());
         let mut tickets: Vec<Option<u64>> = {
             let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             batch.iter().map(|item| recent.get(&item.id, &item.json)).collect()
@@ -376,6 +377,13 @@ impl Commits {
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
         self.queues.call(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());
+        if traces::is_on() {
+            for item in batch {
+                let trace = TraceId::of(&[run.id().as_str(), item.id.as_str()]);
+                let span = Span::until_now(trace, "store", Some("deliver"), since);
+                traces::emit(span.with("kgfleet.batch", batch.len()));
+            }
+        }
         if self.events.is_on() {
             for item in batch {
                 self.events.write(run.id(), Event::Acknowledged { record: item.id.clone() }).await;

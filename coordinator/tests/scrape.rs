@@ -56,7 +56,10 @@ fn record(lease: &LeaseId, key: &DialogueKey) -> Record {
         "started_at": "2025-01-01T00:00:00Z",
         "ended_at": "2025-01-01T00:00:01Z",
         "rounds": [],
-        "outcome": {"state": "scored", "scores": {"f1": 0.5, "combined": 0.5}, "infos": {}},
+        "outcome": {"state": "scored", "infos": {}, "scores": {
+            "f1": 0.5, "combinedF1": 0.5, "listTrimF1": 0.5, "normAnswerF1Score": 0.5, "norm_f-measure": 0.5,
+            "persons_relative_error": 0.5, "max": {"combined": 0.5, "f1": 0.5},
+        }},
         "provenance": {
             "kgfleet": "0", "sampling": {}, "seed": 1,
             "task": {"class": "c", "version": "1", "case": "c", "pack": "p", "pack_hash": "h", "scorer": "s"},

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use domain::dialogue::FailedCall;
 use domain::seed::{dialogue_seed, question_seed, retry_seed};
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
 use crate::metrics;
+use crate::trace::{Asked, DialogueTrace};
 
 /// What all dialogues of one model share.
 pub struct DialogueContext {
@@ -90,6 +91,8 @@ pub struct DialogueJob {
     pub attempt: Attempt,
     /// Which retry it is, by a number that no other one has.
     pub retry: Option<u64>,
+    /// Its trace, where attempts are traced.
+    pub trace: Option<DialogueTrace>,
 }
 
 /// Holds a dialogue. Every way it can end is a record.
@@ -207,9 +210,13 @@ impl Held<'_> {
         let answer = self.ask(prompt).await?;
         let case = self.task.case_index(self.job.key.iteration);
         let judgement = Judgement { task: self.job.task, case, answer };
-        let answered = Instant::now();
-        let verdict = self.context.evaluator.judge(judgement).await.map_err(Failure::ours)?;
-        metrics::evaluated(self.task.class.name(), answered.elapsed(), &verdict);
+        let (answered, since, class) = (Instant::now(), SystemTime::now(), self.task.class.name());
+        let verdict = self.context.evaluator.judge(judgement).await;
+        if let Some(trace) = &self.job.trace {
+            trace.evaluated(self.rounds.len(), class, since, verdict.is_err());
+        }
+        let verdict = verdict.map_err(Failure::ours)?;
+        metrics::evaluated(class, answered.elapsed(), &verdict);
         Ok(verdict)
     }
 
@@ -234,10 +241,16 @@ impl Held<'_> {
             key: self.job.key.clone(),
             round: self.rounds.len() as u32, // At most three.
         };
-        let (prompted_at, prompted) = ((self.context.now)(), Instant::now());
+        let (prompted_at, prompted, since) = ((self.context.now)(), Instant::now(), SystemTime::now());
         let call = complete_with_retry(&*self.context.model, request, &self.context.retry, self.context.now);
         let (reply, failed_calls) =
             tokio::time::timeout(left, call).await.map_err(|_| late(limits.dialogue.as_secs()))?;
+        if let Some(trace) = &self.job.trace {
+            let model = self.context.model.identity();
+            let (round, retries) = (self.rounds.len() + 1, failed_calls.len());
+            let asked = Asked { round, model, sampling: &self.context.sampling, since, retries };
+            trace.asked(&asked, reply.as_ref());
+        }
         match reply {
             Ok(reply) => {
                 self.model = self.context.model.identity().provenance(&reply);

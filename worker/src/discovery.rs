@@ -178,9 +178,9 @@ async fn probe(endpoint: String, key: Option<Secret>, news: mpsc::Sender<News>, 
         }
         let until = Instant::now() + PROBE_EVERY;
         while Instant::now() < until {
-            if let Some(load) = load.read().await {
-                let load = News::Load { endpoint: endpoint.clone(), load };
-                if news.send(load).await.is_err() {
+            if let Some(loads) = load.read().await {
+                let loads = News::Load { endpoint: endpoint.clone(), loads };
+                if news.send(loads).await.is_err() {
                     return;
                 }
             }

@@ -28,6 +28,7 @@ pub mod readiness;
 pub mod runs;
 pub mod servers;
 pub mod slots;
+mod trace;
 mod vllm;
 mod work;
 pub mod worker;

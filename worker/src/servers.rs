@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::connect::{FoundServer, key_name, list};
 use crate::limiter::{LimitReason, Limiter, LimiterBounds};
-use crate::vllm::Load;
+use crate::vllm::{Load, Loads};
 
 /// After this much silence a server is given up: its leased dialogues go to others.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -87,7 +87,7 @@ pub enum News {
     Load {
         /// The address.
         endpoint: String,
-        load: Load,
+        loads: Loads,
     },
     /// No address is known, and why.
     NoAddresses { reason: String },
@@ -114,7 +114,7 @@ struct Endpoint {
     /// Whether it serves another model under the name of one that it served before.
     mistaken: bool,
     /// What it last said of its load.
-    load: Option<Load>,
+    loads: Option<Loads>,
 }
 
 #[derive(Debug)]
@@ -183,20 +183,23 @@ impl Servers {
                 self.no_addresses = None;
                 let state = self.endpoints.entry(endpoint.clone()).or_default();
                 state.silent_since.get_or_insert(now);
-                state.load = None;
+                state.loads = None;
                 state.trouble = Some(match state.models {
                     None => format!("waiting for {endpoint}: {reason}"),
                     Some(_) => format!("{endpoint} does not answer any more: {reason}"),
                 });
             }
             News::Removed { endpoint } => drop(self.endpoints.remove(&endpoint)),
-            News::Load { endpoint, load } => {
+            News::Load { endpoint, loads } => {
                 let here =
                     |key: &ServerKey| matches!(key, ServerKey::Found { endpoint: at, .. } if *at == endpoint);
                 let servers = self.servers.iter_mut().filter(|(key, _)| here(key));
-                servers.for_each(|(_, server)| server.limiter.pressure(load.pressure()));
+                for (key, server) in servers {
+                    let ServerKey::Found { model, .. } = key else { continue };
+                    server.limiter.pressure(loads.of(model).pressure());
+                }
                 if let Some(state) = self.endpoints.get_mut(&endpoint) {
-                    state.load = Some(load);
+                    state.loads = Some(loads);
                 }
             }
             News::NoAddresses { reason } => self.no_addresses = Some(reason),
@@ -253,8 +256,8 @@ impl Servers {
                 "the server serves another model; units of the old one are given back"
             );
         }
-        let load = state.load.take();
-        *state = Endpoint { models: Some(models), silent_since: None, trouble, mistaken, load };
+        let loads = state.loads.take();
+        *state = Endpoint { models: Some(models), silent_since: None, trouble, mistaken, loads };
         Ok(())
     }
 
@@ -382,7 +385,7 @@ impl Servers {
                     limit: self.limit(&key),
                     in_flight: self.in_flight(&key),
                     reason: server.map(|server| server.limiter.reason(server.in_flight)),
-                    load: endpoint.load.as_ref(),
+                    load: endpoint.loads.as_ref().map(|loads| loads.of(&model.id)),
                 });
             }
             if endpoint.models.as_ref().is_none_or(Vec::is_empty) {
@@ -393,7 +396,7 @@ impl Servers {
                     limit: 0,
                     in_flight: 0,
                     reason: None,
-                    load: endpoint.load.as_ref(),
+                    load: None,
                 });
             }
         }
@@ -483,7 +486,7 @@ mod tests {
         let (mut servers, now) = (servers(&[]), Instant::now());
         servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
         let load = Load { running: 3.0, ..Load::default() };
-        servers.apply(News::Load { endpoint: "http://a".to_owned(), load }, now).unwrap();
+        servers.apply(News::Load { endpoint: "http://a".to_owned(), loads: load.into() }, now).unwrap();
         // The next list says nothing of the load.
         servers.apply(listed("http://a", &[("m", "org/m")]), now).unwrap();
         let sights = servers.sights();

@@ -1,5 +1,6 @@
 //! Queries vLLM's load, beside the API.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode, Url};
@@ -13,7 +14,34 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// Share of its cache from which a server begins to evict requests.
 const KV_CACHE_FULL: f64 = 0.95;
 
-/// What a server says of its load, over all its engines.
+/// Models of one server whose loads are told apart.
+const MODELS_MAX: usize = 64;
+
+const MODEL_LABEL: &str = "model_name=\"";
+
+/// What a server says of its loads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loads {
+    /// Of all its models together.
+    all: Load,
+    /// Of those that it tells apart.
+    of_models: BTreeMap<String, Load>,
+}
+
+impl Loads {
+    /// The load of a model; where it is not told apart, that of the whole server.
+    pub fn of(&self, model: &str) -> &Load {
+        self.of_models.get(model).unwrap_or(&self.all)
+    }
+}
+
+impl From<Load> for Loads {
+    fn from(all: Load) -> Self {
+        Self { all, of_models: BTreeMap::new() }
+    }
+}
+
+/// What a server says of the load of one model, over all its engines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
     /// Requests that it works on.
@@ -64,8 +92,8 @@ impl ServerLoad {
         Self { metrics: metrics() }
     }
 
-    /// The load now; `None` if the server does not report it.
-    pub async fn read(&mut self) -> Option<Load> {
+    /// The loads now; `None` if the server does not report them.
+    pub async fn read(&mut self) -> Option<Loads> {
         let (client, url) = self.metrics.as_ref()?;
         let mut response = client.get(url.clone()).send().await.ok()?;
         if response.status() == StatusCode::NOT_FOUND {
@@ -84,13 +112,30 @@ impl ServerLoad {
     }
 }
 
-/// The load, from a text in Prometheus's format. A server with several engines has one line for each. Each quantity has
-/// the name that vLLM gives it today, then older ones.
-fn parse(text: &str) -> Option<Load> {
+/// The loads, from a text in Prometheus's format.
+fn parse(text: &str) -> Option<Loads> {
+    let all = load_of(text, "")?;
+    let mut of_models = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("vllm:num_requests_waiting{")) {
+        let name = line.split_once(MODEL_LABEL).and_then(|(_, rest)| rest.split_once('"'));
+        if let Some((name, _)) = name
+            && of_models.len() < MODELS_MAX
+            && !of_models.contains_key(name)
+            && let Some(load) = load_of(text, &format!("{MODEL_LABEL}{name}\""))
+        {
+            of_models.insert(name.to_owned(), load);
+        }
+    }
+    Some(Loads { all, of_models })
+}
+
+/// The load of the series that contain this selector. A server with several engines has one line for each. Each quantity
+/// has the name that vLLM gives it today, then older ones.
+fn load_of(text: &str, selector: &str) -> Option<Load> {
     let series = |name: &str| {
         let mut values = text.lines().filter_map(|line| {
             let rest = line.strip_prefix("vllm:")?.strip_prefix(name)?;
-            rest.starts_with([' ', '{']).then_some(())?;
+            (rest.starts_with([' ', '{']) && rest.contains(selector)).then_some(())?;
             rest.rsplit(' ').next()?.parse::<f64>().ok().filter(|value| value.is_finite())
         });
         let first = values.next()?;
@@ -121,11 +166,22 @@ mod tests {
                     vllm:num_requests_waiting{engine=\"1\",model_name=\"m\"} 4.0\n\
                     vllm:num_requests_waiting_total 99.0\n\
                     vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 12.0\n";
-        let load = parse(text).unwrap();
+        let load = parse(text).unwrap().all;
         assert_eq!((load.pressure(), load.running, load.kv_cache), (7, 12.0, None));
         let full = "vllm:num_requests_waiting 0.0\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.97\n";
-        assert_eq!(parse(full).unwrap().pressure(), 1);
+        assert_eq!(parse(full).unwrap().of("m").pressure(), 1);
         assert_eq!(parse("process_cpu_seconds_total 1.0\n"), None);
+    }
+
+    #[test]
+    fn models_behind_one_address_are_told_apart() {
+        let text = "vllm:num_requests_waiting{engine=\"0\",model_name=\"a\"} 3.0\n\
+                    vllm:num_requests_running{engine=\"0\",model_name=\"a\"} 5.0\n\
+                    vllm:num_requests_waiting{engine=\"0\",model_name=\"ab\"} 0.0\n\
+                    vllm:num_requests_running{engine=\"0\",model_name=\"ab\"} 1.0\n";
+        let loads = parse(text).unwrap();
+        let of = |model: &str| (loads.of(model).waiting, loads.of(model).running);
+        assert_eq!((of("a"), of("ab"), of("another")), ((3.0, 5.0), (0.0, 1.0), (3.0, 6.0)));
     }
 
     #[test]
@@ -138,7 +194,7 @@ mod tests {
                  vllm:{prefix}_hits_total{{engine=\"0\"}} 16.0\nvllm:{prefix}_hits_total{{engine=\"1\"}} 1.0\n\
                  vllm:generation_tokens_total{{engine=\"0\"}} 1.25e+06\n"
             );
-            parse(&text).unwrap()
+            parse(&text).unwrap().all
         };
         let today = of("kv_cache_usage_perc", "prefix_cache");
         assert_eq!(

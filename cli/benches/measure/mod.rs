@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod light;
+pub mod watchers;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

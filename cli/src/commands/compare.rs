@@ -56,7 +56,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.format == Format::Xlsx {
         bail!(Exit::usage(anyhow!("compare writes text, md, csv or json")));
     }
-    let read = arguments.from.read(&arguments.inputs)?;
+    let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
     let pairs = pairs(all, arguments.a.as_deref(), arguments.b.as_deref())?;
     let headings = all.headings();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use domain::glob::Glob;
 use report::Dialogues;
+use report::details::Details;
 use report::input::read_documents;
 use results::llmkgbench::discover;
 
@@ -50,18 +51,19 @@ impl Read {
 }
 
 impl Inputs {
-    /// Reads what is named: files, folders and archives that exist, anything else as the name of a run.
+    /// Reads what is named: files, folders and archives that exist, anything else as the name of a run. Texts go to
+    /// `details` where they are wanted.
     ///
     /// # Errors
     /// A run cannot be read, or there are no dialogues.
-    pub fn read(&self, named: &[String]) -> anyhow::Result<Read> {
+    pub fn read(&self, named: &[String], mut details: Option<&mut Details>) -> anyhow::Result<Read> {
         let mut all = Dialogues::default();
         let (mut problems, mut paths) = (0, Vec::new());
         for name in named {
             if is_file(name) {
                 paths.push(PathBuf::from(name));
             } else {
-                self.read_named(name, &mut all)?;
+                self.read_named(name, &mut all, details.as_deref_mut())?;
             }
         }
         // Files last: a model under test stands before those that it is compared with.
@@ -78,7 +80,7 @@ impl Inputs {
                 Err(error) => tell(error.to_string()),
             }
         }
-        let reading = read_documents(&mut all, &documents);
+        let reading = read_documents(&mut all, &documents, details);
         reading.file_errors.into_iter().chain(reading.record_errors).for_each(&mut tell);
         if problems > PROBLEMS_TOLD_MAX {
             say(&format!("{} more files and records could not be used", problems - PROBLEMS_TOLD_MAX));
@@ -93,14 +95,19 @@ impl Inputs {
         Ok(Read { dialogues, problems })
     }
 
-    fn read_named(&self, name: &str, all: &mut Dialogues) -> anyhow::Result<()> {
+    fn read_named(
+        &self,
+        name: &str,
+        all: &mut Dialogues,
+        details: Option<&mut Details>,
+    ) -> anyhow::Result<()> {
         if let Some(remote) = self.remote.named() {
             // The fetched folder is read before it is removed.
             let fetched = fleet::export::fetch(&remote, name)?;
-            return Source::open(fetched.dir.clone(), fetched.manifest.clone())?.read_into(all);
+            return Source::open(fetched.dir.clone(), fetched.manifest.clone())?.read_into(all, details);
         }
         let (dir, manifest) = self.data.open(name)?;
-        Source::open(dir, manifest)?.read_into(all)
+        Source::open(dir, manifest)?.read_into(all, details)
     }
 
     fn select(&self, all: Dialogues) -> anyhow::Result<Dialogues> {

@@ -9,6 +9,7 @@ pub mod pack;
 pub mod plan;
 pub mod reevaluate;
 pub mod rejudge;
+pub mod report;
 pub mod run;
 pub mod runs;
 pub mod simulate;

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::table::{Table, write_workbook};
-use report::views::{Grid, Sort, combined, preferences, statistics};
+use report::views::{Grid, Sort, combined, dialogues, preferences, statistics};
 
 use super::inputs::Inputs;
 use crate::exit_code::{Exit, ExitCode};
@@ -62,6 +62,8 @@ enum Show {
     PreferenceTests,
     /// Combined scores of a scheme, with the leading group.
     Combined,
+    /// The wide form: one row per dialogue, one column per score.
+    Dialogues,
 }
 
 /// How a table is written.
@@ -81,7 +83,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.format == Format::Xlsx && arguments.out.is_none() {
         bail!(Exit::usage(anyhow!("--format xlsx needs --out FILE")));
     }
-    let read = arguments.from.read(&arguments.inputs)?;
+    let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
     let sort = match arguments.sort.as_str() {
         "given" => Sort::Given,
@@ -113,6 +115,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Show::Preferences => preferences::published_layout(all),
         Show::PreferenceTests => preferences::tests(all),
         Show::Combined => combined::table(all, &scheme),
+        Show::Dialogues => dialogues::wide(all),
     };
     print(&table, arguments.format, arguments.out.as_deref())?;
     Ok(read.exit_code())
@@ -153,6 +156,7 @@ fn write(table: &Table, format: Format, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+/// A file to write.
+pub fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
 }

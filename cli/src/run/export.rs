@@ -11,6 +11,7 @@ use coordinator::plan::Plan;
 use domain::TaskLabel;
 use packs::Pack;
 use report::Dialogues;
+use report::details::Details;
 use report::dialogues::Exercises;
 use report::input::{RunSource, read_run};
 use results::export::jsonl::Texts;
@@ -92,8 +93,8 @@ impl Source {
         Ok(Self { records, manifest, pack, plan })
     }
 
-    /// Adds its dialogues to those of a report.
-    pub fn read_into(&self, all: &mut Dialogues) -> anyhow::Result<()> {
+    /// Adds its dialogues to those of a report, and their texts to `details`.
+    pub fn read_into(&self, all: &mut Dialogues, details: Option<&mut Details>) -> anyhow::Result<()> {
         let header = self.pack.header();
         let exercises = if header.compat == Compat::PUBLISHED {
             Exercises::Published
@@ -101,7 +102,7 @@ impl Source {
             Exercises::Pack { name: header.name.clone(), hash: self.pack.hash().to_string() }
         };
         let run = RunSource { records: &self.records, manifest: &self.manifest, exercises };
-        read_run(all, &run, || self.plan.keys())?;
+        read_run(all, &run, || self.plan.keys(), details)?;
         Ok(())
     }
 

@@ -30,10 +30,17 @@ use super::summary::RunSummary;
 use super::{material, protection};
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
+use crate::notify::{Notifier, Target};
 use crate::output::say;
 
 /// Interval between two checks of the progress.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Between two looks at whether somebody is to be told something.
+const NOTIFY_EVERY: Duration = Duration::from_secs(1);
+
+/// The task that tells, and what it tells with.
+type Telling = (tokio::task::JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
 
 /// Maximum number of dialogues for which memory is reserved before their records are read.
 const RESERVED_MAX: usize = 5_000_000;
@@ -55,6 +62,8 @@ pub struct Options {
     pub retry: Option<Vec<FailureCause>>,
     /// Password of encrypted recordings of replayed models.
     pub password: Option<String>,
+    /// Whom to tell what becomes of the run.
+    pub notify: Vec<Target>,
 }
 
 /// Selects a run.
@@ -177,6 +186,7 @@ impl Session {
             begun
         };
         let mut progress = Progress::new(&begun);
+        let telling = self.telling(&run, &options.notify)?;
         let mut parked = Vec::new();
         if begun.phase != RunPhase::Finished {
             let simulator = self.simulator(&tasks, &begun).await?;
@@ -188,11 +198,40 @@ impl Session {
             parked = held?;
         }
         let view = coordinator.run(&run).await?;
+        if let Some((telling, notifier)) = telling {
+            // What is being told is told first.
+            let mut notifier = notifier.lock().await;
+            telling.abort();
+            notifier.look_last(&view).await;
+        }
         coordinator.close_logs().await;
         let (elapsed, added) = progress.finish(&view);
         let (dir, manifest) = open(&run, &self.data_dir)?;
         let plan = self.planned().plan.clone();
         Ok(RunSummary { view, parked, seconds: elapsed.as_secs_f64(), added, dir, manifest, plan, tasks })
+    }
+
+    /// Tells whom it concerns what becomes of the run, beside the work.
+    fn telling(&self, run: &RunId, targets: &[Target]) -> anyhow::Result<Option<Telling>> {
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(targets.to_vec())?));
+        let (coordinator, run, notifying) =
+            (Arc::clone(&self.coordinator), run.clone(), Arc::clone(&notifier));
+        let telling = tokio::spawn(async move {
+            let mut looks = tokio::time::interval(NOTIFY_EVERY);
+            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                looks.tick().await;
+                if let Ok(view) = coordinator.run(&run).await
+                    && !view.phase.is_over()
+                {
+                    notifying.lock().await.look(&view).await;
+                }
+            }
+        });
+        Ok(Some((telling, notifier)))
     }
 
     /// Runs the checks of `kgfleet check` before thousands of dialogues fail one by one: stops at problems that would fail all

@@ -77,6 +77,10 @@ fn page(root: &Command) -> String {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         writeln!(out, "| [`{name}`](#kgfleet-{name}) | {about} |").unwrap();
     }
+    out.push_str("\nOptions of every verb:\n\n| argument | meaning |\n|---|---|\n");
+    for argument in root.get_arguments().filter(|argument| argument.is_global_set()) {
+        writeln!(out, "| {} | {} |", cell(&synopsis(argument)), cell(&meaning(argument))).unwrap();
+    }
     for verb in verbs {
         section(verb, "kgfleet", 2, &mut out);
     }
@@ -95,7 +99,8 @@ fn section(command: &Command, parent: &str, level: usize, out: &mut String) {
     writeln!(out, "{}", about.map(ToString::to_string).unwrap_or_default().trim_end()).unwrap();
     let usage = command.clone().render_usage().to_string();
     writeln!(out, "\n```text\n{}\n```", usage.trim_start_matches("Usage: ").trim_end()).unwrap();
-    let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_ours(arg)).collect();
+    let arguments: Vec<&Arg> =
+        command.get_arguments().filter(|arg| is_ours(arg) && !arg.is_global_set()).collect();
     if !arguments.is_empty() {
         out.push_str("\n| argument | meaning |\n|---|---|\n");
         for argument in arguments {

@@ -115,6 +115,8 @@ pub struct Dialogue {
     pub seconds: Option<f64>,
     /// Attempt of the unit, from 1.
     pub attempt: u32,
+    /// Its place among all dialogues read, which is that of its texts.
+    pub place: u32,
     shape: u32,
     values: Box<[f64]>,
 }
@@ -227,6 +229,7 @@ impl Dialogues {
             completion_tokens: entry.completion_tokens,
             seconds: entry.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0),
             attempt: entry.attempt,
+            place: self.list.len() as u32,
             shape: 0,
             values: Box::default(),
         };
@@ -347,6 +350,18 @@ impl Dialogues {
             }
         }
         sets
+    }
+
+    /// Columns in an order for people: those on the same exercises together, the highest value first, those without one last.
+    pub fn ranked(&self, value: impl Fn(ColumnId) -> Option<f64>) -> Vec<ColumnId> {
+        let sets = self.exercise_sets();
+        let best = |columns: Vec<ColumnId>| {
+            let mut columns = columns;
+            let key = |column: ColumnId| value(column).unwrap_or(f64::NEG_INFINITY);
+            columns.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
+            columns
+        };
+        sets.into_iter().flat_map(|(_, columns)| best(columns)).collect()
     }
 
     /// Leaves only these columns and tasks.

@@ -1,8 +1,9 @@
-//! What every process needs, independent of benchmarks: logs, metrics, probes and shutdown.
+//! What every process needs, independent of benchmarks: logs, metrics, traces, probes and shutdown.
 
 pub mod http;
 pub mod metrics;
 pub mod shutdown;
 pub mod telemetry;
+pub mod traces;
 
 pub use shutdown::{Stop, StopReceiver, StopSender};

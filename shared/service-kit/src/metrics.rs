@@ -33,6 +33,13 @@ pub const DEFINITIONS: &[MetricDefinition] = &[
         help: "Series left out because their metric has 5000 already; 0 unless models times tasks of the active runs are more.",
         labels: &[],
     },
+    MetricDefinition {
+        name: crate::traces::DROPPED_SPANS,
+        kind: MetricKind::Counter,
+        unit: Unit::Count,
+        help: "Spans of traces that were not sent: too many at once, or the collector did not take them.",
+        labels: &[],
+    },
 ];
 
 /// Upper bounds of the buckets of every histogram, in seconds: from a local call to a long answer of a slow model.
@@ -148,6 +155,7 @@ impl Metrics {
     /// Says what this process is, and describes what every process tells.
     pub fn introduce(&self, component: &'static str, version: &str) {
         self.describe(DEFINITIONS);
+        metrics::counter!(crate::traces::DROPPED_SPANS).increment(0);
         let mut frame = frame::Frame::default();
         frame.set(BUILD_INFO, &[("component", component), ("version", version)], 1.0);
         frame::state("build", frame);

@@ -8,6 +8,7 @@ use domain::{Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
 use jiff::Timestamp;
 use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::records::Finished;
 use super::{RUNS_KEPT_MAX, Running, Work, is_of};
@@ -17,6 +18,7 @@ use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, Next, Tag};
+use crate::trace::DialogueTrace;
 
 /// A run, ready or in preparation.
 pub(super) enum Readiness {
@@ -240,21 +242,33 @@ impl Work {
         lane.in_flight += 1;
         self.servers.begin(&server);
         let lease = &tag.lease;
+        let id = RecordId::random();
+        let trace = DialogueTrace::begin(&key.run, &id, self.granted.get(lease).copied());
         let job = DialogueJob {
             key: DialogueKey { model: key.model.clone(), task, iteration: tag.iteration },
             task: index,
             attempt: Attempt {
-                id: RecordId::random(),
+                id,
                 generation: lease.generation,
                 number: lease.attempt,
                 worker: self.config.worker.clone(),
             },
             retry,
+            trace,
         };
         let run = key.run.clone();
-        let task = self.dialogues.spawn(async move { Finished::of(run, hold(&context, job).await) });
+        // What is logged meanwhile carries these ids.
+        let trace_id = trace.map(|trace| tracing::field::display(trace.id()));
+        let ids = tracing::info_span!("dialogue", run = %run, unit = lease.unit, dialogue = %job.key, trace = trace_id);
+        let holding = async move {
+            let finished = Finished::of(run, hold(&context, job).await);
+            tracing::debug!("the dialogue ended");
+            finished
+        }
+        .instrument(ids);
+        let task = self.dialogues.spawn(holding);
         self.tags.insert(task.id(), tag.clone());
-        self.running.insert(tag, Running { server, task, began: now });
+        self.running.insert(tag, Running { server, task, began: now, trace });
         self.last_begun = Some(key.clone());
         true
     }

@@ -4,11 +4,11 @@
 //! [`crate::breaker`] for models that cannot be asked. [`lanes`] prepares and starts the dialogues of a run,
 //! [`records`] handles their results, [`poll`] talks to the coordinator, [`ending`] shuts down.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use domain::exchange::{NameTaken, Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{LeaseId, NameTaken, Parking, WorkExchange, WorkerStatus};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -28,6 +28,7 @@ use crate::outbox::{Arrival, Outbox};
 use crate::runs::Runs;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
+use crate::trace::{Delivering, DialogueTrace};
 use ending::Phase;
 use lanes::{Lane, Loaded, Prepared, Readiness};
 use poll::{Answered, Poll};
@@ -66,6 +67,7 @@ struct Running {
     server: ServerKey,
     task: AbortHandle,
     began: Instant,
+    trace: Option<DialogueTrace>,
 }
 
 pub(crate) struct Work {
@@ -87,6 +89,10 @@ pub(crate) struct Work {
     dialogues: JoinSet<Finished>,
     running: HashMap<Tag, Running>,
     tags: HashMap<Id, Tag>,
+    /// When leases were granted, where dialogues are traced.
+    granted: HashMap<LeaseId, SystemTime>,
+    /// Records on their way whose dialogues are traced.
+    delivering: HashMap<Tag, Delivering>,
     poll: Poll,
     phase: Phase,
     superseded: Option<NameTaken>,
@@ -127,6 +133,8 @@ impl Work {
             dialogues: JoinSet::new(),
             running: HashMap::new(),
             tags: HashMap::new(),
+            granted: HashMap::new(),
+            delivering: HashMap::new(),
             poll: Poll::default(),
             phase: Phase::Working,
             superseded: None,
@@ -205,6 +213,10 @@ impl Work {
         {
             let mut ledger = self.ledger.lock();
             ledger.slots.forget_idle_lanes();
+            if !self.granted.is_empty() {
+                let held: HashSet<&LeaseId> = ledger.slots.held().collect();
+                self.granted.retain(|lease, _| held.contains(lease));
+            }
             let (leases, pending) = (ledger.slots.held().count(), ledger.slots.total().pending);
             metrics::holdings(leases, pending, self.outbox.unacknowledged());
         }
@@ -268,6 +280,7 @@ impl Work {
         tracing::warn!(%run, %model, seconds = parked_for.as_secs(), reason, "the model is not asked for a while");
         self.trouble = Some(format!("model {model} of run {run} is not asked: {reason}"));
         for held_back in forgotten {
+            self.undelivered(&held_back.tag);
             self.ledger.lock().slots.dropped(&held_back.tag);
         }
         self.stop_lane(lane);

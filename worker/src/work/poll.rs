@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use domain::exchange::{Offer, Orders, Report, Serves};
 use domain::{ErrorCode, ServiceError};
+use service_kit::traces;
 use tokio::time::Instant;
 
 use super::Work;
@@ -233,6 +234,9 @@ impl Work {
             }
             for grant in grants {
                 self.outbox.offer(&grant.lease.run);
+                if traces::is_on() {
+                    self.granted.entry(grant.lease.clone()).or_insert_with(SystemTime::now);
+                }
                 new += usize::from(ledger.slots.grant(grant) == Granted::New);
             }
             if self.phase != Phase::Working {

@@ -90,7 +90,12 @@ impl Work {
         let finished = match finished {
             Ok(finished) => finished,
             // The code that stopped it has updated the ledger.
-            Err(error) if error.is_cancelled() => return,
+            Err(error) if error.is_cancelled() => {
+                if let Some(trace) = running.trace {
+                    trace.stopped();
+                }
+                return;
+            }
             Err(error) => {
                 tracing::error!(%error, dialogue = ?tag, "a dialogue ended by a panic");
                 self.ledger.lock().slots.dropped(&tag);
@@ -120,6 +125,9 @@ impl Work {
             tracing::warn!(dialogue = %delivery.key, "an answer could not be judged here; its dialogue is given back");
             return self.ledger.lock().slots.dropped(&tag);
         }
+        if let Some(trace) = running.trace {
+            self.delivering.insert(tag.clone(), trace.recorded(cause));
+        }
         // A record is delivered even if its lease was lost meanwhile: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
         let breaker = self.breakers.entry(lane.clone()).or_default();
@@ -127,7 +135,10 @@ impl Work {
         match breaker.ended(HeldBack { tag, delivery }, failure, now) {
             Decision::Deliver(records) => self.submit(records),
             Decision::Hold => {}
-            Decision::Forget(HeldBack { tag, .. }) => self.ledger.lock().slots.dropped(&tag),
+            Decision::Forget(HeldBack { tag, .. }) => {
+                self.undelivered(&tag);
+                self.ledger.lock().slots.dropped(&tag);
+            }
             Decision::Open { forgotten, parked_for } => {
                 let (cause, message) = finished.failure.unwrap_or((FailureCause::Connection, String::new()));
                 // A discovered server concerns this worker alone; an account concerns all.
@@ -164,11 +175,21 @@ impl Work {
         }
     }
 
+    /// The record of this dialogue is dropped.
+    pub(super) fn undelivered(&mut self, tag: &Tag) {
+        if let Some(delivering) = self.delivering.remove(tag) {
+            delivering.received(false);
+        }
+    }
+
     pub(super) fn arrived(&mut self, arrivals: Vec<Arrival>, now: Instant) {
         let mut refused = BTreeSet::new();
         {
             let mut ledger = self.ledger.lock();
             for Arrival { tag, refused: reason } in arrivals {
+                if let Some(delivering) = tag.as_ref().and_then(|tag| self.delivering.remove(tag)) {
+                    delivering.received(reason.is_none());
+                }
                 match (tag, reason) {
                     (Some(tag), None) => ledger.slots.acknowledged(&tag),
                     (Some(tag), Some(reason)) => {

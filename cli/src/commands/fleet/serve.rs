@@ -18,6 +18,7 @@ use proto::Client;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
+use service_kit::traces::{self, Service, Tracing};
 use tokio::net::TcpListener;
 use worker::evaluate::sandbox::confine;
 use worker::{
@@ -79,6 +80,8 @@ pub struct CoordinatorArguments {
     /// 1 kB for each dialogue, 512 MB at most.
     #[arg(long)]
     event_log: bool,
+    #[command(flatten)]
+    traces: Traces,
     #[command(flatten)]
     door: Door,
 }
@@ -152,7 +155,27 @@ pub struct WorkerArguments {
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
     #[command(flatten)]
+    traces: Traces,
+    #[command(flatten)]
     remote: Remote,
+}
+
+/// Traces.
+#[derive(Debug, clap::Args)]
+struct Traces {
+    /// Send traces of dialogues to this collector, over OTLP's HTTP protocol, such as http://127.0.0.1:4318. They carry
+    /// names, numbers and ids, never texts. Default: none.
+    #[arg(long = "otlp", value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    endpoint: Option<String>,
+}
+
+impl Traces {
+    /// Starts to trace, if wanted. To be called on a runtime.
+    fn start(&self, name: &str, instance: &str) -> anyhow::Result<Option<Tracing>> {
+        let Some(endpoint) = &self.endpoint else { return Ok(None) };
+        let service = Service { name, version: env!("CARGO_PKG_VERSION"), instance };
+        traces::start(endpoint, service).map(Some).map_err(Exit::usage)
+    }
 }
 
 /// Parses a connector whose models have addresses of their own.
@@ -218,6 +241,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (listener, bound) = bind(&arguments.listen).await?;
+        let tracing = arguments.traces.start("kgfleet-coordinator", &bound.to_string())?;
         arguments.door.check(bound)?;
         std::fs::create_dir_all(&arguments.data_dir)
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
@@ -272,6 +296,9 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         }
         stopper.at_least(Stop::Abort);
         probing.await??;
+        if let Some(tracing) = tracing {
+            tracing.end().await;
+        }
         Ok(ExitCode::Success)
     })
 }
@@ -343,6 +370,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     runtime.block_on(async {
         // Reports a bad address now; each runtime makes its own client later.
         Client::connect_lazy(&client).map_err(explained)?;
+        let tracing = arguments.traces.start("kgfleet-worker", &name)?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper, |wanted| match wanted {
             Stop::Drain => say("draining: no new dialogues"),
@@ -363,6 +391,9 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             Arc::new(Client::connect_lazy(&client).expect("an address that was checked"))
         };
         let report = Worker::run(config, Arc::new(factory), stop).await.map_err(refused)?;
+        if let Some(tracing) = tracing {
+            tracing.end().await;
+        }
         if let Some(probing) = probing {
             probing.abort();
         }

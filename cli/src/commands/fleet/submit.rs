@@ -11,6 +11,7 @@ use domain::control::{Control, Submission};
 use super::{Remote, block_on, explained, view, watch};
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
+use crate::notify::Target;
 use crate::run::material::CORE;
 
 /// Queue a run at a coordinator.
@@ -25,6 +26,10 @@ pub struct Arguments {
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
+    /// With --watch: tell when the run is over, stalled or blocked; see `kgfleet run`. This process does the telling, so
+    /// it has to stay.
+    #[arg(long, value_name = "URL|COMMAND", requires = "watch")]
+    notify: Vec<Target>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -35,7 +40,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    queue(&arguments.remote, submission(&benchmark)?, arguments.watch, arguments.json)
+    let watch = arguments.watch.then_some(arguments.notify);
+    queue(&arguments.remote, submission(&benchmark)?, watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
@@ -56,16 +62,22 @@ pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
 
 /// Submits a configuration.
 pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
-    queue(remote, submission(benchmark)?, false, json)
+    queue(remote, submission(benchmark)?, None, json)
 }
 
-fn queue(remote: &Remote, submission: Submission, watch: bool, json: bool) -> anyhow::Result<ExitCode> {
+/// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.
+fn queue(
+    remote: &Remote,
+    submission: Submission,
+    watch: Option<Vec<Target>>,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     block_on(async {
         let client = remote.client()?;
         let queued = client.submit(submission).await.map_err(explained)?;
-        if watch {
+        if let Some(notify) = watch {
             eprintln!("{}", view::headline(&queued));
-            return watch::follow(&client, &queued.run, json).await;
+            return watch::follow(&client, &queued.run, json, notify).await;
         }
         let mut out = io::stdout().lock();
         if json {

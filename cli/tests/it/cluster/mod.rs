@@ -10,6 +10,7 @@ mod killers;
 mod mishaps;
 mod names;
 mod same_records;
+mod seen;
 mod several;
 mod steering;
 mod tls;

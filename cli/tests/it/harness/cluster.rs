@@ -71,17 +71,9 @@ impl Cluster {
     /// The same with more arguments.
     pub fn coordinator_with(&self, port: u16, more: &[&str]) -> Coordinator {
         let listen = format!("127.0.0.1:{port}");
-        let arguments = [
-            "coordinator",
-            "--listen",
-            &listen,
-            "--http",
-            "127.0.0.1:0",
-            "--lease",
-            self.lease,
-            "--event-log",
-        ];
-        let mut process = self.data.start(&[&arguments[..], more].concat());
+        let arguments = ["coordinator", "--listen", &listen, "--lease", self.lease, "--event-log"];
+        let http: &[&str] = if more.contains(&"--http") { &[] } else { &["--http", "127.0.0.1:0"] };
+        let mut process = self.data.start(&[&arguments[..], http, more].concat());
         process.until_it_says("serving on");
         Coordinator { process, port }
     }
@@ -118,6 +110,22 @@ impl Cluster {
             work_dir.to_str().unwrap(),
         ];
         self.data.start(&[&arguments[..], more].concat())
+    }
+
+    /// The same, logging what this filter lets through.
+    pub fn worker_logging(
+        &self,
+        name: &str,
+        port: u16,
+        endpoint: &str,
+        more: &[&str],
+        filter: &str,
+    ) -> Running {
+        let (work_dir, coordinator) = (self.work_dir(name), url(port));
+        let arguments = ["worker", "--coordinator", &coordinator, "--name", name, "--endpoint", endpoint];
+        let rest = ["--evaluators", "1", "--work-dir", work_dir.to_str().unwrap()];
+        let mut command = self.data.command(&[&arguments[..], &rest, more].concat());
+        Running::start(command.env("KGFLEET_LOG", filter))
     }
 
     /// What a worker keeps.

@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod data;
 pub mod process;
 pub mod proxy;
+pub mod receiver;
 pub mod server;
 pub mod terminal;
 
@@ -12,6 +13,7 @@ pub use cluster::Cluster;
 pub use data::{Data, RunOnDisk};
 pub use process::{Finished, Running};
 pub use proxy::Proxy;
+pub use receiver::Receiver;
 pub use server::Server;
 
 /// Four tasks that are quick to load and cheap to judge.

@@ -4,7 +4,7 @@ mod published;
 mod run;
 
 pub use published::{FileReading, read_documents};
-pub use run::{RunSource, read_run};
+pub use run::{ReadError, RunSource, read_run};
 
 use std::collections::BTreeSet;
 

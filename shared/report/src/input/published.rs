@@ -9,6 +9,7 @@ use results::llmkgbench::python_time::{parse_duration, parse_local_time};
 use results::llmkgbench::{Document, ResultRecord};
 
 use super::{class_of, sorted};
+use crate::details::{Detail, Details};
 use crate::dialogues::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, SourceInfo, TaskId, Warning};
 use crate::names;
 
@@ -22,19 +23,32 @@ pub struct FileReading {
     pub record_errors: Vec<String>,
 }
 
-/// Adds the records of result files.
-pub fn read_documents(all: &mut Dialogues, documents: &[Document]) -> FileReading {
+/// Adds the records of result files, and their texts to `details` where they are wanted.
+pub fn read_documents(
+    all: &mut Dialogues,
+    documents: &[Document],
+    mut details: Option<&mut Details>,
+) -> FileReading {
     let mut reading = FileReading::default();
     for document in documents {
         let mut file =
             File { all, next: HashMap::new(), started: None, scorers: BTreeSet::new(), exported: false };
         let (mut added, mut bad) = (0, Vec::new());
+        let (protected, mut failed) = (document.is_protected(), None);
         let read = document.read(|record| {
             match record {
                 Ok(record) => match file.add(&record.record) {
-                    Ok(()) => added += 1,
+                    Ok(()) => {
+                        added += 1;
+                        if let Some(details) = details.as_deref_mut()
+                            && let Err(error) = details.push(Detail::of_result(&record.record), protected)
+                        {
+                            failed = Some(error);
+                            return ControlFlow::Break(());
+                        }
+                    }
                     Err(problem) => {
-                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index))
+                        bad.push(format!("{}: record {}: {problem}", document.name(), record.index));
                     }
                 },
                 Err(error) => bad.push(error.to_string()),
@@ -42,6 +56,7 @@ pub fn read_documents(all: &mut Dialogues, documents: &[Document]) -> FileReadin
             ControlFlow::Continue(())
         });
         reading.file_errors.extend(read.err().map(|error| error.to_string()));
+        reading.file_errors.extend(failed.map(|error| format!("{}: {error}", document.name())));
         let File { started, scorers, exported, .. } = file;
         if added > 0 {
             all.sources.push(SourceInfo {
@@ -52,7 +67,7 @@ pub fn read_documents(all: &mut Dialogues, documents: &[Document]) -> FileReadin
                 scorers: sorted(scorers),
                 started,
                 configuration: None,
-                protected: document.is_protected(),
+                protected,
             });
         }
         if !bad.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::{DialogueKey, Provenance, Usage};
+use domain::{DialogueKey, Outcome, Provenance, Record, Usage};
 use jiff::Timestamp;
 use results::RunManifest;
 use results::export::Source;
@@ -10,6 +10,7 @@ use results::log::{LogError, OutcomeHead};
 use serde::Deserialize;
 
 use super::{class_of, sorted};
+use crate::details::{Detail, Details};
 use crate::dialogues::{Column, Dialogues, Entry, Exercises, Origin, SourceInfo, Warning};
 use crate::names;
 
@@ -49,8 +50,40 @@ struct AnswerPart {
     usage: Usage,
 }
 
-/// Adds the winners of the dialogues of a plan, `keys`, which also says how many were planned. Returns the number of
-/// dialogues added.
+/// Why a run cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("its texts cannot be compressed: {0}")]
+    Details(#[from] std::io::Error),
+}
+
+impl Part {
+    fn of(record: &Record) -> Self {
+        let round = |round: &domain::Round| RoundPart { answer: AnswerPart { usage: round.answer.usage } };
+        Self {
+            key: record.key.clone(),
+            attempt: AttemptPart { number: record.attempt.number },
+            started_at: record.started_at,
+            ended_at: record.ended_at,
+            rounds: record.rounds.iter().map(round).collect(),
+            outcome: match &record.outcome {
+                Outcome::Scored { scores, .. } => OutcomeHead::Scored(scores.clone()),
+                Outcome::Unscored { cause, message, .. } => {
+                    OutcomeHead::Unscored { cause: *cause, message: message.clone() }
+                }
+                Outcome::Failed { cause, message } => {
+                    OutcomeHead::Failed { cause: *cause, message: message.clone() }
+                }
+            },
+            provenance: record.provenance.clone(),
+        }
+    }
+}
+
+/// Adds the winners of the dialogues of a plan, `keys`, which also says how many were planned, and their texts to `details`
+/// where they are wanted. Returns the number of dialogues added.
 ///
 /// # Errors
 /// The record log cannot be read.
@@ -58,7 +91,8 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     all: &mut Dialogues,
     run: &RunSource<'_>,
     keys: impl Fn() -> K,
-) -> Result<u64, LogError> {
+    mut details: Option<&mut Details>,
+) -> Result<u64, ReadError> {
     let RunSource { records, manifest, exercises } = run;
     let column = |all: &mut Dialogues, model: &str| {
         all.column(Column {
@@ -71,8 +105,19 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
         })
     };
     let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
-    for read in records.records::<Part>(keys()) {
-        let (_, part) = read?;
+    let whole = details.is_some();
+    let parts = (!whole).then(|| records.records::<Part>(keys()).map(|read| Ok((read?.1, None))));
+    let records = whole.then(|| {
+        records.records::<Record>(keys()).map(|read| {
+            let record = read?.1;
+            Ok((Part::of(&record), Some(record)))
+        })
+    });
+    for read in parts.into_iter().flatten().chain(records.into_iter().flatten()) {
+        let (part, record): (Part, Option<Record>) = read.map_err(ReadError::Log)?;
+        if let Some((details, record)) = details.as_deref_mut().zip(record) {
+            details.push(Detail::of_record(record), manifest.protected)?;
+        }
         let task = &part.provenance.task;
         let class = class_of(&task.class, &task.version);
         if let Err(error) = &class {

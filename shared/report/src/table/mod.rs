@@ -7,7 +7,7 @@ mod markdown;
 mod text;
 mod xlsx;
 
-pub use text::printable;
+pub use text::{printable, steers};
 pub use xlsx::write_workbook;
 
 use jiff::Timestamp;

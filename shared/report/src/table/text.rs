@@ -58,13 +58,16 @@ fn flat(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
-/// A text of the world without characters that steer: controls, and marks that turn the direction of writing.
+/// A text of the world without characters that [steer](steers).
 pub fn printable(text: &str) -> String {
-    let steers = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
-    };
-    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+    let kept = |c: char| c == '\n' || c == '\t' || !steers(c);
+    text.chars().map(|c| if kept(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// Whether a character steers a terminal or a reader: controls, and marks that turn the direction of writing.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{061c}')
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The tables of reports, made of [`Dialogues`](crate::Dialogues).
 
+pub mod card;
 pub mod combined;
 pub mod comparison;
+pub mod dialogues;
 pub mod preferences;
 pub mod scores;
 pub mod statistics;

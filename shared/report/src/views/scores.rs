@@ -30,6 +30,8 @@ struct TaskRow {
 #[derive(Clone, Debug, PartialEq)]
 struct ModelColumn {
     name: String,
+    /// The set of exercises: models on different ones are not ranked among each other.
+    set: usize,
     total: Cell,
 }
 
@@ -53,6 +55,7 @@ impl Grid {
         let tasks: Vec<&[CellView]> = view.cells.chunk_by(|a, b| a.task == b.task).collect();
         let column = |model: &ModelView| ModelColumn {
             name: model.model.to_string(),
+            set: 0,
             total: Cell::Told(mean_of_model(model), model.mean.value),
         };
         let row = |cells: &&[CellView]| {
@@ -93,6 +96,7 @@ impl Grid {
             }
         };
         let headings = all.headings();
+        let sets = all.exercise_sets();
         let mut grid = Self::default();
         for (task, found) in all.tasks.iter().enumerate() {
             let score = Some(found.headline.clone()).filter(|score| !score.is_empty());
@@ -108,9 +112,9 @@ impl Grid {
                 .filter(|&task| all.planned(column, task) > 0 || by_cell.contains_key(&(column, task)))
                 .collect();
             let mean = Mean::of(asked.iter().map(|&task| grid.cells[task][column].value()));
-            grid.models.push(ModelColumn { name, total: Cell::Told(mean.to_string(), mean.value) });
+            let set = sets.iter().position(|(_, columns)| columns.contains(&column)).unwrap_or_default();
+            grid.models.push(ModelColumn { name, set, total: Cell::Told(mean.to_string(), mean.value) });
         }
-        let sets = all.exercise_sets();
         if sets.len() > 1 {
             grid.notes.push("Columns on different exercises cannot be compared with each other.".to_owned());
         }
@@ -132,7 +136,8 @@ impl Grid {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
         let best = |order: &mut Vec<usize>, value: &dyn Fn(usize) -> Option<f64>| {
             let key = |at: usize| value(at).unwrap_or(f64::NEG_INFINITY);
-            order.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
+            let set = |at: usize| self.models[at].set;
+            order.sort_by(|&a, &b| set(a).cmp(&set(b)).then(key(b).total_cmp(&key(a))));
         };
         match sort {
             Sort::Given => {}

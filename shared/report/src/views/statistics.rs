@@ -59,7 +59,7 @@ pub fn by_task(all: &Dialogues) -> Table {
     table
 }
 
-/// One row per model.
+/// One row per model, the best first among those on the same exercises.
 pub fn by_model(all: &Dialogues) -> Table {
     let mut table = Table::new(&[
         ("model", Align::Left),
@@ -82,7 +82,9 @@ pub fn by_model(all: &Dialogues) -> Table {
     ])
     .titled("Models");
     let headings = all.headings();
-    for total in cells::totals(all) {
+    let totals = cells::totals(all);
+    for column in all.ranked(|column| totals[column].mean) {
+        let total = &totals[column];
         let column = &all.columns[total.column];
         let (low, high) = ends(total.interval);
         table.row([
@@ -128,7 +130,7 @@ mod tests {
         let table = by_task(&all);
         assert_eq!(table.rows().len(), 4);
         assert_eq!(table.rows()[1][5].shown(), "0.300");
-        assert_eq!(by_model(&all).rows()[0][5].shown(), "0.200");
+        assert_eq!(by_model(&all).rows()[0][5].shown(), "0.300", "the best one first");
         assert!(by_task(&Dialogues::default()).rows().is_empty());
     }
 }

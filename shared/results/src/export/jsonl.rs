@@ -71,11 +71,13 @@ pub fn redact(record: &mut Record) {
     }
 }
 
-fn redact_text(text: &mut String) {
+/// Replaces a text by its length in code points.
+pub fn redact_text(text: &mut String) {
     *text = format!("[{} characters]", text.chars().count());
 }
 
-fn redact_value(value: &mut Value) {
+/// Replaces every text in a value by its length in code points.
+pub fn redact_value(value: &mut Value) {
     match value {
         Value::String(text) => redact_text(text),
         Value::Array(items) => items.iter_mut().for_each(redact_value),

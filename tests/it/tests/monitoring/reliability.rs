@@ -307,7 +307,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Table,
                     Number,
                     12,
-                    "Generation of each run's queue, milliseconds of when it was built.",
+                    "Generation of each run's queue; it rises when the queue is built again.",
                     &[("max by (run) (kgfleet_run_generation)", "")],
                 ),
             ],
@@ -398,12 +398,18 @@ pub const DASHBOARD: Dashboard = Dashboard {
             title: "Monitoring itself",
             panels: &[
                 panel(
-                    "Series left out",
+                    "Series and spans left out",
                     Lines,
                     Number,
                     12,
-                    "Above 0, active runs have more models times tasks than one metric may have series.",
-                    &[("max by (instance) (kgfleet_dropped_series)", "{{instance}}")],
+                    "Series: active runs have more models times tasks than one metric may have series. Spans: the collector of traces did not take them.",
+                    &[
+                        ("max by (instance) (kgfleet_dropped_series)", "{{instance}} series"),
+                        (
+                            "sum by (instance) (increase(kgfleet_dropped_spans_total[15m]))",
+                            "{{instance}} spans",
+                        ),
+                    ],
                 ),
                 panel(
                     "Size of a scrape",

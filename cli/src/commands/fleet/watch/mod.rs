@@ -19,6 +19,7 @@ use follow::Views;
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
+use crate::notify::{Notifier, Target};
 use crate::run_name;
 
 /// Time between two lines if standard output is not a terminal.
@@ -49,6 +50,9 @@ pub struct StatusArguments {
 pub struct WatchArguments {
     /// Name of the run, or its beginning if no other run begins like it. Default: the newest one.
     run: Option<String>,
+    /// Tell when the run is over, stalled or blocked; see `kgfleet run`. This process does the telling, so it has to stay.
+    #[arg(long, value_name = "URL|COMMAND")]
+    notify: Vec<Target>,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -103,12 +107,42 @@ pub fn watch(arguments: WatchArguments) -> anyhow::Result<ExitCode> {
                 }
             },
         };
-        follow(&client, &run, arguments.json).await
+        follow(&client, &run, arguments.json, arguments.notify).await
     })
 }
 
+/// Shows a run until it ends, and tells these targets what becomes of it.
+pub async fn follow(
+    control: &dyn Control,
+    run: &RunId,
+    json: bool,
+    notify: Vec<Target>,
+) -> anyhow::Result<ExitCode> {
+    if notify.is_empty() {
+        return show(control, run, json).await;
+    }
+    let mut notifier = Notifier::new(notify)?;
+    let telling = async {
+        let mut views = Views::of(control, run);
+        while let Ok(view) = views.next().await {
+            // The end is told below, by nobody who may be stopped on the way.
+            if view.phase.is_over() {
+                break;
+            }
+            notifier.look(&view).await;
+        }
+        std::future::pending::<std::convert::Infallible>().await
+    };
+    let code = tokio::select! {
+        code = show(control, run, json) => code?,
+        never = telling => match never {},
+    };
+    notifier.look_last(&control.run(run).await.map_err(explained)?).await;
+    Ok(code)
+}
+
 /// Shows a run until it ends: full screen on a terminal, otherwise as lines or JSON.
-pub async fn follow(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
+async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<ExitCode> {
     if !json && screen::is_there() {
         return screen::follow(control, run).await;
     }

@@ -1,0 +1,89 @@
+//! Those who watch a cluster, for what they cost it: a scraper and a collector of traces.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Reads `/metrics` of these ports every second until dropped.
+pub struct Scraper {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Scraper {
+    pub fn start(ports: Vec<u16>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                for port in &ports {
+                    // Workers are still starting, or ending.
+                    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", *port)) else { continue };
+                    let mut page = String::new();
+                    let asked = stream.write_all(b"GET /metrics HTTP/1.0\r\nhost: bench\r\n\r\n");
+                    let _ = asked.and_then(|()| stream.read_to_string(&mut page));
+                }
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Scraper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes posts on a free port as long as the process lives, and counts their bytes; its address.
+pub fn collector(bytes: Arc<AtomicU64>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let bytes = Arc::clone(&bytes);
+            std::thread::spawn(move || take(stream, &bytes));
+        }
+    });
+    url
+}
+
+fn take(stream: TcpStream, bytes: &AtomicU64) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+            match line.trim().to_ascii_lowercase().strip_prefix("content-length:") {
+                Some(value) => length = value.trim().parse().ok()?,
+                None if line.trim().is_empty() => break,
+                None => {}
+            }
+        }
+        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).ok()?;
+        bytes.fetch_add(length, Ordering::Relaxed);
+        reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").ok()?;
+    }
+}
+
+/// Two-sided 95 % points of Student's distribution, for 1 to 15 degrees of freedom.
+const STUDENT: [f64; 15] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+];
+
+/// Mean and half of the 95 % interval of its values, which are at least two.
+pub fn interval(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let freedom = (values.len() - 1).min(STUDENT.len());
+    (mean, STUDENT[freedom - 1] * (variance / count).sqrt())
+}

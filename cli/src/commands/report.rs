@@ -1,0 +1,126 @@
+//! `kgfleet report`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use report::Dialogues;
+use report::analysis::scheme::{self, Scheme};
+use report::details::Details;
+use report::html::{self, Report};
+use report::plot::{self, Svg};
+use report::views::card;
+
+use super::inputs::Inputs;
+use super::table::{create, schemes};
+use crate::exit_code::{Exit, ExitCode};
+use crate::output::say;
+
+/// Write a report: one HTML file with tables, plots and every dialogue, that needs no network.
+///
+/// Reads runs and result files as `kgfleet table` does. Texts of protected exercises are replaced by their lengths, unless
+/// --plaintext is given.
+///
+/// Exit codes: 0 done; 2 nothing fits, or the command line is wrong; 3 nothing could be read or written; 4 some files or
+/// records could not be used.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives.
+    #[arg(required = true, value_name = "RUN|FILE")]
+    inputs: Vec<String>,
+    /// The file.
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+    /// Title of the report.
+    #[arg(long, value_name = "TEXT", default_value = "Benchmark report")]
+    title: String,
+    /// Categories of the combined scores.
+    #[arg(long, value_name = "NAME", default_value = "sparql-b")]
+    scheme: String,
+    /// Categories of the compasses.
+    #[arg(long, value_name = "NAME", default_value = "semantic")]
+    compass: String,
+    /// A TOML file with further schemes.
+    #[arg(long, value_name = "FILE")]
+    schemes: Option<PathBuf>,
+    /// Write every plot as an SVG file into this folder as well.
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// Write a card of every model, in Markdown, into this folder as well.
+    #[arg(long, value_name = "DIR")]
+    cards: Option<PathBuf>,
+    /// Leave out the texts of dialogues.
+    #[arg(long)]
+    no_texts: bool,
+    /// Keep texts of protected exercises readable.
+    #[arg(long, conflicts_with = "no_texts")]
+    plaintext: bool,
+    #[command(flatten)]
+    from: Inputs,
+}
+
+/// Runs the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let known = schemes(arguments.schemes.as_deref())?;
+    let combined = scheme::named(&known, &arguments.scheme).map_err(Exit::usage)?;
+    let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
+    let mut details = Details::new(arguments.plaintext);
+    let read = arguments.from.read(&arguments.inputs, (!arguments.no_texts).then_some(&mut details))?;
+    let all = &read.dialogues;
+    let page = Report { title: &arguments.title, dialogues: all, combined: &combined, compass: &compass };
+    let out = create(&arguments.out)?;
+    html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
+    say(&format!(
+        "wrote {} ({} dialogues of {} models)",
+        arguments.out.display(),
+        all.len(),
+        all.columns.len()
+    ));
+    if let Some(folder) = &arguments.plots {
+        let plots = plots(all, &compass);
+        let count = plots.len();
+        for (name, svg) in plots {
+            write(folder, &format!("{name}.svg"), svg.document().as_bytes())?;
+        }
+        say(&format!("wrote {count} plots into {}", folder.display()));
+    }
+    if let Some(folder) = &arguments.cards {
+        for (column, heading) in all.headings().iter().enumerate() {
+            let mut text = Vec::new();
+            card::write(all, column, &[&combined, &compass], &mut text)?;
+            write(folder, &format!("{}.md", file_name(heading)), &text)?;
+        }
+        say(&format!("wrote {} model cards into {}", all.columns.len(), folder.display()));
+    }
+    Ok(read.exit_code())
+}
+
+/// Every plot with the name of its file.
+fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
+    let mut plots = vec![
+        ("heat".to_owned(), plot::heat(all)),
+        ("gains".to_owned(), plot::gains(all)),
+        ("cost".to_owned(), plot::cost(all)),
+        ("sizes".to_owned(), plot::sizes(all)),
+        ("compasses".to_owned(), plot::compasses(all, compass)),
+    ];
+    let columns: Vec<usize> = (0..all.columns.len()).collect();
+    plots.push(("compass".to_owned(), plot::compass(all, compass, &columns)));
+    let tasks = all.tasks.iter().enumerate();
+    plots
+        .extend(tasks.map(|(id, task)| (format!("task_{}", file_name(&task.label)), plot::of_task(all, id))));
+    plots
+}
+
+/// A name that every file system takes.
+fn file_name(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '_' };
+    text.chars().map(safe).collect::<String>().trim_start_matches('.').to_owned()
+}
+
+fn write(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(name);
+    create(&path)?.write_all(content).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,311 @@
+//! Tells somebody elsewhere what became of a run: `--notify URL|COMMAND`.
+//!
+//! The process that follows the run does the telling, with its user's rights: a coordinator never calls an address or a
+//! program because somebody who submits a run wants it. [`Watchman`] decides, [`Notifier`] tells.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use domain::Backoff;
+use domain::control::{RunPhase, RunView};
+use serde::Serialize;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::time::Instant;
+
+use crate::output::say;
+
+/// Without a record for so long, a run that has dialogues left counts as stalled.
+pub const STALLED_AFTER: Duration = Duration::from_secs(15 * 60);
+
+/// How long a model may be blocked before it is told: workers may be starting.
+pub const BLOCKED_AFTER: Duration = Duration::from_secs(60);
+
+/// Attempts to tell one event.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// Time of one attempt.
+const ATTEMPT_MAX: Duration = Duration::from_secs(10);
+
+/// Whom to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Gets the notice as a JSON POST.
+    Url(String),
+    /// A command of the shell; gets the notice on standard input and the event as [`EVENT_VARIABLE`].
+    Command(String),
+}
+
+/// The event in the environment of a command.
+pub const EVENT_VARIABLE: &str = "KGFLEET_EVENT";
+
+impl FromStr for Target {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_url = text.starts_with("http://") || text.starts_with("https://");
+        Ok(if is_url { Self::Url(text.to_owned()) } else { Self::Command(text.to_owned()) })
+    }
+}
+
+/// What is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// The run is over, finished or cancelled.
+    Finished,
+    /// No record has come for [`STALLED_AFTER`].
+    Stalled,
+    /// The rest of a model can be asked by nobody.
+    Blocked,
+}
+
+impl Event {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Stalled => "stalled",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// Decides what is to be told. A plain state machine: each event is told once, and again only after it had ended.
+#[derive(Debug)]
+pub struct Watchman {
+    done: u64,
+    /// Since when no record has come.
+    still_since: Instant,
+    blocked_since: Option<Instant>,
+    told: BTreeSet<Event>,
+}
+
+impl Watchman {
+    /// Begins to watch.
+    pub fn new(now: Instant) -> Self {
+        Self { done: 0, still_since: now, blocked_since: None, told: BTreeSet::new() }
+    }
+
+    /// Looks at the run; what is to be told now.
+    pub fn look(&mut self, view: &RunView, now: Instant) -> Vec<Event> {
+        let works = view.phase == RunPhase::Active && view.done() < view.planned;
+        if view.done() != self.done || !works {
+            (self.done, self.still_since) = (view.done(), now);
+        }
+        if view.blocked().is_empty() {
+            self.blocked_since = None;
+        } else {
+            self.blocked_since.get_or_insert(now);
+        }
+        let is_blocked = self.blocked_since.is_some_and(|since| now.duration_since(since) >= BLOCKED_AFTER);
+        let is_stalled = works && now.duration_since(self.still_since) >= STALLED_AFTER;
+        let holds = [
+            (Event::Finished, view.phase.is_over()),
+            (Event::Stalled, is_stalled),
+            (Event::Blocked, is_blocked),
+        ];
+        self.news(&holds)
+    }
+
+    /// The last look, when nobody watches any longer: what is blocked now stays so.
+    pub fn look_last(&mut self, view: &RunView) -> Vec<Event> {
+        let is_blocked = !view.phase.is_over() && !view.blocked().is_empty();
+        let was_blocked = self.told.contains(&Event::Blocked);
+        self.news(&[(Event::Finished, view.phase.is_over()), (Event::Blocked, is_blocked || was_blocked)])
+    }
+
+    fn news(&mut self, holds: &[(Event, bool)]) -> Vec<Event> {
+        let mut news = Vec::new();
+        for (event, holds) in holds {
+            if !holds {
+                self.told.remove(event);
+            } else if self.told.insert(*event) {
+                news.push(*event);
+            }
+        }
+        news
+    }
+}
+
+/// What is told.
+#[derive(Debug, Serialize)]
+struct Notice<'a> {
+    event: Event,
+    run: &'a str,
+    name: &'a str,
+    phase: RunPhase,
+    planned: u64,
+    scored: u64,
+    failed: u64,
+    /// What keeps models from being asked, each with the models.
+    blocked: Vec<Blocked<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Blocked<'a> {
+    reason: &'a str,
+    models: Vec<&'a str>,
+}
+
+/// Tells targets what becomes of a run.
+pub struct Notifier {
+    targets: Vec<Target>,
+    watchman: Watchman,
+    http: reqwest::Client,
+}
+
+impl Notifier {
+    /// # Errors
+    /// No HTTP client can be made.
+    pub fn new(targets: Vec<Target>) -> anyhow::Result<Self> {
+        models::install_crypto();
+        // A redirection could lead to where the user did not point.
+        let http =
+            reqwest::Client::builder().timeout(ATTEMPT_MAX).redirect(reqwest::redirect::Policy::none());
+        Ok(Self { targets, watchman: Watchman::new(Instant::now()), http: http.build()? })
+    }
+
+    /// Looks at the run and tells what is to be told. Takes bounded time, whatever the targets do.
+    pub async fn look(&mut self, view: &RunView) {
+        let events = self.watchman.look(view, Instant::now());
+        self.tell(view, events).await;
+    }
+
+    /// The last look.
+    pub async fn look_last(&mut self, view: &RunView) {
+        let events = self.watchman.look_last(view);
+        self.tell(view, events).await;
+    }
+
+    async fn tell(&self, view: &RunView, events: Vec<Event>) {
+        for event in events {
+            let blocked = view.blocked().into_iter().map(|(reason, models)| Blocked {
+                reason,
+                models: models.into_iter().map(|model| model.as_str()).collect(),
+            });
+            let notice = Notice {
+                event,
+                run: view.run.as_str(),
+                name: &view.name,
+                phase: view.phase,
+                planned: view.planned,
+                scored: view.scored,
+                failed: view.failed,
+                blocked: blocked.collect(),
+            };
+            for target in &self.targets {
+                self.tell_one(target, &notice).await;
+            }
+        }
+    }
+
+    async fn tell_one(&self, target: &Target, notice: &Notice<'_>) {
+        let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+        for attempt in 1..=ATTEMPTS_MAX {
+            let told = match target {
+                Target::Url(url) => self.post(url, notice).await,
+                Target::Command(command) => call(command, notice).await,
+            };
+            let Err(error) = told else { return };
+            // A command may have done its work in part, so it is not repeated.
+            if attempt == ATTEMPTS_MAX || matches!(target, Target::Command(_)) {
+                let event = notice.event.as_str();
+                return say(&format!("cannot notify of `{event}`: {error:#}"));
+            }
+            tokio::time::sleep(backoff.next_delay()).await;
+        }
+    }
+
+    async fn post(&self, url: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
+        // The address may hold a secret, which errors of the client would show.
+        let answer = self.http.post(url).json(notice).send().await.map_err(reqwest::Error::without_url)?;
+        if !answer.status().is_success() {
+            bail!("the address of --notify answered {}", answer.status());
+        }
+        Ok(())
+    }
+}
+
+async fn call(command: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .env(EVENT_VARIABLE, notice.event.as_str())
+        .stdin(Stdio::piped())
+        // Standard output is for this program's data.
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .context("cannot start the command of --notify")?;
+    let json = serde_json::to_vec(notice)?;
+    let ended = async {
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that does not read is content with the variable.
+            let _ = stdin.write_all(&json).await;
+        }
+        child.wait().await
+    };
+    let status = tokio::time::timeout(ATTEMPT_MAX, ended)
+        .await
+        .with_context(|| format!("the command of --notify took longer than {} s", ATTEMPT_MAX.as_secs()))??;
+    if !status.success() {
+        bail!("the command of --notify ended with {status}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(phase: &str, scored: u64, blocked: Option<&str>) -> RunView {
+        let model = serde_json::json!({
+            "model": "m", "planned": 10, "scored": scored, "failed": 0, "units_pending": 1, "units_leased": 0,
+            "units_dead": 0, "workers": 0, "parked": null, "blocked": blocked,
+        });
+        serde_json::from_value(serde_json::json!({
+            "run": "r", "name": "n", "phase": phase, "created_at": "2025-01-01T00:00:00Z", "generation": 1,
+            "planned": 10, "scored": scored, "failed": 0, "failures": [], "rate": 0.0, "eta_s": null,
+            "trouble": null, "models": [model], "cells": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_run_that_stands_still_is_told_once_until_it_moves() {
+        let start = Instant::now();
+        let mut watchman = Watchman::new(start);
+        let at = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        assert_eq!(watchman.look(&view("active", 3, None), at(1)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), at(15)), []);
+        assert_eq!(watchman.look(&view("active", 3, None), at(16)), [Event::Stalled]);
+        assert_eq!(watchman.look(&view("active", 3, None), at(17)), []);
+        assert_eq!(watchman.look(&view("active", 4, None), at(18)), []);
+        assert_eq!(watchman.look(&view("active", 4, None), at(33)), [Event::Stalled]);
+        assert_eq!(watchman.look(&view("paused", 4, None), at(34)), [], "paused by hand");
+        assert_eq!(watchman.look(&view("active", 4, None), at(40)), []);
+        assert_eq!(watchman.look(&view("finished", 10, None), at(80)), [Event::Finished]);
+        assert_eq!(watchman.look_last(&view("finished", 10, None)), []);
+    }
+
+    #[test]
+    fn a_model_that_is_blocked_for_a_moment_is_not_told() {
+        let start = Instant::now();
+        let mut watchman = Watchman::new(start);
+        let blocked = view("active", 3, Some("no worker serves it"));
+        assert_eq!(watchman.look(&blocked, start), []);
+        assert_eq!(watchman.look(&view("active", 3, None), start + BLOCKED_AFTER), []);
+        assert_eq!(watchman.look(&blocked, start + BLOCKED_AFTER), []);
+        assert_eq!(watchman.look(&blocked, start + BLOCKED_AFTER * 2), [Event::Blocked]);
+        assert_eq!(watchman.look_last(&blocked), []);
+        assert_eq!(Watchman::new(start).look_last(&blocked), [Event::Blocked], "it ends with that");
+    }
+
+    #[test]
+    fn what_is_no_address_is_a_command() {
+        let url = |text: &str| matches!(text.parse(), Ok(Target::Url(_)));
+        assert!(url("https://example.org/hook") && url("http://127.0.0.1:1/") && !url("mail -s done me"));
+    }
+}

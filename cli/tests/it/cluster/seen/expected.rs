@@ -1,0 +1,111 @@
+//! Everything that dashboards and rules ask, and what gives nothing by design.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::prometheus::root;
+
+/// A question: where it stands, and its expression.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Question {
+    pub place: String,
+    /// As the dashboard has it, with variables.
+    pub template: String,
+    pub expression: String,
+}
+
+/// Panels of which one expression gives nothing in this test, with the reason.
+pub const EMPTY_BY_DESIGN: [(&str, &str, &str); 6] = [
+    (
+        "Preemptions",
+        "kgfleet_server_preemptions_total",
+        "the simulator pushes no request out of its cache, and does not tell of it",
+    ),
+    (
+        "Failures of log and delivery",
+        "kgfleet_worker_delivery_failures_total",
+        "no record is on its way any more when the coordinator goes",
+    ),
+    (
+        "Stages of pipelines",
+        "kgfleet_run_stage",
+        "the quick benchmark has no judges, so no run is a stage of a pipeline",
+    ),
+    (
+        "Models parked",
+        "kgfleet_worker_parkings_total",
+        "no quota is used up, no key is refused, and no server is gone for as long as it takes",
+    ),
+    (
+        "Runs and workers in trouble",
+        "kgfleet_run_trouble",
+        "every run can be looked after as long as the queue is there",
+    ),
+    (
+        "Servers that do not answer, or answer as another model",
+        "kgfleet_server_model_mismatch",
+        "no server changes what it serves under a name",
+    ),
+];
+
+/// Alerts that this test does not cause; their rules are tested with `promtool test rules` alone.
+pub const NOT_CAUSED: [(&str, &str); 7] = [
+    ("KgfleetQuotaExhausted", "no provider is there whose quota could be used up"),
+    ("KgfleetSpoolFilling", "half a gigabyte of records would have to be undelivered"),
+    ("KgfleetDeadLetters", "a unit would have to kill four workers one after the other"),
+    ("KgfleetEvaluationLimits", "simulated answers hit no limit"),
+    ("KgfleetSinkLag", "the disk would have to stand still"),
+    ("KgfleetSinkFailing", "the disk would have to fail"),
+    ("KgfleetSeriesDropped", "193 models would have to be asked"),
+];
+
+/// Every expression of every panel, with its variables filled in.
+pub fn panels() -> BTreeSet<Question> {
+    let mut questions = BTreeSet::new();
+    for file in ["kgfleet-run", "kgfleet-fleet", "kgfleet-reliability"] {
+        let path = root().join(format!("deploy/grafana/{file}.json"));
+        let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        for panel in dashboard["panels"].as_array().unwrap() {
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                let template = target["expr"].as_str().unwrap().to_owned();
+                let mut expression = template.clone();
+                for (variable, value) in
+                    [("$__rate_interval", "8s"), ("$run", ".+"), ("$model", ".+"), ("$node", ".+")]
+                {
+                    expression = expression.replace(variable, value);
+                }
+                let place = panel["title"].as_str().unwrap().to_owned();
+                questions.insert(Question { place, template, expression });
+            }
+        }
+    }
+    assert!(questions.len() > 80, "the panels ask something");
+    questions
+}
+
+/// The names of all recorded series and of all alerts.
+pub fn rules() -> (Vec<String>, Vec<String>) {
+    #[derive(Deserialize)]
+    struct File {
+        groups: Vec<Group>,
+    }
+    #[derive(Deserialize)]
+    struct Group {
+        rules: Vec<Rule>,
+    }
+    #[derive(Deserialize)]
+    struct Rule {
+        record: Option<String>,
+        alert: Option<String>,
+    }
+    let read = |file: &str| -> Vec<Rule> {
+        let text = std::fs::read_to_string(root().join("deploy/prometheus").join(file)).unwrap();
+        let file: File = serde_saphyr::from_str(&text).unwrap();
+        file.groups.into_iter().flat_map(|group| group.rules).collect()
+    };
+    let recorded = read("rules.yml").into_iter().filter_map(|rule| rule.record).collect();
+    let alerts = read("alerts.yml").into_iter().filter_map(|rule| rule.alert).collect();
+    (recorded, alerts)
+}

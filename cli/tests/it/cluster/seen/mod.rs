@@ -1,0 +1,218 @@
+//! What people see of a cluster: a real Prometheus scrapes one that runs the quick benchmark with faults, and every panel
+//! and every rule is asked.
+
+mod expected;
+mod prometheus;
+mod scrape;
+mod traces;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use queue::testing::free_port;
+use rustix::process::{Signal, kill_process};
+
+use crate::harness::{Cluster, Running};
+use expected::{EMPTY_BY_DESIGN, NOT_CAUSED, Question};
+use prometheus::{LOOK_EVERY, PATIENCE, Prometheus};
+
+/// Three simulated models with faults: refusals of one of them, broken connections, answers of another model. Others ask
+/// for a kind of request that the server does not take, so that some dialogues fail.
+const SIMULATION: &str = r#"
+[[models]]
+name = "sim-strong"
+profile = "h100-8b"
+[[models]]
+name = "sim-middling"
+profile = "h100-8b"
+[[models]]
+name = "sim-weak"
+profile = "h100-8b"
+[[faults.rules]]
+model = "sim-weak"
+when = { probability = 0.5 }
+fault = { status = { code = 503 } }
+[[faults.rules]]
+model = "sim-middling"
+when = { probability = 0.03 }
+fault = "reset"
+[[faults.rules]]
+model = "sim-middling"
+when = { probability = 0.05 }
+fault = { wrong_model = { name = "somebody-else" } }
+[[faults.rules]]
+model = "sim-strong"
+when = { probability = 0.03 }
+fault = { status = { code = 400 } }
+"#;
+
+/// The quick benchmark, and a model that nobody serves: it keeps the run from ending, so that its series are there as
+/// long as they are asked for.
+fn benchmark() -> String {
+    let quick =
+        std::fs::read_to_string(prometheus::root().join("task-data/configurations/quick.toml")).unwrap();
+    let absent = "[[models]]\nlabel = \"sim-absent\"\nconnector = \"simulated\"\n";
+    // Streamed, so that there is a first token.
+    format!("{quick}\n{absent}").replace("connector =", "stream = true\nconnector =")
+}
+
+/// What was asked and has not given anything yet.
+struct Open {
+    panels: BTreeSet<Question>,
+    recorded: Vec<String>,
+    alerts: Vec<String>,
+}
+
+impl Open {
+    fn new() -> Self {
+        let (recorded, mut alerts) = expected::rules();
+        alerts.retain(|alert| NOT_CAUSED.iter().all(|(name, _)| name != alert));
+        let mut panels = expected::panels();
+        for (place, metric, _) in EMPTY_BY_DESIGN {
+            let before = panels.len();
+            panels.retain(|question| !(question.place == place && question.expression.contains(metric)));
+            assert!(panels.len() < before, "no panel {place} asks for {metric}");
+        }
+        Self { panels, recorded, alerts }
+    }
+
+    /// Asks everything once; whether nothing is left to ask.
+    fn ask(&mut self, prometheus: &Prometheus) -> bool {
+        self.panels.retain(|question| prometheus.query(&question.expression).is_empty());
+        self.recorded.retain(|name| prometheus.query(name).is_empty());
+        self.alerts.retain(|name| !prometheus.has_fired(name));
+        self.panels.is_empty() && self.recorded.is_empty() && self.alerts.is_empty()
+    }
+
+    /// Asks until `done`, or until nothing is left.
+    #[track_caller]
+    fn ask_until(&mut self, prometheus: &Prometheus, what: &str, done: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !self.ask(prometheus) && !done(self) {
+            assert!(
+                Instant::now() < end,
+                "{what}: no data for {:#?}, not recorded {:?}, not fired {:?}",
+                self.panels,
+                self.recorded,
+                self.alerts
+            );
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn has_fired(&self, alerts: &[&str]) -> bool {
+        alerts.iter().all(|alert| self.alerts.iter().all(|open| open != alert))
+    }
+}
+
+#[test]
+fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let ports: Vec<u16> = (0..4).map(|_| free_port()).collect();
+    let Some(prometheus) = Prometheus::start(cluster.data.path(), &ports) else { return };
+    let began = Instant::now();
+    let coordinator = cluster.coordinator_with(
+        free_port(),
+        &["--queue", &cluster.redis.url(), "--http", &format!("127.0.0.1:{}", ports[0])],
+    );
+    let listen = format!("127.0.0.1:{}", free_port());
+    let simulation = cluster.data.write("simulation.toml", SIMULATION);
+    let simulator =
+        cluster.data.start(&["simulate", simulation.to_str().unwrap(), "--seed", "1", "--listen", &listen]);
+    let worker = |at: usize, concurrency: &str| {
+        let http = format!("127.0.0.1:{}", ports[at]);
+        let more = ["--concurrency", concurrency, "--http", &http];
+        let mut worker = cluster.worker_with(
+            &format!("worker-{at}"),
+            coordinator.port,
+            &format!("http://{listen}/v1"),
+            &more,
+        );
+        worker.until_it_says("asking");
+        worker.go_on_listening();
+        worker
+    };
+    let workers = [worker(1, "auto"), worker(2, "6"), worker(3, "6")];
+    let configuration = cluster.data.write("quick.toml", benchmark());
+    let submitted = cluster.kgfleet(&coordinator, &["submit", configuration.to_str().unwrap()]).expect(0);
+    let run = submitted.stdout.trim().to_owned();
+
+    let mut open = Open::new();
+    prometheus.until("records come", |prometheus| {
+        prometheus.value("max(kgfleet_run_dialogues{state=\"scored\"})").is_some_and(|scored| scored >= 10.0)
+    });
+    // One worker dies with what it holds; its leases expire.
+    workers[2].signal(Signal::KILL);
+    kill_evaluators(&prometheus, &workers[0], ports[1]);
+    let catalogue = |of: &[service_kit::metrics::MetricDefinition]| {
+        [of, service_kit::metrics::DEFINITIONS, service_kit::metrics::process::DEFINITIONS].concat()
+    };
+    open.ask_until(&prometheus, "while it runs", |open| {
+        open.panels.len() < 12 && open.has_fired(&["KgfleetNoWorkerForModel", "KgfleetLeasesExpiring"])
+    });
+    let told_by_coordinator = scrape::check(ports[0], &catalogue(coordinator::metrics::DEFINITIONS));
+    let told_by_worker = scrape::check(ports[1], &catalogue(worker::metrics::DEFINITIONS));
+    // What can be asked is asked; the servers are idle, and the absent model's dialogues wait.
+    open.ask_until(&prometheus, "at its end", |open| {
+        let is_idle = open.panels.iter().all(|question| question.place != "Idle servers while work waits");
+        is_idle && open.has_fired(&["KgfleetRunStalled"])
+    });
+    // Then everything fails, one after the other.
+    simulator.signal(Signal::KILL);
+    open.ask_until(&prometheus, "without model servers", |open| {
+        open.has_fired(&["KgfleetServerDown", "KgfleetWorkerInTrouble"])
+    });
+    cluster.redis.kill();
+    open.ask_until(&prometheus, "without Redis", |open| open.has_fired(&["KgfleetQueueUnreachable"]));
+    assert!(
+        !prometheus.query(&format!("last_over_time(kgfleet_run_phase{{run=\"{run}\"}}[5m])")).is_empty(),
+        "the run was seen"
+    );
+    coordinator.process.signal(Signal::KILL);
+    open.ask_until(&prometheus, "without a coordinator", |_| false);
+
+    let of_coordinator: Vec<&str> = untold(coordinator::metrics::DEFINITIONS, &told_by_coordinator);
+    assert_eq!(of_coordinator, ["kgfleet_queue_failures_total", "kgfleet_run_stage"]);
+    let of_worker: Vec<&str> = untold(worker::metrics::DEFINITIONS, &told_by_worker);
+    let by_failures = ["delivery_failures", "exchange_failures", "parkings", "preemptions"];
+    assert!(
+        of_worker.iter().all(|name| by_failures.iter().any(|failure| name.contains(failure))),
+        "{of_worker:?}"
+    );
+    if let Some(path) = std::env::var_os("KGFLEET_SEEN") {
+        std::fs::write(path, drawn(&prometheus)).unwrap();
+    }
+    eprintln!("every panel and every rule was asked within {:.0} s", began.elapsed().as_secs_f64());
+}
+
+/// Kills evaluation processes of a worker from outside until three deaths are told.
+fn kill_evaluators(prometheus: &Prometheus, worker: &Running, port: u16) {
+    let deaths =
+        format!("kgfleet_worker_evaluator_deaths_total{{cause=\"external\", instance=\"127.0.0.1:{port}\"}}");
+    let end = Instant::now() + PATIENCE;
+    while prometheus.value(&deaths).is_none_or(|deaths| deaths < 4.0) {
+        assert!(Instant::now() < end, "the deaths are counted");
+        for child in worker.children() {
+            // It may have been replaced meanwhile.
+            let _ = kill_process(child, Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn untold<'a>(
+    table: &'a [service_kit::metrics::MetricDefinition],
+    told: &BTreeSet<&'static str>,
+) -> Vec<&'a str> {
+    table.iter().map(|definition| definition.name).filter(|name| !told.contains(name)).collect()
+}
+
+/// What every panel shows over the whole test, as JSON, to be drawn by `deploy/grafana/draw`.
+fn drawn(prometheus: &Prometheus) -> String {
+    let of_question = |question: Question| {
+        let series = prometheus.range(&question.expression);
+        serde_json::json!({"panel": question.place, "template": question.template, "series": series})
+    };
+    let panels: Vec<serde_json::Value> = expected::panels().into_iter().map(of_question).collect();
+    serde_json::to_string_pretty(&panels).unwrap()
+}

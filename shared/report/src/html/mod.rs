@@ -1,0 +1,156 @@
+//! A report as one HTML file that needs nothing else: no network, no server, no other file.
+//!
+//! Its tables and plots are there before any script runs. The script sorts, filters and opens dialogues. Texts of models
+//! enter the page as compressed JSON and leave it as text nodes only, with controls and marks of direction made visible;
+//! a content security policy lets no other script or style run and nothing be fetched.
+
+mod page;
+mod tables;
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::analysis::scheme::Scheme;
+use crate::details::Details;
+use crate::dialogues::Dialogues;
+use crate::plot;
+use crate::table::steers;
+
+const SCRIPT: &str = include_str!("report.js");
+const STYLE: &str = include_str!("report.css");
+
+/// What a page is made of.
+pub struct Report<'a> {
+    pub title: &'a str,
+    pub dialogues: &'a Dialogues,
+    /// Of the combined scores.
+    pub combined: &'a Scheme,
+    /// Of the compasses.
+    pub compass: &'a Scheme,
+}
+
+/// One dialogue in the list: case, iteration, headline, reason, answers, seconds, place of its texts.
+#[derive(Serialize)]
+struct Listed<'a>(&'a str, u32, Option<f64>, Option<&'a str>, u32, Option<f64>, u32);
+
+/// What the script knows: names, and for every dialogue its column, task and line.
+#[derive(Serialize)]
+struct Index<'a> {
+    models: Vec<String>,
+    tasks: Vec<&'a str>,
+    /// Dialogues in each block.
+    blocks: Vec<u32>,
+    dialogues: Vec<(usize, usize, Listed<'a>)>,
+}
+
+/// Writes the page.
+pub fn write(report: &Report<'_>, details: Details, mut out: impl Write) -> io::Result<()> {
+    let all = report.dialogues;
+    let (blocks, counts) = details.finish()?;
+    let listed = all.iter().map(|dialogue| {
+        let round = |value: f64| (value * 1e6).round() / 1e6;
+        let line = Listed(
+            all.case(dialogue),
+            dialogue.iteration,
+            dialogue.headline.map(round),
+            all.reason(dialogue),
+            dialogue.rounds,
+            dialogue.seconds.map(|seconds| (seconds * 100.0).round() / 100.0),
+            dialogue.place,
+        );
+        (dialogue.column, dialogue.task, line)
+    });
+    let index = Index {
+        models: all.headings(),
+        tasks: all.tasks.iter().map(|task| task.label.as_str()).collect(),
+        blocks: counts,
+        dialogues: listed.collect(),
+    };
+    let style = format!("{STYLE}{}", plot::STYLE);
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        hash(SCRIPT),
+        hash(&style)
+    );
+    out.write_all(page::head(report.title, &policy, &style).into_string().as_bytes())?;
+    out.write_all(page::body(report).into_string().as_bytes())?;
+    write!(out, "<script type=\"application/json\" id=\"index\">{}</script>", json(&index)?)?;
+    for (number, block) in blocks.iter().enumerate() {
+        // Base64 needs no escape.
+        write!(out, "<script type=\"text/plain\" id=\"block-{number}\">{block}</script>")?;
+    }
+    write!(out, "<script>{SCRIPT}</script></body></html>")?;
+    out.flush()
+}
+
+/// JSON that cannot end the element it stands in, and that no mark of direction turns around for people who read the source.
+fn json(value: &impl Serialize) -> io::Result<String> {
+    let text = serde_json::to_string(value)?;
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '<' || steers(c) {
+            safe.push_str(&format!("\\u{:04x}", c as u32));
+        } else {
+            safe.push(c);
+        }
+    }
+    Ok(safe)
+}
+
+fn hash(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::scheme::{bundled, named};
+    use crate::dialogues::testing::matrix;
+
+    fn page(all: &Dialogues) -> String {
+        let (combined, compass) =
+            (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
+        let report = Report { title: "T", dialogues: all, combined: &combined, compass: &compass };
+        let mut out = Vec::new();
+        write(&report, Details::default(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn hostile_names_are_text_everywhere() {
+        let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}";
+        let mut all = matrix(&["m"], &["RdfFriendCount-nt-1"], 3, |_, _, _| 0.5);
+        all.columns[0].name = hostile.to_owned();
+        all.columns[0].family = hostile.to_owned();
+        all.tasks[0].label = hostile.to_owned();
+        all.warnings.push(crate::dialogues::Warning(hostile.to_owned()));
+        let page = page(&all);
+        assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
+        assert!(!page.contains('\u{202e}'), "a mark of direction came through");
+        assert_eq!(page.matches("<script>").count(), 1, "only the page's own");
+    }
+
+    #[test]
+    fn the_policy_names_the_script_and_nothing_else_runs() {
+        let page = page(&matrix(&["m"], &["t"], 1, |_, _, _| 0.5));
+        assert!(
+            page.contains(&format!("script-src &#39;sha256-{}&#39;", hash(SCRIPT)))
+                || page.contains(&format!("script-src 'sha256-{}'", hash(SCRIPT)))
+        );
+        assert!(!page.contains(" style=\"") && !page.contains(" onclick"), "the policy forbids them");
+        assert!(
+            !page.contains("http://")
+                || page.matches("http://").count() == page.matches("http://www.w3.org/2000/svg").count()
+        );
+        assert!(!page.contains("https://"));
+    }
+
+    #[test]
+    fn an_empty_report_is_a_page() {
+        assert!(page(&Dialogues::default()).contains("There are no dialogues"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Plots as SVG, laid out by hand: the only things that are drawn are lines, boxes, circles and words.
+//!
+//! Every plot is a function of dialogues. It says what it shows in its title and what its marks mean below it, names the
+//! values behind every mark in a tooltip, follows the reader's choice of light or dark, and uses colours that people with
+//! a colour vision deficiency can tell apart (Okabe and Ito's palette, and a ramp that runs from dark to light).
+
+mod boxes;
+mod compass;
+mod gains;
+mod heat;
+mod scale;
+mod scatter;
+mod svg;
+mod text;
+
+pub use boxes::of_task;
+pub use compass::{grid as compasses, overlay as compass};
+pub use gains::gains;
+pub use heat::heat;
+pub use scatter::{cost, sizes};
+pub use svg::{STYLE, Svg};
+
+use crate::dialogues::Dialogues;
+
+/// Okabe and Ito's colours that are visible on light and on dark ground.
+const PALETTE: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999"];
+
+/// The colour of every column: one per family, in the order of their first appearance. From the eighth family on they
+/// repeat, so colour never is the only mark.
+fn colours(all: &Dialogues) -> Vec<&'static str> {
+    let mut families: Vec<&str> = Vec::new();
+    all.columns
+        .iter()
+        .map(|column| {
+            let known = families.iter().position(|family| *family == column.family);
+            let place = known.unwrap_or_else(|| {
+                families.push(&column.family);
+                families.len() - 1
+            });
+            PALETTE[place % PALETTE.len()]
+        })
+        .collect()
+}
+
+/// A note for plots that mix exercises.
+fn mixed(all: &Dialogues) -> Option<&'static str> {
+    (all.exercise_sets().len() > 1)
+        .then_some("Models on different exercises cannot be compared with each other.")
+}

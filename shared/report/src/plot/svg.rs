@@ -1,0 +1,227 @@
+//! Writes SVG. Whatever comes from outside is escaped here and nowhere else.
+
+use std::fmt::Write as _;
+
+use crate::table::printable;
+
+/// Size of ordinary words, in pixels.
+pub const SIZE: f64 = 12.0;
+
+/// Colours of ground, words and lines, light and dark. Pages that hold plots have it once.
+pub const STYLE: &str = "\
+.kgf{--paper:#fff;--ink:#1a1a1a;--soft:#595959;--line:#c8c8c8;--faint:#ececec;--accent:#0072b2;\
+font-family:system-ui,'Segoe UI','DejaVu Sans',Arial,sans-serif;background:var(--paper)}\
+@media(prefers-color-scheme:dark){.kgf{--paper:#16181b;--ink:#ececec;--soft:#a8a8a8;--line:#4a4d52;--faint:#2a2d31;--accent:#56b4e9}}\
+.kgf .paper{fill:var(--paper)}.kgf text{fill:var(--ink)}.kgf .soft{fill:var(--soft)}.kgf .on-dark{fill:#fff}.kgf .on-light{fill:#000}\
+.kgf .line{stroke:var(--line)}.kgf .faint{stroke:var(--faint)}.kgf .ink{stroke:var(--ink)}.kgf .accent{stroke:var(--accent)}\
+.kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}";
+
+/// Where a text begins, ends or has its middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A drawing.
+#[derive(Clone, Debug)]
+pub struct Svg {
+    width: f64,
+    height: f64,
+    /// What people who do not see it are told.
+    title: String,
+    body: String,
+}
+
+impl Svg {
+    /// An empty drawing with its title above.
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
+        let mut svg = Self { width, height, title: title.to_owned(), body: String::new() };
+        svg.text((12.0, 22.0), Anchor::Start, 15.0, "bold", title);
+        svg
+    }
+
+    /// As a file of its own.
+    pub fn document(&self) -> String {
+        self.write(&format!("<style>{STYLE}</style>"))
+    }
+
+    /// As a part of a page that has [`STYLE`].
+    pub fn inline(&self) -> String {
+        self.write("")
+    }
+
+    fn write(&self, style: &str) -> String {
+        let (width, height, title) = (self.width, self.height, escaped(&self.title));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"kgf\" role=\"img\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" aria-label=\"{title}\">{style}\
+             <rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>{}</svg>\n",
+            self.body
+        )
+    }
+
+    /// The title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+        self.put(format_args!(
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        ));
+    }
+
+    /// A line of a colour.
+    pub fn stroke(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str, width: f64) {
+        self.put(format_args!(
+            "<line stroke=\"{colour}\" stroke-width=\"{width}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        ));
+    }
+
+    /// A filled box, with a tooltip.
+    pub fn rect(
+        &mut self,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        fill: &str,
+        opacity: f64,
+        tip: &str,
+    ) {
+        let tip = tooltip(tip);
+        self.put(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\" \
+             fill-opacity=\"{opacity}\">{tip}</rect>"
+        ));
+    }
+
+    /// A circle: filled with a colour, or open where none is given.
+    pub fn circle(&mut self, (x, y): (f64, f64), radius: f64, fill: Option<&str>, tip: &str) {
+        let tip = tooltip(tip);
+        match fill {
+            Some(fill) => self.put(format_args!(
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{fill}\">{tip}</circle>"
+            )),
+            None => self.put(format_args!(
+                "<circle class=\"ink none\" stroke-width=\"1.6\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">{tip}</circle>"
+            )),
+        }
+    }
+
+    /// Small crosses in one path.
+    pub fn crosses(&mut self, places: &[(f64, f64)], reach: f64, colour: &str) {
+        if places.is_empty() {
+            return;
+        }
+        let mut path = String::new();
+        for (x, y) in places {
+            let (l, r, t, b) = (x - reach, x + reach, y - reach, y + reach);
+            // Writing to a String cannot fail.
+            let _ = write!(path, "M{l:.1} {t:.1}L{r:.1} {b:.1}M{l:.1} {b:.1}L{r:.1} {t:.1}");
+        }
+        self.put(format_args!(
+            "<path d=\"{path}\" stroke=\"{colour}\" stroke-opacity=\".7\" fill=\"none\"/>"
+        ));
+    }
+
+    /// A closed outline, or an open line.
+    pub fn outline(&mut self, places: &[(f64, f64)], closed: bool, attributes: &str, tip: &str) {
+        let mut path = String::new();
+        for (number, (x, y)) in places.iter().enumerate() {
+            let _ = write!(path, "{}{x:.1} {y:.1}", if number == 0 { 'M' } else { 'L' });
+        }
+        if closed {
+            path.push('Z');
+        }
+        let tip = tooltip(tip);
+        self.put(format_args!("<path d=\"{path}\" {attributes}>{tip}</path>"));
+    }
+
+    /// Words. `class` is empty, `soft`, `bold`, or another class of [`STYLE`].
+    pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: f64, class: &str, text: &str) {
+        self.turned_text((x, y), 0.0, anchor, size, class, text);
+    }
+
+    /// Words turned by some degrees around their place.
+    pub fn turned_text(
+        &mut self,
+        (x, y): (f64, f64),
+        degrees: f64,
+        anchor: Anchor,
+        size: f64,
+        class: &str,
+        text: &str,
+    ) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let turn = if degrees == 0.0 {
+            String::new()
+        } else {
+            format!(" transform=\"rotate({degrees:.0} {x:.1} {y:.1})\"")
+        };
+        let look = match class {
+            "" => String::new(),
+            "bold" => " font-weight=\"600\"".to_owned(),
+            class => format!(" class=\"{class}\""),
+        };
+        let text = escaped(text);
+        self.put(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\"{look}{turn}>{text}</text>"
+        ));
+    }
+
+    /// Words in the bottom corner that say what the marks mean.
+    pub fn legend(&mut self, lines: &[&str]) {
+        for (number, line) in lines.iter().rev().enumerate() {
+            let y = self.height - 10.0 - 15.0 * number as f64;
+            self.text((12.0, y), Anchor::Start, 11.0, "soft", line);
+        }
+    }
+
+    fn put(&mut self, part: std::fmt::Arguments<'_>) {
+        let _ = self.body.write_fmt(part);
+    }
+}
+
+fn tooltip(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(text)) }
+}
+
+/// A text as XML, without characters that XML or a terminal would trip over.
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for c in printable(text).chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_place() {
+        let hostile = "\"><script>alert(1)</script>&\u{1b}\u{202e}";
+        let mut svg = Svg::new(10.0, 10.0, hostile);
+        svg.text((0.0, 0.0), Anchor::Start, 1.0, "", hostile);
+        svg.rect((0.0, 0.0), (1.0, 1.0), "#fff", 1.0, hostile);
+        for written in [svg.document(), svg.inline()] {
+            assert!(
+                !written.contains("<script") && !written.contains('\u{1b}') && !written.contains('\u{202e}')
+            );
+            assert_eq!(written.matches("&lt;script&gt;").count(), 4, "label, title, text and tooltip");
+        }
+    }
+}
