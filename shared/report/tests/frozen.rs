@@ -1,5 +1,7 @@
 //! Statistics against what scipy gives for the same random samples. `testdata/frozen.py` made them.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use report::stats::{Summary, effect, holm, paired_t, welch, wilcoxon};
 use serde_json::Value;
 

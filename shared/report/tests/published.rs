@@ -1,6 +1,8 @@
 //! Numbers from the published files of six models: format preferences equal to the published table cell by cell, and
 //! combined scores equal to those that were worked out from the same files with other means.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use report::Dialogues;
 use report::analysis::combined::combined;
 use report::analysis::{leaders, preference, scheme};

@@ -138,12 +138,9 @@ fn needle(
 ) {
     let axes = scores.len();
     let corners = |of: &dyn Fn(&CategoryScore) -> f64| -> Vec<(f64, f64)> {
-        let value = |score: &Option<CategoryScore>| score.as_ref().map_or(0.0, of).clamp(0.0, 1.0);
-        scores
-            .iter()
-            .enumerate()
-            .map(|(axis, score)| place(center, radius, axis, axes, value(score)))
-            .collect()
+        // An axis without values has no corner: nothing is not zero.
+        let known = scores.iter().enumerate().filter_map(|(axis, score)| Some((axis, score.as_ref()?)));
+        known.map(|(axis, score)| place(center, radius, axis, axes, of(score).clamp(0.0, 1.0))).collect()
     };
     let means: Vec<String> = scores
         .iter()
@@ -181,6 +178,16 @@ mod tests {
         let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 1e-9 && (a.1 - b.1).abs() < 1e-9;
         assert!(near(place((0.0, 0.0), 10.0, 0, 4, 1.0), (10.0, 0.0)));
         assert!(near(place((0.0, 0.0), 10.0, 1, 4, 0.5), (0.0, -5.0)), "up is less on a screen");
+    }
+
+    #[test]
+    fn an_axis_without_values_has_no_corner() {
+        let all = matrix(&["a"], &["RdfFriendCount-nt-1"], 5, |_, _, _| 0.5);
+        let text = grid(&all, &named(&bundled(), "semantic").unwrap()).document();
+        let (_, line) = text.rsplit_once("<path d=\"").unwrap();
+        let corners = line.split('"').next().unwrap();
+        assert!(corners.starts_with('M') && !corners.contains('L'), "only R-Ana has values: {corners}");
+        assert!(text.contains(">(R-Syn)<"));
     }
 
     #[test]

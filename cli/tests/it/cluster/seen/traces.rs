@@ -106,7 +106,7 @@ fn a_dialogue_is_one_trace_of_worker_and_coordinator() {
         assert_eq!(chat.attribute("gen_ai.request.model").unwrap()["stringValue"], "sim");
         assert_eq!(chat.attribute("gen_ai.operation.name").unwrap()["stringValue"], "chat");
         assert!(chat.attribute("gen_ai.usage.output_tokens").unwrap()["intValue"].is_string());
-        let logged = said.lines().filter(|line| line.contains(trace.as_str())).next();
+        let logged = said.lines().find(|line| line.contains(trace.as_str()));
         let line: Value =
             serde_json::from_str(logged.unwrap_or_else(|| panic!("{trace} in {said}"))).unwrap();
         for field in ["run", "unit", "dialogue", "trace"] {
