@@ -161,6 +161,9 @@ async fn open(name: String, sealed: Arc<[u8]>) -> Result<Arc<Pack>> {
 }
 
 async fn read_file(name: &str) -> Result<Arc<[u8]>> {
+    if let Some(sealed) = packs::bundled(name) {
+        return Ok(sealed.into());
+    }
     let bytes = tokio::fs::read(Path::new(name)).await;
     bytes.map(Into::into).map_err(|error| invalid(format!("pack `{name}`: {error}")))
 }

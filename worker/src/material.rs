@@ -101,7 +101,7 @@ pub enum MaterialError {
     Request(#[from] serde_json::Error),
 }
 
-/// Opens a pack by its name in configurations: `core`, or a path.
+/// Opens a pack by its name in configurations: `core`, one that comes with the program, or a path.
 ///
 /// # Errors
 /// The file cannot be read or opened.
@@ -109,7 +109,11 @@ pub fn open_pack(name: &str) -> Result<Arc<Pack>, MaterialError> {
     if name == CORE {
         return Ok(Pack::shared_builtin()?);
     }
-    Ok(Arc::new(Pack::open(Path::new(name), &Identity::published()?)?))
+    let identity = Identity::published()?;
+    Ok(Arc::new(match packs::bundled(name) {
+        Some(sealed) => Pack::open_bytes(name, sealed, &identity)?,
+        None => Pack::open(Path::new(name), &identity)?,
+    }))
 }
 
 /// Builds the tasks of these labels, in order. Loading large graphs is deferred to the evaluation processes: this

@@ -21,9 +21,10 @@ use crate::run::{endpoints, judged};
 use crate::run_name;
 
 /// The bundled configurations by their names; the first is that of a run without arguments.
-const BUNDLED: [(&str, &str); 2] = [
+const BUNDLED: [(&str, &str); 3] = [
     (QUICK_NAME, include_str!("../../../task-data/configurations/quick.toml")),
     ("judged-demo", include_str!("../../../task-data/configurations/judged-demo.toml")),
+    ("halu-quick", include_str!("../../../task-data/configurations/halu-quick.toml")),
 ];
 
 /// Run a benchmark on this machine.
@@ -42,7 +43,7 @@ const BUNDLED: [(&str, &str); 2] = [
 /// disk or other failure, before or during the run; 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub struct RunArguments {
-    /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`.
+    /// Configuration file, or the name of a bundled one: `quick`, `judged-demo`, `halu-quick`.
     #[arg(value_name = "CONFIG", conflicts_with_all = ["endpoint", "model"])]
     config: Option<PathBuf>,
     /// Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.

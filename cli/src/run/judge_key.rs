@@ -24,6 +24,13 @@ const CLOSE: &str = ">>>>>>>> END OF TEXT";
 const ALL: f64 = 0.99;
 const SOME: f64 = 0.3;
 
+/// What a judge of abstention says, and what simulated models say where they abstain.
+const ABSTENTION: [&str; 2] = ["ANSWERED", "ABSTAINED"];
+const IGNORANCE: &str = "do not know";
+
+/// Words that say nothing of what a text is about.
+const GRAMMAR: [&str; 8] = ["an", "by", "in", "is", "its", "of", "or", "the"];
+
 /// The answers of a pack, and the replies of judges.
 pub struct WithJudges(pub PackKey);
 
@@ -38,21 +45,32 @@ fn judge(prompt: &str) -> Option<KnownCase> {
     let words: Vec<&str> = offer.trim().split(", ").collect();
     let texts = delimited(asked);
     let [.., reference, answer] = texts.as_slice() else { return None };
+    if words == ABSTENTION {
+        let abstains = usize::from(answer.contains(IGNORANCE));
+        return Some(reply(words[abstains], words[1 - abstains]));
+    }
     let (reference, answer) = (words_of(reference), words_of(answer));
-    let share = reference.intersection(&answer).count() as f64 / reference.len().max(1) as f64;
+    let meant: Vec<_> =
+        reference.iter().filter(|word| !GRAMMAR.contains(&word.to_lowercase().as_str())).collect();
+    let found = meant.iter().filter(|word| answer.contains(**word)).count();
+    let share = found as f64 / meant.len().max(1) as f64;
     let last = words.len().checked_sub(1)?;
     let right = match share {
         share if share >= ALL => 0,
         share if share < SOME => last,
         _ => last / 2,
     };
-    Some(KnownCase {
+    Some(reply(words[right], words[(right + 1) % words.len()]))
+}
+
+fn reply(right: &str, wrong: &str) -> KnownCase {
+    KnownCase {
         family: "judge".to_owned(),
-        right: words[right].to_owned(),
-        wrong: words[(right + 1) % words.len()].to_owned(),
+        right: right.to_owned(),
+        wrong: wrong.to_owned(),
         malformed: "That is hard to say.".to_owned(),
         rambling: None,
-    })
+    }
 }
 
 /// The texts between markers.
@@ -93,6 +111,8 @@ mod tests {
         assert_eq!(ask("alpha beta", words).as_deref(), Some("PARTLY"));
         assert_eq!(ask("Reply with CORRECT", words).as_deref(), Some("INCORRECT"));
         assert_eq!(ask("nothing of it", "YES, NO").as_deref(), Some("NO"));
+        assert_eq!(ask("nothing of it", "ANSWERED, ABSTAINED").as_deref(), Some("ANSWERED"));
+        assert_eq!(ask("I do not know alpha", "ANSWERED, ABSTAINED").as_deref(), Some("ABSTAINED"));
         assert!(WithJudges(PackKey::default()).solve("What is it?").is_none());
         let prompt = format!("State it.\n\n{}\n\n{WRITE}", stages::kind::delimited("alpha\n beta"));
         assert_eq!(WithJudges(PackKey::default()).solve(&prompt).unwrap().right, "alpha beta");

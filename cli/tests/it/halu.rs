@@ -162,3 +162,40 @@ fn an_endpoint_is_asked_politely_and_never_twice() {
     }
     ask("other").expect(3).says(&["400", "no SPARQL"]);
 }
+
+#[test]
+fn the_bundled_pack_is_what_the_generator_draws_today() {
+    let data = Data::new();
+    let out = data.path().join("halu-demo.kgpack");
+    let drawn = data.kgfleet(&[
+        "halu",
+        "generate",
+        "--kg",
+        "world",
+        "--questions",
+        "10",
+        "--assessments",
+        "3",
+        "--out",
+        out.to_str().unwrap(),
+        "--json",
+    ]);
+    let bundled = data.kgfleet(&["pack", "list", "halu-demo", "--json"]).expect(0);
+    assert_eq!(drawn.json()["hash"], bundled.json()["hash"], "draw it again into task-data/");
+}
+
+#[test]
+fn the_quick_configuration_ends_in_numbers_that_follow_the_skill_of_the_models() {
+    let data = Data::new();
+    let finished = data.kgfleet(&["run", "halu-quick", "--json"]).expect(0);
+    let view: domain::control::RunView = serde_json::from_value(finished.json()).unwrap();
+    let mean = |task: &str, model: &str| {
+        let cell = view.cells.iter().find(|cell| cell.task.as_str() == task && cell.model.as_str() == model);
+        cell.and_then(|cell| cell.mean).unwrap_or_else(|| panic!("no {task} of {model}: {finished}"))
+    };
+    for (better, worse) in [("sim-strong", "sim-middling"), ("sim-middling", "sim-weak")] {
+        assert!(mean("= accuracy", better) > mean("= accuracy", worse), "{finished}");
+    }
+    assert!(mean("= abstention", "sim-weak") > 0.0 && mean("= halu-bok", "sim-weak") > 0.0, "{finished}");
+    assert!(mean("= halu-dok", "sim-weak") > mean("= halu-dok", "sim-strong"), "{finished}");
+}

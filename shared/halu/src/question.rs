@@ -1,7 +1,7 @@
 //! The words of a question (paper, 3.1.4 and A.2.1). The wording is this project's own; the paper settles what it asks for.
 
 use crate::assessment::Question;
-use crate::graph::{Entity, Lifespan};
+use crate::graph::{Entity, Fact, Lifespan};
 
 /// What every model under test is told first.
 pub const SYSTEM: &str = "You answer questions about entities from memory. If you recognise the entity, give a clear and \
@@ -29,8 +29,13 @@ If several entities have this name, write about the best known one that fits.",
     )
 }
 
-/// A fact as a sentence, for when the fact writer's sentence lacks the name or the object.
-pub fn plain_sentence(question: &Question, fact: usize, object: &str) -> Option<String> {
-    let fact = question.facts.get(fact)?;
-    Some(format!("The {} of {} {} is {object}.", fact.relation, question.name, question.context))
+/// A fact in plain words. Where a relation has several objects, any of them will do.
+pub fn statement(question: &Question, fact: &Fact) -> String {
+    format!(
+        "The {} of {} ({}) is {}.",
+        fact.relation,
+        question.name,
+        question.type_name,
+        fact.objects.join(" or ")
+    )
 }

@@ -45,13 +45,12 @@ impl Knowledge {
     }
 }
 
-/// What the model writes. An invented overview is about `another` question's entity under this one's name.
+/// What the model writes. An invented overview is about `another` question's entity; wrong facts are that entity's.
 pub fn answer(question: &Question, recall: Recall, another: &Question) -> String {
     match recall {
         Recall::Abstains => format!("I am sorry, but I do not know {} {}.", question.name, question.context),
         Recall::Invents => {
-            let description = another.description.replace(&another.name, "it");
-            format!("{} is best known as follows. {description}", question.name)
+            format!("{} This is what is known of {}.", another.description, question.name)
         }
         Recall::Knows(known) => {
             let mut text = format!("{} is a {}.", question.name, question.type_name);

@@ -25,7 +25,7 @@ pub use identity::{Identity, IdentityError};
 pub use import::import;
 pub use listing::{CaseView, TaskLine};
 pub use manifest::{FORMAT_VERSION, GraphSource, GraphSpec, Group, Header, Manifest, PackHash};
-pub use pack::Pack;
+pub use pack::{Pack, bundled};
 pub use parts::Parts;
 pub use sealed::{seal, seal_file, seal_quickly};
 pub use verify::{Finding, PackReport, verify};

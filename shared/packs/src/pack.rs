@@ -19,6 +19,14 @@ use crate::sealed;
 /// The built-in pack, sealed as in the repository.
 const BUILTIN: &[u8] = include_bytes!("../../../task-data/kgfleet-core.kgpack");
 
+/// Packs that come with the program beside the built-in one, by their names in configurations.
+const BUNDLED: [(&str, &[u8]); 1] = [("halu-demo", include_bytes!("../../../task-data/halu-demo.kgpack"))];
+
+/// The sealed pack of a name, if it comes with the program.
+pub fn bundled(name: &str) -> Option<&'static [u8]> {
+    BUNDLED.iter().find(|(bundled, _)| *bundled == name).map(|(_, sealed)| *sealed)
+}
+
 /// A set of tasks, cases, wording and graphs, decrypted in memory.
 #[derive(Clone, Debug)]
 pub struct Pack {

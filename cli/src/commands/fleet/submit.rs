@@ -54,6 +54,9 @@ fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
     if benchmark.pack == CORE {
         return Ok(None);
     }
+    if let Some(sealed) = packs::bundled(&benchmark.pack) {
+        return Ok(Some(sealed.into()));
+    }
     let bytes = std::fs::read(&benchmark.pack)
         .with_context(|| format!("cannot read the pack {}", benchmark.pack))
         .map_err(Exit::usage)?;

@@ -68,6 +68,10 @@ impl OpeningIdentity {
         if pack == Path::new(CORE) {
             return Ok(Pack::shared_builtin()?);
         }
+        if let Some(sealed) = pack.to_str().and_then(packs::bundled) {
+            let name = pack.to_string_lossy();
+            return Ok(Arc::new(Pack::open_bytes(&name, sealed, &Identity::published()?).map_err(as_exit)?));
+        }
         let opened = if pack.is_dir() {
             Parts::read_dir(pack).and_then(Pack::from_parts)
         } else {

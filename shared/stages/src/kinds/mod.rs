@@ -4,9 +4,10 @@ use crate::kind::PipelineKind;
 
 pub mod compared_facts;
 pub mod judged_facts;
+pub mod kghalubench;
 
 /// Every kind.
-const KINDS: &[&PipelineKind] = &[&judged_facts::KIND, &compared_facts::KIND];
+const KINDS: &[&PipelineKind] = &[&judged_facts::KIND, &compared_facts::KIND, &kghalubench::KIND];
 
 /// The kinds there are.
 pub fn all() -> impl Iterator<Item = &'static PipelineKind> {

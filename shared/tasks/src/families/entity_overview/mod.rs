@@ -4,7 +4,7 @@
 //! Fields of a case: those of a question of the crate `halu`; only `name` and `facts` are looked at here. Placeholder of the
 //! first prompt: `question`. Infos: `characters` and `words` of the answer.
 
-use domain::Infos;
+use domain::{Ask, Infos};
 use serde_json::Value;
 
 use crate::class::{AnswerForm, ClassSpec, Marks, Published};
@@ -22,7 +22,7 @@ pub(crate) const CLASS: ClassSpec = ClassSpec {
     names: &[(NAME, &[VERSION])],
     headline: &[],
     marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
+    asks: Ask::Chat,
     answers: AnswerForm::Text,
     follow_ups: &[],
     repair: None,
