@@ -55,8 +55,8 @@ fn case(place: usize, question: &Question, another: &Question) -> Result<CaseDat
         data,
         prompt: Map::from_iter([("question".to_owned(), question::text(question).into())]),
         reference_answer: says(Recall::Knows([true; FACTS])),
-        wrong_answer: says(Recall::Knows([true, false, place % 3 == 0])),
-        malformed_answer: says(if place % 2 == 0 { Recall::Abstains } else { Recall::Invents }),
+        wrong_answer: says(Recall::Knows([true, false, place.is_multiple_of(3)])),
+        malformed_answer: says(if place.is_multiple_of(2) { Recall::Abstains } else { Recall::Invents }),
         ..CaseData::default()
     })
 }

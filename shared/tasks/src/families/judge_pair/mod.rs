@@ -89,13 +89,12 @@ fn unscored(message: String) -> Verdict {
     Verdict { unscored: Some(message), ..Verdict::default() }
 }
 
-/// The answer as JSON, where it is no longer than answers may be.
-fn read<'a, T: Deserialize<'a>>(answer: &'a str, effort: &Effort) -> Result<T, Verdict> {
+/// The answer as JSON, where it is no longer than answers may be; else why it cannot be read.
+fn read<'a, T: Deserialize<'a>>(answer: &'a str, effort: &Effort) -> Result<T, String> {
     if answer.len() > effort.limits.answer_bytes_max {
-        return Err(unscored("the answer is too long".to_owned()));
+        return Err("the answer is too long".to_owned());
     }
-    serde_json::from_str(answer)
-        .map_err(|error| unscored(format!("the answer is none of this judge: {error}")))
+    serde_json::from_str(answer).map_err(|error| format!("the answer is none of this judge: {error}"))
 }
 
 impl Exercise for Similarity {
@@ -106,7 +105,7 @@ impl Exercise for Similarity {
                 ..Verdict::default()
             },
             Ok(Cosine { cosine }) => unscored(format!("{cosine} is no cosine")),
-            Err(verdict) => verdict,
+            Err(reason) => unscored(reason),
         }
     }
 }
@@ -115,7 +114,7 @@ impl Exercise for Classes {
     fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
         let Class { label, probability } = match read(answer, effort) {
             Ok(class) => class,
-            Err(verdict) => return verdict,
+            Err(reason) => return unscored(reason),
         };
         let Some((choice, worth)) =
             self.choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(&label))
