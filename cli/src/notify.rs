@@ -184,7 +184,7 @@ impl Notifier {
         for event in events {
             let blocked = view.blocked().into_iter().map(|(reason, models)| Blocked {
                 reason,
-                models: models.into_iter().map(|model| model.as_str()).collect(),
+                models: models.into_iter().map(domain::ModelLabel::as_str).collect(),
             });
             let notice = Notice {
                 event,
