@@ -5,7 +5,7 @@
 //!
 //! Parts, all by default: `-- --matrix` (the published matrix: 41 simulated models, 26 tasks, 45 500 dialogues, 4 workers),
 //! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers). Only
-//! when named: `-- --watched PAIRS`, what metrics and traces cost, over so many interleaved pairs.
+//! when named: `-- --costs PAIRS`, what metrics, traces, and TLS with tokens cost, over so many interleaved pairs.
 
 mod measure;
 
@@ -30,9 +30,11 @@ const SIMULATORS: usize = 2;
 /// Workers without models, many and few.
 const LIGHT_WORKERS: usize = 1_000;
 const LIGHT_WORKERS_OF_A_MILLION: usize = 32;
-/// Workers and iterations of each run that is watched.
-const WATCHED_WORKERS: usize = 2;
-const WATCHED_ITERATIONS: u32 = 10;
+/// Workers and iterations of each run of a pair.
+const COSTS_WORKERS: usize = 2;
+const COSTS_ITERATIONS: u32 = 10;
+/// Certificates for this machine, signed by an authority of their own.
+const TLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/testdata/tls/");
 /// Between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -41,9 +43,9 @@ fn main() {
     let named = |part: &str| arguments.iter().any(|argument| argument == part);
     let all = !["--matrix", "--light", "--million"].into_iter().any(named);
     println!("{} processors", std::thread::available_parallelism().map_or(1, usize::from));
-    if let Some(at) = arguments.iter().position(|argument| argument == "--watched") {
+    if let Some(at) = arguments.iter().position(|argument| argument == "--costs") {
         let pairs = arguments.get(at + 1).and_then(|pairs| pairs.parse().ok()).unwrap_or(5);
-        return watched(pairs.max(2));
+        return costs(pairs.max(2));
     }
     if all || named("--matrix") {
         matrix();
@@ -91,14 +93,18 @@ struct Fleet {
     http_port: u16,
     url: String,
     folder: tempfile::TempDir,
+    /// What workers and people add to their commands, where the coordinator asks who they are.
+    of_workers: Vec<String>,
+    of_people: Vec<String>,
 }
 
 impl Fleet {
     fn start() -> Self {
-        Self::start_with(&[])
+        Self::start_with(&[], false)
     }
 
-    fn start_with(more: &[&str]) -> Self {
+    /// With further arguments of the coordinator, and behind TLS and tokens where it is guarded.
+    fn start_with(more: &[&str], guarded: bool) -> Self {
         let redis = RedisServer::start_with(&["--appendonly", "yes", "--save", ""]).expect("redis-server");
         let folder = tempfile::tempdir().expect("a folder");
         let port = queue::testing::free_port();
@@ -109,11 +115,24 @@ impl Fleet {
         let data = data.to_str().expect("UTF-8");
         let arguments =
             ["coordinator", "--listen", &listen, "--http", &http, "--queue", &queue, "--data-dir", data];
-        let coordinator = Process::start(&[&arguments, more].concat());
+        let tokens = folder.path().join("tokens.toml");
+        let tokens = tokens.to_str().expect("UTF-8");
+        let (certificate, key) = (format!("{TLS}server.pem"), format!("{TLS}server.key"));
+        let guards = ["--tls-cert", &certificate, "--tls-key", &key, "--tokens", tokens];
+        let (mut of_workers, mut of_people) = (Vec::new(), Vec::new());
+        if guarded {
+            std::fs::write(tokens, "").expect("a list of tokens");
+            of_workers =
+                identity(folder.path(), tokens, &["--name", "pool", "--role", "worker", "--workers", "*"]);
+            of_people = identity(folder.path(), tokens, &["--name", "operator", "--role", "operator"]);
+        }
+        let guards: &[&str] = if guarded { &guards } else { &[] };
+        let coordinator = Process::start(&[&arguments, guards, more].concat());
         while std::net::TcpStream::connect(&listen).is_err() {
             std::thread::sleep(Duration::from_millis(20));
         }
-        Self { redis, coordinator, http_port, url: format!("http://{listen}"), folder }
+        let url = format!("{}://{listen}", if guarded { "https" } else { "http" });
+        Self { redis, coordinator, http_port, url, folder, of_workers, of_people }
     }
 
     fn worker(&self, number: usize, endpoint: &str) -> Process {
@@ -125,19 +144,22 @@ impl Fleet {
         let home = self.folder.path().join(&name);
         let arguments = ["worker", "--coordinator", &self.url, "--name", &name, "--endpoint", endpoint];
         let rest = ["--evaluators", "1", "--work-dir", home.to_str().expect("UTF-8")];
-        Process::start(&[&arguments[..], &rest, more].concat())
+        let identity: Vec<&str> = self.of_workers.iter().map(String::as_str).collect();
+        Process::start(&[&arguments[..], &rest, &identity, more].concat())
     }
 
     /// Submits a configuration and follows it to its end; its last view.
     fn run(&self, configuration: &Path, mut look: impl FnMut()) -> serde_json::Value {
         let submitted = Command::new(KGFLEET)
             .args(["submit", configuration.to_str().expect("UTF-8"), "--coordinator", &self.url])
+            .args(&self.of_people)
             .stderr(Stdio::inherit())
             .output()
             .expect("the binary starts");
         let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
         let mut watch = Command::new(KGFLEET)
             .args(["watch", &run, "--json", "--coordinator", &self.url])
+            .args(&self.of_people)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the binary starts");
@@ -225,65 +247,81 @@ fn matrix() {
     }
 }
 
-/// Who watches a cluster.
-#[derive(Clone, Copy, PartialEq)]
-enum Watcher {
-    Nobody,
-    /// Reads all metrics every second.
-    Scraper,
-    /// Takes all traces.
-    Collector,
+/// A new token of a name and role, as arguments of whoever shows it.
+fn identity(folder: &Path, tokens: &str, who: &[&str]) -> Vec<String> {
+    let arguments = [&["token", "new", "--append", tokens], who].concat();
+    let token = Command::new(KGFLEET).args(arguments).output().expect("the binary starts").stdout;
+    let file = folder.join(format!("{}.token", who[1]));
+    std::fs::write(&file, token).expect("a token");
+    let file = file.to_str().expect("UTF-8").to_owned();
+    vec!["--token-file".to_owned(), file, "--ca".to_owned(), format!("{TLS}ca.pem")]
 }
 
-/// What metrics and traces cost: processor time of coordinator and workers, with and without, in turns.
-fn watched(pairs: usize) {
+/// What is added to a plain cluster, to see what it costs.
+#[derive(Clone, Copy, PartialEq)]
+enum Addition {
+    Nothing,
+    /// Somebody who reads all metrics every second.
+    Scraper,
+    /// Somebody who takes all traces.
+    Collector,
+    /// TLS, and a token of everybody.
+    Guard,
+}
+
+/// What metrics, traces and access control cost: processor time of coordinator and workers, with and without, in turns.
+fn costs(pairs: usize) {
     println!(
-        "\n{WATCHED_ITERATIONS} iterations of {TASKS} tasks, {} models, {pairs} pairs each",
+        "\n{COSTS_ITERATIONS} iterations of {TASKS} tasks, {} models, {pairs} pairs each",
         PROPRIETARY + OPEN
     );
     let bytes = Arc::new(AtomicU64::new(0));
     let collector = watchers::collector(Arc::clone(&bytes));
-    let mut costs: [Vec<f64>; 2] = Default::default();
-    for pair in 0..pairs {
-        let plain = watched_run(Watcher::Nobody, &collector);
-        for (costs, watcher) in costs.iter_mut().zip([Watcher::Scraper, Watcher::Collector]) {
-            let seen = watched_run(watcher, &collector);
-            costs.push((seen.as_secs_f64() / plain.as_secs_f64() - 1.0) * 100.0);
+    let additions = [
+        (Addition::Scraper, "metrics read every second", "below 2 %"),
+        (Addition::Collector, "traces of every dialogue", ""),
+        (Addition::Guard, "TLS and tokens", "below 3 %"),
+    ];
+    let mut costs: [Vec<f64>; 3] = Default::default();
+    for pair in 1..=pairs {
+        let plain = run_with(Addition::Nothing, &collector).as_secs_f64();
+        let mut told = format!("pair {pair}: {plain:.2} s");
+        for (costs, (addition, what, _)) in costs.iter_mut().zip(additions) {
+            let cost = (run_with(addition, &collector).as_secs_f64() / plain - 1.0) * 100.0;
+            told.push_str(&format!(", {cost:+.1} % {what}"));
+            costs.push(cost);
         }
-        let (unwatched, scraped, traced) = (plain.as_secs_f64(), costs[0][pair], costs[1][pair]);
-        println!(
-            "pair {}: {unwatched:.2} s unwatched, {scraped:+.1} % scraped, {traced:+.1} % traced",
-            pair + 1
-        );
+        println!("{told}");
     }
-    for (what, costs, bound) in
-        [("metrics read every second", &costs[0], "below 2 %"), ("traces of every dialogue", &costs[1], "")]
-    {
+    for (costs, (_, what, bound)) in costs.iter().zip(additions) {
         let (mean, half) = watchers::interval(costs);
         line(&format!("{what}, processor time"), &format!("{mean:+.1} % (± {half:.1})"), bound);
     }
-    let dialogues = pairs as u64 * u64::from(WATCHED_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
+    let dialogues = pairs as u64 * u64::from(COSTS_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
     line("bytes of traces per dialogue", &(bytes.load(Ordering::Relaxed) / dialogues).to_string(), "");
 }
 
 /// One run; processor time of coordinator, workers and evaluation.
-fn watched_run(watcher: Watcher, collector: &str) -> Duration {
-    let more: &[&str] = if watcher == Watcher::Collector { &["--otlp", collector] } else { &[] };
-    let fleet = Fleet::start_with(more);
+fn run_with(addition: Addition, collector: &str) -> Duration {
+    let more: &[&str] = if addition == Addition::Collector { &["--otlp", collector] } else { &[] };
+    let fleet = Fleet::start_with(more, addition == Addition::Guard);
     let models: Vec<(String, u32)> =
-        (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), WATCHED_ITERATIONS)).collect();
+        (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), COSTS_ITERATIONS)).collect();
     let configuration = configuration(fleet.folder.path(), &models);
     let simulator = Simulator::start(&["--benchmark", configuration.to_str().expect("UTF-8")]);
-    let ports: Vec<u16> = (0..WATCHED_WORKERS).map(|_| queue::testing::free_port()).collect();
+    let ports: Vec<u16> = (0..COSTS_WORKERS).map(|_| queue::testing::free_port()).collect();
     let worker = |(number, port): (usize, &u16)| {
         let http = format!("127.0.0.1:{port}");
         fleet.worker_with(number, &simulator.base_url, &[&["--http", &http], more].concat())
     };
     let workers: Vec<Process> = ports.iter().enumerate().map(worker).collect();
     let all_ports = ports.iter().copied().chain([fleet.http_port]).collect();
-    let scraper = (watcher == Watcher::Scraper).then(|| watchers::Scraper::start(all_ports));
-    fleet.run(&configuration, || {});
+    let scraper = (addition == Addition::Scraper).then(|| watchers::Scraper::start(all_ports));
+    let view = fleet.run(&configuration, || {});
     drop(scraper);
+    let planned = u64::from(COSTS_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
+    let scored = view.get("scored").and_then(serde_json::Value::as_u64);
+    assert_eq!(scored, Some(planned), "all dialogues are scored");
     let of_workers: Duration = workers.iter().map(|worker| worker.cpu().0 + worker.cpu().1).sum();
     fleet.coordinator.cpu().0 + of_workers
 }
