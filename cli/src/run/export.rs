@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::ValueEnum;
 use coordinator::plan::Plan;
 use domain::TaskLabel;
@@ -87,9 +87,7 @@ impl Source {
             cipher: protection::cipher(&manifest)?,
             index: session::recorded(&dir, &manifest)?,
         };
-        let benchmark = serde_json::from_value(manifest.configuration.clone())
-            .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
-        let (pack, plan) = session::plan(&benchmark)?;
+        let (pack, plan) = session::plan_kept(&dir, &manifest)?;
         Ok(Self { records, manifest, pack, plan })
     }
 

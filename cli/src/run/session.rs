@@ -20,6 +20,7 @@ use results::log::{Damage, WinnerIndex};
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
 use vllm_sim::SimHandle;
+use worker::material::PackFolder;
 use worker::{Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig};
 
 use super::answer_key::PackKey;
@@ -95,6 +96,18 @@ pub struct Session {
 pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     let pack = material::open_pack(&benchmark.pack)?;
     let plan = Plan::new(benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+    Ok((pack, plan))
+}
+
+/// The pack and the plan of a run. A pack that is kept beside the runs, as those of judging runs are, comes first: it has no
+/// other place.
+pub fn plan_kept(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(Arc<Pack>, Plan)> {
+    let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
+        .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
+    let packs = dir.path().parent().and_then(Path::parent).map(|data| PackFolder::new(data.join("packs")));
+    let kept = packs.zip(manifest.packs.first()).and_then(|(packs, used)| packs.find(&used.hash));
+    let Some((_, pack)) = kept else { return plan(&benchmark) };
+    let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
     Ok((pack, plan))
 }
 

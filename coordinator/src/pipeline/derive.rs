@@ -49,6 +49,7 @@ impl Coordinator {
 
     /// Derives the missing runs of an active pipeline.
     pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
+        let _turn = self.pipelines.turn().await;
         // First its phase: a paused or cancelled pipeline derives nothing.
         let state = self.pipeline_state(name).await?;
         if state.removed || state.phase != RunPhase::Active {

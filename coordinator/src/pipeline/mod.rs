@@ -24,7 +24,12 @@ pub(crate) use gather::ModelState;
 
 /// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
 #[derive(Default)]
-pub(crate) struct Pipelines(Mutex<BTreeMap<RunId, Known>>);
+pub(crate) struct Pipelines {
+    known: Mutex<BTreeMap<RunId, Known>>,
+    /// Held while a pipeline is looked after, so that rounds and commands of one process do not create the same run at once:
+    /// whoever comes second would find it locked by the first.
+    tending: tokio::sync::Mutex<()>,
+}
 
 /// What is known of a pipeline.
 #[derive(Default)]
@@ -38,12 +43,17 @@ struct Known {
 impl Pipelines {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Known>> {
         // Plain values are whole at any moment, also where a panic passed through.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tends a pipeline from now on.
     pub(crate) fn attend(&self, name: &RunId) {
         self.lock().entry(name.clone()).or_default();
+    }
+
+    /// The right to look after pipelines, one holder at a time.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.tending.lock().await
     }
 
     /// Forgets a pipeline.
