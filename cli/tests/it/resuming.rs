@@ -30,7 +30,7 @@ fn the_same_command_goes_on_and_then_starts_anew() {
 
     server.gate().take_asked();
     let again = server.run_arguments(&TASKS, ITERATIONS, 64);
-    data.kgfleet(&again).expect(0).says(&["going on with", &name, "20 dialogues scored, 0 failed"]);
+    data.kgfleet(&again).expect(0).says(&["continuing run", &name, "20 dialogues scored, 0 failed"]);
     let after = data.run().records();
     assert_eq!(after.len(), 20);
     assert!(before.iter().all(|(key, entry)| after[key] == *entry), "durable records stay as they were");
