@@ -181,7 +181,8 @@ impl Coordinator {
             state.lose.clear();
             for lease in &orders.lost {
                 let unit = &mut state.units[lease.unit as usize];
-                if unit.attempt == lease.attempt {
+                // One that was given back waits: a report from before that must not end it.
+                if unit.attempt == lease.attempt && unit.state != UnitState::Queued {
                     // Somebody else has it.
                     unit.state = UnitState::Finished;
                 }
