@@ -12,7 +12,7 @@ use domain::{FailureCause, ModelLabel, RunId, Sampling};
 
 use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
-use crate::notify::{Notifier, Target};
+use crate::notify::{Notifier, Notify};
 use crate::run::export::{self, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Session, Wanted};
@@ -152,11 +152,8 @@ pub struct Common {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Tell when the run is over, when no record has come for 15 minutes, and when models cannot be asked: a URL gets a
-    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
-    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told.
-    #[arg(long, value_name = "URL|COMMAND")]
-    notify: Vec<Target>,
+    #[command(flatten)]
+    notify: Notify,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
@@ -310,7 +307,7 @@ fn hold_judged(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
-        if !common.notify.is_empty() {
+        if !common.notify.targets.is_empty() {
             Notifier::new(common.notify)?.look_last(&outcome.view).await;
         }
         anyhow::Ok(outcome)

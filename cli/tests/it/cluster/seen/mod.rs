@@ -2,6 +2,7 @@
 //! and every rule is asked.
 
 mod expected;
+mod otlp;
 mod prometheus;
 mod scrape;
 mod traces;
