@@ -19,9 +19,13 @@ use packs::Pack;
 use results::log::{Damage, WinnerIndex};
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
+use tokio::task::JoinHandle;
 use vllm_sim::SimHandle;
 use worker::material::PackFolder;
-use worker::{Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig};
+use worker::{
+    Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig, WorkerError,
+    WorkerReport,
+};
 
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
@@ -41,7 +45,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 
 /// The task that tells, and what it tells with.
-type Telling = (tokio::task::JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
+type Telling = (JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
 
 /// Maximum number of dialogues for which memory is reserved before their records are read.
 const RESERVED_MAX: usize = 5_000_000;
@@ -99,22 +103,40 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     Ok((pack, plan))
 }
 
+/// The packs that are kept beside the runs of a folder.
+pub fn packs_beside(dir: &RunDir) -> PackFolder {
+    let data = dir.path().parent().and_then(Path::parent).unwrap_or(dir.path());
+    PackFolder::new(data.join("packs"))
+}
+
 /// The pack and the plan of a run. A pack that is kept beside the runs, as those of judging runs are, comes first: it has no
 /// other place.
+///
+/// # Errors
+/// The pack is not there, or what its name stands for today is another one.
 pub fn plan_kept(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(Arc<Pack>, Plan)> {
     let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
         .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
-    let packs = dir.path().parent().and_then(Path::parent).map(|data| PackFolder::new(data.join("packs")));
-    let kept = packs.zip(manifest.packs.first()).and_then(|(packs, used)| packs.find(&used.hash));
-    let Some((_, pack)) = kept else { return plan(&benchmark) };
-    let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+    let packs = packs_beside(dir);
+    let used = manifest.packs.first();
+    let (pack, plan) = match used.and_then(|used| packs.find(&used.hash)) {
+        Some((_, pack)) => {
+            let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+            (pack, plan)
+        }
+        None => plan(&benchmark).with_context(|| format!("the pack of run {} is not there", manifest.run))?,
+    };
+    if let Some(used) = used.filter(|used| used.hash != pack.hash().as_str()) {
+        bail!(
+            "run {} was planned from pack {} ({}), which is not there; `{}` is {} today",
+            manifest.run,
+            used.hash.get(..12).unwrap_or_default(),
+            used.name,
+            benchmark.pack,
+            pack.hash().short()
+        );
+    }
     Ok((pack, plan))
-}
-
-/// The plan of a run, from its manifest and pack.
-pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
-    let benchmark: Benchmark = serde_json::from_value(run.configuration.clone())?;
-    Ok(plan(&benchmark)?.1)
 }
 
 /// Opens a run of this machine by its name.
@@ -326,13 +348,7 @@ async fn hold(
     worker: WorkerConfig,
     progress: &mut Progress,
 ) -> anyhow::Result<Vec<(ModelLabel, String)>> {
-    let (stopper, stop) = shutdown::channel();
-    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
-        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
-        _ => say("dropping the dialogues in flight"),
-    })?;
-    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
-    let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    let (stopper, mut working) = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let mut parked = Vec::new();
     loop {
@@ -363,8 +379,23 @@ async fn hold(
     }
 }
 
+/// Starts the worker of this process. Interrupts of the user stop it, as does the sender.
+pub(super) fn start_worker(
+    coordinator: &Arc<Coordinator>,
+    worker: WorkerConfig,
+) -> anyhow::Result<(StopSender, JoinHandle<Result<WorkerReport, WorkerError>>)> {
+    let (stopper, stop) = shutdown::channel();
+    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
+        _ => say("dropping the dialogues in flight"),
+    })?;
+    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
+    let working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    Ok((stopper, working))
+}
+
 /// Why records cannot be stored. On one machine the run then ends instead of waiting, because the user can help.
-fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
+pub(super) fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
     let trouble = coordinator.sink_trouble()?;
     stopper.at_least(Stop::Abort);
     Some(trouble)

@@ -126,6 +126,9 @@ impl Coordinator {
             self.create_ask(pipeline, model).await?;
             return Ok(None);
         }
+        if chain.len() == 1 && self.grow_ask(pipeline, model).await? {
+            return Ok(None); // Its states are other ones now.
+        }
         for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
             // Created by somebody who died before it was begun; or, within one process, by one of before.
             let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
@@ -139,7 +142,7 @@ impl Coordinator {
         }
         let slug = names::slug(&model.label);
         if let Some(known) = self.pipelines.known(&pipeline.name, &slug)
-            && same(&known.runs, &runs)
+            && known.runs == runs
         {
             return Ok(Some(known));
         }
@@ -181,22 +184,6 @@ impl Coordinator {
         let report = ModelReport::of(model.label.clone(), &judged, pipeline.kind.metrics);
         let state = ModelState { runs, standings, report, judged };
         Ok(Read { state, new_runs, protected: gathered.protected })
-    }
-
-    /// The run that asks a model under test.
-    async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
-        let name = pipeline.run_name(names::ASK, &model.label, 1);
-        let benchmark = Benchmark {
-            name: format!("{}: {}", pipeline.benchmark.name, model.label),
-            pipeline: None,
-            judges: BTreeMap::new(),
-            reuse: None,
-            models: vec![model.clone()],
-            ..pipeline.benchmark.clone()
-        };
-        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
-        let planned = Planned::new(benchmark, pack).await?;
-        self.create_run(RunManifest { run: name.run(), ..planned.manifest()? }).await
     }
 
     /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.
@@ -249,7 +236,7 @@ impl Coordinator {
     }
 
     /// Creates and begins a run. If another coordinator has created it, that run is begun.
-    async fn create_run(&self, manifest: RunManifest) -> Result<()> {
+    pub(super) async fn create_run(&self, manifest: RunManifest) -> Result<()> {
         let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
         let is_ours = match created {
             Err(error) if error.code == ErrorCode::Conflict => false,
@@ -271,11 +258,6 @@ fn asked_cases(plan: &Plan, pack: &Pack) -> Vec<Map<String, Value>> {
         pack.tasks()[task.index].cases.iter().take(asked).map(|case| case.data.clone())
     };
     plan.tasks.iter().enumerate().flat_map(of_task).collect()
-}
-
-/// Whether nothing has happened to runs since they were looked at.
-fn same(known: &[FoundStage], found: &[FoundStage]) -> bool {
-    known == found
 }
 
 /// A pack of one task. Equal questions give equal packs, whichever coordinator creates them.

@@ -4,6 +4,7 @@ use crate::kind::PipelineKind;
 
 pub mod compared_facts;
 pub mod judged_facts;
+mod judging;
 pub mod kghalubench;
 
 /// Every kind.

@@ -8,12 +8,11 @@
 //! Scores of an answer: `similarity`, the cosine; `near`, 1 from [`NEAR`] on; `supported`, 1 for entailment, 0 for contradiction
 //! and for what is not near.
 
-use domain::{FailureCause, PromptKind, Scores};
-use serde_json::{Map, Value, json};
-use tasks::families::{judge_pair, judge_text};
-use tasks::{TaskData, Template, Wording};
+use domain::{FailureCause, Scores};
+use serde_json::{Map, Value};
 
-use crate::kind::{Judgements, Matter, PipelineKind, StageSpec, Subject, Texts, delimited};
+use super::judging::{self, pair};
+use crate::kind::{Judgements, Matter, PipelineKind, StageSpec, Subject, delimited};
 use crate::report::{Judged, Metric, NotJudged};
 
 /// See the text of the module.
@@ -36,10 +35,8 @@ const STATEMENT: StageSpec = StageSpec {
     judge: "writer",
     version: "1",
     task: || {
-        let mut wording = Wording::default();
-        wording.insert(PromptKind::First, Template::new(include_str!("statement.txt").trim_end()));
-        wording.insert(PromptKind::Choice, Template::new("That is no text. Reply with one sentence."));
-        task("statement", judge_text::NAME, judge_text::VERSION, Map::new(), wording)
+        let again = "That is no text. Reply with one sentence.";
+        judging::text("statement", include_str!("statement.txt"), again)
     },
     about: Matter::Cases(|case| vec![vec![("reference", delimited(reference(case)))]]),
 };
@@ -48,7 +45,7 @@ const SIMILARITY: StageSpec = StageSpec {
     name: "similarity",
     judge: "embedder",
     version: "1",
-    task: || task("similarity", judge_pair::SIMILARITY, judge_pair::VERSION, Map::new(), of_pairs()),
+    task: || judging::similarity("similarity"),
     about: Matter::Answers {
         reads: &[],
         questions: |subject, _| vec![pair(reference(&subject.case), &subject.answer)],
@@ -59,13 +56,7 @@ const SUPPORT: StageSpec = StageSpec {
     name: "support",
     judge: "classifier",
     version: "1",
-    task: || {
-        let parameters = Map::from_iter([
-            ("choices".to_owned(), json!(["entailment", "neutral", "contradiction"])),
-            ("worth".to_owned(), json!([1.0, 0.5, 0.0])),
-        ]);
-        task("support", judge_pair::CLASS, judge_pair::VERSION, parameters, of_pairs())
-    },
+    task: || judging::entailment("support"),
     about: Matter::Answers {
         reads: &["statement"],
         questions: |subject, judgements| match judgements.number("similarity", "cosine") {
@@ -80,34 +71,6 @@ const SUPPORT: StageSpec = StageSpec {
 
 fn reference(case: &Map<String, Value>) -> &str {
     case.get(REFERENCE).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn pair(left: &str, right: &str) -> Texts {
-    vec![(judge_pair::PAIR, judge_pair::pair(left, right))]
-}
-
-/// The prompt is the pair and nothing else.
-fn of_pairs() -> Wording {
-    let mut wording = Wording::default();
-    wording.insert(PromptKind::First, Template::new("{{pair}}"));
-    wording
-}
-
-fn task(
-    label: &str,
-    class: &str,
-    version: &str,
-    parameters: Map<String, Value>,
-    wording: Wording,
-) -> TaskData {
-    TaskData {
-        label: label.into(),
-        class: class.to_owned(),
-        version: version.to_owned(),
-        parameters,
-        wording,
-        cases: Vec::new(),
-    }
 }
 
 fn conclude(_: &Subject, judgements: &Judgements<'_>) -> Result<Scores, NotJudged> {

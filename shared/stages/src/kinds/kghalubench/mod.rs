@@ -10,11 +10,12 @@
 //! Scores of an answer: `points` of 3, `abstained`, `hallucinated`, `aligned`; where it is aligned, `wrong` facts, and `by_nli`,
 //! `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.
 
-use domain::{FailureCause, Scores};
+use domain::{FailureCause, Mean, Scores};
 use halu::metrics::{Decision, Fate, Filter};
 use halu::{Question, exercise, question, token_set};
 use serde_json::{Map, Value};
 
+use super::judging;
 use crate::kind::{Judgements, PipelineKind, Subject};
 use crate::report::{Judged, Metric, NotJudged};
 use crate::verdicts::Ruling;
@@ -95,10 +96,10 @@ fn check<'r>(
     };
     let decided = |correct, by| Ok(Checked::Decided(Decision { correct, by }));
     let classified = grade("nli", nli)?;
-    if classified == stages::ENTAILED {
+    if classified == judging::ENTAILED {
         return decided(true, Filter::Nli);
     }
-    let contradicted = classified == stages::CONTRADICTED;
+    let contradicted = classified == judging::CONTRADICTED;
     let Some(ruling) = llm.next() else { return Ok(Checked::AskLlm) };
     let stated = grade("llm", ruling)? > 0.0;
     if !stated || !contradicted {
@@ -163,8 +164,6 @@ fn scores(fate: &Fate, similarity: Option<f64>) -> Scores {
 
 /// Accuracy, abstention, Halu_BOK and Halu_DOK. The weighted accuracy needs weights, which are no part of a run.
 fn metrics(judged: &[Judged]) -> Vec<Metric> {
-    use domain::Mean;
-
     let numbers = |name: &'static str| judged.iter().map(move |judged| judged.number(name));
     let scored = |judged: &&Judged, name| judged.number(name) == Some(1.0);
     let answered = judged.iter().filter(|judged| !scored(judged, "abstained"));
