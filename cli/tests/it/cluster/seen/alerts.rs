@@ -64,6 +64,7 @@ fn deadly() -> String {
 fn every_alert_about_what_befalls_few_clusters_fires() {
     let (_, alerts) = expected::rules();
     assert!(CAUSED_APART.iter().all(|alert| alerts.iter().any(|known| known == alert)), "{alerts:?}");
+    let _turn = super::take_turn();
     let Some(cluster) = Cluster::start() else { return };
     let ports = [free_port(), free_port()];
     let Some(prometheus) = Prometheus::start(cluster.data.path(), &ports) else { return };
