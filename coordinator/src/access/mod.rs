@@ -16,12 +16,14 @@ use domain::control::{
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
+use domain::{DialogueKey, ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::StreamExt;
 use jiff::Timestamp;
+use results::export::jsonl;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, invalid};
+use crate::look::Looked;
 
 pub(crate) use limits::Submissions;
 #[cfg(test)]
@@ -72,10 +74,26 @@ impl OnBehalf {
         }
     }
 
+    /// The record that counts for a dialogue; `None` if there is none yet. Texts of protected exercises are redacted for
+    /// whoever is no operator.
+    ///
+    /// # Errors
+    /// There is no such run or dialogue, or the log cannot be read.
+    pub async fn record(&self, run: &RunId, key: &DialogueKey) -> Result<Option<Looked>> {
+        let found = self.coordinator.record_of(run, key).await?;
+        Ok(found.map(|(protected, mut record)| {
+            let redacted = protected && !self.caller.has(Role::Operator);
+            if redacted {
+                jsonl::redact(&mut record);
+            }
+            Looked { record, redacted }
+        }))
+    }
+
     /// A run with its history as it is after something was noted.
     async fn noted(&self, mut view: RunView, what: &str) -> RunView {
         self.note(&view.run, what.to_owned()).await;
-        view.history = self.coordinator.storage.sink.history(&view.run).await.unwrap_or_default();
+        view.history = self.coordinator.history_now(&view.run).await.unwrap_or_default();
         view
     }
 }
@@ -108,7 +126,13 @@ impl WorkExchange for OnBehalf {
     }
 
     fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        self.coordinator.pack(hash)
+        Box::pin(async move {
+            let reads_all = self.caller.has(Role::Worker) || self.caller.has(Role::Operator);
+            if !reads_all && self.coordinator.packs.of_hash(hash, hash).await?.header().protected {
+                return Err(self.denied(&format!("may not read the protected pack {hash}")));
+            }
+            self.coordinator.pack(hash).await
+        })
     }
 
     fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
