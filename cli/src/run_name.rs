@@ -118,7 +118,7 @@ mod tests {
         ];
         let candidate = |(name, day)| Candidate {
             name: RunId::new(name),
-            created_at: Some(Timestamp::from_second(day * 86_400).unwrap()),
+            created_at: Some(Timestamp::from_second(i64::from(day) * 86_400).unwrap()),
         };
         names.map(candidate).into()
     }
