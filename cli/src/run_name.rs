@@ -6,7 +6,8 @@ use anyhow::anyhow;
 use domain::RunId;
 use domain::control::{Control, RunView};
 use jiff::Timestamp;
-use results::RunDir;
+use results::run_dir::FoundRun;
+use results::{RunDir, Sink};
 use stages::RunName;
 
 use crate::commands::fleet::explained;
@@ -44,10 +45,7 @@ pub fn of_folder(wanted: &str, data_dir: &Path) -> anyhow::Result<RunId> {
     if is_whole(wanted) {
         return Ok(RunId::new(wanted));
     }
-    let runs = RunDir::list(data_dir)?.into_iter().map(|found| Candidate {
-        name: found.dir.run(),
-        created_at: found.manifest.ok().map(|manifest| manifest.created_at),
-    });
+    let runs = RunDir::list(data_dir)?.into_iter().map(found_run);
     choose(wanted, runs.chain(judged::all(data_dir)?.into_iter().map(candidate)).collect())
 }
 
@@ -63,8 +61,24 @@ pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Resu
     choose(wanted, runs.into_iter().map(candidate).collect())
 }
 
+fn found_run(found: FoundRun) -> Candidate {
+    let created_at = found.manifest.ok().map(|manifest| manifest.created_at);
+    Candidate { name: found.dir.run(), created_at }
+}
+
 fn candidate(view: RunView) -> Candidate {
     Candidate { name: view.run, created_at: Some(view.created_at) }
+}
+
+/// The same for a run in a folder or an object store.
+///
+/// # Errors
+/// Several runs begin like this (exit code 2); the place cannot be read.
+pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
+    if is_whole(wanted) {
+        return Ok(RunId::new(wanted));
+    }
+    choose(wanted, sink.runs().await?.into_iter().map(found_run).collect())
 }
 
 /// Whether this has the form of a whole name, which need not be looked up.
