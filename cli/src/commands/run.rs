@@ -13,7 +13,7 @@ use domain::{FailureCause, RunId};
 use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
 use crate::notify::{Notifier, Notify};
-use crate::run::export::{self, Format, Source};
+use crate::run::export::{self, Form as Table, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Session, Wanted};
 use crate::run::summary::RunSummary;
@@ -213,7 +213,10 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     if benchmark.pipeline.is_some() {
         let wanted = match (arguments.resume, arguments.extend) {
             (None, _) => judged::Wanted::Configured(benchmark),
-            (Some(name), true) => judged::Wanted::Extended(RunId::new(name), benchmark),
+            (Some(name), true) => {
+                let name = run_name::of_folder(&name, &arguments.common.data_dir)?;
+                judged::Wanted::Extended(name, benchmark)
+            }
             (Some(_), false) => {
                 return Err(Exit::usage(anyhow!(
                     "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
@@ -238,10 +241,10 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
-    if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
-        return hold_judged(judged::Wanted::Named(name), arguments.common, None, true);
-    }
     let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    if is_pipeline(&run, &arguments.common)? {
+        return hold_judged(judged::Wanted::Named(run), arguments.common, None, true);
+    }
     hold(Wanted::Named(run), arguments.common, None)
 }
 
@@ -250,19 +253,17 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
-    if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
-        return hold_judged(judged::Wanted::Named(name), arguments.common, Some(arguments.causes), true);
-    }
     let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    if is_pipeline(&run, &arguments.common)? {
+        return hold_judged(judged::Wanted::Named(run), arguments.common, Some(arguments.causes), true);
+    }
     hold(Wanted::Named(run), arguments.common, Some(arguments.causes))
 }
 
-/// The pipeline of this name on this machine, where it is one.
-fn pipeline(name: &str, common: &Common) -> anyhow::Result<Option<RunId>> {
-    let name = RunId::new(name);
+/// Whether this is a pipeline of this machine.
+fn is_pipeline(name: &RunId, common: &Common) -> anyhow::Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let found = runtime.block_on(judged::find(&name, &common.data_dir))?;
-    Ok(found.map(|_| name))
+    Ok(runtime.block_on(judged::find(name, &common.data_dir))?.is_some())
 }
 
 /// Judge the answers of a pipeline again, with other judges.
@@ -397,8 +398,8 @@ fn write_exports(
     });
     let source = Source::open(summary.dir.clone(), summary.manifest.clone())?;
     for format in formats {
-        let path = summary.dir.exports().join(format.file_name(&summary.manifest, disclosure));
-        export::tell(&path, source.write(format, &path, disclosure)?);
+        let path = summary.dir.exports().join(format.file_name(Table::Long, &summary.manifest, disclosure));
+        export::tell(&path, source.write(format, Table::Long, &path, disclosure)?);
     }
     Ok(())
 }

@@ -5,8 +5,10 @@ pub mod combined;
 pub mod comparison;
 pub mod dialogues;
 pub mod fleet;
+pub mod groups;
 pub mod preferences;
 pub mod scores;
+pub mod sources;
 pub mod statistics;
 
 pub use scores::{Grid, Sort};
