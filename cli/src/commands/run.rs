@@ -424,6 +424,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
     Benchmark {
         pipeline: None,
         judges: BTreeMap::new(),
+        settings: BTreeMap::new(),
         reuse: None,
         name: format!("{model} at {endpoint}"),
         seed: 0,

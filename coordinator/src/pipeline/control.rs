@@ -66,6 +66,7 @@ impl Coordinator {
             pack: String::new(),
             pipeline: None,
             judges: std::collections::BTreeMap::new(),
+            settings: std::collections::BTreeMap::new(),
             reuse: None,
             ..benchmark.clone()
         };

@@ -190,6 +190,7 @@ impl Coordinator {
             name: format!("{}: {}", pipeline.benchmark.name, model.label),
             pipeline: None,
             judges: BTreeMap::new(),
+            settings: BTreeMap::new(),
             reuse: None,
             models: vec![model.clone()],
             ..pipeline.benchmark.clone()
@@ -234,6 +235,7 @@ impl Coordinator {
             task_iterations: BTreeMap::new(),
             pipeline: None,
             judges: BTreeMap::new(),
+            settings: BTreeMap::new(),
             reuse: None,
         };
         let of_pack = (name.clone(), about.clone());

@@ -6,12 +6,13 @@
 //! once.
 //!
 //! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
-//! what people ask for, `view` shows it.
+//! what people ask for, `view` shows it, `reading` hands it to reports.
 
 mod control;
 mod derive;
 mod document;
 mod gather;
+mod reading;
 mod summary;
 mod view;
 
@@ -21,6 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use domain::RunId;
 
 pub(crate) use gather::ModelState;
+pub use reading::{ModelReading, PipelineReading};
 
 /// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
 #[derive(Default)]

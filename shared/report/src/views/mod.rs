@@ -4,6 +4,7 @@ pub mod card;
 pub mod combined;
 pub mod comparison;
 pub mod dialogues;
+pub mod hallucination;
 pub mod preferences;
 pub mod scores;
 pub mod statistics;
