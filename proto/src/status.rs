@@ -13,26 +13,24 @@ use crate::limits::ERROR_TEXT_BYTES;
 /// Metadata key of an error's code.
 const KEY: &str = "kgfleet-error-code";
 
-/// The name of a code on the wire, and the nearest gRPC code.
-fn on_the_wire(code: ErrorCode) -> (&'static str, Code) {
+/// The nearest gRPC code.
+fn nearest(code: ErrorCode) -> Code {
     match code {
-        ErrorCode::Invalid => ("invalid", Code::InvalidArgument),
-        ErrorCode::NotFound => ("not_found", Code::NotFound),
-        ErrorCode::Conflict => ("conflict", Code::FailedPrecondition),
-        ErrorCode::Incompatible => ("incompatible", Code::FailedPrecondition),
-        ErrorCode::Denied => ("denied", Code::PermissionDenied),
-        ErrorCode::Full => ("full", Code::ResourceExhausted),
-        ErrorCode::Unavailable => ("unavailable", Code::Unavailable),
-        ErrorCode::Internal => ("internal", Code::Internal),
+        ErrorCode::Invalid => Code::InvalidArgument,
+        ErrorCode::NotFound => Code::NotFound,
+        ErrorCode::Conflict | ErrorCode::Incompatible => Code::FailedPrecondition,
+        ErrorCode::Denied => Code::PermissionDenied,
+        ErrorCode::Full => Code::ResourceExhausted,
+        ErrorCode::Unavailable => Code::Unavailable,
+        ErrorCode::Internal => Code::Internal,
     }
 }
 
 /// Converts an error to a status. A message longer than [`ERROR_TEXT_BYTES`] is cut.
 pub(crate) fn to_status(error: ServiceError) -> Status {
-    let (name, code) = on_the_wire(error.code);
     let mut metadata = MetadataMap::new();
-    metadata.insert(KEY, MetadataValue::from_static(name));
-    Status::with_metadata(code, shortened(error.message), metadata)
+    metadata.insert(KEY, MetadataValue::from_static(error.code.as_str()));
+    Status::with_metadata(nearest(error.code), shortened(error.message), metadata)
 }
 
 /// Converts the status of a failed call to `peer` to an error.
@@ -42,7 +40,7 @@ pub(crate) fn to_status(error: ServiceError) -> Status {
 /// may have been carried out.
 pub(crate) fn from_status(status: &Status, peer: &str) -> ServiceError {
     let name = status.metadata().get(KEY).and_then(|name| name.to_str().ok());
-    let known = name.and_then(|name| ErrorCode::ALL.into_iter().find(|code| on_the_wire(*code).0 == name));
+    let known = name.and_then(|name| ErrorCode::ALL.into_iter().find(|code| code.as_str() == name));
     if let Some(code) = known {
         return ServiceError::new(code, status.message());
     }

@@ -8,14 +8,13 @@ use anyhow::{anyhow, bail};
 use coordinator::configuration::Benchmark;
 use coordinator::{Coordinator, CoordinatorConfig};
 use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
-use domain::exchange::WorkExchange;
 use domain::text::with_causes;
 use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
-use service_kit::shutdown::{self, Stop};
+use service_kit::shutdown::Stop;
 use stages::RunName;
 use stages::names::ASK;
-use worker::{Connect, Worker};
+use worker::Connect;
 
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
@@ -192,13 +191,7 @@ async fn hold(
     waits: bool,
 ) -> anyhow::Result<Outcome> {
     let mut progress = Progress::new(&coordinator.run(name).await?);
-    let (stopper, stop) = shutdown::channel();
-    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
-        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
-        _ => say("dropping the dialogues in flight"),
-    })?;
-    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
-    let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    let (stopper, mut working) = session::start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
     let (mut replies, mut moved) = (0, Instant::now());
@@ -218,8 +211,7 @@ async fn hold(
                 if view.phase.is_over() {
                     stopper.at_least(Stop::Drain);
                 }
-                if let Some(trouble) = coordinator.sink_trouble() {
-                    stopper.at_least(Stop::Abort);
+                if let Some(trouble) = session::stuck(coordinator, &stopper) {
                     working.await??;
                     bail!("pipeline {name} stopped: records cannot be stored ({trouble}); `kgfleet resume {name}` goes on");
                 }

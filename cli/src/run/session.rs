@@ -19,9 +19,13 @@ use packs::Pack;
 use results::log::{Damage, WinnerIndex};
 use results::{RunDir, RunManifest};
 use service_kit::shutdown::{self, Stop, StopSender};
+use tokio::task::JoinHandle;
 use vllm_sim::SimHandle;
 use worker::material::PackFolder;
-use worker::{Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig};
+use worker::{
+    Connect, EVALUATOR_COMMAND, Endpoints, EvaluationMode, TaskList, Worker, WorkerConfig, WorkerError,
+    WorkerReport,
+};
 
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
@@ -41,7 +45,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 
 /// The task that tells, and what it tells with.
-type Telling = (tokio::task::JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
+type Telling = (JoinHandle<()>, Arc<tokio::sync::Mutex<Notifier>>);
 
 /// Maximum number of dialogues for which memory is reserved before their records are read.
 const RESERVED_MAX: usize = 5_000_000;
@@ -326,13 +330,7 @@ async fn hold(
     worker: WorkerConfig,
     progress: &mut Progress,
 ) -> anyhow::Result<Vec<(ModelLabel, String)>> {
-    let (stopper, stop) = shutdown::channel();
-    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
-        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
-        _ => say("dropping the dialogues in flight"),
-    })?;
-    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
-    let mut working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    let (stopper, mut working) = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let mut parked = Vec::new();
     loop {
@@ -363,8 +361,23 @@ async fn hold(
     }
 }
 
+/// Starts the worker of this process. Interrupts of the user stop it, as does the sender.
+pub(super) fn start_worker(
+    coordinator: &Arc<Coordinator>,
+    worker: WorkerConfig,
+) -> anyhow::Result<(StopSender, JoinHandle<Result<WorkerReport, WorkerError>>)> {
+    let (stopper, stop) = shutdown::channel();
+    shutdown::on_signals(stopper.clone(), |wanted| match wanted {
+        Stop::Drain => say("finishing the dialogues in flight; interrupt again to drop them"),
+        _ => say("dropping the dialogues in flight"),
+    })?;
+    let exchange: Arc<dyn WorkExchange> = Arc::clone(coordinator) as Arc<dyn WorkExchange>;
+    let working = tokio::spawn(Worker::run(worker, Arc::new(move || Arc::clone(&exchange)), stop));
+    Ok((stopper, working))
+}
+
 /// Why records cannot be stored. On one machine the run then ends instead of waiting, because the user can help.
-fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
+pub(super) fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<String> {
     let trouble = coordinator.sink_trouble()?;
     stopper.at_least(Stop::Abort);
     Some(trouble)

@@ -139,7 +139,7 @@ impl Coordinator {
         }
         let slug = names::slug(&model.label);
         if let Some(known) = self.pipelines.known(&pipeline.name, &slug)
-            && same(&known.runs, &runs)
+            && known.runs == runs
         {
             return Ok(Some(known));
         }
@@ -273,11 +273,6 @@ fn asked_cases(plan: &Plan, pack: &Pack) -> Vec<Map<String, Value>> {
         pack.tasks()[task.index].cases.iter().take(asked).map(|case| case.data.clone())
     };
     plan.tasks.iter().enumerate().flat_map(of_task).collect()
-}
-
-/// Whether nothing has happened to runs since they were looked at.
-fn same(known: &[FoundStage], found: &[FoundStage]) -> bool {
-    known == found
 }
 
 /// A pack of one task. Equal questions give equal packs, whichever coordinator creates them.

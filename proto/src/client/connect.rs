@@ -1,8 +1,8 @@
 //! Connects a client to its coordinators.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
+use domain::reach::is_loopback_host;
 use domain::{ErrorCode, ServiceError};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
@@ -88,7 +88,11 @@ fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceErr
         Some("http") if config.ca.is_some() || config.identity.is_some() => {
             return Err(invalid(format!("certificates are given, but `{address}` is not an https address")));
         }
-        Some("http") if config.token.is_some() && !config.insecure && !is_here(endpoint.uri().host()) => {
+        Some("http")
+            if config.token.is_some()
+                && !config.insecure
+                && !endpoint.uri().host().is_some_and(is_loopback_host) =>
+        {
             return Err(invalid(format!(
                 "a token would be sent to `{address}` without TLS: use https, or --insecure-token if something else \
                  encrypts the way"
@@ -112,14 +116,6 @@ fn endpoint(config: &ClientConfig, address: &str) -> Result<Endpoint, ServiceErr
         }
     }
     Ok(endpoint)
-}
-
-/// Whether a host is this machine.
-fn is_here(host: Option<&str>) -> bool {
-    host.is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    })
 }
 
 #[cfg(test)]

@@ -1,42 +1,28 @@
 //! Errors between the parts of a cluster, as a closed list for the wire.
 
-use serde::{Deserialize, Serialize};
-
-/// What a caller can do about an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    /// The input breaks a rule: the same call fails again.
-    Invalid,
-    /// No run, pack, worker or unit of this name.
-    NotFound,
-    /// It exists, but in a state that forbids the call; the message says which.
-    Conflict,
-    /// The two sides speak different versions of the protocol.
-    Incompatible,
-    /// The caller is not allowed to do this.
-    Denied,
-    /// A limit is reached; there may be room later.
-    Full,
-    /// The other side, or something it depends on, is unavailable; the call may have been carried out.
-    Unavailable,
-    /// A bug or damaged data, not the caller's fault.
-    Internal,
+named! {
+    /// What a caller can do about an error.
+    pub enum ErrorCode {
+        /// The input breaks a rule: the same call fails again.
+        Invalid = "invalid",
+        /// No run, pack, worker or unit of this name.
+        NotFound = "not_found",
+        /// It exists, but in a state that forbids the call; the message says which.
+        Conflict = "conflict",
+        /// The two sides speak different versions of the protocol.
+        Incompatible = "incompatible",
+        /// The caller is not allowed to do this.
+        Denied = "denied",
+        /// A limit is reached; there may be room later.
+        Full = "full",
+        /// The other side, or something it depends on, is unavailable; the call may have been carried out.
+        Unavailable = "unavailable",
+        /// A bug or damaged data, not the caller's fault.
+        Internal = "internal",
+    }
 }
 
 impl ErrorCode {
-    /// Every code.
-    pub const ALL: [Self; 8] = [
-        Self::Invalid,
-        Self::NotFound,
-        Self::Conflict,
-        Self::Incompatible,
-        Self::Denied,
-        Self::Full,
-        Self::Unavailable,
-        Self::Internal,
-    ];
-
     /// Whether the same call may succeed later.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Full | Self::Unavailable)

@@ -214,6 +214,13 @@ pub fn points_nowhere(spec: &ModelSpec) -> Result<(), Denied> {
     }
 }
 
+/// Whether a host is this machine: `localhost`, or an address of the loopback interface, with or without the brackets of
+/// URLs.
+pub fn is_loopback_host(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// Whether an address literally contains an IP that is [never contacted](never_asked_at).
 pub fn never_asked(address: &Url) -> bool {
     match address.host() {
@@ -250,6 +257,16 @@ pub fn never_asked_at(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_is_recognised() {
+        for host in ["127.0.0.1", "127.8.8.8", "[::1]", "::1", "localhost"] {
+            assert!(is_loopback_host(host), "{host}");
+        }
+        for host in ["10.0.0.1", "localhost.example.org", "api.openai.com", ""] {
+            assert!(!is_loopback_host(host), "{host}");
+        }
+    }
 
     fn spec(json: serde_json::Value) -> ModelSpec {
         serde_json::from_value(json).unwrap()

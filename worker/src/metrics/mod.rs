@@ -163,11 +163,11 @@ pub(crate) fn delivered(took: Duration) {
 }
 
 pub(crate) fn delivery_failed(code: ErrorCode) {
-    counter!(DELIVERY_FAILURES, "code" => code_name(code)).increment(1);
+    counter!(DELIVERY_FAILURES, "code" => code.as_str()).increment(1);
 }
 
 pub(crate) fn exchange_failed(code: ErrorCode) {
-    counter!(EXCHANGE_FAILURES, "code" => code_name(code)).increment(1);
+    counter!(EXCHANGE_FAILURES, "code" => code.as_str()).increment(1);
 }
 
 pub(crate) fn renewal_age(age: Duration) {
@@ -185,19 +185,6 @@ pub(crate) fn spool_limit(bytes: u64) {
 pub(crate) fn parked(model: &str, cause: Option<FailureCause>) {
     let cause = cause.map_or("other", FailureCause::as_str);
     counter!(PARKINGS, "model" => model.to_owned(), "cause" => cause).increment(1);
-}
-
-fn code_name(code: ErrorCode) -> &'static str {
-    match code {
-        ErrorCode::Invalid => "invalid",
-        ErrorCode::NotFound => "not_found",
-        ErrorCode::Conflict => "conflict",
-        ErrorCode::Incompatible => "incompatible",
-        ErrorCode::Denied => "denied",
-        ErrorCode::Full => "full",
-        ErrorCode::Unavailable => "unavailable",
-        ErrorCode::Internal => "internal",
-    }
 }
 
 #[cfg(test)]

@@ -158,10 +158,9 @@ impl Select for PoliteClient {
             return Ok(known);
         }
         let text = self.runtime.block_on(self.fetch(query))?;
-        // Written under another name first: half an answer is never taken for one.
-        let partial = place.with_extension("partial");
-        let kept = std::fs::write(&partial, &text).and_then(|()| std::fs::rename(&partial, &place));
-        kept.map_err(|error| GraphError::Endpoint(format!("{}: {error}", place.display())))?;
+        // Replaced whole: half an answer is never taken for one.
+        results::files::replace_shared(&place, text.as_bytes())
+            .map_err(|error| GraphError::Endpoint(format!("{}: {error}", place.display())))?;
         Ok(text)
     }
 }

@@ -92,10 +92,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// The plan of a configuration.
 fn plan(benchmark: &Benchmark, sizes: &Sizes, gpus: u32) -> anyhow::Result<Plan> {
-    let tasks = session::plan(benchmark)?.1.tasks.len() as u64;
-    let tested = benchmark.models.iter().map(|spec| {
-        let iterations = spec.iterations.unwrap_or(benchmark.iterations);
-        Wanted { spec, judge: false, dialogues: Some(u64::from(iterations) * tasks) }
+    let (_, planned) = session::plan(benchmark)?;
+    let tested = benchmark.models.iter().zip(&planned.models).map(|(spec, model)| Wanted {
+        spec,
+        judge: false,
+        dialogues: Some(model.dialogues(planned.tasks.len())),
     });
     let judges = benchmark.judges.values().map(|spec| Wanted { spec, judge: true, dialogues: None });
     let wanted: Vec<Wanted<'_>> = tested.chain(judges).collect();

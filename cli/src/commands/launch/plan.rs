@@ -3,9 +3,9 @@
 //! Pure: a configuration, a table and a number of GPUs in, a plan out. Models that fit on the GPUs together form a
 //! wave; judges come after all models under test, so that their GPUs are up when those of the models are free.
 
-use std::net::IpAddr;
-
 use domain::benchmark::{Connector, ModelSpec};
+use domain::reach::is_loopback_host;
+use url::Url;
 
 use super::table::{Size, Sizes};
 
@@ -129,13 +129,7 @@ fn place(model: &ModelSpec) -> Where {
 
 /// Whether an address is that of a server beside the worker.
 fn is_loopback(endpoint: &str) -> bool {
-    let rest = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
-    let host = rest.split('/').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    Url::parse(endpoint).is_ok_and(|address| address.host_str().is_some_and(is_loopback_host))
 }
 
 fn on_gpus(wanted: &Wanted<'_>, sizes: &Sizes, gpus: u32) -> Result<Served, String> {

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use packs::{Identity, Pack, PackError, Parts};
 
 use crate::exit_code::{Exit, ExitCode};
-use crate::run::material::{CORE, advised};
+use crate::run::material::{CORE, advised, open_pack};
 
 mod import;
 mod list;
@@ -65,12 +65,9 @@ pub(super) struct SealingIdentity {
 impl OpeningIdentity {
     /// Opens `core`, a sealed file, or the folder of an unsealed pack.
     fn open(&self, pack: &Path) -> anyhow::Result<Arc<Pack>> {
-        if pack == Path::new(CORE) {
-            return Ok(Pack::shared_builtin()?);
-        }
-        if let Some(sealed) = pack.to_str().and_then(packs::bundled) {
-            let name = pack.to_string_lossy();
-            return Ok(Arc::new(Pack::open_bytes(&name, sealed, &Identity::published()?).map_err(as_exit)?));
+        let bundled = |name: &&str| *name == CORE || packs::bundled(name).is_some();
+        if let Some(name) = pack.to_str().filter(bundled) {
+            return open_pack(name);
         }
         let opened = if pack.is_dir() {
             Parts::read_dir(pack).and_then(Pack::from_parts)
