@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
+use futures::{StreamExt, stream};
 use queue::RunState;
 use results::log::{LogOptions, LogTail, WriterId};
 use results::run_dir::{FoundRun, RunLock};
@@ -71,6 +72,9 @@ fn document_path(name: &RunId, document: &str) -> String {
     format!("{PIPELINES}/{name}.{document}")
 }
 
+/// Maximum number of manifests that a list of runs asks an object store for at once.
+const MANIFESTS_AT_ONCE: usize = 16;
+
 /// Free space below which there is a warning: the records of a large run take some gigabytes.
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
@@ -93,13 +97,27 @@ impl Storage {
         }
     }
 
-    /// All runs by name, each with its manifest or the reason why it cannot be read.
+    /// All runs by name, each with its newest manifest or the reason why it cannot be read.
     pub(crate) async fn found(&self) -> Result<Vec<(RunId, Result<RunManifest>)>> {
-        let named = |found: FoundRun| {
+        let named = |found: FoundRun| async move {
+            let run = found.dir.run();
             let manifest = found.manifest.map_err(|error| SinkError::Run(error.into()).into());
-            (found.dir.run(), manifest)
+            if self.sink.has_locks() || manifest.is_err() {
+                return Some((run, manifest));
+            }
+            // The mirror of an object store has the revisions that were read here; others may have written more.
+            match self.sink.manifest(&run).await.map_err(ServiceError::from) {
+                Err(error) if error.code == ErrorCode::NotFound => None, // It is being removed.
+                newest => Some((run, newest)),
+            }
         };
-        Ok(self.sink.runs().await?.into_iter().map(named).collect())
+        let found = stream::iter(self.sink.runs().await?).map(named).buffered(MANIFESTS_AT_ONCE);
+        Ok(found.filter_map(std::future::ready).collect().await)
+    }
+
+    /// The names of all runs.
+    pub(crate) async fn names(&self) -> Result<Vec<RunId>> {
+        Ok(self.sink.runs().await?.into_iter().map(|found| found.dir.run()).collect())
     }
 
     /// The manifest of a run; `None` if there is none.
@@ -174,6 +192,16 @@ impl Storage {
                 .map_err(|error| internal(format!("pipeline {name}: {document} cannot be read: {error}")))
         };
         self.sink.read(&document_path(name, document)).await?.map(read).transpose()
+    }
+
+    /// The documents of a pipeline whose names begin so, sorted.
+    pub(crate) async fn documents(&self, name: &RunId, beginning: &str) -> Result<Vec<String>> {
+        let path = format!("{name}.");
+        let document = |file: &String| file.strip_prefix(&path).map(str::to_owned);
+        let mut found: Vec<String> = self.sink.list(PIPELINES).await?.iter().filter_map(document).collect();
+        // Other files are incomplete.
+        found.retain(|document| document.starts_with(beginning) && document.ends_with(".json"));
+        Ok(found)
     }
 
     /// The names of all pipelines, sorted.

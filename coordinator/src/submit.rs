@@ -65,6 +65,14 @@ impl Proposal {
         self.start == Start::New
     }
 
+    /// An existing run with what a configuration adds, as its next manifest.
+    pub(crate) fn extended(self, new: Planned, changes: Vec<String>) -> Result<Self> {
+        let warnings = changes::in_conditions(&self.planned.benchmark, &new.benchmark);
+        let revision = self.manifest.revision + 1;
+        let manifest = RunManifest { revision, ..new.written_into(self.manifest)? };
+        Ok(Self { manifest, planned: new, sealed: None, start: Start::Extended, changes, warnings })
+    }
+
     /// What the configuration says otherwise than the run's: `- old` and `+ new`, with their paths.
     pub fn changes(&self) -> &[String] {
         &self.changes
@@ -148,10 +156,7 @@ impl Coordinator {
         if new.benchmark.seed != old.planned.benchmark.seed || new.pack.hash() != old.planned.pack.hash() {
             return Err(invalid("--extend keeps seed and pack: the questions would differ"));
         }
-        let warnings = changes::in_conditions(&old.planned.benchmark, &new.benchmark);
-        let revision = old.manifest.revision + 1;
-        let manifest = RunManifest { revision, ..new.written_into(old.manifest)? };
-        Ok(Proposal { manifest, planned: new, sealed: None, start: Start::Extended, changes, warnings })
+        old.extended(new, changes)
     }
 
     /// Extends a run of a fleet, and shows it with what was changed.

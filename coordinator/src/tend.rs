@@ -177,7 +177,7 @@ impl Coordinator {
         let mut names: Vec<RunId> =
             statuses.values().filter(|status| !is_over(status)).map(|status| status.at.run.clone()).collect();
         if thorough {
-            names.extend(self.storage.found().await?.into_iter().map(|(run, _)| run));
+            names.extend(self.storage.names().await?);
         }
         for name in names {
             match self.runs.get(&name) {

@@ -64,13 +64,24 @@ impl Coordinator {
         }
     }
 
-    /// Adds an entry to the history of a run.
+    /// Adds an entry to the history of a run or pipeline.
     pub(crate) async fn note_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<()> {
+        if self.is_pipeline(run).await? {
+            return self.note_pipeline(run, entry).await;
+        }
         self.storage.sink.append_history(run, entry).await?;
         if let Some(run) = self.runs.get(run) {
             *run.history.lock().await = None;
         }
         Ok(())
+    }
+
+    /// The history of a run or pipeline, as it is now.
+    pub(crate) async fn history_now(&self, run: &RunId) -> Result<Vec<HistoryEntry>> {
+        if self.is_pipeline(run).await? {
+            return self.pipeline_history(run).await;
+        }
+        Ok(self.storage.sink.history(run).await?)
     }
 
     /// The history of a run, cached so that watching users do not query an object store again and again.

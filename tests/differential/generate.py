@@ -247,7 +247,7 @@ def main():
         answers = ask(list(query_items(range(seed, seed + count))), 1, 1)
         write(sys.argv[4], iter(head + [dict(item, **said) for item, said in answers if said is not None]))
     elif mode == "again":
-        said_first = {item["seed"]: item for item in read(sys.argv[2])}
+        said_first = {item["seed"]: item for item in read(sys.argv[2]) if "seed" in item}
         queries = [{key: item[key] for key in ("seed", "graph", "query")} for item in said_first.values()]
         stable = [item["seed"] for item, said in ask(queries, 2, 2) if dict(item, **(said or {})) == said_first[item["seed"]]]
         print(*stable, sep="\n")

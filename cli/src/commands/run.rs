@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
 use domain::control::RunCommand;
-use domain::{FailureCause, ModelLabel, RunId, Sampling};
+use domain::{FailureCause, RunId};
 use halu::Weights;
 use report::hallucination::Study;
 use report::views::hallucination;
@@ -445,22 +445,9 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
         task_iterations: BTreeMap::new(),
         tasks: Vec::new(),
         models: vec![ModelSpec {
-            label: ModelLabel::new(model),
-            connector: Connector::OpenaiCompatible,
-            model: None,
             endpoint: Some(endpoint.to_owned()),
-            key: None,
             key_env,
-            key_file: None,
-            iterations: None,
-            task_iterations: BTreeMap::new(),
-            sampling: Sampling::default(),
-            concurrency: None,
-            stream: None,
-            send_seed: None,
-            calls_per_minute: None,
-            skill: None,
-            recorded: Vec::new(),
+            ..ModelSpec::new(model, Connector::OpenaiCompatible)
         }],
     }
 }

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
+use coordinator::plan::Plan;
 use domain::RunId;
 use history::{Events, FindingKind, Kept};
+use results::RunDir;
 use results::log::verify::MAX_LISTED_DAMAGES;
 use results::log::{
     LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex, verify as verify_log,
 };
-use results::{RunDir, RunManifest};
 use serde_json::json;
 
 use crate::commands::runs::DataDir;
@@ -53,11 +54,17 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let missing = report.missing();
     let complete = missing == Some(0);
     // In an unfinished run most dialogues have no record yet; in a damaged one it matters which.
-    let lost = if report.is_sound() || complete {
-        Vec::new()
-    } else {
-        unrecorded(&dir, &manifest, cipher.as_ref())?
+    let planned = session::plan_kept(&dir, &manifest);
+    let lost = match &planned {
+        Ok((_, plan)) if !report.is_sound() && !complete => unrecorded(&dir, plan, cipher.as_ref())?,
+        _ => Vec::new(),
     };
+    let not_checked = planned.err().map(|why| {
+        format!(
+            "whether the records are those that were planned, because the plan cannot be made: {}",
+            explain(&why)
+        )
+    });
     let history = match arguments.history {
         true => Some(history_of(&manifest.run, &arguments.data.path().join(EVENTS), &dir, cipher.as_ref())?),
         false => None,
@@ -69,11 +76,14 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
             "{}",
             json!({
                 "run": manifest.run, "sound": report.is_sound(), "missing": missing, "without_record": lost,
-                "report": report, "history": history,
+                "not_checked": not_checked, "report": report, "history": history,
             })
         )?;
     } else {
         print_report(&report, &lost, &mut out)?;
+        if let Some(not_checked) = &not_checked {
+            writeln!(out, "not checked: {not_checked}")?;
+        }
         if let Some(history) = &history {
             print_history(history, &mut out)?;
         }
@@ -127,13 +137,8 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// The first [`MAX_LISTED_DAMAGES`] planned dialogues without a record; none if plan or log cannot be read.
-fn unrecorded(
-    dir: &RunDir,
-    manifest: &RunManifest,
-    cipher: Option<&LogCipher>,
-) -> anyhow::Result<Vec<String>> {
-    let Ok(plan) = session::plan_of(manifest) else { return Ok(Vec::new()) };
+/// The first [`MAX_LISTED_DAMAGES`] planned dialogues without a record; none if the log cannot be read.
+fn unrecorded(dir: &RunDir, plan: &Plan, cipher: Option<&LogCipher>) -> anyhow::Result<Vec<String>> {
     let index = match WinnerIndex::build(&dir.log(), cipher, 0, |_| {}) {
         Err(LogError::KeyNeeded { .. }) => return Ok(Vec::new()),
         index => index?,

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use coordinator::plan::Plan;
-use domain::TaskLabel;
+use domain::{DialogueKey, TaskLabel};
 use packs::Pack;
 use report::Dialogues;
 use report::details::Details;
@@ -18,11 +18,13 @@ use results::export::jsonl::Texts;
 use results::export::{self, Written};
 use results::llmkgbench::{Archive, TaskMeta};
 use results::{RunDir, RunManifest};
+use serde_json::Value;
 use tasks::{Compat, Task};
 
 use super::protection::{self, Disclosure, Form};
 use super::{material, session};
 use crate::exit_code::Exit;
+use crate::output::{explain, say};
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,8 +76,8 @@ pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyh
 pub struct Source {
     records: export::Source,
     manifest: RunManifest,
-    pack: Arc<Pack>,
-    plan: Plan,
+    /// Its pack and plan, or why they cannot be had. Tables can be written without.
+    planned: anyhow::Result<(Arc<Pack>, Plan)>,
 }
 
 impl Source {
@@ -87,20 +89,52 @@ impl Source {
             cipher: protection::cipher(&manifest)?,
             index: session::recorded(&dir, &manifest)?,
         };
-        let (pack, plan) = session::plan_kept(&dir, &manifest)?;
-        Ok(Self { records, manifest, pack, plan })
+        let planned = session::plan_kept(&dir, &manifest);
+        Ok(Self { records, manifest, planned })
+    }
+
+    /// The dialogues in the order of the plan. Without the pack, those that have a record.
+    fn keys(&self) -> Box<dyn Iterator<Item = DialogueKey> + '_> {
+        match &self.planned {
+            Ok((_, plan)) => Box::new(plan.keys()),
+            Err(_) => Box::new(self.recorded_keys().into_iter()),
+        }
+    }
+
+    /// The dialogues that have a record: models in the order of the configuration, then tasks by name.
+    fn recorded_keys(&self) -> Vec<DialogueKey> {
+        let models = self.manifest.configuration.get("models").and_then(Value::as_array);
+        let labels = models.into_iter().flatten().filter_map(|model| model.get("label")?.as_str());
+        let places: HashMap<&str, usize> = labels.enumerate().map(|(place, label)| (label, place)).collect();
+        let mut keys: Vec<DialogueKey> = self.records.index.iter().map(|(key, _)| key).collect();
+        keys.sort_by(|a, b| {
+            let place = |key: &DialogueKey| places.get(key.model.as_str()).copied().unwrap_or(usize::MAX);
+            (place(a), &a.task, a.iteration).cmp(&(place(b), &b.task, b.iteration))
+        });
+        keys
     }
 
     /// Adds its dialogues to those of a report, and their texts to `details`.
     pub fn read_into(&self, all: &mut Dialogues, details: Option<&mut Details>) -> anyhow::Result<()> {
-        let header = self.pack.header();
-        let exercises = if header.compat == Compat::PUBLISHED {
-            Exercises::Published
-        } else {
-            Exercises::Pack { name: header.name.clone(), hash: self.pack.hash().to_string() }
+        let exercises = match &self.planned {
+            Ok((pack, _)) if pack.header().compat == Compat::PUBLISHED => Exercises::Published,
+            Ok((pack, _)) => {
+                Exercises::Pack { name: pack.header().name.clone(), hash: pack.hash().to_string() }
+            }
+            Err(why) => {
+                let run = &self.manifest.run;
+                say(&format!(
+                    "warning: {}; dialogues of run {run} without a record are not counted",
+                    explain(why)
+                ));
+                let used = self.manifest.packs.first();
+                let (name, hash) =
+                    used.map(|used| (used.name.clone(), used.hash.clone())).unwrap_or_default();
+                Exercises::Pack { name, hash }
+            }
         };
         let run = RunSource { records: &self.records, manifest: &self.manifest, exercises };
-        read_run(all, &run, || self.plan.keys(), details)?;
+        read_run(all, &run, || self.keys(), details)?;
         Ok(())
     }
 
@@ -109,7 +143,7 @@ impl Source {
     pub fn write(&self, format: Format, path: &Path, disclosure: &Disclosure) -> anyhow::Result<Written> {
         check(format, &self.manifest, disclosure)?;
         let form = disclosure.form(&self.manifest);
-        let write = |format| Ok(self.records.write(format, path, self.plan.keys())?);
+        let write = |format| Ok(self.records.write(format, path, self.keys())?);
         match format {
             Format::Csv => write(export::Format::Csv),
             Format::Xlsx => write(export::Format::Xlsx),
@@ -118,7 +152,10 @@ impl Source {
             Format::Jsonl if form == Form::Clear => write(export::Format::Jsonl(Texts::Keep)),
             Format::Jsonl => write(export::Format::Jsonl(Texts::Redact)),
             Format::ResultJson => {
-                let metas = Metas::of(&self.pack, &self.plan)?;
+                let (pack, plan) = self.planned.as_ref().map_err(|why| {
+                    anyhow!("{}; result-json holds the tasks' data, which is in the pack; tables and jsonl do without", explain(why))
+                })?;
+                let metas = Metas::of(pack, plan)?;
                 let member = format!("{}_result.json", self.manifest.run);
                 let archive = match form {
                     Form::Encrypted(password) => Some(Archive { member: &member, password }),

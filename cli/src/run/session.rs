@@ -103,22 +103,40 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     Ok((pack, plan))
 }
 
+/// The packs that are kept beside the runs of a folder.
+pub fn packs_beside(dir: &RunDir) -> PackFolder {
+    let data = dir.path().parent().and_then(Path::parent).unwrap_or(dir.path());
+    PackFolder::new(data.join("packs"))
+}
+
 /// The pack and the plan of a run. A pack that is kept beside the runs, as those of judging runs are, comes first: it has no
 /// other place.
+///
+/// # Errors
+/// The pack is not there, or what its name stands for today is another one.
 pub fn plan_kept(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(Arc<Pack>, Plan)> {
     let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
         .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
-    let packs = dir.path().parent().and_then(Path::parent).map(|data| PackFolder::new(data.join("packs")));
-    let kept = packs.zip(manifest.packs.first()).and_then(|(packs, used)| packs.find(&used.hash));
-    let Some((_, pack)) = kept else { return plan(&benchmark) };
-    let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+    let packs = packs_beside(dir);
+    let used = manifest.packs.first();
+    let (pack, plan) = match used.and_then(|used| packs.find(&used.hash)) {
+        Some((_, pack)) => {
+            let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+            (pack, plan)
+        }
+        None => plan(&benchmark).with_context(|| format!("the pack of run {} is not there", manifest.run))?,
+    };
+    if let Some(used) = used.filter(|used| used.hash != pack.hash().as_str()) {
+        bail!(
+            "run {} was planned from pack {} ({}), which is not there; `{}` is {} today",
+            manifest.run,
+            used.hash.get(..12).unwrap_or_default(),
+            used.name,
+            benchmark.pack,
+            pack.hash().short()
+        );
+    }
     Ok((pack, plan))
-}
-
-/// The plan of a run, from its manifest and pack.
-pub fn plan_of(run: &RunManifest) -> anyhow::Result<Plan> {
-    let benchmark: Benchmark = serde_json::from_value(run.configuration.clone())?;
-    Ok(plan(&benchmark)?.1)
 }
 
 /// Opens a run of this machine by its name.

@@ -75,7 +75,7 @@ impl OnBehalf {
     /// A run with its history as it is after something was noted.
     async fn noted(&self, mut view: RunView, what: &str) -> RunView {
         self.note(&view.run, what.to_owned()).await;
-        view.history = self.coordinator.storage.sink.history(&view.run).await.unwrap_or_default();
+        view.history = self.coordinator.history_now(&view.run).await.unwrap_or_default();
         view
     }
 }
@@ -108,7 +108,13 @@ impl WorkExchange for OnBehalf {
     }
 
     fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        self.coordinator.pack(hash)
+        Box::pin(async move {
+            let reads_all = self.caller.has(Role::Worker) || self.caller.has(Role::Operator);
+            if !reads_all && self.coordinator.packs.of_hash(hash, hash).await?.header().protected {
+                return Err(self.denied(&format!("may not read the protected pack {hash}")));
+            }
+            self.coordinator.pack(hash).await
+        })
     }
 
     fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {

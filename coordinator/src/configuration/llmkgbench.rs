@@ -14,7 +14,6 @@
 //! iterations: 20
 //! ```
 
-use domain::{ModelLabel, Sampling};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -116,25 +115,8 @@ fn model(entry: ModelEntry) -> Result<ModelSpec, String> {
             _ => "http://127.0.0.1:8000/v1".to_owned(),
         })
     });
-    Ok(ModelSpec {
-        model: text("model"),
-        label: ModelLabel::new(entry.label),
-        connector,
-        endpoint,
-        key: None,
-        // Workers know where to find the key for a provider's own address.
-        key_env: None,
-        key_file: None,
-        iterations: None,
-        task_iterations: BTreeMap::new(),
-        sampling: Sampling::default(),
-        concurrency: None,
-        stream: None,
-        send_seed: None,
-        calls_per_minute: None,
-        skill: None,
-        recorded: Vec::new(),
-    })
+    // Without a key: workers know where to find the one for a provider's own address.
+    Ok(ModelSpec { model: text("model"), endpoint, ..ModelSpec::new(entry.label, connector) })
 }
 
 #[cfg(test)]

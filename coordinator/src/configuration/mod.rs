@@ -246,11 +246,6 @@ impl Benchmark {
         models.chain(self.judges.iter().map(|(role, judge)| (format!("judges.{role}"), judge)))
     }
 
-    /// The models that are asked: those under test, then the judges.
-    pub fn all_models(&self) -> impl Iterator<Item = &ModelSpec> {
-        self.models.iter().chain(self.judges.values())
-    }
-
     /// Checks all bounds that types do not enforce.
     pub fn validate(&self, file: &str) -> Result<(), ConfigurationError> {
         let wrong = |field: &str, problem: String| {

@@ -14,6 +14,26 @@ use crate::configuration::Benchmark;
 use crate::errors::{Result, conflict, invalid, not_found};
 use crate::manifest::Planned;
 
+/// What an extension keeps.
+fn fixed(benchmark: &Benchmark) -> Benchmark {
+    Benchmark {
+        name: String::new(),
+        models: Vec::new(),
+        tasks: Vec::new(),
+        iterations: 0,
+        task_iterations: std::collections::BTreeMap::new(),
+        ..benchmark.clone()
+    }
+}
+
+/// Whether a pipeline is small enough.
+fn expect_size(planned: &Planned) -> Result<()> {
+    if planned.benchmark.models.len() as u64 * planned.plan.dialogues() > MAX_DIALOGUES {
+        return Err(invalid(format!("a pipeline may have {MAX_DIALOGUES} dialogues with its models")));
+    }
+    Ok(())
+}
+
 impl Coordinator {
     /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
     pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
@@ -36,25 +56,12 @@ impl Coordinator {
     /// The checked pipeline of a configuration. Nothing is written.
     async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
         let (planned, sealed) = self.planned(submission).await?;
-        let Planned { benchmark, pack, plan } = planned;
-        if benchmark.models.len() as u64 * plan.dialogues() > MAX_DIALOGUES {
-            return Err(invalid(format!("a pipeline may have {MAX_DIALOGUES} dialogues with its models")));
+        expect_size(&planned)?;
+        let Planned { benchmark, pack, .. } = planned;
+        if let Some(base) = self.base_of(&benchmark).await? {
+            self.expect_same_answers(&base, &benchmark, pack.hash().as_str()).await?;
         }
-        let name = match &benchmark.reuse {
-            None => Pipeline::fresh_name(&benchmark, pack.hash().as_str())?,
-            Some(base) => {
-                let base = RunId::new(base.clone());
-                let base = self.find_pipeline(&base).await?;
-                let base = base.ok_or_else(|| {
-                    not_found(format!(
-                        "there is no pipeline {}",
-                        benchmark.reuse.as_deref().unwrap_or_default()
-                    ))
-                })?;
-                self.expect_same_answers(&base, &benchmark, pack.hash().as_str()).await?;
-                Pipeline::fresh_name(&benchmark, pack.hash().as_str())?
-            }
-        };
+        let name = Pipeline::fresh_name(&benchmark, pack.hash().as_str())?;
         Ok((Pipeline::new(name, benchmark, pack.hash().as_str(), 1)?, sealed))
     }
 
@@ -104,31 +111,44 @@ impl Coordinator {
         Ok(())
     }
 
-    /// A pipeline with more models or other settings of those it has, as a new revision. Coordinators that look after it read
-    /// the newest one in every round. Returns what is otherwise than before, in lines for people.
+    /// A pipeline with models, tasks or iterations in addition to those that it has, as a new revision. Coordinators that look
+    /// after it read the newest one in every round. Returns what is otherwise than before, and what to know about it, in lines
+    /// for people.
     pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
         let old = self
             .find_pipeline(name)
             .await?
             .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
-        let (planned, _) = self.planned(submission).await?;
-        let lines = changes::between(&old.benchmark, &planned.benchmark);
+        let (mut planned, _) = self.planned(submission).await?;
+        // Whose answers it takes is no part of a configuration.
+        planned.benchmark.reuse.clone_from(&old.benchmark.reuse);
+        let mut lines = changes::between(&old.benchmark, &planned.benchmark);
         if lines.is_empty() {
             self.begin_pipeline(name).await?;
             return Ok(lines);
         }
-        let lost = old.benchmark.models.iter().find(|model| !planned.benchmark.models.contains(model));
-        let same = Benchmark { models: Vec::new(), ..old.benchmark.clone() }
-            == Benchmark { models: Vec::new(), ..planned.benchmark.clone() };
-        if let (Some(_), _) | (None, false) = (lost, same) {
+        if fixed(&old.benchmark) != fixed(&planned.benchmark) {
             return Err(invalid(format!(
-                "a pipeline is extended by models only; other judges are another pipeline (`kgfleet judge`):\n{}",
+                "a pipeline is extended by models, tasks and iterations; other judges are another pipeline \
+                 (`kgfleet judge`):\n{}",
                 lines.join("\n")
             )));
         }
         if planned.pack.hash().as_str() != old.manifest.pack_hash {
             return Err(invalid("--extend keeps the pack: the questions would differ"));
         }
+        expect_size(&planned)?;
+        let before = Planned::new(old.benchmark.clone(), Arc::clone(&planned.pack)).await?;
+        if let Some(lost) = before.plan.keys().find(|key| !planned.plan.contains(key)) {
+            return Err(invalid(format!(
+                "--extend only adds: dialogue {lost} of pipeline {name} is missing from the new configuration:\n{}",
+                lines.join("\n")
+            )));
+        }
+        if let Some(base) = self.base_of(&old.benchmark).await? {
+            self.expect_same_answers(&base, &planned.benchmark, &old.manifest.pack_hash).await?;
+        }
+        lines.extend(changes::in_conditions(&old.benchmark, &planned.benchmark));
         let revision = old.manifest.revision + 1;
         let next = Pipeline::new(name.clone(), planned.benchmark, &old.manifest.pack_hash, revision)?;
         if !self.write_revision(&next).await? {
@@ -142,6 +162,10 @@ impl Coordinator {
     /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
     pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
         let state = self.pipeline_state(name).await?;
+        if state.phase == RunPhase::Cancelled {
+            // Its runs were cancelled with it.
+            return self.command_pipeline(name, RunCommand::Resume).await;
+        }
         let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
         let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
         self.set_pipeline_state(

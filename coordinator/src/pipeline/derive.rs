@@ -126,6 +126,9 @@ impl Coordinator {
             self.create_ask(pipeline, model).await?;
             return Ok(None);
         }
+        if chain.len() == 1 && self.grow_ask(pipeline, model).await? {
+            return Ok(None); // Its states are other ones now.
+        }
         for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
             // Created by somebody who died before it was begun; or, within one process, by one of before.
             let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
@@ -183,23 +186,6 @@ impl Coordinator {
         Ok(Read { state, new_runs, protected: gathered.protected })
     }
 
-    /// The run that asks a model under test.
-    async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
-        let name = pipeline.run_name(names::ASK, &model.label, 1);
-        let benchmark = Benchmark {
-            name: format!("{}: {}", pipeline.benchmark.name, model.label),
-            pipeline: None,
-            judges: BTreeMap::new(),
-            settings: BTreeMap::new(),
-            reuse: None,
-            models: vec![model.clone()],
-            ..pipeline.benchmark.clone()
-        };
-        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
-        let planned = Planned::new(benchmark, pack).await?;
-        self.create_run(RunManifest { run: name.run(), ..planned.manifest()? }).await
-    }
-
     /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.
     async fn create_stage(
         &self,
@@ -251,7 +237,7 @@ impl Coordinator {
     }
 
     /// Creates and begins a run. If another coordinator has created it, that run is begun.
-    async fn create_run(&self, manifest: RunManifest) -> Result<()> {
+    pub(super) async fn create_run(&self, manifest: RunManifest) -> Result<()> {
         let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
         let is_ours = match created {
             Err(error) if error.code == ErrorCode::Conflict => false,

@@ -188,9 +188,10 @@ impl Coordinator {
         self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
     }
 
-    /// Removes every document of a pipeline: the newest revision first, so that what is left after a crash is a pipeline as it
+    /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a crash is a pipeline as it
     /// was, and being removed.
     pub(crate) async fn remove_documents(&self, pipeline: &Pipeline) -> Result<()> {
+        self.remove_history(&pipeline.name).await?;
         for revision in (1..=pipeline.manifest.revision).rev() {
             self.storage.remove_document(&pipeline.name, &revision_name(revision)).await?;
         }

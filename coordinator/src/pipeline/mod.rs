@@ -5,13 +5,16 @@
 //! steps the next one continues. Two coordinators that derive at once agree on names, and the sink accepts a run name only
 //! once.
 //!
-//! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to, `derive` creates what is missing, `control` does
-//! what people ask for, `view` shows it, `reading` hands it to reports.
+//! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to,
+//! `ask` looks after the runs of the models under test, `derive` creates what is missing, `control` does what people ask for,
+//! `view` shows it, with its `history`; `reading` hands it to reports.
 
+mod ask;
 mod control;
 mod derive;
 mod document;
 mod gather;
+mod history;
 mod reading;
 mod summary;
 mod view;
@@ -40,6 +43,8 @@ struct Known {
     models: BTreeMap<String, ModelState>,
     /// The revision of its manifest for which every run about cases was found or created.
     shared: Option<u32>,
+    /// By the slug of the model's label: the revision of the pipeline's manifest that the run that asks it was compared with.
+    asked: BTreeMap<String, u32>,
 }
 
 impl Pipelines {
@@ -86,5 +91,15 @@ impl Pipelines {
     /// Takes note of it.
     pub(crate) fn note_shared(&self, name: &RunId, revision: u32) {
         self.lock().entry(name.clone()).or_default().shared = Some(revision);
+    }
+
+    /// Whether the run that asks a model was compared with a revision of the manifest.
+    pub(crate) fn has_asked(&self, name: &RunId, model: &str, revision: u32) -> bool {
+        self.lock().get(name).is_some_and(|known| known.asked.get(model) == Some(&revision))
+    }
+
+    /// Takes note of it.
+    pub(crate) fn note_asked(&self, name: &RunId, model: String, revision: u32) {
+        self.lock().entry(name.clone()).or_default().asked.insert(model, revision);
     }
 }

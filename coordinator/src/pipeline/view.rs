@@ -24,6 +24,7 @@ impl Coordinator {
         let state = self.pipeline_state(name).await?;
         let chain = self.pipeline_chain(&pipeline).await?;
         let mut view = self.empty_view(&pipeline, state.phase);
+        view.history = self.pipeline_history(name).await?;
         let mut columns: Vec<Vec<CellView>> = Vec::new();
         for model in &pipeline.benchmark.models {
             let runs = self.find_stages(&chain, model).await?;

@@ -142,6 +142,23 @@ async fn readers_get_protected_texts_redacted_and_operators_whole() {
 }
 
 #[tokio::test]
+async fn a_protected_pack_is_sent_to_operators_and_workers_only() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let sealed = another_pack(|header| header.protected = true);
+    let pack = packs::Pack::open_bytes("another", &sealed, &packs::Identity::published().unwrap()).unwrap();
+    let hash = pack.hash().as_str();
+    coordinator.storage.sink.put_pack(hash, bytes::Bytes::from_owner(sealed)).await.unwrap();
+    let as_role = |role| OnBehalf::of(&coordinator, &Caller::new("somebody", [role], None));
+    as_role(Role::Operator).pack(hash).await.unwrap();
+    as_role(Role::Worker).pack(hash).await.unwrap();
+    let refused = as_role(Role::Reader).pack(hash).await.unwrap_err();
+    assert!(refused.code == ErrorCode::Denied && refused.message.contains("protected pack"), "{refused}");
+    let builtin = packs::Pack::shared_builtin().unwrap();
+    as_role(Role::Reader).pack(builtin.hash().as_str()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_configuration_that_points_into_workers_is_refused() {
     let coordinator = Ground::new().coordinator();
     for (field, value) in [

@@ -314,14 +314,7 @@ async fn packs_are_handed_out_by_their_hash() {
     assert_eq!(coordinator.pack("00").await.unwrap_err().code, ErrorCode::NotFound);
 
     // A pack that comes with a submission is kept under its hash, too.
-    let mut parts = packs::Parts::new("other");
-    for (path, content) in pack.parts().iter().filter(|(path, _)| *path != packs::manifest::HEADER_PATH) {
-        parts.insert(path, content.to_vec()).unwrap();
-    }
-    let mut header = pack.header().clone();
-    header.version = "of a test".into();
-    parts.insert_header(&header).unwrap();
-    let sealed: std::sync::Arc<[u8]> = packs::seal(&parts, &identity).unwrap().into();
+    let sealed = another_pack(|header| header.version = "of a test".into());
     let mut configuration = submission(2).configuration;
     configuration["pack"] = json!("other.kgpack");
     let submission = Submission { configuration, pack: Some(sealed.clone()) };

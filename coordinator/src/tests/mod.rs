@@ -5,6 +5,7 @@ mod cluster;
 mod extending;
 mod failures;
 mod generations;
+mod growing;
 mod lifecycle;
 mod local;
 mod mishaps;

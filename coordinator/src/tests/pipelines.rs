@@ -16,9 +16,9 @@ use super::worker::{Ground, Worker, keys};
 use crate::Coordinator;
 
 /// Rounds of tending and working after which a pipeline must be finished.
-const ROUNDS_MAX: usize = 20;
+pub(super) const ROUNDS_MAX: usize = 20;
 
-fn submission(models: &[&str]) -> Submission {
+pub(super) fn submission(models: &[&str]) -> Submission {
     let model = |label: &&str| json!({"label": label, "connector": "openai-compatible"});
     let judge = |label: &str| json!({"label": label, "connector": "openai-compatible"});
     let configuration = json!({
@@ -71,14 +71,16 @@ fn delivery(lease: &LeaseId, key: &DialogueKey, answer: &str, outcome: &Value) -
 
 /// What became of the questions: how often each was asked, and what was said.
 #[derive(Debug, Default)]
-struct Asked {
-    judged: BTreeMap<String, (usize, f64)>,
+pub(super) struct Asked {
+    pub judged: BTreeMap<String, (usize, f64)>,
+    /// Dialogues of models under test that were answered.
+    pub answered: Vec<DialogueKey>,
     /// Judges that say nothing that counts, and how often they did.
     mute: Option<u32>,
 }
 
 /// Answers everything that is handed out.
-async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
+pub(super) async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
     let mut worker = Worker::new("w");
     worker.serves = ["m", "n", "grader", "reviewer"].map(|label| Serves::Model(label.to_owned())).to_vec();
     loop {
@@ -92,6 +94,7 @@ async fn work_off(coordinator: &Coordinator, asked: &mut Asked) {
             for key in keys(&grant) {
                 let name = RunName::read(run.id()).unwrap();
                 let said = if name.stage == "ask" {
+                    asked.answered.push(key.clone());
                     let answer = format!("answer {} of {}", key.iteration % 3, key.model);
                     let scores = json!({"state": "scored", "scores": {"norm_f-measure": 0.5}, "infos": {}});
                     delivery(&grant.lease, &key, &answer, &scores)
@@ -130,7 +133,7 @@ impl Coordinator {
 }
 
 /// Works and tends until a pipeline is finished; what it is then.
-async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> RunView {
+pub(super) async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> RunView {
     for _ in 0..ROUNDS_MAX {
         work_off(coordinator, asked).await;
         coordinator.tend().await.unwrap();
@@ -156,7 +159,7 @@ pub async fn killed_after(polls: usize, future: impl Future) -> bool {
 }
 
 /// What is the same whatever happened on the way.
-fn outcome(view: &RunView) -> Vec<(String, String, u64, Option<f64>)> {
+pub(super) fn outcome(view: &RunView) -> Vec<(String, String, u64, Option<f64>)> {
     let cell = |cell: &domain::control::CellView| {
         (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.mean)
     };

@@ -273,3 +273,16 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
 pub fn record_id(delivery: &Delivery) -> domain::RecordId {
     results::log::RecordHead::parse(&delivery.json).unwrap().attempt.id
 }
+
+/// A pack with the tasks of the built-in one under another header, sealed.
+pub fn another_pack(change: impl FnOnce(&mut packs::Header)) -> Arc<[u8]> {
+    let pack = packs::Pack::shared_builtin().unwrap();
+    let mut parts = packs::Parts::new("another");
+    for (path, content) in pack.parts().iter().filter(|(path, _)| *path != packs::manifest::HEADER_PATH) {
+        parts.insert(path, content.to_vec()).unwrap();
+    }
+    let mut header = pack.header().clone();
+    change(&mut header);
+    parts.insert_header(&header).unwrap();
+    packs::seal_quickly(&parts, &packs::Identity::published().unwrap()).unwrap().into()
+}

@@ -16,6 +16,8 @@ const READ: Access = Access::Of(&[Reader, Operator]);
 /// For changes.
 const STEER: Access = Access::Of(&[Operator]);
 const WORK: Access = Access::Of(&[Worker]);
+/// Packs: workers ask from them, exports take the metadata of tasks from them.
+const PACK: Access = Access::Of(&[Worker, Reader, Operator]);
 
 /// Every call. A call without a row is not served.
 const TABLE: &[(&str, Access)] = &[
@@ -38,7 +40,8 @@ const TABLE: &[(&str, Access)] = &[
     ("/kgfleet.v1.WorkService/Exchange", WORK),
     ("/kgfleet.v1.WorkService/DeliverRecords", WORK),
     ("/kgfleet.v1.WorkService/GetRunMaterial", WORK),
-    ("/kgfleet.v1.WorkService/FetchPack", WORK),
+    // The coordinator refuses protected ones to readers.
+    ("/kgfleet.v1.WorkService/FetchPack", PACK),
     ("/kgfleet.v1.WorkService/TakeRate", WORK),
     ("/kgfleet.v1.WorkService/Deregister", WORK),
     ("/grpc.health.v1.Health/Check", Access::Open),

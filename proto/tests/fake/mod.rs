@@ -370,22 +370,9 @@ pub fn delivery(iteration: u32) -> Delivery {
 
 pub fn material() -> RunMaterial {
     let model = ModelSpec {
-        label: "tiny".into(),
-        connector: Connector::Simulated,
-        model: None,
-        endpoint: None,
-        key: None,
-        key_env: None,
-        key_file: None,
-        iterations: None,
-        task_iterations: std::collections::BTreeMap::new(),
         sampling: Sampling { temperature: Some(0.7), ..Sampling::default() },
-        send_seed: None,
-        calls_per_minute: None,
-        concurrency: None,
-        stream: None,
         skill: Some(0.1 + 0.2),
-        recorded: Vec::new(),
+        ..ModelSpec::new("tiny", Connector::Simulated)
     };
     RunMaterial {
         run: "r".into(),

@@ -61,6 +61,30 @@ pub struct ModelSpec {
     pub recorded: Vec<std::path::PathBuf>,
 }
 
+impl ModelSpec {
+    /// A model with the defaults of its connector.
+    pub fn new(label: impl Into<String>, connector: Connector) -> Self {
+        Self {
+            label: ModelLabel::new(label),
+            connector,
+            model: None,
+            endpoint: None,
+            key: None,
+            key_env: None,
+            key_file: None,
+            iterations: None,
+            task_iterations: BTreeMap::new(),
+            sampling: Sampling::default(),
+            send_seed: None,
+            calls_per_minute: None,
+            concurrency: None,
+            stream: None,
+            skill: None,
+            recorded: Vec::new(),
+        }
+    }
+}
+
 fn is_default(sampling: &Sampling) -> bool {
     *sampling == Sampling::default()
 }

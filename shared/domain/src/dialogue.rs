@@ -27,12 +27,6 @@ named! {
     }
 }
 
-impl PromptKind {
-    /// The kinds of follow-ups.
-    pub const FOLLOW_UPS: [Self; 6] =
-        [Self::Syntax, Self::EmptyResult, Self::Structure, Self::Content, Self::Formatting, Self::Choice];
-}
-
 /// A message of the benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {

@@ -255,11 +255,6 @@ impl RunDir {
         Some(self.path.parent()?.parent()?.join("removed").join(self.path.file_name()?))
     }
 
-    /// The file with the run's state.
-    pub fn state_path(&self) -> PathBuf {
-        self.path.join("state.json")
-    }
-
     /// Reads the newest manifest.
     pub fn manifest(&self) -> Result<RunManifest, RunDirError> {
         Ok(self.newest_manifest()?)

@@ -1,14 +1,18 @@
 //! Fetches a coordinator's run into a run folder on this machine, from which every export is written.
 
 use anyhow::{Context, bail};
-use domain::RunId;
 use domain::control::{Control, ExportItem};
+use domain::exchange::WorkExchange;
+use domain::{ErrorCode, RunId};
 use futures::StreamExt;
+use proto::client::Client;
 use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
+use worker::material::PackFolder;
 
 use super::{Remote, block_on, explained};
-use crate::run::{judged, protection};
+use crate::output::say;
+use crate::run::{judged, material, protection, session};
 use crate::run_name;
 
 /// Records buffered before a write.
@@ -47,6 +51,7 @@ pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
         };
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let dir = RunDir::create(folder.path(), &manifest)?;
+        fetch_packs(&client, &manifest, &session::packs_beside(&dir)).await?;
         let cipher = protection::writing_cipher(&manifest)?;
         let (mut writer, _) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
         while let Some(item) = items.next().await.transpose().map_err(explained)? {
@@ -59,4 +64,22 @@ pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
         writer.commit()?;
         Ok(Fetched { dir, manifest, _folder: folder })
     })
+}
+
+/// Fetches the packs of a run that are not part of this program. Those that the caller may not read stay away: what can be
+/// written without them is written.
+async fn fetch_packs(client: &Client, manifest: &RunManifest, packs: &PackFolder) -> anyhow::Result<()> {
+    for used in &manifest.packs {
+        if material::open_pack(material::CORE)?.hash().as_str() == used.hash {
+            continue;
+        }
+        match client.pack(&used.hash).await {
+            Ok(sealed) => packs.keep(&used.hash, &sealed).map(drop)?,
+            Err(error) if matches!(error.code, ErrorCode::Denied | ErrorCode::NotFound) => {
+                say(&format!("the pack of run {} cannot be fetched: {}", manifest.run, error.message));
+            }
+            Err(error) => return Err(explained(error)),
+        }
+    }
+    Ok(())
 }

@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         });
         writeln!(out, "{object}")?;
     } else {
-        let mut table = Table::new(&[("", Align::Left), ("", Align::Right)]);
+        let mut table = Table::new(&[("calibration", Align::Left), ("value", Align::Right)]);
         table.row([Cell::from("answers learnt from"), Cell::Count(learnt.training as u64)]);
         table.row([Cell::from("answers checked with"), Cell::Count(learnt.validation as u64)]);
         table.row([Cell::from("Spearman's rho of difficulty and points"), Cell::number(learnt.spearman, 3)]);

@@ -61,9 +61,9 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     if drawn.is_empty() {
         return Err(Exit::usage(anyhow!("pipeline {name} has no scored answer to draw from")));
     }
-    let mut wanted: BTreeMap<(usize, usize, usize, u32), Vec<(usize, &Item)>> = BTreeMap::new();
+    let mut wanted: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (row, item) in drawn.iter().enumerate() {
-        wanted.entry(place(item.model, &item.answer)).or_default().push((row, item));
+        wanted.entry(place(item.model, &item.answer)).or_default().push(row);
     }
     let mut texts = vec![Texts::default(); drawn.len()];
     found::expect(name, data_dir, &mut |model, answer, subject, judgements| {
@@ -72,8 +72,8 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
             return;
         }
         let sentences = kghalubench::sentences(subject, judgements);
-        for (row, item) in of_answer {
-            texts[*row] = texts_of(subject, item, &sentences);
+        for row in of_answer {
+            texts[*row] = texts_of(subject, &drawn[*row], &sentences);
         }
     })?;
     let rows: Vec<(Item, Texts)> = drawn.iter().cloned().zip(texts).collect();
@@ -82,7 +82,10 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-fn place(model: usize, answer: &Answer) -> (usize, usize, usize, u32) {
+/// Model, assessment, question and repetition of an answer.
+type Place = (usize, usize, usize, u32);
+
+fn place(model: usize, answer: &Answer) -> Place {
     (model, answer.assessment, answer.question, answer.repetition)
 }
 

@@ -9,6 +9,7 @@ mod dying;
 mod killers;
 mod mishaps;
 mod names;
+mod pipelines;
 mod rude;
 mod same_records;
 mod seen;

@@ -47,6 +47,19 @@ fn a_blank_may_stand_before_the_bracket_of_a_function_as_in_coalesce_blank_a_0()
 }
 
 #[test]
+fn a_group_by_over_nothing_has_one_row_that_binds_nothing_as_in_select_x_group_by_x() {
+    // Seen from outside only where something joins with it.
+    both("SELECT ?a { :a :age ?a { SELECT ?x (COUNT(?y) AS ?n) { ?x :hates ?y } GROUP BY ?x } }", "31", "");
+    both(
+        "SELECT ?x ?n { ?x :age ?a { SELECT ?x (COUNT(?y) AS ?n) { ?x :knows ?y } GROUP BY ?x } }",
+        "1 2 a b c",
+        "1 2 a b",
+    );
+    let having = "SELECT ?a { :a :age ?a { SELECT ?x { ?x :hates ?y } GROUP BY ?x HAVING(COUNT(?y) > 1) } }";
+    both(having, "", "");
+}
+
+#[test]
 fn booleans_are_keywords_as_in_filter_true() {
     both("SELECT ?x { ?x :age 31 FILTER(TRUE) }", "a", "a");
 }

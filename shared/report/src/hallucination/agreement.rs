@@ -91,11 +91,14 @@ pub struct Line {
     pub confusion: Confusion,
 }
 
+/// What judge and person say of an item; nothing where it does not count.
+type Said<'s> = dyn Fn(&Item, Verdict) -> Option<(bool, bool)> + 's;
+
 /// Compares what people said with a pipeline of this threshold, of which these are all items.
 pub fn compare(all: &[Item], said: &[(Item, Verdict)], threshold: f64) -> Vec<Line> {
     let weights = weights(all, said);
     let weight = |item: &Item| weights.get(&item.stratum).copied().unwrap_or(0.0);
-    let over = |of: &dyn Fn(&Item, Verdict) -> Option<(bool, bool)>| {
+    let over = |of: &Said<'_>| {
         let mut confusion = Confusion::default();
         for (item, verdict) in said {
             if let Some((judge, person)) = of(item, *verdict) {

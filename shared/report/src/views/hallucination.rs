@@ -13,9 +13,9 @@ pub fn main(studies: &[Study]) -> Table {
         "Hallucination",
         &[
             "Wa %",
-            "sd",
+            "Wa sd",
             "accuracy %",
-            "sd",
+            "accuracy sd",
             "abstained %",
             "Halu_BOK %",
             "Halu_DOK %",

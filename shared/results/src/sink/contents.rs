@@ -24,7 +24,7 @@ const GENERATIONS: &str = "generations";
 const HASH_DIGITS: usize = 64;
 
 /// Maximum number of entries of a history that are read, the newest ones.
-const ENTRIES_READ_MAX: usize = 1_000;
+pub const ENTRIES_READ_MAX: usize = 1_000;
 
 /// Maximum number of files read concurrently.
 const READS_MAX: usize = 8;
@@ -156,10 +156,7 @@ impl dyn Sink {
     /// # Errors
     /// No such run; the sink cannot be written.
     pub async fn append_history(&self, run: &RunId, entry: &HistoryEntry) -> Result<(), SinkError> {
-        // Names sort by time, and two of the same microsecond differ. So any number of coordinators can append
-        // independently, and no entry is overwritten.
-        let name = format!("{:020}-{:08x}.json", entry.at.as_microsecond().max(0), OsRng.next_u32());
-        let file = self.file_of(run, &format!("history/{name}"))?;
+        let file = self.file_of(run, &format!("history/{}", history_file(entry)))?;
         let content = serde_json::to_vec(entry).map_err(|source| json(&file, source))?;
         self.existing(run).await?;
         self.create(&file, content.into()).await.map(|_| ())
@@ -220,6 +217,12 @@ impl dyn Sink {
         let found = futures::stream::iter(names).map(read).buffered(READS_MAX);
         found.try_filter_map(|found| std::future::ready(Ok(found))).try_collect().await
     }
+}
+
+/// A name for the file of an entry of a history. Names sort by time, and two of the same microsecond differ. So any number of
+/// coordinators can append independently, and no entry is overwritten.
+pub fn history_file(entry: &HistoryEntry) -> String {
+    format!("{:020}-{:08x}.json", entry.at.as_microsecond().max(0), OsRng.next_u32())
 }
 
 fn json(place: &str, source: serde_json::Error) -> SinkError {

@@ -55,7 +55,11 @@ fn texts(subject: &Subject, part: &str) -> Texts {
 }
 
 const MODELS: [&str; 2] = ["m", "a model/with a name"];
-const SLOTS_MAX: usize = 9;
+const TASKS: [&str; 2] = ["t", "another"];
+const ITERATIONS_MAX: usize = 6;
+
+/// The dialogues of a model: iterations of the first task, then those of the second.
+const SLOTS_MAX: usize = TASKS.len() * ITERATIONS_MAX;
 
 /// Above every number of a run and every ticket.
 const LATER: u32 = 1_000_000;
@@ -78,10 +82,10 @@ enum Broken {
 #[derive(Clone, Debug, Default)]
 struct Sink {
     broken: Option<Broken>,
-    /// By model and iteration: what the model answered, or why it did not; nothing while it was not asked.
+    /// By model and slot: what the model answered, or why it did not; nothing while it was not asked.
     answers: BTreeMap<(usize, usize), Result<u8, FailureCause>>,
-    /// Iterations planned, by model.
-    planned: [usize; MODELS.len()],
+    /// Iterations planned, by model and task.
+    planned: [[usize; TASKS.len()]; MODELS.len()],
     packs: BTreeSet<RunId>,
     /// The questions of each run.
     runs: BTreeMap<RunId, Vec<CaseUid>>,
@@ -90,8 +94,14 @@ struct Sink {
 }
 
 impl Sink {
+    /// The slots of the planned dialogues of a model.
+    fn slots(&self, model: usize) -> impl Iterator<Item = usize> + use<> {
+        let planned = self.planned[model];
+        (0..SLOTS_MAX).filter(move |slot| slot % ITERATIONS_MAX < planned[slot / ITERATIONS_MAX])
+    }
+
     fn subjects(&self, model: usize) -> Vec<Subject> {
-        let of_model = (0..self.planned[model]).filter_map(|slot| {
+        let of_model = self.slots(model).filter_map(|slot| {
             let answer = self.answers.get(&(model, slot))?.ok()?;
             Some(Subject {
                 key: key(model, slot),
@@ -135,7 +145,7 @@ impl Sink {
 
     /// Whether every dialogue of a model has a record: only then its answers are judged.
     fn is_asked(&self, model: usize) -> bool {
-        (0..self.planned[model]).all(|slot| self.answers.contains_key(&(model, slot)))
+        self.slots(model).all(|slot| self.answers.contains_key(&(model, slot)))
     }
 
     fn derive<T>(&self, model: usize, with: impl FnOnce(&Derivation<'_>, &Asked<'_>) -> T) -> T {
@@ -173,7 +183,7 @@ impl Sink {
 
     fn report(&self, model: usize) -> ModelReport {
         let judged = self.derive(model, |derivation, asked| derivation.judged(asked));
-        let all = (0..self.planned[model]).map(|slot| {
+        let all = self.slots(model).map(|slot| {
             let key = key(model, slot);
             match self.answers.get(&(model, slot)) {
                 None => Judged::unasked(key),
@@ -186,7 +196,8 @@ impl Sink {
 }
 
 fn key(model: usize, slot: usize) -> DialogueKey {
-    DialogueKey { model: MODELS[model].into(), task: "t".into(), iteration: slot as u32 }
+    let (task, iteration) = (TASKS[slot / ITERATIONS_MAX].into(), (slot % ITERATIONS_MAX) as u32);
+    DialogueKey { model: MODELS[model].into(), task, iteration }
 }
 
 fn grade(grade: f64) -> Ruling {
@@ -235,9 +246,10 @@ enum Event {
         slot: usize,
         said: u8,
     },
-    /// More dialogues are planned.
+    /// More iterations of a task are planned, or the first ones of a new task.
     Extend {
         model: usize,
+        task: usize,
     },
     /// A coordinator looks at the sink and derives what it is to create.
     Derive {
@@ -264,7 +276,7 @@ fn event() -> impl Strategy<Value = Event> {
     let (model, slot, coordinator) = (0..MODELS.len(), 0..SLOTS_MAX, 0..3_usize);
     prop_oneof![
         4 => (model.clone(), slot, any::<u8>()).prop_map(|(model, slot, said)| Event::Answer { model, slot, said }),
-        1 => model.clone().prop_map(|model| Event::Extend { model }),
+        1 => (model.clone(), 0..TASKS.len()).prop_map(|(model, task)| Event::Extend { model, task }),
         3 => (coordinator.clone(), model).prop_map(|(coordinator, model)| Event::Derive { coordinator, model }),
         2 => coordinator.clone().prop_map(|coordinator| Event::WritePack { coordinator }),
         2 => coordinator.clone().prop_map(|coordinator| Event::Create { coordinator }),
@@ -282,11 +294,14 @@ fn happen(sink: &mut Sink, intents: &mut [Intent; 3], event: Event) {
             let answer = if said.is_multiple_of(4) { Err(FailureCause::Timeout) } else { Ok(said % 3) };
             let open = !matches!(sink.answers.get(&(model, slot)), Some(Ok(_)));
             // An answer stands; a failure may be asked again.
-            if slot < sink.planned[model] && open {
+            if sink.slots(model).any(|planned| planned == slot) && open {
                 sink.answers.insert((model, slot), answer);
             }
         }
-        Event::Extend { model } => sink.planned[model] = (sink.planned[model] + 3).min(SLOTS_MAX),
+        Event::Extend { model, task } => {
+            let planned = &mut sink.planned[model][task];
+            *planned = (*planned + 2).min(ITERATIONS_MAX);
+        }
         Event::Derive { coordinator, model } => intents[coordinator] = (sink.new_runs(model), false),
         Event::WritePack { coordinator } => {
             let (runs, written) = &mut intents[coordinator];
@@ -320,7 +335,7 @@ fn happen(sink: &mut Sink, intents: &mut [Intent; 3], event: Event) {
 /// derives. Whether it comes to an end.
 fn settle(sink: &mut Sink) -> bool {
     for model in 0..MODELS.len() {
-        for slot in 0..sink.planned[model] {
+        for slot in sink.slots(model) {
             let answer = sink.answers.entry((model, slot)).or_insert(Ok(0));
             *answer = Ok(answer.unwrap_or(1));
         }
@@ -363,7 +378,7 @@ fn agrees(sink: &Sink) -> Result<(), TestCaseError> {
 
 /// Everything that the property says, for one history. `Err` says what does not hold.
 fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestCaseError> {
-    let mut sink = Sink { planned: [4, 3], broken, ..Sink::default() };
+    let mut sink = Sink { planned: [[4, 0], [3, 0]], broken, ..Sink::default() };
     let mut intents = <[Intent; 3]>::default();
     let late: Vec<Event> =
         events.iter().filter(|event| matches!(event, Event::Judge { .. })).cloned().collect();
@@ -442,7 +457,7 @@ fn the_property_sees_every_rule_that_is_broken() {
 
 #[test]
 fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
-    let mut sink = Sink { planned: [3, 0], ..Sink::default() };
+    let mut sink = Sink { planned: [[3, 0], [0, 0]], ..Sink::default() };
     sink.answers.insert((0, 0), Ok(0));
     sink.answers.insert((0, 1), Err(FailureCause::Timeout));
     sink.answers.insert((0, 2), Ok(1));

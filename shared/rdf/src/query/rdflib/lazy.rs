@@ -26,8 +26,39 @@ pub(super) fn join(left: GraphPattern, right: GraphPattern) -> GraphPattern {
         Ok(ungrouped) => ungrouped.for_each(left, &outer),
         Err(mut right) => {
             see(&mut right, &outer);
+            if keeps_rows_without_groups(&right, &outer) {
+                return GraphPattern::LeftJoin { left: Box::new(left), right, expression: None };
+            }
             super::path::join(left, *right)
         }
+    }
+}
+
+/// The groups of a GROUP BY; where there are none, one solution that binds nothing, as rdflib has it.
+pub(super) fn or_nothing(groups: GraphPattern) -> GraphPattern {
+    let nothing = GraphPattern::Bgp { patterns: Vec::new() };
+    GraphPattern::LeftJoin { left: Box::new(nothing), right: Box::new(groups), expression: None }
+}
+
+/// Whether this is what [`or_nothing`] made.
+fn is_groups_or_nothing(left: &GraphPattern, right: &GraphPattern) -> bool {
+    matches!(left, GraphPattern::Bgp { patterns } if patterns.is_empty())
+        && matches!(right, GraphPattern::Group { .. })
+}
+
+/// Whether a SELECT has a row for each solution on the left, also where none of its groups goes with it: it groups by what
+/// that solution binds, and no HAVING drops the row that binds nothing.
+fn keeps_rows_without_groups(select: &GraphPattern, outer: &Variables) -> bool {
+    match select {
+        GraphPattern::Project { inner, variables } => {
+            variables.iter().any(|variable| outer.contains(variable))
+                && keeps_rows_without_groups(inner, outer)
+        }
+        GraphPattern::Reduced { inner }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. } => keeps_rows_without_groups(inner, outer),
+        GraphPattern::LeftJoin { left, right, .. } => is_groups_or_nothing(left, right),
+        _ => false,
     }
 }
 
@@ -36,7 +67,7 @@ pub(super) fn see(pattern: &mut GraphPattern, outer: &Variables) {
     match pattern {
         GraphPattern::Project { inner, variables } => {
             see_in_select(inner, outer);
-            add(variables, outer, &bound(inner));
+            add(variables, outer, &bound_in_select(inner));
         }
         GraphPattern::Filter { inner, .. }
         | GraphPattern::Extend { inner, .. }
@@ -57,10 +88,24 @@ fn see_in_select(pattern: &mut GraphPattern, outer: &Variables) {
             see(inner, outer);
             add(variables, outer, &bound(inner));
         }
+        GraphPattern::LeftJoin { left, right, .. } if is_groups_or_nothing(left, right) => {
+            see_in_select(right, outer);
+        }
         GraphPattern::Filter { inner, .. }
         | GraphPattern::Extend { inner, .. }
         | GraphPattern::OrderBy { inner, .. } => see_in_select(inner, outer),
         other => see(other, outer),
+    }
+}
+
+/// The variables that every group of a SELECT binds, or every solution where it does not group.
+fn bound_in_select(pattern: &GraphPattern) -> Variables {
+    match pattern {
+        GraphPattern::LeftJoin { left, right, .. } if is_groups_or_nothing(left, right) => bound(right),
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. } => bound_in_select(inner),
+        other => bound(other),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Reader;
 use super::expression::{extend, filtered, has_aggregate, rewrite};
 use super::functions;
+use super::lazy;
 use super::path::join;
 use oxrdf::Variable;
 use spargebra::Query;
@@ -318,7 +319,9 @@ impl Reader<'_> {
             pattern = extend(pattern, name.clone(), expression);
             variables.push(name);
         }
-        GraphPattern::Group { inner: Box::new(pattern), variables, aggregates }
+        let by_key = !variables.is_empty();
+        let groups = GraphPattern::Group { inner: Box::new(pattern), variables, aggregates };
+        if by_key { lazy::or_nothing(groups) } else { groups }
     }
 }
 

@@ -1,0 +1,80 @@
+//! The runs that ask the models under test. They grow with the pipeline: a task or an iteration more is a new revision of
+//! their manifests.
+
+use std::collections::BTreeMap;
+
+use domain::{ErrorCode, ModelSpec, RunId};
+use results::RunManifest;
+use stages::names;
+
+use super::document::Pipeline;
+use crate::Coordinator;
+use crate::changes;
+use crate::configuration::Benchmark;
+use crate::errors::{Result, not_found};
+use crate::manifest::Planned;
+
+/// Revision of a pipeline that nobody extended.
+const FIRST: u32 = 1;
+
+/// What a model is asked.
+fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Benchmark {
+    Benchmark {
+        name: format!("{}: {}", pipeline.benchmark.name, model.label),
+        pipeline: None,
+        judges: BTreeMap::new(),
+        settings: BTreeMap::new(),
+        reuse: None,
+        models: vec![model.clone()],
+        ..pipeline.benchmark.clone()
+    }
+}
+
+fn run_of(pipeline: &Pipeline, model: &ModelSpec) -> RunId {
+    pipeline.run_name(names::ASK, &model.label, 1).run()
+}
+
+impl Coordinator {
+    /// Creates and begins the run that asks a model.
+    pub(super) async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
+        let benchmark = asking(pipeline, model);
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
+        let planned = Planned::new(benchmark, pack).await?;
+        self.create_run(RunManifest { run: run_of(pipeline, model), ..planned.manifest()? }).await
+    }
+
+    /// Sees that the run that asks a model asks all that the pipeline plans since it was extended; returns whether something
+    /// was to be done. Looked at once for each revision of the pipeline: a crash before the end is made good by whoever looks
+    /// next.
+    pub(super) async fn grow_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<bool> {
+        let (revision, slug) = (pipeline.manifest.revision, names::slug(&model.label));
+        if revision == FIRST || self.pipelines.has_asked(&pipeline.name, &slug, revision) {
+            return Ok(false);
+        }
+        let run = run_of(pipeline, model);
+        let old = self.propose_existing(&run).await?;
+        let wanted =
+            Planned::new(asking(pipeline, model), std::sync::Arc::clone(&old.planned().pack)).await?;
+        // A manifest that plans something else than this version would derive is left as it is.
+        let lines = changes::between(&old.planned().benchmark, &wanted.benchmark);
+        let adds = old.planned().plan.keys().all(|key| wanted.plan.contains(&key));
+        let proposal = if adds && !lines.is_empty() { old.extended(wanted, lines)? } else { old };
+        match self.begin(&proposal).await {
+            // Another coordinator is at it: the next round looks again.
+            Err(error) if error.code == ErrorCode::Conflict && self.storage.is_shared() => {
+                tracing::debug!(%run, %error, "extended elsewhere");
+                return Ok(true);
+            }
+            begun => begun.map(drop)?,
+        }
+        self.pipelines.note_asked(&pipeline.name, slug, revision);
+        Ok(true)
+    }
+
+    /// The pipeline from which another one takes its answers; `None` where it asks itself.
+    pub(super) async fn base_of(&self, benchmark: &Benchmark) -> Result<Option<Pipeline>> {
+        let Some(base) = &benchmark.reuse else { return Ok(None) };
+        let found = self.find_pipeline(&RunId::new(base.clone())).await?;
+        found.map(Some).ok_or_else(|| not_found(format!("there is no pipeline {base}")))
+    }
+}
