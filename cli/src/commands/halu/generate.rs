@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use domain::TaskLabel;
 use halu::assessment::{self, Assessment, Recipe, Unfillable};
 use halu::exercise;
-use halu::frequency::Frequency;
+use halu::frequency::{Frequency, Groups};
 use packs::{Group, Header, PackError, Parts, seal_file};
 use serde_json::json;
 
@@ -63,6 +63,12 @@ pub(super) struct Arguments {
     /// rare types.
     #[arg(long, default_value_t = Recipe::default().batch, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX))]
     batch: u32,
+    /// Percent of all entities whose types, the most frequent ones, are very common.
+    #[arg(long, default_value_t = Groups::default().very_common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    very_common: u8,
+    /// Percent of all entities up to which types are common; the rest is uncommon.
+    #[arg(long, default_value_t = Groups::default().common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    common: u8,
     /// Decides which questions are drawn.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -84,8 +90,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let patience =
         Patience { answer: Duration::from_secs(arguments.patience.into()), attempts: arguments.attempts };
     let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
-    let Arguments { questions, seed, batch, .. } = *arguments;
-    let recipe = Recipe { questions, seed, batch, ..Recipe::default() };
+    let Arguments { questions, seed, batch, very_common, common, .. } = *arguments;
+    let groups = Groups { very_common, common };
+    let recipe = Recipe { questions, seed, batch, groups, ..Recipe::default() };
     let drawn = (0..arguments.assessments).map(|number| assessment::draw(graph.as_mut(), recipe, number));
     let assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
     let parts = lay_out(name, &arguments.kg, &assessments)?;

@@ -36,8 +36,8 @@ fn a_pipeline_killed_in_every_stage_comes_to_the_same_numbers() {
     let pack = pack(&cluster.data, questions, assessments);
     let skills: Vec<f64> = (0..models).map(|number| (number as f64 + 0.5) / models as f64).collect();
     let text = configuration(&pack, questions, &skills, 1.0).replace(
-        "label = \"classifier\"\nconnector = \"simulated\"\nskill = 1",
-        "label = \"classifier\"\nconnector = \"simulated\"\nskill = 0.8",
+        "label = \"classifier-1\"\nconnector = \"simulated\"\nskill = 1",
+        "label = \"classifier-1\"\nconnector = \"simulated\"\nskill = 0.8",
     );
     let file = cluster.data.write("halu.toml", &text);
     let file = file.to_str().unwrap();

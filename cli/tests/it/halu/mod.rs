@@ -29,7 +29,7 @@ fn configuration(pack: &str, questions: usize, skills: &[f64], judges: f64) -> S
     };
     let models: String = skills.iter().enumerate().map(model).collect();
     let judge = |role: &str| {
-        format!("[judges.{role}]\nlabel = \"{role}\"\nconnector = \"simulated\"\nskill = {judges}\n")
+        format!("[judges.{role}]\nlabel = \"{role}-{judges}\"\nconnector = \"simulated\"\nskill = {judges}\n")
     };
     format!(
         "name = \"halu\"\npipeline = \"kghalubench\"\npack = \"{pack}\"\nseed = 1\niterations = {questions}\n\
