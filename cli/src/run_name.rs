@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use domain::RunId;
 use domain::control::Control;
-use results::RunDir;
+use results::{RunDir, Sink};
 
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
@@ -41,6 +41,17 @@ pub async fn of_coordinator(wanted: &str, control: &dyn Control) -> anyhow::Resu
     }
     let runs = control.runs().await.map_err(explained)?;
     choose(wanted, runs.into_iter().map(|view| view.run).collect())
+}
+
+/// The same for a run in a folder or an object store.
+///
+/// # Errors
+/// Several runs begin like this (exit code 2); the place cannot be read.
+pub async fn of_sink(wanted: &str, sink: &dyn Sink) -> anyhow::Result<RunId> {
+    if is_whole(wanted) {
+        return Ok(RunId::new(wanted));
+    }
+    choose(wanted, sink.runs().await?.iter().map(|found| found.dir.run()).collect())
 }
 
 /// Whether this has the form of a whole name, which need not be looked up.

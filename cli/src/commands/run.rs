@@ -18,7 +18,7 @@ use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::commands::halu::found;
 use crate::exit_code::{Exit, ExitCode};
 use crate::notify::{Notifier, Target};
-use crate::run::export::{self, Format, Source};
+use crate::run::export::{self, Form as Table, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Session, Wanted};
 use crate::run::summary::RunSummary;
@@ -412,8 +412,8 @@ fn write_exports(
     });
     let source = Source::open(summary.dir.clone(), summary.manifest.clone())?;
     for format in formats {
-        let path = summary.dir.exports().join(format.file_name(&summary.manifest, disclosure));
-        export::tell(&path, source.write(format, &path, disclosure)?);
+        let path = summary.dir.exports().join(format.file_name(Table::Long, &summary.manifest, disclosure));
+        export::tell(&path, source.write(format, Table::Long, &path, disclosure)?);
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
-use crate::run::export::{self, Format, Source};
-use crate::run::protection::{self, Disclosure, Form};
+use crate::run::export::{self, Form, Format, Source};
+use crate::run::protection::{self, Disclosure, Form as TextForm};
 use crate::run::{judged, session};
 use crate::run_name;
 
@@ -117,6 +117,9 @@ pub struct ExportArguments {
     /// File format.
     #[arg(long, value_enum)]
     format: Format,
+    /// What the rows of a csv or parquet file are; an xlsx file has both tables. Default: long
+    #[arg(long, value_enum)]
+    form: Option<Form>,
     /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder. Of a pipeline: the
     /// folder; by default its name, in the current folder.
     #[arg(long, value_name = "FILE")]
@@ -139,7 +142,11 @@ pub struct ExportArguments {
 
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
+    if arguments.form.is_some() && !matches!(arguments.format, Format::Csv | Format::Parquet) {
+        bail!(Exit::usage(anyhow!("--form is for csv and parquet")));
+    }
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
+    let form = arguments.form.unwrap_or_default();
     let judged = match arguments.remote.named() {
         Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
         None => {
@@ -152,16 +159,16 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     }
     if let Some(remote) = arguments.remote.named() {
         let fetched = fleet::export::fetch(&remote, &arguments.run)?;
-        let name = arguments.format.file_name(&fetched.manifest, &disclosure);
+        let name = arguments.format.file_name(form, &fetched.manifest, &disclosure);
         let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
         let source = Source::open(fetched.dir, fetched.manifest)?;
-        tell(&path, source.write(arguments.format, &path, &disclosure)?, arguments.json)?;
+        tell(&path, source.write(arguments.format, form, &path, &disclosure)?, arguments.json)?;
         return Ok(ExitCode::Success);
     }
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    let default = || dir.exports().join(arguments.format.file_name(&manifest, &disclosure));
+    let default = || dir.exports().join(arguments.format.file_name(form, &manifest, &disclosure));
     let path = arguments.out.unwrap_or_else(default);
-    let written = Source::open(dir, manifest)?.write(arguments.format, &path, &disclosure)?;
+    let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
     tell(&path, written, arguments.json)?;
     Ok(ExitCode::Success)
 }
@@ -182,8 +189,9 @@ fn export_all(
             Some(fetched) => (fetched.dir.clone(), fetched.manifest.clone()),
             None => session::open(run, &arguments.data.data_dir)?,
         };
-        let path = folder.join(arguments.format.file_name(&manifest, disclosure));
-        let written = Source::open(dir, manifest)?.write(arguments.format, &path, disclosure)?;
+        let form = arguments.form.unwrap_or_default();
+        let path = folder.join(arguments.format.file_name(form, &manifest, disclosure));
+        let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, disclosure)?;
         tell(&path, written, arguments.json)?;
     }
     Ok(ExitCode::Success)
@@ -228,7 +236,7 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     };
     let mut record = entry.record;
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
-    if disclosure.form(&manifest) != Form::Clear {
+    if disclosure.form(&manifest) != TextForm::Clear {
         redact(&mut record);
     }
     let mut out = io::stdout().lock();

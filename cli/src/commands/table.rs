@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use report::Dialogues;
+use report::analysis::groups::Group;
 use report::analysis::scheme::{self, Scheme};
 use report::hallucination::Study;
-use report::table::{Table, write_workbook};
-use report::views::{Grid, Sort, combined, dialogues, hallucination, preferences, statistics};
+use report::table::{Table, printable, write_workbook};
+use report::views::{
+    Grid, Sort, combined, dialogues, groups, hallucination, preferences, sources, statistics,
+};
 
 use super::halu::found::WeightsFile;
 use super::inputs::Inputs;
@@ -20,7 +23,8 @@ use crate::exit_code::{Exit, ExitCode};
 ///
 /// A name that is a file, a folder or an archive is read as result files of LLM-KG-Bench; anything else names a run.
 /// Published models are marked where both occur, and scores on different exercises never share a column. Pipelines of
-/// KGHaluBench on this machine have tables of their own, `halu` and those that begin with it.
+/// KGHaluBench on this machine have tables of their own: `halu`, which is what `scores` shows of them, and those that begin
+/// with it.
 ///
 /// Exit codes: 0 done; 2 nothing fits, or the command line is wrong; 3 nothing could be read; 4 some files or records
 /// could not be used.
@@ -29,12 +33,23 @@ pub struct Arguments {
     /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; or pipelines.
     #[arg(required = true, value_name = "RUN|FILE")]
     inputs: Vec<String>,
-    /// What to show. Default: `scores`; of pipelines `halu`.
-    #[arg(long, value_enum)]
-    show: Option<Show>,
-    /// Order of the models in `scores`: `mean`, `name`, `given`, or the label of a task, the best first.
-    #[arg(long, value_name = "BY", default_value = "given")]
+    /// What to show.
+    #[arg(long, value_enum, default_value = "scores")]
+    show: Show,
+    /// Order. Of `scores`: `mean`, `name`, `given`, or the label of a task, the best model first. Of other tables the name
+    /// of a column: numbers from the highest, texts from A.
+    #[arg(long, value_name = "BY", default_value = GIVEN)]
     sort: String,
+    /// The other way round.
+    #[arg(long)]
+    reverse: bool,
+    /// A group of tasks for `groups`: NAME=GLOB, or several globs with commas; repeatable. Every two groups are compared.
+    /// Default: Turtle and JSON-LD.
+    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = Group::parse)]
+    groups: Vec<Group>,
+    /// The score that `groups` compares, such as `mean.f1` or `f1`. Default: the headline of each task.
+    #[arg(long, value_name = "NAME")]
+    score: Option<String>,
     /// Categories for `combined`.
     #[arg(long, value_name = "NAME", default_value = "sparql-b")]
     scheme: String,
@@ -43,7 +58,8 @@ pub struct Arguments {
     schemes: Option<PathBuf>,
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write into a file instead of standard output; `xlsx` needs one, and holds every table.
+    /// Write into a file instead of standard output; `xlsx` needs one, and holds a summary and every table, `dialogues` if
+    /// it is the one to show.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -67,30 +83,41 @@ enum Show {
     PreferenceTests,
     /// Combined scores of a scheme, with the leading group.
     Combined,
+    /// Welch's tests between groups of tasks on one score, over all models together.
+    Groups,
     /// The wide form: one row per dialogue, one column per score.
     Dialogues,
     /// KGHaluBench: weighted accuracy, accuracy, abstentions, Halu_BOK and Halu_DOK of every model.
     Halu,
-    /// What answers are made of, and how many facts were wrong.
+    /// KGHaluBench: what answers are made of, and how many facts were wrong.
     HaluAnswers,
-    /// Which stage decided how many facts, and how long judges took.
+    /// KGHaluBench: which stage decided how many facts, and how long judges took.
     HaluStages,
-    /// The types of entities that questions are about.
+    /// KGHaluBench: the types of entities that questions are about.
     HaluTypes,
 }
 
 impl Show {
-    /// The table of pipelines; nothing for tables of runs.
-    fn of_pipelines(self) -> Option<fn(&[Study]) -> Table> {
-        match self {
-            Self::Halu => Some(hallucination::main),
-            Self::HaluAnswers => Some(hallucination::distributions),
-            Self::HaluStages => Some(hallucination::stages),
-            Self::HaluTypes => Some(hallucination::types),
-            _ => None,
-        }
-    }
+    /// Every table whose size does not grow with the dialogues.
+    const SUMMARIES: [Self; 7] = [
+        Self::Scores,
+        Self::Models,
+        Self::Statistics,
+        Self::Preferences,
+        Self::PreferenceTests,
+        Self::Combined,
+        Self::Groups,
+    ];
+
+    /// The tables of pipelines.
+    const OF_PIPELINES: [Self; 4] = [Self::Halu, Self::HaluAnswers, Self::HaluStages, Self::HaluTypes];
 }
+
+/// The order in which rows come.
+const GIVEN: &str = "given";
+
+/// What `groups` compares if nothing else is named.
+const GROUPS_DEFAULT: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -106,9 +133,7 @@ pub enum Format {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schemes = schemes(arguments.schemes.as_deref())?;
     let scheme = scheme::named(&schemes, &arguments.scheme).map_err(Exit::usage)?;
-    if arguments.format == Format::Xlsx && arguments.out.is_none() {
-        bail!(Exit::usage(anyhow!("--format xlsx needs --out FILE")));
-    }
+    check(arguments.format, arguments.out.as_deref())?;
     let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
     if !pipelines.is_empty() {
         if let Some(run) = runs.first() {
@@ -118,69 +143,99 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         return of_pipelines(&arguments, &arguments.weights.studies(&pipelines)?);
     }
-    let show = arguments.show.unwrap_or(Show::Scores);
-    if show.of_pipelines().is_some() {
-        return Err(Exit::usage(anyhow!(
-            "--show halu is for pipelines of KGHaluBench on this machine; none is named"
-        )));
-    }
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
-    let sort = match arguments.sort.as_str() {
-        "given" => Sort::Given,
-        "mean" => Sort::Mean,
-        "name" => Sort::Name,
-        task => Sort::Task(task.to_owned()),
-    };
-    let scores = |all: &Dialogues| -> anyhow::Result<Table> {
-        let grid = Grid::of(all).sorted(&sort).map_err(|error| Exit::usage(anyhow!("--sort: {error}")))?;
-        Ok(grid.table())
-    };
+    let mut shows = vec![arguments.show];
     if arguments.format == Format::Xlsx {
-        let mut tables = vec![scores(all)?, statistics::by_model(all), statistics::by_task(all)];
-        tables.extend([
-            preferences::published_layout(all),
-            preferences::tests(all),
-            combined::table(all, &scheme),
-        ]);
-        if let Some(path) = &arguments.out {
-            let file = create(path)?;
-            write_workbook(&tables, file).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        return Ok(read.exit_code());
+        let others = Show::SUMMARIES.into_iter().filter(|show| *show != arguments.show);
+        shows.extend(others);
     }
-    let table = match show {
-        Show::Scores => scores(all)?,
+    let tables = shows.into_iter().map(|show| table(all, show, &scheme, &arguments));
+    let tables = tables.collect::<anyhow::Result<Vec<_>>>()?;
+    print(Some(all), &tables, arguments.format, arguments.out.as_deref())?;
+    Ok(read.exit_code())
+}
+
+/// A table, in the order that was asked for if it is the one to show.
+fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) -> anyhow::Result<Table> {
+    let wanted = if show == arguments.show { arguments.sort.as_str() } else { GIVEN };
+    let reverse = arguments.reverse && show == arguments.show;
+    let unknown = |error| Exit::usage(anyhow!("--sort: {error}"));
+    let mut table = match show {
+        Show::Scores => {
+            let sort = match wanted {
+                GIVEN => Sort::Given,
+                "mean" => Sort::Mean,
+                "name" => Sort::Name,
+                task => Sort::Task(task.to_owned()),
+            };
+            return Ok(Grid::of(all).sorted(&sort, reverse).map_err(unknown)?.table());
+        }
         Show::Models => statistics::by_model(all),
         Show::Statistics => statistics::by_task(all),
         Show::Preferences => preferences::published_layout(all),
         Show::PreferenceTests => preferences::tests(all),
-        Show::Combined => combined::table(all, &scheme),
+        Show::Combined => combined::table(all, scheme),
+        Show::Groups if arguments.groups.is_empty() => {
+            let groups: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(Group::parse).collect();
+            groups::table(all, &groups.map_err(anyhow::Error::msg)?, arguments.score.as_deref())
+        }
+        Show::Groups => groups::table(all, &arguments.groups, arguments.score.as_deref()),
         Show::Dialogues => dialogues::wide(all),
-        // Refused above.
-        Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => hallucination::main(&[]),
+        Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
+            bail!(Exit::usage(anyhow!(
+                "--show halu is for pipelines of KGHaluBench on this machine; none is named"
+            )))
+        }
     };
-    print(&table, arguments.format, arguments.out.as_deref())?;
-    Ok(read.exit_code())
+    order(&mut table, wanted, reverse)?;
+    Ok(table)
+}
+
+/// Sorts a table by a column.
+fn order(table: &mut Table, wanted: &str, reverse: bool) -> anyhow::Result<()> {
+    match wanted {
+        GIVEN if !reverse => Ok(()),
+        GIVEN => bail!(Exit::usage(anyhow!("--reverse of this table needs --sort COLUMN"))),
+        column => table.sort_by(column, reverse).map_err(|error| Exit::usage(anyhow!("--sort: {error}"))),
+    }
 }
 
 /// The tables of pipelines.
 fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<ExitCode> {
-    let show = arguments.show.unwrap_or(Show::Halu);
-    let Some(table) = show.of_pipelines() else {
-        return Err(Exit::usage(anyhow!(
-            "--show of pipelines is halu, halu-answers, halu-stages or halu-types"
-        )));
-    };
-    if let (Format::Xlsx, Some(path)) = (arguments.format, &arguments.out) {
-        let all = [Show::Halu, Show::HaluAnswers, Show::HaluStages, Show::HaluTypes];
-        let tables: Vec<Table> =
-            all.into_iter().filter_map(Show::of_pipelines).map(|table| table(studies)).collect();
-        write_workbook(&tables, create(path)?).with_context(|| format!("cannot write {}", path.display()))?;
-        return Ok(ExitCode::Success);
+    let wanted = if arguments.show == Show::Scores { Show::Halu } else { arguments.show };
+    let mut shows = vec![wanted];
+    if arguments.format == Format::Xlsx {
+        shows.extend(Show::OF_PIPELINES.into_iter().filter(|show| *show != wanted));
     }
-    print(&table(studies), arguments.format, arguments.out.as_deref())?;
+    let mut tables = Vec::with_capacity(shows.len());
+    for show in shows {
+        tables.push(match show {
+            Show::Halu => hallucination::main(studies),
+            Show::HaluAnswers => hallucination::distributions(studies),
+            Show::HaluStages => hallucination::stages(studies),
+            Show::HaluTypes => hallucination::types(studies),
+            _ => bail!(Exit::usage(anyhow!(
+                "--show of pipelines is halu, halu-answers, halu-stages or halu-types"
+            ))),
+        });
+    }
+    if let Some(table) = tables.first_mut() {
+        order(table, &arguments.sort, arguments.reverse)?;
+    }
+    print(None, &tables, arguments.format, arguments.out.as_deref())?;
     Ok(ExitCode::Success)
+}
+
+/// Checks whether a format can be written there.
+///
+/// # Errors
+/// A workbook without a file.
+pub fn check(format: Format, out: Option<&Path>) -> anyhow::Result<()> {
+    if format == Format::Xlsx && out.is_none() {
+        bail!(Exit::usage(anyhow!("--format xlsx needs --out FILE")));
+    }
+    Ok(())
 }
 
 /// The schemes that come with the program, and those of a file.
@@ -196,26 +251,43 @@ pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     Ok(schemes)
 }
 
-/// Writes a table to a file or to standard output.
-pub fn print(table: &Table, format: Format, out: Option<&Path>) -> anyhow::Result<()> {
-    match out {
-        Some(path) => {
-            let mut file = create(path)?;
-            write(table, format, &mut file)
-                .and_then(|()| file.flush())
-                .with_context(|| format!("cannot write {}", path.display()))
-        }
-        None => Ok(write(table, format, &mut io::stdout().lock())?),
-    }
+/// Writes tables to a file or to standard output. A workbook begins with where the numbers come from, if these are dialogues.
+pub fn print(
+    all: Option<&Dialogues>,
+    tables: &[Table],
+    format: Format,
+    out: Option<&Path>,
+) -> anyhow::Result<()> {
+    let Some(path) = out else { return Ok(write(tables, format, &mut io::stdout().lock())?) };
+    let mut file = create(path)?;
+    let written = if format == Format::Xlsx {
+        let sheets: Vec<Table> = all.map(sources::table).into_iter().chain(tables.iter().cloned()).collect();
+        write_workbook(&sheets, file).map_err(anyhow::Error::from)
+    } else {
+        write(tables, format, &mut file).and_then(|()| file.flush()).map_err(anyhow::Error::from)
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn write(table: &Table, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        Format::Text | Format::Xlsx => table.write(out),
-        Format::Md => table.write_markdown(out),
-        Format::Csv => table.write_csv(out),
-        Format::Json => writeln!(out, "{}", table.to_json()),
+fn write(tables: &[Table], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    for (number, table) in tables.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        match format {
+            Format::Text | Format::Xlsx => {
+                // One table is what was asked for; of several, each says what it is.
+                if tables.len() > 1 {
+                    writeln!(out, "{}\n", printable(&table.title))?;
+                }
+                table.write(out)?;
+            }
+            Format::Md => table.write_markdown(out)?,
+            Format::Csv => table.write_csv(out)?,
+            Format::Json => writeln!(out, "{}", table.to_json())?,
+        }
     }
+    Ok(())
 }
 
 /// A file to write.

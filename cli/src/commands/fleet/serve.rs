@@ -14,7 +14,9 @@ use domain::WorkerId;
 use domain::exchange::WorkExchange;
 use history::EventLog;
 use models::Secret;
+use page::{Entrance, Page, PublicUrl};
 use proto::Client;
+use proto::server::Security;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
@@ -43,9 +45,13 @@ pub struct CoordinatorArguments {
     /// Address for workers and the command line (gRPC).
     #[arg(long, value_name = "ADDR", env = "KGFLEET_LISTEN", default_value = "127.0.0.1:7700")]
     listen: String,
-    /// Address for /healthz, /readyz and /metrics.
+    /// Address for the live page, /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
     http: String,
+    /// The https:// address under which a proxy with TLS shows the live page to other machines; needs --tokens. Without
+    /// it, the page is shown to this machine only.
+    #[arg(long, value_name = "URL", env = "KGFLEET_PAGE_URL", requires = "tokens")]
+    page_url: Option<PublicUrl>,
     /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for a
     /// single coordinator without Redis, which rebuilds the queue after a restart; dialogues in progress are then
     /// asked again.
@@ -278,8 +284,12 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         let ready = Arc::clone(&coordinator);
         let probes =
             Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
-        let probing = tokio::spawn(http::serve(http_listener, probes, reached(stop.clone(), Stop::Drain)));
-        eprintln!("coordinator serving on {bound}, health and metrics on http://{http_address}");
+        let page = Page::new(Arc::clone(&coordinator), entrance(&security), arguments.page_url.clone())
+            .context("the live page cannot be served")?;
+        let pages = page.router();
+        let probing =
+            tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));
+        eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
         let following = arguments.door.clone().follow(security.clone());
         let services = Fleet(Arc::clone(&coordinator));
         let draining = Arc::clone(&coordinator);
@@ -288,6 +298,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             reached(hear, Stop::Drain).await;
             // Workers waiting for work are told at once that there is none.
             draining.close();
+            page.close();
         });
         tokio::select! {
             served = proto::server::serve(listener, services, security, reached(stop.clone(), Stop::Drain)) => served?,
@@ -301,6 +312,15 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         }
         Ok(ExitCode::Success)
     })
+}
+
+/// Who may look at the live page.
+fn entrance(security: &Security) -> Entrance {
+    let identities = security.identities.clone();
+    if identities.is_anyone() {
+        return Entrance::Anyone;
+    }
+    Entrance::Tokens(Arc::new(move |token| identities.of_token(token)))
 }
 
 /// `kgfleet worker`.

@@ -77,7 +77,7 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     let rows: Vec<(Item, Texts)> = drawn.iter().cloned().zip(texts).collect();
-    table::print(&sheet::table(&rows), Format::Csv, Some(&arguments.out))?;
+    table::print(None, &[sheet::table(&rows)], Format::Csv, Some(&arguments.out))?;
     say(&format!("wrote {} rows into {}", rows.len(), arguments.out.display()));
     Ok(ExitCode::Success)
 }
@@ -148,6 +148,6 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
         return Err(Exit::usage(anyhow!("{}: no row has a verdict that can be used", path.display())));
     }
     let lines = agreement::compare(&items, &read.said, reading.threshold);
-    table::print(&agreement::table(&lines), arguments.format, None)?;
+    table::print(None, &[agreement::table(&lines)], arguments.format, None)?;
     Ok(if read.problems.is_empty() { ExitCode::Success } else { ExitCode::BadInput })
 }

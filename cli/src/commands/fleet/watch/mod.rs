@@ -72,7 +72,7 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
                 writeln!(out, "{}\n", view::headline(&found))?;
-                view::models(&found, &mut out)?;
+                view::models(&found).write(&mut out)?;
                 writeln!(out)?;
                 view::scores(&found, |_| None, &mut out)?;
                 writeln!(out)?;
@@ -87,7 +87,7 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{}", serde_json::to_string(run)?)?;
             }
         } else {
-            view::runs(&runs, &mut out)?;
+            view::runs(&runs).write(&mut out)?;
         }
         Ok(ExitCode::Success)
     })
