@@ -109,32 +109,25 @@ fn a_graph_that_lacks_what_a_question_needs_says_what() {
     assert!(!data.path().join("museum.kgpack").exists());
 }
 
+/// Asks an endpoint, keeping answers in a folder of this name.
+fn from_endpoint(data: &Data, url: &str, cache: &str, more: &[&str]) -> Finished {
+    let mapping = data.write("museum.toml", MAPPING);
+    let (cache, out) = (data.path().join(cache), data.path().join("museum.kgpack"));
+    let files = [mapping, cache, out].map(|path| path.to_str().unwrap().to_owned());
+    let [mapping, cache, out] = &files;
+    let arguments = ["halu", "generate", "--kg", url, "--mapping", mapping, "--cache", cache, "--out", out];
+    data.kgfleet(&[&arguments[..], more].concat())
+}
+
 #[test]
 fn an_endpoint_that_does_not_answer_is_given_up_and_nothing_is_written() {
     // It accepts connections and says nothing.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/sparql", listener.local_addr().unwrap());
     let data = Data::new();
-    let mapping = data.write("museum.toml", MAPPING);
-    let (cache, out) = (data.path().join("cache"), data.path().join("museum.kgpack"));
-    let asked = data.kgfleet(&[
-        "halu",
-        "generate",
-        "--kg",
-        &url,
-        "--mapping",
-        mapping.to_str().unwrap(),
-        "--cache",
-        cache.to_str().unwrap(),
-        "--patience",
-        "1",
-        "--attempts",
-        "1",
-        "--out",
-        out.to_str().unwrap(),
-    ]);
+    let asked = from_endpoint(&data, &url, "cache", &["--patience", "1", "--attempts", "1"]);
     asked.expect(3).says(&[&url, "timed out", "asked once"]);
-    assert!(!out.exists());
+    assert!(!data.path().join("museum.kgpack").exists());
 }
 
 #[test]
@@ -188,22 +181,7 @@ fn an_endpoint_is_asked_politely_and_never_twice() {
         format!("HTTP/1.1 400 Bad Request\r\n{close}\r\nContent-Length: 9\r\n\r\nno SPARQL"),
     ]);
     let data = Data::new();
-    let mapping = data.write("museum.toml", MAPPING);
-    let ask = |cache: &str| {
-        let (cache, out) = (data.path().join(cache), data.path().join("museum.kgpack"));
-        data.kgfleet(&[
-            "halu",
-            "generate",
-            "--kg",
-            &url,
-            "--mapping",
-            mapping.to_str().unwrap(),
-            "--cache",
-            cache.to_str().unwrap(),
-            "--out",
-            out.to_str().unwrap(),
-        ])
-    };
+    let ask = |cache: &str| from_endpoint(&data, &url, cache, &[]);
     for _ in 0..2 {
         ask("cache").expect(2).says(&["counts no entities"]);
         assert_eq!(
