@@ -67,8 +67,8 @@ def rank(folder):
     right, wrong = [], []
     for file in sorted(pathlib.Path(folder).glob("*.similarity.*.jsonl")):
         for line in file.open():
-            record = json.loads(line)
-            if "scored" not in json.dumps(record["outcome"]).lower():
+            record = json.loads(line)["record"]
+            if record["outcome"]["state"] != "scored":
                 continue
             told = record["rounds"][0]
             description, answer = json.loads(told["prompt"]["text"])

@@ -348,7 +348,7 @@ mod tests {
             "h00;same;".to_owned(),
             format!("{};other;", entity[0].id),
             ";;".to_owned(),
-            format!("{}", fact[1].id),
+            fact[1].id.clone(),
             format!("{};\u{202e}{};", fact[2].id, "y".repeat(100)),
         ];
         let text = format!("\u{feff}id;verdict;remark\n{}\n", rows.join("\n"));
