@@ -4,6 +4,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+mod arguments;
 pub mod commands;
 pub mod exit_code;
 pub mod notify;

@@ -257,7 +257,7 @@ impl Control for Coordinator {
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
         self.serve(async move {
             let mut views = self.views().await?;
-            views.extend(self.pipeline_views().await?);
+            views.extend(self.pipelines().await?);
             Ok(views)
         })
     }

@@ -60,7 +60,8 @@ pub(crate) struct Snapshot {
 
 #[derive(Default)]
 struct Kept {
-    latest: Option<(Instant, Arc<Snapshot>)>,
+    /// An error is kept as long: many who look at what cannot be read must not all wait for that, one after the other.
+    latest: Option<(Instant, Result<Arc<Snapshot>, ServiceError>)>,
     intervals: Intervals,
     /// Whether a name is that of a pipeline, once known.
     is_pipeline: Option<bool>,
@@ -71,12 +72,14 @@ type Cell = Arc<tokio::sync::Mutex<Kept>>;
 /// See the module.
 pub(crate) struct Board {
     coordinator: Arc<Coordinator>,
+    tick: Duration,
     cells: Mutex<HashMap<Topic, (Instant, Cell)>>,
 }
 
 impl Board {
-    pub(crate) fn new(coordinator: Arc<Coordinator>) -> Self {
-        Self { coordinator, cells: Mutex::default() }
+    /// With this time between two computations, which is [`TICK`] but in tests.
+    pub(crate) fn new(coordinator: Arc<Coordinator>, tick: Duration) -> Self {
+        Self { coordinator, tick, cells: Mutex::default() }
     }
 
     /// What there is to see, not older than a tick.
@@ -85,17 +88,16 @@ impl Board {
         // Whoever comes while it is computed waits for that.
         let mut kept = cell.lock().await;
         if let Some((at, snapshot)) = &kept.latest
-            && at.elapsed() < TICK
+            && at.elapsed() < self.tick
         {
-            return Ok(Arc::clone(snapshot));
+            return snapshot.clone();
         }
-        let made = self.make(topic, &mut kept).await;
+        let made = self.make(topic, &mut kept).await.map(Arc::new);
         if made.as_ref().is_err_and(|error| error.code == ErrorCode::NotFound) {
             self.forget(topic);
         }
-        let snapshot = Arc::new(made?);
-        kept.latest = Some((Instant::now(), Arc::clone(&snapshot)));
-        Ok(snapshot)
+        kept.latest = Some((Instant::now(), made.clone()));
+        made
     }
 
     /// Sees to it that the next look computes: something was done.
@@ -148,7 +150,10 @@ impl Board {
         };
         let intervals = kept.intervals.known();
         let is_settled = is_pipeline || kept.intervals.are_settled(view.done());
-        let (title, over) = (format!("Run {id}"), view.phase.is_over() && is_settled);
+        let (title, over) = (
+            format!("{} {id}", if is_pipeline { "Pipeline" } else { "Run" }),
+            view.phase.is_over() && is_settled,
+        );
         let shown = run::Shown { view, intervals, stages, is_pipeline };
         let sections = rendered(move || run::sections(&shown)).await?;
         Ok(Snapshot { title, sections, over, runs: Arc::new([]) })
@@ -161,4 +166,45 @@ async fn rendered(
 ) -> Result<Vec<Section>, ServiceError> {
     let made = tokio::task::spawn_blocking(make).await;
     made.map_err(|error| ServiceError::new(ErrorCode::Internal, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use coordinator::CoordinatorConfig;
+    use futures::future::join_all;
+
+    use super::*;
+
+    fn board(data: &tempfile::TempDir, tick: Duration) -> Board {
+        let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::fleet() };
+        let queue = queue::open("memory", None).unwrap();
+        Board::new(Coordinator::start(config, queue, results::sink::folder(data.path())), tick)
+    }
+
+    #[tokio::test]
+    async fn however_many_look_it_is_computed_once_a_tick() {
+        let data = tempfile::tempdir().unwrap();
+        let board = board(&data, Duration::from_secs(3600));
+        let looks = join_all((0..100).map(|_| board.look(&Topic::Runs))).await;
+        let first = looks[0].as_ref().unwrap();
+        assert!(looks.iter().all(|look| Arc::ptr_eq(look.as_ref().unwrap(), first)));
+        // What was done to a run shows at once.
+        board.forget(&Topic::Runs);
+        assert!(!Arc::ptr_eq(&board.look(&Topic::Runs).await.unwrap(), first));
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_bounded_and_unknown_runs_are_not_kept() {
+        let data = tempfile::tempdir().unwrap();
+        let board = board(&data, Duration::ZERO);
+        for number in 0..2 * KEPT_MAX {
+            let error = board.look(&Topic::Run(RunId::new(format!("run-{number}")))).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::NotFound);
+        }
+        assert!(board.cells.lock().unwrap().is_empty());
+        for number in 0..2 * KEPT_MAX {
+            board.cell(&Topic::Run(RunId::new(format!("run-{number}"))));
+        }
+        assert_eq!(board.cells.lock().unwrap().len(), KEPT_MAX);
+    }
 }

@@ -9,7 +9,7 @@ use coordinator::Coordinator;
 use coordinator::access::OnBehalf;
 use tokio::sync::{Semaphore, watch};
 
-use crate::board::Board;
+use crate::board::{Board, TICK};
 use crate::door::{Entrance, PublicUrl, Visitor};
 use crate::routes;
 use crate::session::{Sessions, random_token};
@@ -45,7 +45,7 @@ impl Page {
         public: Option<PublicUrl>,
     ) -> io::Result<Self> {
         Ok(Self(Arc::new(Site {
-            board: Arc::new(Board::new(Arc::clone(&coordinator))),
+            board: Arc::new(Board::new(Arc::clone(&coordinator), TICK)),
             coordinator,
             entrance,
             public,

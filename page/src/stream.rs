@@ -74,7 +74,10 @@ impl Reader {
                     None => continue,
                 },
             };
-            self.in_trouble = false;
+            if std::mem::take(&mut self.in_trouble) {
+                // Everything again, so that its page says that all is well.
+                self.seen.clear();
+            }
             let news = self.news(&snapshot.sections);
             if snapshot.over && news.is_empty() {
                 self.ended = true;

@@ -116,41 +116,37 @@ fn leaders(shown: &Shown) -> Markup {
     }
     let mut order: Vec<&ModelView> = view.models.iter().collect();
     order.sort_by(|a, b| value(b).total_cmp(&value(a)));
-    let mut board = Table::new(&[
-        ("", Align::Right),
-        ("model", Align::Left),
-        ("mean", Align::Right),
-        ("low", Align::Right),
-        ("high", Align::Right),
-        ("done", Align::Right),
-        ("failed", Align::Right),
-        ("per s", Align::Right),
-        ("ETA", Align::Right),
-        ("", Align::Left),
-    ])
-    .titled("Leader board");
+    let mean = if shown.is_pipeline { "result" } else { "mean" };
+    let mut board = Table::new(&[("", Align::Right), ("model", Align::Left), (mean, Align::Right)])
+        .titled("Leader board");
+    let ends: &[&str] = if shown.is_pipeline { &[] } else { &["low", "high"] };
+    for heading in ends.iter().chain(&["done", "failed", "per s", "ETA"]) {
+        board.column(*heading, Align::Right, None);
+    }
+    board.column("", Align::Left, None);
     for (place, model) in order.iter().enumerate() {
         let interval = intervals.get(&model.model);
         let rank = if model.mean.value.is_some() { Cell::Count(place as u64 + 1) } else { Cell::Empty };
         let done = model.scored + model.failed;
-        board.row([
-            rank,
-            Cell::from(model.model.as_str()),
-            Cell::Told(mean_of_model(model), model.mean.value),
-            Cell::number(interval.map(|interval| interval.low), 3),
-            Cell::number(interval.map(|interval| interval.high), 3),
+        let head =
+            [rank, Cell::from(model.model.as_str()), Cell::Told(mean_of_model(model), model.mean.value)];
+        let ends = [interval.map(|interval| interval.low), interval.map(|interval| interval.high)];
+        let ends = ends.into_iter().filter(|_| !shown.is_pipeline).map(|end| Cell::number(end, 3));
+        let rest = [
             Cell::Told(format!("{done}/{}", model.planned), Some(done as f64)),
             Cell::Count(model.failed),
             Cell::Told(figure(model.pace.rate), Some(model.pace.rate)),
             Cell::Told(fleet::eta(model.pace.eta_s), model.pace.eta_s),
             Cell::from(model.blocked.as_deref().or(model.parked.as_deref()).unwrap_or_default()),
-        ]);
+        ];
+        board.row(head.into_iter().chain(ends).chain(rest));
     }
     html! {
         h2 { "Leader board so far" }
         (table(&board))
-        p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of the mean of all "
-            "dialogues, by drawing cases; it follows the run at some distance." }
+        @if shown.is_pipeline { p.note { "The first of the results below." } }
+        @else { p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of the mean of all "
+            "dialogues, by drawing cases; it follows the run at some distance." } }
     }
 }
 
@@ -174,11 +170,13 @@ fn heat(shown: &Shown) -> Markup {
         let done = cell.scored + cell.failed;
         Square {
             mean: cell.mean,
-            instead: Some(format!("{done}/{}", cell.planned)),
+            instead: Some(if done == 0 { "·".to_owned() } else { format!("{done}/{}", cell.planned) }),
             tip: Some(format!("{done} of {} done, {} failed", cell.planned, cell.failed)),
             gap: cell.failed + cell.missing > 0 && cell.mean.is_some(),
+            // Of some results of pipelines less is better.
+            plain: shown.is_pipeline,
             filled: Some(done as f64 / cell.planned.max(1) as f64),
-            link: (!shown.is_pipeline).then(|| path_with(&view.run, "dialogues", &link)),
+            link: (!shown.is_pipeline && done > 0).then(|| path_with(&view.run, "dialogues", &link)),
         }
     };
     let mut models: Vec<&ModelView> = view.models.iter().collect();
@@ -196,10 +194,11 @@ fn heat(shown: &Shown) -> Markup {
             squares: tasks.iter().map(|task| square_of(model, task)).collect(),
         })
         .collect();
+    let mean = if shown.is_pipeline { "result" } else { "mean of tasks" };
     let heads: Vec<Head<'_>> = tasks.iter().map(|label| Head { label, title: "" }).collect();
     html! {
         h2 { @if shown.is_pipeline { "Stages and results" } @else { "Tasks" } }
-        (grid("Mean scores", &heads, &lines))
+        (grid("Mean scores", mean, &heads, &lines))
         p.note {
             @if !shown.is_pipeline { "A number leads to its dialogues. " }
             "The bar below a number shows how much of its plan is done; *: some dialogues have no score."

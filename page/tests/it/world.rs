@@ -144,6 +144,8 @@ fn config() -> CoordinatorConfig {
         tends: false,
         backlog_for: Duration::ZERO,
         grace: Some(Duration::ZERO),
+        // Nothing here waits for a lease to expire.
+        lease_for: Duration::from_secs(3600),
         ..CoordinatorConfig::fleet()
     }
 }
@@ -251,14 +253,25 @@ fn protected_pack() -> Vec<u8> {
 pub struct Played {
     id: WorkerId,
     instance: InstanceId,
+    serves: Vec<String>,
     held: Vec<Grant>,
     finished: Vec<LeaseId>,
 }
 
 impl Played {
     pub async fn start(coordinator: &Coordinator, name: &str) -> Self {
-        let played =
-            Self { id: name.into(), instance: InstanceId::new("i"), held: Vec::new(), finished: Vec::new() };
+        Self::serving(coordinator, name, vec![MODEL.into(), "org/b".into()]).await
+    }
+
+    /// The same for these models.
+    pub async fn serving(coordinator: &Coordinator, name: &str, serves: Vec<String>) -> Self {
+        let played = Self {
+            id: name.into(),
+            instance: InstanceId::new("i"),
+            serves,
+            held: Vec::new(),
+            finished: Vec::new(),
+        };
         let registration = Registration {
             worker: played.id.clone(),
             instance: played.instance.clone(),
@@ -273,18 +286,18 @@ impl Played {
     /// Reports, takes up to this number of units.
     pub async fn take(&mut self, coordinator: &Coordinator, room: u32) {
         let ended = std::mem::take(&mut self.finished).into_iter().map(|lease| (lease, LeaseEnd::Finished));
-        let offer = |name: &str| Offer { serves: Serves::Model(name.to_owned()), room };
+        let offer = |name: &String| Offer { serves: Serves::Model(name.clone()), room };
         let report = Report {
             worker: self.id.clone(),
             instance: self.instance.clone(),
-            offers: [MODEL, "org/b"].map(offer).into(),
+            offers: self.serves.iter().map(offer).collect(),
             held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
             ended: ended.collect(),
             parked: Vec::new(),
             draining: false,
             wait: Duration::ZERO,
             status: WorkerStatus {
-                serves: vec![MODEL.into(), "org/b".into()],
+                serves: self.serves.clone(),
                 host: "host <b>".into(),
                 ..Default::default()
             },
@@ -293,12 +306,14 @@ impl Played {
         self.held.extend(orders.grants);
     }
 
-    /// Answers everything it holds: `outcome` and the text of each answer come from the dialogue.
+    /// Answers everything it holds, and returns how many dialogues that were: outcome and text of each answer come from
+    /// the dialogue.
     pub async fn answer(
         &mut self,
         coordinator: &Coordinator,
         answer: impl Fn(&DialogueKey) -> (Value, String),
-    ) {
+    ) -> usize {
+        let mut answered = 0;
         for grant in std::mem::take(&mut self.held) {
             let keys = grant.iterations.iter().map(|iteration| DialogueKey {
                 model: grant.lease.model.clone(),
@@ -314,8 +329,10 @@ impl Played {
                 .collect();
             let receipts = coordinator.deliver(records).await.unwrap();
             assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
+            answered += receipts.len();
             self.finished.push(grant.lease);
         }
+        answered
     }
 }
 

@@ -20,7 +20,7 @@ use proto::server::Security;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
-use service_kit::traces::{self, Service, Tracing};
+use service_kit::traces::{self, Sample, Service, Tracing};
 use tokio::net::TcpListener;
 use worker::evaluate::sandbox::confine;
 use worker::{
@@ -30,6 +30,7 @@ use worker::{
 
 use super::door::{Door, Fleet};
 use super::{Remote, explained};
+use crate::arguments::seconds;
 use crate::commands::verify::EVENTS;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
@@ -77,8 +78,8 @@ pub struct CoordinatorArguments {
     #[arg(long)]
     adopt_store: bool,
     /// Seconds without a sign of life after which a worker loses its work.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
-    lease: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    lease: Duration,
     /// Worker deaths, while a unit runs alone, that make it a dead letter.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
@@ -155,8 +156,8 @@ pub struct WorkerArguments {
     #[arg(long, value_name = "MB", default_value_t = SpoolConfig::BYTES_MAX >> 20)]
     spool_mb: u64,
     /// Seconds that dialogues in flight may take after SIGTERM.
-    #[arg(long, value_name = "SECONDS", default_value_t = 25.0)]
-    grace: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "25", value_parser = seconds)]
+    grace: Duration,
     /// Address for /healthz, /readyz and /metrics. Default: none.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
@@ -173,6 +174,16 @@ struct Traces {
     /// names, numbers and ids, never texts. Default: none.
     #[arg(long = "otlp", value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     endpoint: Option<String>,
+    /// Share of dialogues that are traced, from 0 to 1. Coordinators and workers with the same share trace the same
+    /// dialogues.
+    #[arg(
+        long = "trace-sample",
+        value_name = "SHARE",
+        env = "KGFLEET_TRACE_SAMPLE",
+        default_value_t = 1.0,
+        requires = "endpoint"
+    )]
+    sample: f64,
 }
 
 impl Traces {
@@ -180,7 +191,9 @@ impl Traces {
     fn start(&self, name: &str, instance: &str) -> anyhow::Result<Option<Tracing>> {
         let Some(endpoint) = &self.endpoint else { return Ok(None) };
         let service = Service { name, version: env!("CARGO_PKG_VERSION"), instance };
-        traces::start(endpoint, service).map(Some).map_err(Exit::usage)
+        let sample =
+            Sample::of(self.sample).map_err(|error| Exit::usage(anyhow!("--trace-sample: {error}")))?;
+        traces::start(endpoint, sample, service).map(Some).map_err(Exit::usage)
     }
 }
 
@@ -218,14 +231,6 @@ fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
     }
 }
 
-/// A time in seconds from the command line.
-fn seconds(option: &str, given: f64) -> anyhow::Result<Duration> {
-    Duration::try_from_secs_f64(given)
-        .ok()
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| Exit::usage(anyhow!("{option} {given} is not a time in seconds")))
-}
-
 async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
@@ -240,7 +245,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
     coordinator::metrics::begin(&metrics);
     let security = arguments.door.security()?;
     let config = CoordinatorConfig {
-        lease_for: seconds("--lease", arguments.lease)?,
+        lease_for: arguments.lease,
         max_strikes: arguments.strikes,
         ..CoordinatorConfig::fleet()
     };
@@ -381,7 +386,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             dir: arguments.work_dir.join("spool"),
             bytes_max: arguments.spool_mb << 20,
         }),
-        grace: seconds("--grace", arguments.grace)?,
+        grace: arguments.grace,
         ..usual
     };
     let client = arguments.remote.config()?;

@@ -4,10 +4,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
+/// Path and body.
+pub type Post = (String, Vec<u8>);
+
 /// Takes posts until the test ends.
+#[derive(Clone)]
 pub struct Receiver {
     address: SocketAddr,
-    posts: Arc<Mutex<Vec<(String, String)>>>,
+    posts: Arc<Mutex<Vec<Post>>>,
 }
 
 impl Receiver {
@@ -32,13 +36,13 @@ impl Receiver {
     }
 
     /// Paths and bodies of what it took so far.
-    pub fn posts(&self) -> Vec<(String, String)> {
+    pub fn posts(&self) -> Vec<Post> {
         self.posts.lock().unwrap().clone()
     }
 }
 
 /// Takes the posts of one connection, until the client closes it.
-fn take(stream: TcpStream, posts: &Mutex<Vec<(String, String)>>, refused: &Mutex<usize>) -> Option<()> {
+fn take(stream: TcpStream, posts: &Mutex<Vec<Post>>, refused: &Mutex<usize>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let (mut request, mut length) = (String::new(), 0);
@@ -61,7 +65,7 @@ fn take(stream: TcpStream, posts: &Mutex<Vec<(String, String)>>, refused: &Mutex
                 "503 Service Unavailable"
             } else {
                 let path = request.split(' ').nth(1)?.to_owned();
-                posts.lock().unwrap().push((path, String::from_utf8(body).ok()?));
+                posts.lock().unwrap().push((path, body));
                 "200 OK"
             }
         };

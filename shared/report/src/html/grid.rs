@@ -38,19 +38,21 @@ pub struct Square {
     pub tip: Option<String>,
     /// Whether some of its dialogues have no score.
     pub gap: bool,
+    /// Whether its number has no colour, because high is not always good.
+    pub plain: bool,
     /// The share of the plan that is done, where that changes.
     pub filled: Option<f64>,
     /// Its dialogues.
     pub link: Option<String>,
 }
 
-/// The grid, in the order given.
-pub fn grid(title: &str, tasks: &[Head<'_>], models: &[Line<'_>]) -> Markup {
+/// The grid, in the order given; `mean` is the heading of the models' own numbers.
+pub fn grid(title: &str, mean: &str, tasks: &[Head<'_>], models: &[Line<'_>]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(title)) { table.sortable.grid {
             thead { tr {
                 th scope="col" { button type="button" { "model" } }
-                th.number scope="col" { button type="button" { "mean of tasks" } }
+                th.number scope="col" { button type="button" { (mean) } }
                 @for task in tasks {
                     th.number scope="col" data-task=(printable(task.label)) data-format=[format_of(task.label)] {
                         button type="button" title=(printable(task.title)) { (printable(task.label)) }
@@ -71,7 +73,7 @@ pub fn grid(title: &str, tasks: &[Head<'_>], models: &[Line<'_>]) -> Markup {
 fn place(square: Option<&Square>) -> Markup {
     let Some(square) = square else { return html! { td.number { "" } } };
     let mut class = "number".to_owned();
-    if let Some(mean) = square.mean {
+    if let Some(mean) = square.mean.filter(|_| !square.plain) {
         class.push_str(&format!(" h{}", (mean.clamp(0.0, 1.0) * COLOURS).round()));
     }
     if let Some(filled) = square.filled.filter(|filled| *filled < 1.0) {
@@ -118,7 +120,7 @@ mod tests {
             squares: vec![Some(half), Some(none), Some(whole), None],
         };
         let heads = [Head { label: "RdfFriendCount-nt-1", title: "f1" }];
-        let page = grid("Means", &heads, &[line]).into_string();
+        let page = grid("Means", "mean", &heads, &[line]).into_string();
         for part in [
             "class=\"number h10 f3\"",
             "class=\"number f0\" ",

@@ -154,7 +154,7 @@ fn grid(all: &Dialogues) -> Markup {
     let lines: Vec<Line<'_>> = all.ranked(|column| totals[column].mean).into_iter().map(line).collect();
     let heads: Vec<Head<'_>> =
         all.tasks.iter().map(|task| Head { label: &task.label, title: &task.headline }).collect();
-    grid::grid("Mean scores", &heads, &lines)
+    grid::grid("Mean scores", "mean of tasks", &heads, &lines)
 }
 
 fn square(cell: &CellStatistics) -> Square {
