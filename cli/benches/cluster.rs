@@ -5,7 +5,9 @@
 //!
 //! Parts, all by default: `-- --matrix` (the published matrix: 41 simulated models, 26 tasks, 45 500 dialogues, 4 workers),
 //! `-- --light` (1 000 workers without models), `-- --million` (a million dialogues through such workers). Only
-//! when named: `-- --costs PAIRS`, what metrics, traces, and TLS with tokens cost, over so many interleaved pairs.
+//! when named: `-- --costs PAIRS`, what metrics, traces, and TLS with tokens cost, over so many interleaved pairs;
+//! `--of metrics`, `--of traces`, `--of sampled` or `--of access` measures only that (repeatable), `--iterations N` sets the
+//! length of a run: 1 066 dialogues for each, 10 by default.
 
 mod measure;
 
@@ -30,7 +32,7 @@ const SIMULATORS: usize = 2;
 /// Workers without models, many and few.
 const LIGHT_WORKERS: usize = 1_000;
 const LIGHT_WORKERS_OF_A_MILLION: usize = 32;
-/// Workers and iterations of each run of a pair.
+/// Workers of each run of a pair, and iterations where the command names none.
 const COSTS_WORKERS: usize = 2;
 const COSTS_ITERATIONS: u32 = 10;
 /// Certificates for this machine, signed by an authority of their own.
@@ -43,9 +45,14 @@ fn main() {
     let named = |part: &str| arguments.iter().any(|argument| argument == part);
     let all = !["--matrix", "--light", "--million"].into_iter().any(named);
     println!("{} processors", std::thread::available_parallelism().map_or(1, usize::from));
-    if let Some(at) = arguments.iter().position(|argument| argument == "--costs") {
-        let pairs = arguments.get(at + 1).and_then(|pairs| pairs.parse().ok()).unwrap_or(5);
-        return costs(pairs.max(2));
+    let values = |option: &str| -> Vec<&str> {
+        let pairs = arguments.windows(2).filter(|pair| pair[0] == option);
+        pairs.map(|pair| pair[1].as_str()).collect()
+    };
+    if named("--costs") {
+        let number = |option: &str| values(option).first().and_then(|number| number.parse().ok());
+        let pairs: u32 = number("--costs").unwrap_or(5).max(2);
+        return costs(pairs, number("--iterations").unwrap_or(COSTS_ITERATIONS), &values("--of"));
     }
     if all || named("--matrix") {
         matrix();
@@ -265,48 +272,81 @@ enum Addition {
     Scraper,
     /// Somebody who takes all traces.
     Collector,
+    /// Somebody who takes the traces of one dialogue in ten.
+    Sample,
     /// TLS, and a token of everybody.
     Guard,
 }
 
+/// What may be added: the word of `--of`, what it is, and the bound of its cost.
+const ADDITIONS: [(Addition, &str, &str, &str); 4] = [
+    (Addition::Scraper, "metrics", "metrics read every second", "below 2 %"),
+    (Addition::Collector, "traces", "traces of every dialogue", ""),
+    (Addition::Sample, "sampled", "traces of one dialogue in ten", ""),
+    (Addition::Guard, "access", "TLS and tokens", "below 3 %"),
+];
+
+/// Where traces are sent.
+struct Collectors {
+    of_all: String,
+    of_some: String,
+}
+
 /// What metrics, traces and access control cost: processor time of coordinator and workers, with and without, in turns.
-fn costs(pairs: usize) {
-    println!(
-        "\n{COSTS_ITERATIONS} iterations of {TASKS} tasks, {} models, {pairs} pairs each",
-        PROPRIETARY + OPEN
-    );
+fn costs(pairs: u32, iterations: u32, of: &[&str]) {
+    let additions: Vec<_> =
+        ADDITIONS.into_iter().filter(|(_, word, ..)| of.is_empty() || of.contains(word)).collect();
+    let dialogues = u64::from(iterations) * ((PROPRIETARY + OPEN) * TASKS) as u64;
+    println!("\n{dialogues} dialogues a run, {pairs} pairs each");
     let bytes = Arc::new(AtomicU64::new(0));
-    let collector = watchers::collector(Arc::clone(&bytes));
-    let additions = [
-        (Addition::Scraper, "metrics read every second", "below 2 %"),
-        (Addition::Collector, "traces of every dialogue", ""),
-        (Addition::Guard, "TLS and tokens", "below 3 %"),
-    ];
-    let mut costs: [Vec<f64>; 3] = Default::default();
+    let collectors = Collectors {
+        of_all: watchers::collector(Arc::clone(&bytes)),
+        of_some: watchers::collector(Arc::default()),
+    };
+    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); additions.len()];
     for pair in 1..=pairs {
-        let plain = run_with(Addition::Nothing, &collector).as_secs_f64();
+        let mut runs: Vec<Addition> = vec![Addition::Nothing];
+        runs.extend(additions.iter().map(|(addition, ..)| *addition));
+        // In turns forwards and backwards, so that what changes with time does not count for one side.
+        if pair % 2 == 0 {
+            runs.reverse();
+        }
+        let times: Vec<(Addition, f64)> = runs
+            .into_iter()
+            .map(|addition| (addition, run_with(addition, iterations, &collectors).as_secs_f64()))
+            .collect();
+        let time =
+            |of: Addition| times.iter().find(|(run, _)| *run == of).map_or(f64::NAN, |(_, time)| *time);
+        let plain = time(Addition::Nothing);
         let mut told = format!("pair {pair}: {plain:.2} s");
-        for (costs, (addition, what, _)) in costs.iter_mut().zip(additions) {
-            let cost = (run_with(addition, &collector).as_secs_f64() / plain - 1.0) * 100.0;
-            told.push_str(&format!(", {cost:+.1} % {what}"));
-            costs.push(cost);
+        for (ratios, (addition, _, what, _)) in ratios.iter_mut().zip(&additions) {
+            let ratio = time(*addition) / plain;
+            told.push_str(&format!(", {:+.1} % {what}", (ratio - 1.0) * 100.0));
+            ratios.push(ratio);
         }
         println!("{told}");
     }
-    for (costs, (_, what, bound)) in costs.iter().zip(additions) {
-        let (mean, half) = watchers::interval(costs);
-        line(&format!("{what}, processor time"), &format!("{mean:+.1} % (± {half:.1})"), bound);
+    for (ratios, (_, _, what, bound)) in ratios.iter().zip(&additions) {
+        let [mean, low, high] = watchers::ratio(ratios).map(|ratio| (ratio - 1.0) * 100.0);
+        line(&format!("{what}, processor time"), &format!("{mean:+.1} % ({low:+.1} to {high:+.1})"), bound);
     }
-    let dialogues = pairs as u64 * u64::from(COSTS_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
-    line("bytes of traces per dialogue", &(bytes.load(Ordering::Relaxed) / dialogues).to_string(), "");
+    let traced = additions.iter().any(|(addition, ..)| *addition == Addition::Collector);
+    if traced {
+        let of_all = bytes.load(Ordering::Relaxed) / (u64::from(pairs) * dialogues);
+        line("bytes of traces per dialogue", &of_all.to_string(), "");
+    }
 }
 
 /// One run; processor time of coordinator, workers and evaluation.
-fn run_with(addition: Addition, collector: &str) -> Duration {
-    let more: &[&str] = if addition == Addition::Collector { &["--otlp", collector] } else { &[] };
+fn run_with(addition: Addition, iterations: u32, collectors: &Collectors) -> Duration {
+    let more: &[&str] = match addition {
+        Addition::Collector => &["--otlp", &collectors.of_all],
+        Addition::Sample => &["--otlp", &collectors.of_some, "--trace-sample", "0.1"],
+        Addition::Nothing | Addition::Scraper | Addition::Guard => &[],
+    };
     let fleet = Fleet::start_with(more, addition == Addition::Guard);
     let models: Vec<(String, u32)> =
-        (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), COSTS_ITERATIONS)).collect();
+        (0..PROPRIETARY + OPEN).map(|number| (format!("model-{number:02}"), iterations)).collect();
     let configuration = configuration(fleet.folder.path(), &models);
     let simulator = Simulator::start(&["--benchmark", configuration.to_str().expect("UTF-8")]);
     let ports: Vec<u16> = (0..COSTS_WORKERS).map(|_| queue::testing::free_port()).collect();
@@ -319,7 +359,7 @@ fn run_with(addition: Addition, collector: &str) -> Duration {
     let scraper = (addition == Addition::Scraper).then(|| watchers::Scraper::start(all_ports));
     let view = fleet.run(&configuration, || {});
     drop(scraper);
-    let planned = u64::from(COSTS_ITERATIONS) * ((PROPRIETARY + OPEN) * TASKS) as u64;
+    let planned = u64::from(iterations) * ((PROPRIETARY + OPEN) * TASKS) as u64;
     let scored = view.get("scored").and_then(serde_json::Value::as_u64);
     assert_eq!(scored, Some(planned), "all dialogues are scored");
     let of_workers: Duration = workers.iter().map(|worker| worker.cpu().0 + worker.cpu().1).sum();

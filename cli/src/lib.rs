@@ -4,6 +4,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+mod arguments;
 pub mod commands;
 pub mod exit_code;
 pub mod notify;
@@ -40,6 +41,10 @@ enum Command {
     Table(commands::table::Arguments),
     Compare(commands::compare::Arguments),
     Report(commands::report::Arguments),
+    Bundle(commands::bundle::BundleArguments),
+    Unbundle(commands::bundle::UnbundleArguments),
+    Push(commands::moving::PushArguments),
+    Pull(commands::moving::PullArguments),
     Verify(commands::verify::VerifyArguments),
     Rm(commands::runs::RemoveArguments),
     Pack(commands::pack::Arguments),
@@ -92,6 +97,10 @@ pub fn main() -> ExitCode {
         Command::Table(arguments) => commands::table::run(arguments),
         Command::Compare(arguments) => commands::compare::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),
+        Command::Bundle(arguments) => commands::bundle::bundle(arguments),
+        Command::Unbundle(arguments) => commands::bundle::unbundle(arguments),
+        Command::Push(arguments) => commands::moving::push(arguments),
+        Command::Pull(arguments) => commands::moving::pull(arguments),
         Command::Verify(arguments) => commands::verify::verify(arguments),
         Command::Rm(arguments) => commands::runs::remove(arguments),
         Command::Pack(arguments) => commands::pack::run(arguments),

@@ -16,13 +16,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::Instant;
 
+use crate::arguments::seconds;
 use crate::output::say;
-
-/// Without a record for so long, a run that has dialogues left counts as stalled.
-pub const STALLED_AFTER: Duration = Duration::from_secs(15 * 60);
-
-/// How long a model may be blocked before it is told: workers may be starting.
-pub const BLOCKED_AFTER: Duration = Duration::from_secs(60);
 
 /// Attempts to tell one event.
 const ATTEMPTS_MAX: u32 = 4;
@@ -37,6 +32,30 @@ pub enum Target {
     Url(String),
     /// A command of the shell; gets the notice on standard input and the event as [`EVENT_VARIABLE`].
     Command(String),
+}
+
+/// Whom to tell, and how soon.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Notify {
+    /// Tell when the run is over, when no record has come for a while, and when models cannot be asked: a URL gets a
+    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
+    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told. The process that
+    /// follows the run does the telling, so it has to stay; `kgfleet submit` follows with --watch only.
+    #[arg(long = "notify", value_name = "URL|COMMAND")]
+    pub targets: Vec<Target>,
+    #[command(flatten)]
+    pub patience: Patience,
+}
+
+/// How long something has to last before it is told.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Patience {
+    /// With --notify: seconds without a record after which a run that has dialogues left counts as stalled.
+    #[arg(long = "stalled-after", value_name = "SECONDS", default_value = "900", value_parser = seconds)]
+    stalled: Duration,
+    /// With --notify: seconds for which a model may be blocked before it is told. Workers may be starting.
+    #[arg(long = "blocked-after", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    blocked: Duration,
 }
 
 /// The event in the environment of a command.
@@ -57,7 +76,7 @@ impl FromStr for Target {
 pub enum Event {
     /// The run is over, finished or cancelled.
     Finished,
-    /// No record has come for [`STALLED_AFTER`].
+    /// No record has come for a while.
     Stalled,
     /// The rest of a model can be asked by nobody.
     Blocked,
@@ -76,6 +95,7 @@ impl Event {
 /// Decides what is to be told. A plain state machine: each event is told once, and again only after it had ended.
 #[derive(Debug)]
 pub struct Watchman {
+    patience: Patience,
     done: u64,
     /// Since when no record has come.
     still_since: Instant,
@@ -85,8 +105,8 @@ pub struct Watchman {
 
 impl Watchman {
     /// Begins to watch.
-    pub fn new(now: Instant) -> Self {
-        Self { done: 0, still_since: now, blocked_since: None, told: BTreeSet::new() }
+    pub fn new(patience: Patience, now: Instant) -> Self {
+        Self { patience, done: 0, still_since: now, blocked_since: None, told: BTreeSet::new() }
     }
 
     /// Looks at the run; what is to be told now.
@@ -100,8 +120,9 @@ impl Watchman {
         } else {
             self.blocked_since.get_or_insert(now);
         }
-        let is_blocked = self.blocked_since.is_some_and(|since| now.duration_since(since) >= BLOCKED_AFTER);
-        let is_stalled = works && now.duration_since(self.still_since) >= STALLED_AFTER;
+        let Patience { stalled, blocked } = self.patience;
+        let is_blocked = self.blocked_since.is_some_and(|since| now.duration_since(since) >= blocked);
+        let is_stalled = works && now.duration_since(self.still_since) >= stalled;
         let holds = [
             (Event::Finished, view.phase.is_over()),
             (Event::Stalled, is_stalled),
@@ -160,12 +181,13 @@ pub struct Notifier {
 impl Notifier {
     /// # Errors
     /// No HTTP client can be made.
-    pub fn new(targets: Vec<Target>) -> anyhow::Result<Self> {
+    pub fn new(notify: Notify) -> anyhow::Result<Self> {
         models::install_crypto();
         // A redirection could lead to where the user did not point.
         let http =
             reqwest::Client::builder().timeout(ATTEMPT_MAX).redirect(reqwest::redirect::Policy::none());
-        Ok(Self { targets, watchman: Watchman::new(Instant::now()), http: http.build()? })
+        let watchman = Watchman::new(notify.patience, Instant::now());
+        Ok(Self { targets: notify.targets, watchman, http: http.build()? })
     }
 
     /// Looks at the run and tells what is to be told. Takes bounded time, whatever the targets do.
@@ -260,6 +282,9 @@ async fn call(command: &str, notice: &Notice<'_>) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
+    const PATIENCE: Patience =
+        Patience { stalled: Duration::from_secs(15 * 60), blocked: Duration::from_secs(60) };
+
     fn view(phase: &str, scored: u64, blocked: Option<&str>) -> RunView {
         let model = serde_json::json!({
             "model": "m", "planned": 10, "scored": scored, "failed": 0, "units_pending": 1, "units_leased": 0,
@@ -276,7 +301,7 @@ mod tests {
     #[test]
     fn a_run_that_stands_still_is_told_once_until_it_moves() {
         let start = Instant::now();
-        let mut watchman = Watchman::new(start);
+        let mut watchman = Watchman::new(PATIENCE, start);
         let at = |minutes: u64| start + Duration::from_secs(60 * minutes);
         assert_eq!(watchman.look(&view("active", 3, None), at(1)), []);
         assert_eq!(watchman.look(&view("active", 3, None), at(15)), []);
@@ -293,14 +318,14 @@ mod tests {
     #[test]
     fn a_model_that_is_blocked_for_a_moment_is_not_told() {
         let start = Instant::now();
-        let mut watchman = Watchman::new(start);
+        let mut watchman = Watchman::new(PATIENCE, start);
         let blocked = view("active", 3, Some("no worker serves it"));
         assert_eq!(watchman.look(&blocked, start), []);
-        assert_eq!(watchman.look(&view("active", 3, None), start + BLOCKED_AFTER), []);
-        assert_eq!(watchman.look(&blocked, start + BLOCKED_AFTER), []);
-        assert_eq!(watchman.look(&blocked, start + BLOCKED_AFTER * 2), [Event::Blocked]);
+        assert_eq!(watchman.look(&view("active", 3, None), start + PATIENCE.blocked), []);
+        assert_eq!(watchman.look(&blocked, start + PATIENCE.blocked), []);
+        assert_eq!(watchman.look(&blocked, start + PATIENCE.blocked * 2), [Event::Blocked]);
         assert_eq!(watchman.look_last(&blocked), []);
-        assert_eq!(Watchman::new(start).look_last(&blocked), [Event::Blocked], "it ends with that");
+        assert_eq!(Watchman::new(PATIENCE, start).look_last(&blocked), [Event::Blocked], "it ends with that");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use domain::text::with_causes;
 pub use report::table::{Align, Table, printable};
+pub use report::words::{duration, figure};
 use serde_json::{Value, json};
 
 /// A share as a percentage, never rounded up to `100.00 %`: 100 means all.
@@ -13,30 +14,6 @@ pub fn percent(share: f64) -> String {
     }
     let shown = (share * 10_000.0).floor() / 100.0;
     format!("{shown:.2} %")
-}
-
-/// A measured number with two significant digits, because more would only flicker. 0 is `0`.
-pub fn figure(number: f64) -> String {
-    if !number.is_finite() || number <= 0.0 {
-        return "0".to_owned();
-    }
-    // Rounded first: 9.96 has as many digits before the point as 10.
-    let digits = |number: f64| number.log10().floor() as i32;
-    let unit = 10_f64.powi(digits(number) - 1);
-    let rounded = (number / unit).round() * unit;
-    let places = usize::try_from(1 - digits(rounded * (1.0 + f64::EPSILON))).unwrap_or_default();
-    format!("{rounded:.places$}")
-}
-
-/// A duration in at most two units.
-pub fn duration(seconds: f64) -> String {
-    let whole = seconds.round().clamp(0.0, 1e12) as u64;
-    match (whole / 86_400, whole / 3600 % 24, whole / 60 % 60, whole % 60) {
-        (0, 0, 0, s) => format!("{s}s"),
-        (0, 0, m, s) => format!("{m}m {s:02}s"),
-        (0, h, m, _) => format!("{h}h {m:02}m"),
-        (d, h, _, _) => format!("{d}d {h:02}h"),
-    }
 }
 
 /// The value with every text replaced by its length in characters, for protected exercises.
@@ -85,13 +62,5 @@ mod tests {
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.999_999), "99.99 %");
         assert_eq!(percent(0.5), "50.00 %");
-    }
-
-    #[test]
-    fn measured_numbers_have_two_digits_and_times_two_units() {
-        let numbers = [0.0, 0.0123, 0.0996, 0.25, 1.0, 1.56, 9.96, 15.4, 153.0, 9_307_824.940_5];
-        let shown = ["0", "0.012", "0.10", "0.25", "1.0", "1.6", "10", "15", "150", "9300000"];
-        assert_eq!(numbers.map(figure), shown);
-        assert_eq!([5.2, 65.0, 7260.0, 200_000.0].map(duration), ["5s", "1m 05s", "2h 01m", "2d 07h"]);
     }
 }

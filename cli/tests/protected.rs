@@ -242,6 +242,25 @@ fn the_folder_of_a_protected_run_holds_no_text() {
 }
 
 #[test]
+fn a_bundle_of_a_protected_run_holds_no_text_and_the_run_opens_elsewhere() {
+    let lab = Lab::new();
+    let run = lab.run("guarded.toml", &[]);
+    let texts = lab.texts(&run);
+    lab.ends(&["bundle", &run, "--out", "guarded.kgbundle"], 0);
+    let unpacked = tempfile::tempdir().unwrap();
+    let head = results::bundle::unpack(&lab.path("guarded.kgbundle"), unpacked.path()).unwrap();
+    assert!(head.files.iter().any(|file| file.path.ends_with(".kgpack")));
+    assert_eq!(leaks(unpacked.path(), &texts), Vec::<String>::new());
+    // Without the pack that its configuration names.
+    fs::remove_file(lab.path("guarded.kgpack")).unwrap();
+    lab.ends(&["unbundle", "guarded.kgbundle", "--to", "elsewhere"], 0);
+    let arguments = ["export", run.as_str(), "--format", "csv", "--form", "wide", "--data-dir", "elsewhere"];
+    lab.ends(&arguments, 0);
+    lab.ends(&["verify", &run, "--data-dir", "elsewhere"], 0);
+    lab.ends(&["bundle", &run, "--data-dir", "elsewhere", "--out", "again.kgbundle"], 0);
+}
+
+#[test]
 fn readers_of_a_protected_run_open_it_unasked_and_redact() {
     let lab = Lab::new();
     let run = lab.run("guarded.toml", &[]);

@@ -17,7 +17,7 @@ use futures::FutureExt;
 use history::{Event, EventLog};
 use queue::{Commit, QueueStore};
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
-use service_kit::traces::{self, Span, TraceId};
+use service_kit::traces::{self, Span};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::aggregate::Row;
@@ -381,12 +381,14 @@ impl Commits {
         let (queue, commits): (_, &[Commit]) = (&self.queue, &commits);
         self.queues.call(run, |at| async move { queue.commit(&at, commits).await }.boxed()).await?;
         metrics::committed(batch.len(), begun.elapsed());
-        if traces::is_on() {
-            for item in batch {
-                let trace = TraceId::of(&[run.id().as_str(), item.id.as_str()]);
+        for item in batch {
+            let trace = traces::kept(&[run.id().as_str(), item.id.as_str()]);
+            if let Some(trace) = trace {
                 let span = Span::until_now(trace, "store", Some("deliver"), since);
-                traces::emit(span.with("kgfleet.batch", batch.len()));
+                traces::emit(&span.with("kgfleet.batch", batch.len()));
             }
+            let trace = trace.map(tracing::field::display);
+            tracing::debug!(run = %run.id(), dialogue = %run.layout.key(item.slot), trace, "a record is stored");
         }
         if self.events.is_on() {
             for item in batch {

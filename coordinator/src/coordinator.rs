@@ -24,6 +24,7 @@ use crate::commit::Commits;
 use crate::config::CoordinatorConfig;
 use crate::configuration::Benchmark;
 use crate::health::{Clock, Health};
+use crate::look::Readings;
 use crate::measured::Measured;
 use crate::pack_store::PackStore;
 use crate::patience::Patience;
@@ -52,6 +53,7 @@ pub struct Coordinator {
     pub(crate) pipelines: Pipelines,
     pub(crate) patience: Mutex<Patience>,
     pub(crate) submissions: Submissions,
+    pub(crate) readings: Readings,
     pub(crate) bond: Bond,
     /// Whether it is shutting down: calls no longer wait for work.
     pub(crate) closing: AtomicBool,
@@ -102,6 +104,7 @@ impl Coordinator {
             pipelines: Pipelines::default(),
             patience: Mutex::default(),
             submissions: Submissions::default(),
+            readings: Readings::default(),
             bond: Bond::default(),
             closing: AtomicBool::new(false),
             config,
@@ -254,7 +257,7 @@ impl Control for Coordinator {
     fn runs(&self) -> Reply<'_, Vec<RunView>> {
         self.serve(async move {
             let mut views = self.views().await?;
-            views.extend(self.pipeline_views().await?);
+            views.extend(self.pipelines().await?);
             Ok(views)
         })
     }

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::control::{ExportItem, Feed};
-use domain::{Record, RunId, Standing};
+use domain::{Record, RunId};
 use futures::stream;
-use results::log::{LogTail, Parsed, PlaceReader, Rank, RecordHead, Seals, TailPart};
+use results::log::PlaceReader;
 use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
+use crate::places::Places;
 use crate::run::Run;
 
 /// Maximum number of records read ahead of the caller.
@@ -62,7 +63,7 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         return Ok(());
     }
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
-    for rank in places(run, folder)?.into_iter().flatten() {
+    for rank in Places::new(run, folder).catch_up(run, folder)?.iter().flatten() {
         let parsed = reader.read::<IgnoredAny>(rank.location()).map_err(internal)?;
         let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
         let item = ExportItem::Record { ticket: rank.ticket(), json: Arc::from(&*parsed.json) };
@@ -77,38 +78,10 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
 pub(crate) fn winners_of(run: &Run, folder: &Path) -> Result<Vec<(u64, Record)>> {
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
     let mut winners = Vec::new();
-    for rank in places(run, folder)?.into_iter().flatten() {
+    for rank in Places::new(run, folder).catch_up(run, folder)?.iter().flatten() {
         let parsed = reader.read::<Record>(rank.location()).map_err(internal)?;
         let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
         winners.push((rank.ticket(), parsed.record));
     }
     Ok(winners)
-}
-
-/// The position of the record that counts, for every dialogue.
-fn places(run: &Run, folder: &Path) -> Result<Vec<Option<Rank>>> {
-    let mut places: Vec<Option<Rank>> = vec![None; run.layout.slots()];
-    let (mut tail, mut seals) = (LogTail::new(folder, run.cipher.as_ref(), None), Seals::default());
-    while let Some(part) = tail.poll().map_err(internal)? {
-        let mut lines = match part {
-            TailPart::Lines(lines) => lines,
-            TailPart::Sealed(read) => {
-                seals = read;
-                continue;
-            }
-            // Damage was reported when the run was loaded.
-            TailPart::Damage(_) => continue,
-        };
-        let end = lines.end();
-        while let Some(line) = lines.next() {
-            let Ok(Parsed { ticket, record, .. }) = line.parse::<RecordHead>() else { continue };
-            let Some(slot) = run.layout.slot_of(&record.key) else { continue };
-            let standing = Standing::new(record.outcome.is_scored(), ticket).late(seals.is_late(end, ticket));
-            let rank = Rank::new(standing, line.location());
-            if places[slot].is_none_or(|counted| rank < counted) {
-                places[slot] = Some(rank);
-            }
-        }
-    }
-    Ok(places)
 }

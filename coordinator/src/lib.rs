@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`configuration`] is what a user writes, [`plan`] expands it into dialogues and units, `submit` creates a
 //! run from it. `exchange` and `grants` talk to workers, `commit` stores their records, [`aggregate`] counts them. `rebuild`
-//! reconciles queue and log, `tend` is the periodic work, `control` has the commands of users. [`Coordinator`] is the public
+//! reconciles queue and log, `tend` is the periodic work, `control` has the commands of users, `look` the single dialogues. [`Coordinator`] is the public
 //! interface, [`access::OnBehalf`] the same for one caller.
 //!
 //! The parts build on each other: `storage` (the sink), `pack_store`, `runs` (the loaded runs), `rebuild` (their queues),
@@ -30,6 +30,7 @@ mod headline;
 mod health;
 pub mod lag;
 mod layout;
+pub mod look;
 pub mod manifest;
 pub mod matching;
 mod measured;
@@ -38,6 +39,7 @@ mod pack_store;
 mod patience;
 mod payload;
 mod pipeline;
+mod places;
 pub mod plan;
 mod poison;
 mod progress;

@@ -24,6 +24,7 @@ use crate::errors::{Result, conflict, internal};
 use crate::headline;
 use crate::layout::{Layout, Slot};
 use crate::manifest::Planned;
+use crate::places::Places;
 use crate::plan::Plan;
 use crate::protection;
 use crate::rate::{Rate, Speed};
@@ -61,6 +62,8 @@ pub(crate) struct Run {
     pub tail: tokio::sync::Mutex<Option<(Duration, LogTail)>>,
     /// Its history, with the time of the last reading.
     pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
+    /// Where its records lie, once somebody has looked at one of them.
+    pub places: Mutex<Option<Places>>,
     /// The commit path of the log, opened with the first record.
     pub log: tokio::sync::Mutex<Log>,
 }
@@ -161,6 +164,7 @@ impl Run {
             filling: tokio::sync::Mutex::default(),
             tail: tokio::sync::Mutex::default(),
             history: tokio::sync::Mutex::default(),
+            places: Mutex::default(),
             log: tokio::sync::Mutex::default(),
             manifest,
             plan,

@@ -106,7 +106,17 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
     loop {
         ticks.tick().await;
         let Some(coordinator) = coordinator.upgrade() else { return };
-        if let Err(error) = coordinator.tend().await {
+        let tended = {
+            let mut tending = std::pin::pin!(coordinator.tend());
+            // A queue or a log that stands still holds up the round, and is what health tells of.
+            loop {
+                match tokio::time::timeout(every, &mut tending).await {
+                    Ok(tended) => break tended,
+                    Err(_) => metrics::health(&coordinator),
+                }
+            }
+        };
+        if let Err(error) = tended {
             tracing::warn!(%error, "runs cannot be tended now");
         }
         metrics::health(&coordinator);

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use domain::chat::FinishReason;
 use domain::{FailureCause, RecordId, RunId, Sampling};
 use models::{CallError, ChatReply, ModelIdentity};
-use service_kit::traces::{self, Span, TraceId};
+use service_kit::traces::{self, Span, TraceId, Value};
 
 /// The whole attempt, from the grant of its unit to the receipt for its record.
 const DIALOGUE: &str = "dialogue";
@@ -41,14 +41,11 @@ pub(crate) struct Asked<'a> {
 }
 
 impl DialogueTrace {
-    /// The attempt begins; `None` where nothing is traced. Its unit was granted at `granted`.
+    /// The attempt begins; `None` where it is not traced. Its unit was granted at `granted`.
     pub(crate) fn begin(run: &RunId, record: &RecordId, granted: Option<SystemTime>) -> Option<Self> {
-        if !traces::is_on() {
-            return None;
-        }
-        let trace = TraceId::of(&[run.as_str(), record.as_str()]);
+        let trace = traces::kept(&[run.as_str(), record.as_str()])?;
         let granted = granted.unwrap_or_else(SystemTime::now);
-        traces::emit(Span::until_now(trace, "queue wait", Some(DIALOGUE), granted));
+        traces::emit(&Span::until_now(trace, "queue wait", Some(DIALOGUE), granted));
         Some(Self { trace, granted })
     }
 
@@ -60,14 +57,14 @@ impl DialogueTrace {
     /// A prompt was answered, or could not be. Named as OpenTelemetry names calls of language models.
     pub(crate) fn asked(&self, asked: &Asked<'_>, answer: Result<&ChatReply, &CallError>) {
         let Asked { round, model, sampling, since, retries } = asked;
-        let mut span = Span::until_now(self.trace, &format!("chat {round}"), Some(DIALOGUE), *since)
+        let (key, name) = (format!("chat {round}"), format!("chat {}", model.requested));
+        let mut span = Span::until_now(self.trace, &key, Some(DIALOGUE), *since)
             .with("gen_ai.operation.name", "chat")
             .with("gen_ai.provider.name", model.connector)
             .with("gen_ai.request.model", model.requested.as_str())
             .with("kgfleet.round", *round)
             .with("kgfleet.retries", *retries);
-        span.name = format!("chat {}", model.requested);
-        span.is_call = true;
+        (span.name, span.is_call) = (&name, true);
         if let Some(endpoint) = &model.endpoint {
             span = span.with("server.address", endpoint.as_str());
         }
@@ -92,7 +89,7 @@ impl DialogueTrace {
                     span = span.with("gen_ai.response.model", model.as_str());
                 }
                 if let Some(reason) = &reply.answer.finish_reason {
-                    span = span.with("gen_ai.response.finish_reasons", vec![word(reason)]);
+                    span = span.with("gen_ai.response.finish_reasons", Value::OneOf(word(reason)));
                 }
             }
             Err(error) => {
@@ -100,17 +97,18 @@ impl DialogueTrace {
                 span = span.with("error.type", error.cause.as_str());
             }
         }
-        traces::emit(span);
+        traces::emit(&span);
     }
 
     /// An answer has its verdict.
     pub(crate) fn evaluated(&self, round: usize, class: &str, since: SystemTime, is_ours_to_blame: bool) {
-        let mut span = Span::until_now(self.trace, &format!("evaluate {round}"), Some(DIALOGUE), since)
+        let key = format!("evaluate {round}");
+        let mut span = Span::until_now(self.trace, &key, Some(DIALOGUE), since)
             .with("kgfleet.class", class)
             .with("kgfleet.round", round);
-        span.name = "evaluate".to_owned();
+        span.name = "evaluate";
         span.error = is_ours_to_blame.then_some(FailureCause::EvaluatorFailed.as_str());
-        traces::emit(span);
+        traces::emit(&span);
     }
 
     /// The dialogue was stopped, and has no record.
@@ -126,7 +124,7 @@ impl DialogueTrace {
     fn end(&self, error: Option<&'static str>) {
         let mut span = Span::until_now(self.trace, DIALOGUE, None, self.granted);
         span.error = error;
-        traces::emit(span);
+        traces::emit(&span);
     }
 }
 
@@ -135,7 +133,7 @@ impl Delivering {
     pub(crate) fn received(&self, is_stored: bool) {
         let mut span = Span::until_now(self.attempt.trace, DELIVER, Some(DIALOGUE), self.since);
         span.error = (!is_stored).then_some("refused");
-        traces::emit(span);
+        traces::emit(&span);
         self.attempt.end(self.outcome.map(FailureCause::as_str));
     }
 }

@@ -79,11 +79,13 @@ const STUDENT: [f64; 15] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
 ];
 
-/// Mean and half of the 95 % interval of its values, which are at least two.
-pub fn interval(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let freedom = (values.len() - 1).min(STUDENT.len());
-    (mean, STUDENT[freedom - 1] * (variance / count).sqrt())
+/// Mean of ratios, which are at least two, and the ends of its 95 % interval. Of their logarithms, so that a ratio and its
+/// inverse count the same.
+pub fn ratio(ratios: &[f64]) -> [f64; 3] {
+    let count = ratios.len() as f64;
+    let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count;
+    let variance = ratios.iter().map(|ratio| (ratio.ln() - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let freedom = (ratios.len() - 1).min(STUDENT.len());
+    let half = STUDENT[freedom - 1] * (variance / count).sqrt();
+    [mean, mean - half, mean + half].map(f64::exp)
 }

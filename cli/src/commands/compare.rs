@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
-use report::views::comparison;
+use report::views::comparison::{self, Compared};
 
 use super::inputs::Inputs;
 use super::table::{self, Format};
@@ -53,15 +53,13 @@ fn margin(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if arguments.format == Format::Xlsx {
-        bail!(Exit::usage(anyhow!("compare writes text, md, csv or json")));
-    }
+    table::check(arguments.format, arguments.out.as_deref())?;
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
     let pairs = pairs(all, arguments.a.as_deref(), arguments.b.as_deref())?;
     let headings = all.headings();
-    let mut holds = true;
-    for (number, &(a, b)) in pairs.iter().enumerate() {
+    let mut compared = Vec::new();
+    for &(a, b) in &pairs {
         let found = compare(all, a, b);
         if found.all.n == 0 {
             bail!(Exit::usage(anyhow!(
@@ -70,20 +68,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 headings[b]
             )));
         }
-        let mut table = comparison::table(all, &found, (&headings[a], &headings[b]));
-        if number > 0 && arguments.format == Format::Text && arguments.out.is_none() {
-            println!();
-        }
-        if arguments.format == Format::Text {
-            table.notes.insert(0, format!("{}:", table.title));
-        }
-        table::print(&table, arguments.format, arguments.out.as_deref())?;
-        if let (Some(gate), Some(interval)) = (arguments.gate, found.all.interval)
+        compared.push(Compared { names: (&headings[a], &headings[b]), found });
+    }
+    print(all, &compared, &arguments)?;
+    let mut holds = true;
+    for pair in &compared {
+        if let (Some(gate), Some(interval)) = (arguments.gate, pair.found.all.interval)
             && interval.high < -gate
         {
             say(&format!(
                 "{}: the mean difference is below -{gate}: {:.3} to {:.3}",
-                table.title, interval.low, interval.high
+                pair.title(),
+                interval.low,
+                interval.high
             ));
             holds = false;
         }
@@ -92,6 +89,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::Unsatisfied);
     }
     Ok(read.exit_code())
+}
+
+/// Writes one table per pair for people, and one of all pairs for programs, which cannot tell where a table ends.
+fn print(all: &Dialogues, compared: &[Compared<'_>], arguments: &Arguments) -> anyhow::Result<()> {
+    let tables = match arguments.format {
+        Format::Csv | Format::Json => vec![comparison::long(all, compared)],
+        Format::Text | Format::Md | Format::Xlsx => {
+            compared.iter().map(|pair| comparison::table(all, pair)).collect()
+        }
+    };
+    table::print(all, &tables, arguments.format, arguments.out.as_deref())
 }
 
 /// What is compared with what.

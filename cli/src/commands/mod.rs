@@ -1,10 +1,12 @@
 //! One file per command, or per family of small ones.
 
+pub mod bundle;
 pub mod compare;
 pub mod fleet;
 pub mod halu;
 pub mod inputs;
 pub mod launch;
+pub mod moving;
 pub mod pack;
 pub mod plan;
 pub mod reevaluate;

@@ -12,8 +12,8 @@ use domain::{FailureCause, RunId};
 
 use crate::commands::fleet::{MaybeRemote, steer, submit, view};
 use crate::exit_code::{Exit, ExitCode};
-use crate::notify::{Notifier, Target};
-use crate::run::export::{self, Format, Source};
+use crate::notify::{Notifier, Notify};
+use crate::run::export::{self, Form as Table, Format, Source};
 use crate::run::protection::{Disclosure, Form};
 use crate::run::session::{Options, Session, Wanted};
 use crate::run::summary::RunSummary;
@@ -152,11 +152,8 @@ pub struct Common {
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
-    /// Tell when the run is over, when no record has come for 15 minutes, and when models cannot be asked: a URL gets a
-    /// JSON POST; anything else is a command of the shell with the JSON on its standard input and the event (finished,
-    /// stalled, blocked) as KGFLEET_EVENT. Repeatable. Of a judged benchmark only its end is told.
-    #[arg(long, value_name = "URL|COMMAND")]
-    notify: Vec<Target>,
+    #[command(flatten)]
+    notify: Notify,
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
@@ -216,7 +213,10 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
     if benchmark.pipeline.is_some() {
         let wanted = match (arguments.resume, arguments.extend) {
             (None, _) => judged::Wanted::Configured(benchmark),
-            (Some(name), true) => judged::Wanted::Extended(RunId::new(name), benchmark),
+            (Some(name), true) => {
+                let name = run_name::of_folder(&name, &arguments.common.data_dir)?;
+                judged::Wanted::Extended(name, benchmark)
+            }
             (Some(_), false) => {
                 return Err(Exit::usage(anyhow!(
                     "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
@@ -241,10 +241,10 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
-    if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
-        return hold_judged(judged::Wanted::Named(name), arguments.common, None, true);
-    }
     let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    if is_pipeline(&run, &arguments.common)? {
+        return hold_judged(judged::Wanted::Named(run), arguments.common, None, true);
+    }
     hold(Wanted::Named(run), arguments.common, None)
 }
 
@@ -253,19 +253,17 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
-    if let Some(name) = pipeline(&arguments.run, &arguments.common)? {
-        return hold_judged(judged::Wanted::Named(name), arguments.common, Some(arguments.causes), true);
-    }
     let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
+    if is_pipeline(&run, &arguments.common)? {
+        return hold_judged(judged::Wanted::Named(run), arguments.common, Some(arguments.causes), true);
+    }
     hold(Wanted::Named(run), arguments.common, Some(arguments.causes))
 }
 
-/// The pipeline of this name on this machine, where it is one.
-fn pipeline(name: &str, common: &Common) -> anyhow::Result<Option<RunId>> {
-    let name = RunId::new(name);
+/// Whether this is a pipeline of this machine.
+fn is_pipeline(name: &RunId, common: &Common) -> anyhow::Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let found = runtime.block_on(judged::find(&name, &common.data_dir))?;
-    Ok(found.map(|_| name))
+    Ok(runtime.block_on(judged::find(name, &common.data_dir))?.is_some())
 }
 
 /// Judge the answers of a pipeline again, with other judges.
@@ -310,7 +308,7 @@ fn hold_judged(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
-        if !common.notify.is_empty() {
+        if !common.notify.targets.is_empty() {
             Notifier::new(common.notify)?.look_last(&outcome.view).await;
         }
         anyhow::Ok(outcome)
@@ -400,8 +398,8 @@ fn write_exports(
     });
     let source = Source::open(summary.dir.clone(), summary.manifest.clone())?;
     for format in formats {
-        let path = summary.dir.exports().join(format.file_name(&summary.manifest, disclosure));
-        export::tell(&path, source.write(format, &path, disclosure)?);
+        let path = summary.dir.exports().join(format.file_name(Table::Long, &summary.manifest, disclosure));
+        export::tell(&path, source.write(format, Table::Long, &path, disclosure)?);
     }
     Ok(())
 }

@@ -4,17 +4,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
+use domain::control::RunPhase;
 use domain::{DialogueKey, Outcome, RunId};
+use jiff::Timestamp;
 use results::export::Written;
 use results::export::jsonl::redact;
+use results::run_dir::FoundRun;
 use results::{RunDir, RunManifest};
 use serde_json::json;
+use stages::RunName;
 
 use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::{Align, Table, explain, printable};
-use crate::run::export::{self, Format, Source};
-use crate::run::protection::{self, Disclosure, Form};
+use crate::run::export::{self, Form, Format, Source};
+use crate::run::protection::{self, Disclosure, Form as TextForm};
 use crate::run::{judged, session};
 use crate::run_name;
 
@@ -33,13 +37,22 @@ impl DataDir {
 
     /// A run in it, by its name.
     pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
-        session::open(&run_name::of_folder(run, &self.data_dir)?, &self.data_dir)
+        let name = run_name::of_folder(run, &self.data_dir)?;
+        if let Some(stage) = judged::runs_in(&name, &self.data_dir)?.first() {
+            return Err(Exit::usage(anyhow!(
+                "{name} is a pipeline: name the run of one of its stages, such as {stage} (`kgfleet runs --stages` lists them)"
+            )));
+        }
+        session::open(&name, &self.data_dir)
     }
 }
 
-/// List the runs of this machine.
+/// List the runs and pipelines of this machine, the oldest first.
 #[derive(Debug, clap::Args)]
 pub struct RunsArguments {
+    /// List the runs of the pipelines' stages too.
+    #[arg(long)]
+    stages: bool,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -47,9 +60,63 @@ pub struct RunsArguments {
     data: DataDir,
 }
 
+/// A run or pipeline in the list.
+struct Listed {
+    run: RunId,
+    started: Timestamp,
+    name: String,
+    planned: u64,
+    scored: u64,
+    failed: u64,
+    state: &'static str,
+}
+
 /// `kgfleet runs`.
 pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
+    let found = RunDir::list(arguments.data.path())?;
+    let mut listed = Vec::new();
+    for view in judged::all(arguments.data.path())? {
+        let busy = |found: &FoundRun| found.dir.lock().is_err();
+        let is_of_it = |found: &FoundRun| {
+            RunName::read(&found.dir.run()).is_some_and(|name| name.pipeline == view.run.as_str())
+        };
+        listed.push(Listed {
+            state: match view.phase {
+                RunPhase::Preparing | RunPhase::Active => {
+                    if found.iter().any(|run| is_of_it(run) && busy(run)) { "running" } else { "interrupted" }
+                }
+                phase => phase.as_str(),
+            },
+            run: view.run,
+            started: view.created_at,
+            name: view.name,
+            planned: view.planned,
+            scored: view.scored,
+            failed: view.failed,
+        });
+    }
+    for found in found {
+        if !arguments.stages && RunName::read(&found.dir.run()).is_some() {
+            continue;
+        }
+        match list_run(&found) {
+            Ok(run) => listed.push(run),
+            Err(error) => eprintln!("{}: {}", found.dir.path().display(), explain(&error)),
+        }
+    }
+    listed.sort_by(|a, b| (a.started, &a.run).cmp(&(b.started, &b.run)));
+
     let mut out = io::stdout().lock();
+    if arguments.json {
+        for Listed { run, started, name, planned, scored, failed, state } in listed {
+            let line = json!({
+                "run": run, "started": started, "name": name, "state": state,
+                "planned": planned, "scored": scored, "failed": failed,
+            });
+            writeln!(out, "{line}")?;
+        }
+        return Ok(ExitCode::Success);
+    }
     let mut table = Table::new(&[
         ("run", Align::Left),
         ("started", Align::Left),
@@ -59,52 +126,42 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
         ("failed", Align::Right),
         ("state", Align::Left),
     ]);
-    for found in RunDir::list(&arguments.data.data_dir)? {
-        let manifest = match found.manifest {
-            Ok(manifest) => manifest,
-            Err(error) => {
-                eprintln!("{}: {error}", found.dir.path().display());
-                continue;
-            }
-        };
-        let index = match session::recorded(&found.dir, &manifest) {
-            Ok(recorded) => recorded,
-            Err(error) => {
-                eprintln!("{}: {}", found.dir.path().display(), explain(&error));
-                continue;
-            }
-        };
-        let (scored, all) = (index.scored() as u64, index.len() as u64);
-        let state = if all >= manifest.planned_dialogues {
+    for Listed { run, started, name, planned, scored, failed, state } in listed {
+        table.row(vec![
+            run.to_string(),
+            started.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+            name,
+            planned.to_string(),
+            scored.to_string(),
+            failed.to_string(),
+            state.to_owned(),
+        ]);
+    }
+    table.write(&mut out)?;
+    Ok(ExitCode::Success)
+}
+
+/// A run in the list, from its record log.
+fn list_run(found: &FoundRun) -> anyhow::Result<Listed> {
+    let manifest = found.manifest.as_ref().map_err(|error| anyhow!("{error}"))?;
+    let index = session::recorded(&found.dir, manifest)?;
+    let (scored, all) = (index.scored() as u64, index.len() as u64);
+    let name = manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or("-");
+    Ok(Listed {
+        run: manifest.run.clone(),
+        started: manifest.created_at,
+        name: name.to_owned(),
+        planned: manifest.planned_dialogues,
+        scored,
+        failed: all - scored,
+        state: if all >= manifest.planned_dialogues {
             "finished"
         } else if found.dir.lock().is_err() {
             "running"
         } else {
             "interrupted"
-        };
-        let name = manifest.configuration.get("name").and_then(|name| name.as_str()).unwrap_or("-");
-        if arguments.json {
-            let line = json!({
-                "run": manifest.run, "started": manifest.created_at, "name": name, "state": state,
-                "planned": manifest.planned_dialogues, "scored": scored, "failed": all - scored,
-            });
-            writeln!(out, "{line}")?;
-        } else {
-            table.row(vec![
-                manifest.run.to_string(),
-                manifest.created_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-                name.to_owned(),
-                manifest.planned_dialogues.to_string(),
-                scored.to_string(),
-                (all - scored).to_string(),
-                state.to_owned(),
-            ]);
-        }
-    }
-    if !arguments.json {
-        table.write(&mut out)?;
-    }
-    Ok(ExitCode::Success)
+        },
+    })
 }
 
 /// Write a run's records as a file: a run of this machine or, with --coordinator, of its fleet.
@@ -117,6 +174,9 @@ pub struct ExportArguments {
     /// File format.
     #[arg(long, value_enum)]
     format: Format,
+    /// What the rows of a csv or parquet file are; an xlsx file has both tables. Default: long
+    #[arg(long, value_enum)]
+    form: Option<Form>,
     /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder. Of a pipeline: the
     /// folder; by default its name, in the current folder.
     #[arg(long, value_name = "FILE")]
@@ -139,12 +199,16 @@ pub struct ExportArguments {
 
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
+    if arguments.form.is_some() && !matches!(arguments.format, Format::Csv | Format::Parquet) {
+        bail!(Exit::usage(anyhow!("--form is for csv and parquet")));
+    }
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
+    let form = arguments.form.unwrap_or_default();
     let judged = match arguments.remote.named() {
         Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
         None => {
-            let found = RunDir::list(&arguments.data.data_dir)?;
-            judged::runs_of(&arguments.run, found.iter().map(|found| found.dir.run()))
+            let name = run_name::of_folder(&arguments.run, arguments.data.path())?;
+            judged::runs_in(&name, arguments.data.path())?
         }
     };
     if !judged.is_empty() {
@@ -152,16 +216,16 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     }
     if let Some(remote) = arguments.remote.named() {
         let fetched = fleet::export::fetch(&remote, &arguments.run)?;
-        let name = arguments.format.file_name(&fetched.manifest, &disclosure);
+        let name = arguments.format.file_name(form, &fetched.manifest, &disclosure);
         let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
         let source = Source::open(fetched.dir, fetched.manifest)?;
-        tell(&path, source.write(arguments.format, &path, &disclosure)?, arguments.json)?;
+        tell(&path, source.write(arguments.format, form, &path, &disclosure)?, arguments.json)?;
         return Ok(ExitCode::Success);
     }
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    let default = || dir.exports().join(arguments.format.file_name(&manifest, &disclosure));
+    let default = || dir.exports().join(arguments.format.file_name(form, &manifest, &disclosure));
     let path = arguments.out.unwrap_or_else(default);
-    let written = Source::open(dir, manifest)?.write(arguments.format, &path, &disclosure)?;
+    let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
     tell(&path, written, arguments.json)?;
     Ok(ExitCode::Success)
 }
@@ -182,8 +246,9 @@ fn export_all(
             Some(fetched) => (fetched.dir.clone(), fetched.manifest.clone()),
             None => session::open(run, &arguments.data.data_dir)?,
         };
-        let path = folder.join(arguments.format.file_name(&manifest, disclosure));
-        let written = Source::open(dir, manifest)?.write(arguments.format, &path, disclosure)?;
+        let form = arguments.form.unwrap_or_default();
+        let path = folder.join(arguments.format.file_name(form, &manifest, disclosure));
+        let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, disclosure)?;
         tell(&path, written, arguments.json)?;
     }
     Ok(ExitCode::Success)
@@ -228,7 +293,7 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     };
     let mut record = entry.record;
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
-    if disclosure.form(&manifest) != Form::Clear {
+    if disclosure.form(&manifest) != TextForm::Clear {
         redact(&mut record);
     }
     let mut out = io::stdout().lock();
@@ -307,7 +372,8 @@ pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return fleet::steer::remove(&remote, &arguments.run, arguments.force);
     }
-    if let Some(name) = judged::remove(&RunId::new(&*arguments.run), &arguments.data.data_dir)? {
+    let name = run_name::of_folder(&arguments.run, arguments.data.path())?;
+    if let Some(name) = judged::remove(&name, arguments.data.path())? {
         eprintln!("removed pipeline {name}");
         return Ok(ExitCode::Success);
     }

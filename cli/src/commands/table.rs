@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use report::Dialogues;
+use report::analysis::groups::Group;
 use report::analysis::scheme::{self, Scheme};
-use report::table::{Table, write_workbook};
-use report::views::{Grid, Sort, combined, dialogues, preferences, statistics};
+use report::table::{Table, printable, write_workbook};
+use report::views::{Grid, Sort, combined, dialogues, groups, preferences, sources, statistics};
 
 use super::inputs::Inputs;
 use crate::exit_code::{Exit, ExitCode};
@@ -29,9 +30,20 @@ pub struct Arguments {
     /// What to show.
     #[arg(long, value_enum, default_value = "scores")]
     show: Show,
-    /// Order of the models in `scores`: `mean`, `name`, `given`, or the label of a task, the best first.
-    #[arg(long, value_name = "BY", default_value = "given")]
+    /// Order. Of `scores`: `mean`, `name`, `given`, or the label of a task, the best model first. Of other tables the name
+    /// of a column: numbers from the highest, texts from A.
+    #[arg(long, value_name = "BY", default_value = GIVEN)]
     sort: String,
+    /// The other way round.
+    #[arg(long)]
+    reverse: bool,
+    /// A group of tasks for `groups`: NAME=GLOB, or several globs with commas; repeatable. Every two groups are compared.
+    /// Default: Turtle and JSON-LD.
+    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = Group::parse)]
+    groups: Vec<Group>,
+    /// The score that `groups` compares, such as `mean.f1` or `f1`. Default: the headline of each task.
+    #[arg(long, value_name = "NAME")]
+    score: Option<String>,
     /// Categories for `combined`.
     #[arg(long, value_name = "NAME", default_value = "sparql-b")]
     scheme: String,
@@ -40,7 +52,8 @@ pub struct Arguments {
     schemes: Option<PathBuf>,
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write into a file instead of standard output; `xlsx` needs one, and holds every table.
+    /// Write into a file instead of standard output; `xlsx` needs one, and holds a summary and every table, `dialogues` if
+    /// it is the one to show.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -62,9 +75,30 @@ enum Show {
     PreferenceTests,
     /// Combined scores of a scheme, with the leading group.
     Combined,
+    /// Welch's tests between groups of tasks on one score, over all models together.
+    Groups,
     /// The wide form: one row per dialogue, one column per score.
     Dialogues,
 }
+
+impl Show {
+    /// Every table whose size does not grow with the dialogues.
+    const SUMMARIES: [Self; 7] = [
+        Self::Scores,
+        Self::Models,
+        Self::Statistics,
+        Self::Preferences,
+        Self::PreferenceTests,
+        Self::Combined,
+        Self::Groups,
+    ];
+}
+
+/// The order in which rows come.
+const GIVEN: &str = "given";
+
+/// What `groups` compares if nothing else is named.
+const GROUPS_DEFAULT: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -80,45 +114,63 @@ pub enum Format {
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schemes = schemes(arguments.schemes.as_deref())?;
     let scheme = scheme::named(&schemes, &arguments.scheme).map_err(Exit::usage)?;
-    if arguments.format == Format::Xlsx && arguments.out.is_none() {
-        bail!(Exit::usage(anyhow!("--format xlsx needs --out FILE")));
-    }
+    check(arguments.format, arguments.out.as_deref())?;
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
-    let sort = match arguments.sort.as_str() {
-        "given" => Sort::Given,
-        "mean" => Sort::Mean,
-        "name" => Sort::Name,
-        task => Sort::Task(task.to_owned()),
-    };
-    let scores = |all: &Dialogues| -> anyhow::Result<Table> {
-        let grid = Grid::of(all).sorted(&sort).map_err(|error| Exit::usage(anyhow!("--sort: {error}")))?;
-        Ok(grid.table())
-    };
+    let mut shows = vec![arguments.show];
     if arguments.format == Format::Xlsx {
-        let mut tables = vec![scores(all)?, statistics::by_model(all), statistics::by_task(all)];
-        tables.extend([
-            preferences::published_layout(all),
-            preferences::tests(all),
-            combined::table(all, &scheme),
-        ]);
-        if let Some(path) = &arguments.out {
-            let file = create(path)?;
-            write_workbook(&tables, file).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        return Ok(read.exit_code());
+        let others = Show::SUMMARIES.into_iter().filter(|show| *show != arguments.show);
+        shows.extend(others);
     }
-    let table = match arguments.show {
-        Show::Scores => scores(all)?,
+    let tables = shows.into_iter().map(|show| table(all, show, &scheme, &arguments));
+    print(all, &tables.collect::<anyhow::Result<Vec<_>>>()?, arguments.format, arguments.out.as_deref())?;
+    Ok(read.exit_code())
+}
+
+/// A table, in the order that was asked for if it is the one to show.
+fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) -> anyhow::Result<Table> {
+    let wanted = if show == arguments.show { arguments.sort.as_str() } else { GIVEN };
+    let reverse = arguments.reverse && show == arguments.show;
+    let unknown = |error| Exit::usage(anyhow!("--sort: {error}"));
+    let mut table = match show {
+        Show::Scores => {
+            let sort = match wanted {
+                GIVEN => Sort::Given,
+                "mean" => Sort::Mean,
+                "name" => Sort::Name,
+                task => Sort::Task(task.to_owned()),
+            };
+            return Ok(Grid::of(all).sorted(&sort, reverse).map_err(unknown)?.table());
+        }
         Show::Models => statistics::by_model(all),
         Show::Statistics => statistics::by_task(all),
         Show::Preferences => preferences::published_layout(all),
         Show::PreferenceTests => preferences::tests(all),
-        Show::Combined => combined::table(all, &scheme),
+        Show::Combined => combined::table(all, scheme),
+        Show::Groups if arguments.groups.is_empty() => {
+            let groups: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(Group::parse).collect();
+            groups::table(all, &groups.map_err(anyhow::Error::msg)?, arguments.score.as_deref())
+        }
+        Show::Groups => groups::table(all, &arguments.groups, arguments.score.as_deref()),
         Show::Dialogues => dialogues::wide(all),
     };
-    print(&table, arguments.format, arguments.out.as_deref())?;
-    Ok(read.exit_code())
+    match wanted {
+        GIVEN if !reverse => {}
+        GIVEN => bail!(Exit::usage(anyhow!("--reverse of this table needs --sort COLUMN"))),
+        column => table.sort_by(column, reverse).map_err(unknown)?,
+    }
+    Ok(table)
+}
+
+/// Checks whether a format can be written there.
+///
+/// # Errors
+/// A workbook without a file.
+pub fn check(format: Format, out: Option<&Path>) -> anyhow::Result<()> {
+    if format == Format::Xlsx && out.is_none() {
+        bail!(Exit::usage(anyhow!("--format xlsx needs --out FILE")));
+    }
+    Ok(())
 }
 
 /// The schemes that come with the program, and those of a file.
@@ -134,26 +186,38 @@ pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     Ok(schemes)
 }
 
-/// Writes a table to a file or to standard output.
-pub fn print(table: &Table, format: Format, out: Option<&Path>) -> anyhow::Result<()> {
-    match out {
-        Some(path) => {
-            let mut file = create(path)?;
-            write(table, format, &mut file)
-                .and_then(|()| file.flush())
-                .with_context(|| format!("cannot write {}", path.display()))
-        }
-        None => Ok(write(table, format, &mut io::stdout().lock())?),
-    }
+/// Writes tables to a file or to standard output. A workbook begins with where the numbers come from.
+pub fn print(all: &Dialogues, tables: &[Table], format: Format, out: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = out else { return Ok(write(tables, format, &mut io::stdout().lock())?) };
+    let mut file = create(path)?;
+    let written = if format == Format::Xlsx {
+        let sheets: Vec<Table> = std::iter::once(sources::table(all)).chain(tables.iter().cloned()).collect();
+        write_workbook(&sheets, file).map_err(anyhow::Error::from)
+    } else {
+        write(tables, format, &mut file).and_then(|()| file.flush()).map_err(anyhow::Error::from)
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn write(table: &Table, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        Format::Text | Format::Xlsx => table.write(out),
-        Format::Md => table.write_markdown(out),
-        Format::Csv => table.write_csv(out),
-        Format::Json => writeln!(out, "{}", table.to_json()),
+fn write(tables: &[Table], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    for (number, table) in tables.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        match format {
+            Format::Text | Format::Xlsx => {
+                // One table is what was asked for; of several, each says what it is.
+                if tables.len() > 1 {
+                    writeln!(out, "{}\n", printable(&table.title))?;
+                }
+                table.write(out)?;
+            }
+            Format::Md => table.write_markdown(out)?,
+            Format::Csv => table.write_csv(out)?,
+            Format::Json => writeln!(out, "{}", table.to_json())?,
+        }
     }
+    Ok(())
 }
 
 /// A file to write.

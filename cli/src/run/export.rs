@@ -8,20 +8,20 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use coordinator::plan::Plan;
-use domain::{DialogueKey, TaskLabel};
+use domain::{DialogueKey, TaskLabel, TaskProvenance};
 use packs::Pack;
 use report::Dialogues;
 use report::details::Details;
 use report::dialogues::Exercises;
 use report::input::{RunSource, read_run};
 use results::export::jsonl::Texts;
-use results::export::{self, Written};
+use results::export::{self, TableOptions, Written};
 use results::llmkgbench::{Archive, TaskMeta};
 use results::{RunDir, RunManifest};
 use serde_json::Value;
 use tasks::{Compat, Task};
 
-use super::protection::{self, Disclosure, Form};
+use super::protection::{self, Disclosure, Form as TextForm};
 use super::{material, session};
 use crate::exit_code::Exit;
 use crate::output::{explain, say};
@@ -31,27 +31,47 @@ use crate::output::{explain, say};
 pub enum Format {
     /// LLM-KG-Bench's `*_result.json`, key for key.
     ResultJson,
-    /// One row per dialogue and score.
+    /// A table: see --form.
     Csv,
-    /// The same, as a spreadsheet.
+    /// A spreadsheet with both tables, a summary first.
     Xlsx,
-    /// The same, as Apache Parquet.
+    /// A table, as Apache Parquet.
     Parquet,
     /// Whole records, one JSON object per line.
     Jsonl,
 }
 
+/// What the rows of a table are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A row per dialogue and score.
+    #[default]
+    Long,
+    /// A row per dialogue, a column per score.
+    Wide,
+}
+
+impl From<Form> for export::table::Form {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Long => Self::Long,
+            Form::Wide => Self::Wide,
+        }
+    }
+}
+
 impl Format {
     /// The file's name for a run.
-    pub fn file_name(self, run: &RunManifest, disclosure: &Disclosure) -> String {
+    pub fn file_name(self, form: Form, run: &RunManifest, disclosure: &Disclosure) -> String {
+        let wide = if form == Form::Wide { ".wide" } else { "" };
         match self {
-            Self::ResultJson if matches!(disclosure.form(run), Form::Encrypted(_)) => {
+            Self::ResultJson if matches!(disclosure.form(run), TextForm::Encrypted(_)) => {
                 format!("{}_result.zip", run.run)
             }
             Self::ResultJson => format!("{}_result.json", run.run),
-            Self::Csv => format!("{}.csv", run.run),
+            Self::Csv => format!("{}{wide}.csv", run.run),
             Self::Xlsx => format!("{}.xlsx", run.run),
-            Self::Parquet => format!("{}.parquet", run.run),
+            Self::Parquet => format!("{}{wide}.parquet", run.run),
             Self::Jsonl => format!("{}.jsonl", run.run),
         }
     }
@@ -62,7 +82,7 @@ impl Format {
 /// # Errors
 /// The format consists of texts, and these may not be written in any form.
 pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyhow::Result<()> {
-    if format == Format::ResultJson && disclosure.form(run) == Form::Redacted {
+    if format == Format::ResultJson && disclosure.form(run) == TextForm::Redacted {
         bail!(Exit::usage(anyhow::anyhow!(
             "run {} holds protected exercises, and result-json holds their texts; pass --password P to write an \
              archive encrypted with it, or --plaintext to write the texts in the clear",
@@ -138,28 +158,36 @@ impl Source {
         Ok(())
     }
 
-    /// Writes the file. Tables contain no texts; the other formats contain those of a protected run only in the form that
-    /// `disclosure` allows.
-    pub fn write(&self, format: Format, path: &Path, disclosure: &Disclosure) -> anyhow::Result<Written> {
+    /// Writes the file. Of texts, tables hold messages of failures only; the other formats contain them all. Those of a
+    /// protected run are written only in the form that `disclosure` allows.
+    pub fn write(
+        &self,
+        format: Format,
+        form: Form,
+        path: &Path,
+        disclosure: &Disclosure,
+    ) -> anyhow::Result<Written> {
         check(format, &self.manifest, disclosure)?;
-        let form = disclosure.form(&self.manifest);
-        let write = |format| Ok(self.records.write(format, path, self.keys())?);
+        let text_form = disclosure.form(&self.manifest);
+        let headline = |task: &TaskProvenance| report::input::headline(&task.class, &task.version);
+        // Tables and JSON lines have no encrypted form.
+        let texts = if text_form == TextForm::Clear { Texts::Keep } else { Texts::Redact };
+        let options = TableOptions { manifest: &self.manifest, headline: &headline, texts };
+        let write = |format| Ok(self.records.write(format, path, || self.keys(), options)?);
         match format {
-            Format::Csv => write(export::Format::Csv),
+            Format::Csv => write(export::Format::Csv(form.into())),
             Format::Xlsx => write(export::Format::Xlsx),
-            Format::Parquet => write(export::Format::Parquet),
-            // JSON lines are meant for streaming: this format has no encrypted form.
-            Format::Jsonl if form == Form::Clear => write(export::Format::Jsonl(Texts::Keep)),
-            Format::Jsonl => write(export::Format::Jsonl(Texts::Redact)),
+            Format::Parquet => write(export::Format::Parquet(form.into())),
+            Format::Jsonl => write(export::Format::Jsonl),
             Format::ResultJson => {
                 let (pack, plan) = self.planned.as_ref().map_err(|why| {
                     anyhow!("{}; result-json holds the tasks' data, which is in the pack; tables and jsonl do without", explain(why))
                 })?;
                 let metas = Metas::of(pack, plan)?;
                 let member = format!("{}_result.json", self.manifest.run);
-                let archive = match form {
-                    Form::Encrypted(password) => Some(Archive { member: &member, password }),
-                    Form::Clear | Form::Redacted => None,
+                let archive = match text_form {
+                    TextForm::Encrypted(password) => Some(Archive { member: &member, password }),
+                    TextForm::Clear | TextForm::Redacted => None,
                 };
                 write(export::Format::ResultJson { metas: &|record| metas.of_record(record), archive })
             }

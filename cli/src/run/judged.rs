@@ -11,6 +11,7 @@ use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
 use domain::text::with_causes;
 use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
+use results::RunDir;
 use service_kit::shutdown::Stop;
 use stages::RunName;
 use stages::names::ASK;
@@ -70,10 +71,22 @@ pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Op
     beside(data_dir)?.pipeline(name).await.map_err(explained)
 }
 
+/// The pipelines of this machine, briefly.
+pub fn all(data_dir: &std::path::Path) -> anyhow::Result<Vec<RunView>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async { beside(data_dir)?.pipelines().await.map_err(explained) })
+}
+
 /// Those of these runs that belong to a pipeline; none where it is none.
 pub fn runs_of(pipeline: &str, runs: impl IntoIterator<Item = RunId>) -> Vec<RunId> {
     let of_it = |run: &RunId| RunName::read(run).is_some_and(|name| name.pipeline == pipeline);
     runs.into_iter().filter(of_it).collect()
+}
+
+/// The runs of a pipeline of this machine; none where it is none.
+pub fn runs_in(pipeline: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Vec<RunId>> {
+    let found = RunDir::list(data_dir)?;
+    Ok(runs_of(pipeline.as_str(), found.iter().map(|found| found.dir.run())))
 }
 
 /// Removes a pipeline of this machine with its runs; `None` where the name is none of a pipeline.

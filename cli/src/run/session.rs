@@ -35,7 +35,7 @@ use super::summary::RunSummary;
 use super::{material, protection};
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
-use crate::notify::{Notifier, Target};
+use crate::notify::{Notifier, Notify};
 use crate::output::say;
 
 /// Interval between two checks of the progress.
@@ -67,8 +67,8 @@ pub struct Options {
     pub retry: Option<Vec<FailureCause>>,
     /// Password of encrypted recordings of replayed models.
     pub password: Option<String>,
-    /// Whom to tell what becomes of the run.
-    pub notify: Vec<Target>,
+    /// Whom to tell what becomes of the run, and how soon.
+    pub notify: Notify,
 }
 
 /// Selects a run.
@@ -248,11 +248,11 @@ impl Session {
     }
 
     /// Tells whom it concerns what becomes of the run, beside the work.
-    fn telling(&self, run: &RunId, targets: &[Target]) -> anyhow::Result<Option<Telling>> {
-        if targets.is_empty() {
+    fn telling(&self, run: &RunId, notify: &Notify) -> anyhow::Result<Option<Telling>> {
+        if notify.targets.is_empty() {
             return Ok(None);
         }
-        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(targets.to_vec())?));
+        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())?));
         let (coordinator, run, notifying) =
             (Arc::clone(&self.coordinator), run.clone(), Arc::clone(&notifier));
         let telling = tokio::spawn(async move {

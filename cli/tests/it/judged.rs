@@ -4,7 +4,7 @@ use domain::control::{RunPhase, RunView};
 use queue::testing::free_port;
 use rustix::process::Signal;
 
-use crate::harness::{Cluster, Data};
+use crate::harness::{Cluster, Data, NT_TASK};
 
 const CONFIGURATION: &str = r#"
 name = "facts"
@@ -52,6 +52,34 @@ fn the_bundled_demo_prints_what_judges_said() {
         assert!(finished.stdout.contains(words), "{finished}");
     }
     assert!(finished.stderr.contains("60 dialogues judged"), "{finished}");
+}
+
+#[test]
+fn a_pipeline_is_one_line_of_the_list_and_the_latest_until_another_run_begins() {
+    let data = Data::new();
+    let view = on_one_machine(&data);
+    let pipeline = view.run.as_str();
+    let lines = |arguments: &[&str]| {
+        let finished = data.kgfleet(arguments).expect(0);
+        let line = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        finished.stdout.lines().map(line).collect::<Vec<_>>()
+    };
+    let listed = lines(&["runs", "--json"]);
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!((&listed[0]["run"], &listed[0]["state"]), (&pipeline.into(), &"finished".into()));
+    assert_eq!(listed[0]["scored"], view.scored);
+    let stages = lines(&["runs", "--stages", "--json"]).len() - 1;
+    assert_eq!(stages, data.runs().len());
+
+    // No single log can be verified of it, and a stage is named instead.
+    data.kgfleet(&["verify", "latest"]).expect(2).says(&[pipeline, "is a pipeline", ".ask."]);
+    data.kgfleet(&["resume", "latest"]).says(&[pipeline]);
+    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
+    let newest = lines(&["runs", "--json"]).pop().unwrap()["run"].as_str().unwrap().to_owned();
+    assert_ne!(newest, pipeline);
+    data.kgfleet(&["verify", "latest"]).expect(0).prints(&["3 dialogues: 3 scored"]);
+    data.kgfleet(&["rm", &pipeline[..pipeline.len() - 2]]).expect(0);
+    assert_eq!(data.runs().len(), 1, "its stages are gone with it");
 }
 
 #[test]

@@ -132,8 +132,10 @@ fn a_pipeline_is_launched_stage_by_stage_and_every_judge_has_the_gpu_when_it_is_
         launched.until_it_says("following");
         assert_eq!(pools(data, wave), [label]);
         // What the pool would serve, as long as it is there.
+        // Weak enough that the last judge has something to do.
+        let skill = if label == tested { 0.3 } else { 0.9 };
         let served =
-            format!("{head}[[models]]\nlabel = 'sim-{label}'\nconnector = 'simulated'\nskill = 0.5\n");
+            format!("{head}[[models]]\nlabel = 'sim-{label}'\nconnector = 'simulated'\nskill = {skill}\n");
         let served = data.write("served.toml", served);
         let place = format!("127.0.0.1:{}", free_port());
         let simulator =

@@ -20,6 +20,7 @@ mod judged;
 mod judging;
 mod killing;
 mod launching;
+mod moving;
 mod notifying;
 mod quick_run;
 mod reevaluating;

@@ -1,8 +1,10 @@
 //! `--notify`: what becomes of a run is told elsewhere.
 
+use queue::testing::wait_until;
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
-use crate::harness::{CHEAP_TASKS, Data, Receiver, Server};
+use crate::harness::{CHEAP_TASKS, Cluster, Data, Receiver, Running, Server};
 
 #[test]
 fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {
@@ -23,7 +25,7 @@ fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {
     let posts = receiver.posts();
     assert_eq!(posts.len(), 1, "told once: {posts:?}");
     assert_eq!(posts[0].0, "/hook");
-    let notice: Value = serde_json::from_str(&posts[0].1).unwrap();
+    let notice: Value = serde_json::from_slice(&posts[0].1).unwrap();
     let of = |field: &str| notice[field].clone();
     assert_eq!((of("event"), of("phase"), of("scored")), ("finished".into(), "finished".into(), 3.into()));
     assert_eq!(of("run"), data.run().name());
@@ -31,6 +33,124 @@ fn the_end_of_a_run_is_told_to_an_address_and_to_a_command() {
     let (event, json) = heard.split_once('\n').unwrap();
     assert_eq!(event, "finished");
     assert_eq!(serde_json::from_str::<Value>(json).unwrap(), notice);
+}
+
+/// The events that were told so far, in order, with the notices.
+fn told(receiver: &Receiver) -> Vec<(String, Value)> {
+    let notices = receiver.posts().into_iter().map(|(_, body)| serde_json::from_slice(&body).unwrap());
+    notices.map(|notice: Value| (notice["event"].as_str().unwrap().to_owned(), notice)).collect()
+}
+
+/// Waits until an event was told; its notice.
+#[track_caller]
+fn until_told(receiver: &Receiver, event: &str) -> Value {
+    let mut found = None;
+    wait_until(&format!("`{event}` is told"), || {
+        found = told(receiver).into_iter().find(|(told, _)| told == event);
+        found.is_some()
+    });
+    found.unwrap().1
+}
+
+/// A run of so many dialogues at a gate that lets two of them pass, followed by somebody who tells: told that it is
+/// stalled once it stands, and that it is finished once the gate is open.
+fn stands_and_goes_on(receiver: &Receiver, server: &Server, following: Running, stop: impl FnOnce()) {
+    server.gate().until_held(1);
+    stop();
+    let notice = until_told(receiver, "stalled");
+    assert_eq!((&notice["phase"], &notice["planned"]), (&"active".into(), &4.into()), "{notice}");
+    assert!(told(receiver).iter().all(|(event, _)| event == "stalled"), "nothing else is told: {notice}");
+    server.gate().open();
+    following.finish().expect(0);
+    let notice = until_told(receiver, "finished");
+    assert_eq!(notice["scored"], 4, "{notice}");
+}
+
+#[test]
+fn a_run_that_stands_is_told_and_so_is_its_end() {
+    let (data, server, receiver) = (Data::new(), Server::start(), Receiver::start(0));
+    server.gate().close_after(2);
+    let mut arguments = server.run_arguments(&CHEAP_TASKS[..1], 4, 1);
+    arguments.extend(["--notify".to_owned(), receiver.url(), "--stalled-after".to_owned(), "0.3".to_owned()]);
+    stands_and_goes_on(&receiver, &server, data.start(&arguments), || {});
+}
+
+#[test]
+fn a_run_in_a_fleet_whose_worker_is_stopped_is_told_as_stalled() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (server, receiver) = (Server::start(), Receiver::start(0));
+    server.gate().close_after(2);
+    let coordinator = cluster.coordinator();
+    let worker = cluster.worker("w", &coordinator, &server);
+    let configuration = cluster.configuration(&CHEAP_TASKS[..1], 4);
+    let (url, to) = (receiver.url(), coordinator.url());
+    let following = cluster.data.start(&[
+        "submit",
+        configuration.to_str().unwrap(),
+        "--watch",
+        "--notify",
+        &url,
+        "--stalled-after",
+        "0.3",
+        // A worker that is stopped is soon nobody's who could ask; that is not told here.
+        "--blocked-after",
+        "3600",
+        "--coordinator",
+        &to,
+    ]);
+    stands_and_goes_on(&receiver, &server, following, || {
+        worker.signal(Signal::STOP);
+        // Goes on once it was told, with its lease or with another one.
+        let worker = worker.pid();
+        std::thread::spawn({
+            let receiver = receiver.clone();
+            move || {
+                until_told(&receiver, "stalled");
+                kill_process(worker, Signal::CONT).unwrap();
+            }
+        });
+    });
+}
+
+#[test]
+fn a_model_that_nobody_serves_is_told_to_an_address_and_to_a_command() {
+    let Some(cluster) = Cluster::start() else { return };
+    let receiver = Receiver::start(0);
+    let coordinator = cluster.coordinator();
+    let configuration = cluster.configuration(&CHEAP_TASKS[..1], 2);
+    let heard = cluster.data.path().join("heard");
+    // Whole at once, so that nobody reads half of it.
+    let command = format!("cat > {0}.part && mv {0}.part {0}", heard.display());
+    let (url, to) = (receiver.url(), coordinator.url());
+    let _following = cluster.data.start(&[
+        "submit",
+        configuration.to_str().unwrap(),
+        "--watch",
+        "--notify",
+        &url,
+        "--notify",
+        &command,
+        "--blocked-after",
+        "0.3",
+        "--coordinator",
+        &to,
+    ]);
+    let notice = until_told(&receiver, "blocked");
+    assert_eq!(notice["blocked"][0]["models"], serde_json::json!(["sim"]), "{notice}");
+    assert!(notice["blocked"][0]["reason"].as_str().unwrap().contains("no worker serves it"), "{notice}");
+    wait_until("the command has heard", || heard.exists());
+    let heard: Value = serde_json::from_str(&std::fs::read_to_string(heard).unwrap()).unwrap();
+    assert_eq!(heard, notice);
+}
+
+#[test]
+fn whom_to_tell_and_nobody_who_follows_the_run_is_a_mistake() {
+    let data = Data::new();
+    let arguments = ["submit", "quick", "--notify", "true", "--coordinator", "http://127.0.0.1:1"];
+    data.kgfleet(&arguments).expect(2).says(&["--watch"]);
+    data.kgfleet(&["run", "--notify", "true", "--stalled-after", "0"])
+        .expect(2)
+        .says(&["more than 0 seconds"]);
 }
 
 #[test]

@@ -61,6 +61,90 @@ fn a_gate_holds_or_says_why_not() {
 }
 
 #[test]
+fn every_pair_is_in_the_file_that_a_comparison_writes() {
+    let data = Data::new();
+    for seed in ["1", "2"] {
+        let arguments = ["run", "--task", "RdfFriendCount-nt-1", "--iterations", "2", "--seed", seed];
+        data.kgfleet(&arguments).expect(0);
+    }
+    let runs: Vec<String> = data.runs().iter().map(|run| run.name().to_owned()).collect();
+    let out = data.path().join("compared");
+    let written = |format: &str| {
+        let arguments = ["compare", &runs[0], &runs[1], "--format", format, "--out", out.to_str().unwrap()];
+        data.kgfleet(&arguments).expect(0);
+        std::fs::read(&out).unwrap()
+    };
+    let models = ["sim-strong", "sim-weak"].map(|model| format!("{model} ({})", runs[1]));
+    for format in ["text", "md", "csv", "json"] {
+        let text = String::from_utf8(written(format)).unwrap();
+        let unescaped = text.replace('\\', "");
+        assert!(models.iter().all(|model| unescaped.contains(model.as_str())), "{format}: {text}");
+    }
+    let csv = String::from_utf8(written("csv")).unwrap();
+    assert_eq!(csv.matches("first,second,task").count(), 1, "one table: {csv}");
+    let json: Value = serde_json::from_slice(&written("json")).unwrap();
+    assert_eq!(json["rows"].as_array().unwrap().len(), csv.lines().count() - 1);
+    assert!(written("xlsx").starts_with(b"PK"));
+    data.kgfleet(&["compare", &runs[0], &runs[1], "--format", "xlsx"]).expect(2).says(&["--out FILE"]);
+}
+
+#[test]
+fn tables_are_sorted_grouped_and_written_as_workbooks() {
+    let data = Data::new();
+    let good = data.write("good_result.json", result_file("good", [1.0, 0.9], "She."));
+    let bad = data.write("bad_result.json", result_file("bad", [0.6, 0.5], "He."));
+    let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
+    let table = |more: &[&str]| data.kgfleet(&[&["table", good, bad], more].concat());
+    let models = |more: &[&str]| {
+        let csv = table(&[&["--show", "models", "--format", "csv"], more].concat()).expect(0).stdout;
+        csv.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(models(&["--sort", "model"]), ["bad", "good"]);
+    assert_eq!(models(&["--sort", "model", "--reverse"]), ["good", "bad"]);
+    assert_eq!(models(&["--sort", "mean of tasks", "--reverse"]), ["bad", "good"]);
+    table(&["--show", "models", "--sort", "x"]).expect(2).says(&["no column `x`", "mean of tasks"]);
+    let groups = ["--show", "groups", "--group", "T=*-turtle-*", "--group", "J=*-jsonld-*", "--score", "f1"];
+    let groups = table(&[&groups[..], &["--format", "json"]].concat()).expect(0).json();
+    assert_eq!((&groups["rows"][0]["n A"], &groups["rows"][0]["models"]), (&json!(40), &json!(2)));
+    table(&["--show", "groups", "--group", "T"]).expect(2).says(&["NAME=GLOB"]);
+    let out = data.path().join("tables.xlsx");
+    table(&["--format", "xlsx", "--show", "dialogues", "--out", out.to_str().unwrap()]).expect(0);
+    let names = sheets(&out);
+    assert_eq!((names[0].as_str(), names[1].as_str(), names.len()), ("1 Summary", "2 Dialogues", 9));
+}
+
+/// Names of the sheets of a workbook.
+fn sheets(path: &std::path::Path) -> Vec<String> {
+    let bytes = std::fs::read(path).unwrap();
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    let text = std::io::read_to_string(archive.by_name("xl/workbook.xml").unwrap()).unwrap();
+    text.split("<sheet name=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn exported_tables_name_headlines_and_say_once_what_dialogues_share() {
+    let data = Data::new();
+    data.kgfleet(&["run", "--task", "RdfFriendCount-nt-1", "--iterations", "2"]).expect(0);
+    let out = data.path().join("wide.csv");
+    let arguments = ["export", "latest", "--format", "csv", "--form", "wide", "--out", out.to_str().unwrap()];
+    data.kgfleet(&arguments).expect(0);
+    let csv = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 3 * 2);
+    assert!(csv.contains(",headline_score,headline,") && csv.contains(",f1,"), "{csv}");
+    assert!(!csv.contains("scorer") && !csv.contains('{'), "{csv}");
+    let beside = std::fs::read_to_string(data.path().join("wide.provenance.json")).unwrap();
+    let beside: Value = serde_json::from_str(&beside).unwrap();
+    assert_eq!(beside["provenance"][0]["of"]["task"]["class"], "RdfFriendCount");
+    data.kgfleet(&["export", "latest", "--format", "csv", "--out", "/dev/stdout"])
+        .expect(0)
+        .prints(&["is_headline"]);
+    data.kgfleet(&["export", "latest", "--format", "jsonl", "--form", "wide"]).expect(2).says(&["--form"]);
+    let workbook = data.path().join("run.xlsx");
+    data.kgfleet(&["export", "latest", "--format", "xlsx", "--out", workbook.to_str().unwrap()]).expect(0);
+    assert_eq!(sheets(&workbook), ["summary", "dialogues", "scores", "provenance"]);
+}
+
+#[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     let data = Data::new();
     let whole = result_file("m", [0.5, 0.5], "She.");

@@ -16,12 +16,14 @@ use domain::control::{
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
+use domain::{DialogueKey, ErrorCode, FailureCause, InstanceId, RunId, ServiceError, WorkerId};
 use futures::StreamExt;
 use jiff::Timestamp;
+use results::export::jsonl;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, invalid};
+use crate::look::Looked;
 
 pub(crate) use limits::Submissions;
 #[cfg(test)]
@@ -70,6 +72,22 @@ impl OnBehalf {
         if let Err(error) = self.coordinator.note_history(run, &entry).await {
             tracing::warn!(%run, %error, "the history of the run cannot be written");
         }
+    }
+
+    /// The record that counts for a dialogue; `None` if there is none yet. Texts of protected exercises are redacted for
+    /// whoever is no operator.
+    ///
+    /// # Errors
+    /// There is no such run or dialogue, or the log cannot be read.
+    pub async fn record(&self, run: &RunId, key: &DialogueKey) -> Result<Option<Looked>> {
+        let found = self.coordinator.record_of(run, key).await?;
+        Ok(found.map(|(protected, mut record)| {
+            let redacted = protected && !self.caller.has(Role::Operator);
+            if redacted {
+                jsonl::redact(&mut record);
+            }
+            Looked { record, redacted }
+        }))
     }
 
     /// A run with its history as it is after something was noted.

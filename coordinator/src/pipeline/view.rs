@@ -56,7 +56,7 @@ impl Coordinator {
     }
 
     /// Brief views of all pipelines.
-    pub(crate) async fn pipeline_views(&self) -> Result<Vec<RunView>> {
+    pub async fn pipelines(&self) -> Result<Vec<RunView>> {
         let mut views = Vec::new();
         for name in self.storage.pipelines().await? {
             let Some(pipeline) = self.find_pipeline(&name).await? else { continue };

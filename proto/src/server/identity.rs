@@ -129,8 +129,13 @@ impl Identities {
     }
 
     /// Whether there is no authentication.
-    pub(super) fn is_anyone(&self) -> bool {
+    pub fn is_anyone(&self) -> bool {
         matches!(*self.0.read().unwrap_or_else(PoisonError::into_inner), Known::Anyone(_))
+    }
+
+    /// The identity with this token; `None` if unknown.
+    pub fn of_token(&self, token: &str) -> Option<Caller> {
+        self.who(Some(token), &[])
     }
 
     /// The identity with this token or, without a token, with one of these certificates. `None` if unknown.

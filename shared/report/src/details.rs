@@ -22,25 +22,33 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub struct Detail {
     /// Instructions above the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<String>,
-    rounds: Vec<Round>,
-    scores: Scores,
-    infos: Infos,
+    pub(crate) system: Option<String>,
+    pub(crate) rounds: Vec<Round>,
+    pub(crate) scores: Scores,
+    pub(crate) infos: Infos,
     /// Why there are no scores.
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-struct Round {
-    kind: String,
-    prompt: String,
+pub(crate) struct Round {
+    pub(crate) kind: String,
+    pub(crate) prompt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<String>,
-    answer: String,
+    pub(crate) reasoning: Option<String>,
+    pub(crate) answer: String,
 }
 
 impl Detail {
+    /// Of one answer, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_texts(prompt: &str, answer: &str, infos: Infos) -> Self {
+        let round =
+            Round { kind: "first".into(), prompt: prompt.into(), reasoning: None, answer: answer.into() };
+        Self { rounds: vec![round], infos, ..Self::default() }
+    }
+
     /// Of a record of a run.
     pub fn of_record(record: Record) -> Self {
         let round = |round: domain::Round| Round {
@@ -158,10 +166,7 @@ mod tests {
     use super::*;
 
     fn detail(answer: &str) -> Detail {
-        let round =
-            Round { kind: "first".into(), prompt: "Who?".into(), reasoning: None, answer: answer.into() };
-        let infos = json!({ "quoted": [answer] }).as_object().cloned().unwrap();
-        Detail { rounds: vec![round], infos, ..Detail::default() }
+        Detail::of_texts("Who?", answer, json!({ "quoted": [answer] }).as_object().cloned().unwrap())
     }
 
     fn opened(block: &str) -> Value {

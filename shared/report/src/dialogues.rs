@@ -535,6 +535,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cosine_below_zero_is_a_score() {
+        let mut all = Dialogues::default();
+        let model = all.column(column("m", Origin::Published));
+        let task = all.task("similarity", "JudgePairSimilarity", &["cosine"]);
+        let scores = json!({ "cosine": -0.2 });
+        all.add(entry(model, task, 0, scores.as_object().unwrap()));
+        assert_eq!(all.iter().next().unwrap().headline, Some(-0.2));
+    }
+
+    #[test]
     fn one_model_from_two_origins_is_two_columns() {
         let mut all = Dialogues::default();
         let published = all.column(column("m", Origin::Published));

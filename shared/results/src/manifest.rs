@@ -112,8 +112,16 @@ impl RunManifest {
             doing: "read",
             source,
         })?;
+        Self::from_json(path, &text)
+    }
+
+    /// Parses a manifest; `path` appears in errors.
+    ///
+    /// # Errors
+    /// Not a manifest, or one of a later version.
+    pub fn from_json(path: &Path, text: &[u8]) -> Result<Self, ManifestError> {
         let malformed = |source| ManifestError::Malformed { path: path.to_owned(), source };
-        let value: Value = serde_json::from_slice(&text).map_err(malformed)?;
+        let value: Value = serde_json::from_slice(text).map_err(malformed)?;
         // The version first, because the fields of a newer one are unknown.
         if let Some(found) = value.get("version").and_then(Value::as_u64)
             && found > u64::from(MANIFEST_VERSION)

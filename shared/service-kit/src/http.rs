@@ -5,8 +5,13 @@
 //! | `/healthz` | 200 as long as the process lives | whether to restart it. It depends on nothing else: a process that waits for another one gets no better by being restarted |
 //! | `/readyz` | 200, or 503 with the reason | whether to send work to it |
 //! | `/metrics` | Prometheus's text format | what it did |
+//!
+//! A process may serve pages beside these. Connections are bounded in number, and idle ones are closed.
+
+mod bounded;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +19,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
+use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::metrics::Metrics;
+
+use bounded::Bounded;
+pub use bounded::IDLE_MAX;
 
 /// How long requests in progress may take when the server stops.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -59,9 +68,28 @@ pub async fn serve(
     probes: Probes,
     shutdown: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
+    serve_with(listener, probes, Router::new(), shutdown).await
+}
+
+/// The same, with pages beside the probes; they find the address of their peer as
+/// [`ConnectInfo`](axum::extract::ConnectInfo).
+///
+/// # Errors
+/// The listener failed.
+pub async fn serve_with(
+    listener: TcpListener,
+    probes: Probes,
+    pages: Router,
+    shutdown: impl Future<Output = ()>,
+) -> std::io::Result<()> {
     let metrics = probes.metrics.clone();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = axum::serve(listener, router(probes)).with_graceful_shutdown(async move {
+    let service = router(probes).merge(pages).into_make_service_with_connect_info::<SocketAddr>();
+    // Small answers, such as events, leave at once.
+    let listener = Bounded::new(listener).tap_io(|stream| {
+        let _ = stream.set_nodelay();
+    });
+    let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
         // An error means that `serve` was dropped, which also stops it.
         let _ = stopped.await;
     });
@@ -77,7 +105,6 @@ pub async fn serve(
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
     use std::sync::Mutex;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -111,6 +111,11 @@ impl MaybeRemote {
 }
 
 impl ClientTls {
+    /// A coordinator at this address.
+    pub fn remote(&self, address: &str) -> Remote {
+        Remote { coordinator: vec![address.to_owned()], tls: self.clone() }
+    }
+
     fn config(&self, addresses: &[String]) -> anyhow::Result<ClientConfig> {
         let mut config = ClientConfig::of(addresses.to_vec());
         let read = |path: &PathBuf| {

@@ -188,7 +188,7 @@ impl Api {
                         tracing::warn!(pod, error = %format!("{error:#}"), "Kubernetes cannot be told how busy workers are");
                     }
                     Err(error) => {
-                        tracing::debug!(pod, error = %format!("{error:#}"), "Kubernetes was not told")
+                        tracing::debug!(pod, error = %format!("{error:#}"), "Kubernetes was not told");
                     }
                 }
                 costs.tried(pod, told.is_ok().then_some(cost), Instant::now());

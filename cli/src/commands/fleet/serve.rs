@@ -14,11 +14,13 @@ use domain::WorkerId;
 use domain::exchange::WorkExchange;
 use history::EventLog;
 use models::Secret;
+use page::{Entrance, Page, PublicUrl};
 use proto::Client;
+use proto::server::Security;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
-use service_kit::traces::{self, Service, Tracing};
+use service_kit::traces::{self, Sample, Service, Tracing};
 use tokio::net::TcpListener;
 use worker::evaluate::sandbox::confine;
 use worker::{
@@ -29,6 +31,7 @@ use worker::{
 use super::door::{Door, Fleet};
 use super::pod_costs::PodCosts;
 use super::{Remote, explained};
+use crate::arguments::seconds;
 use crate::commands::verify::EVENTS;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
@@ -44,9 +47,13 @@ pub struct CoordinatorArguments {
     /// Address for workers and the command line (gRPC).
     #[arg(long, value_name = "ADDR", env = "KGFLEET_LISTEN", default_value = "127.0.0.1:7700")]
     listen: String,
-    /// Address for /healthz, /readyz and /metrics.
+    /// Address for the live page, /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP", default_value = "127.0.0.1:7701")]
     http: String,
+    /// The https:// address under which a proxy with TLS shows the live page to other machines; needs --tokens. Without
+    /// it, the page is shown to this machine only.
+    #[arg(long, value_name = "URL", env = "KGFLEET_PAGE_URL", requires = "tokens")]
+    page_url: Option<PublicUrl>,
     /// The queue: redis://HOST:PORT/DB (rediss:// for TLS, redis+sentinel://, redis+cluster://), or `memory` for a
     /// single coordinator without Redis, which rebuilds the queue after a restart; dialogues in progress are then
     /// asked again.
@@ -72,8 +79,8 @@ pub struct CoordinatorArguments {
     #[arg(long)]
     adopt_store: bool,
     /// Seconds without a sign of life after which a worker loses its work.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
-    lease: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    lease: Duration,
     /// Worker deaths, while a unit runs alone, that make it a dead letter.
     #[arg(long, value_name = "N", default_value_t = 3)]
     strikes: u32,
@@ -152,8 +159,8 @@ pub struct WorkerArguments {
     #[arg(long, value_name = "MB", default_value_t = SpoolConfig::BYTES_MAX >> 20)]
     spool_mb: u64,
     /// Seconds that dialogues in flight may take after SIGTERM.
-    #[arg(long, value_name = "SECONDS", default_value_t = 25.0)]
-    grace: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "25", value_parser = seconds)]
+    grace: Duration,
     /// Address for /healthz, /readyz and /metrics. Default: none.
     #[arg(long, value_name = "ADDR", env = "KGFLEET_HTTP")]
     http: Option<String>,
@@ -170,6 +177,16 @@ struct Traces {
     /// names, numbers and ids, never texts. Default: none.
     #[arg(long = "otlp", value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     endpoint: Option<String>,
+    /// Share of dialogues that are traced, from 0 to 1. Coordinators and workers with the same share trace the same
+    /// dialogues.
+    #[arg(
+        long = "trace-sample",
+        value_name = "SHARE",
+        env = "KGFLEET_TRACE_SAMPLE",
+        default_value_t = 1.0,
+        requires = "endpoint"
+    )]
+    sample: f64,
 }
 
 impl Traces {
@@ -177,7 +194,9 @@ impl Traces {
     fn start(&self, name: &str, instance: &str) -> anyhow::Result<Option<Tracing>> {
         let Some(endpoint) = &self.endpoint else { return Ok(None) };
         let service = Service { name, version: env!("CARGO_PKG_VERSION"), instance };
-        traces::start(endpoint, service).map(Some).map_err(Exit::usage)
+        let sample =
+            Sample::of(self.sample).map_err(|error| Exit::usage(anyhow!("--trace-sample: {error}")))?;
+        traces::start(endpoint, sample, service).map(Some).map_err(Exit::usage)
     }
 }
 
@@ -215,14 +234,6 @@ fn share_folder(data_dir: &Path, alone: bool) -> anyhow::Result<File> {
     }
 }
 
-/// A time in seconds from the command line.
-fn seconds(option: &str, given: f64) -> anyhow::Result<Duration> {
-    Duration::try_from_secs_f64(given)
-        .ok()
-        .filter(|time| !time.is_zero())
-        .ok_or_else(|| Exit::usage(anyhow!("{option} {given} is not a time in seconds")))
-}
-
 async fn bind(address: &str) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
@@ -237,7 +248,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
     coordinator::metrics::begin(&metrics);
     let security = arguments.door.security()?;
     let config = CoordinatorConfig {
-        lease_for: seconds("--lease", arguments.lease)?,
+        lease_for: arguments.lease,
         max_strikes: arguments.strikes,
         ..CoordinatorConfig::fleet()
     };
@@ -281,8 +292,12 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         let ready = Arc::clone(&coordinator);
         let probes =
             Probes { ready: Arc::new(move || ready.ready().map_err(|error| error.message)), metrics };
-        let probing = tokio::spawn(http::serve(http_listener, probes, reached(stop.clone(), Stop::Drain)));
-        eprintln!("coordinator serving on {bound}, health and metrics on http://{http_address}");
+        let page = Page::new(Arc::clone(&coordinator), entrance(&security), arguments.page_url.clone())
+            .context("the live page cannot be served")?;
+        let pages = page.router();
+        let probing =
+            tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));
+        eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
         let following = arguments.door.clone().follow(security.clone());
         let services = Fleet(Arc::clone(&coordinator));
         arguments.pod_costs.start(&coordinator, stop.clone())?;
@@ -292,6 +307,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             reached(hear, Stop::Drain).await;
             // Workers waiting for work are told at once that there is none.
             draining.close();
+            page.close();
         });
         tokio::select! {
             served = proto::server::serve(listener, services, security, reached(stop.clone(), Stop::Drain)) => served?,
@@ -305,6 +321,15 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         }
         Ok(ExitCode::Success)
     })
+}
+
+/// Who may look at the live page.
+fn entrance(security: &Security) -> Entrance {
+    let identities = security.identities.clone();
+    if identities.is_anyone() {
+        return Entrance::Anyone;
+    }
+    Entrance::Tokens(Arc::new(move |token| identities.of_token(token)))
 }
 
 /// `kgfleet worker`.
@@ -365,7 +390,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
             dir: arguments.work_dir.join("spool"),
             bytes_max: arguments.spool_mb << 20,
         }),
-        grace: seconds("--grace", arguments.grace)?,
+        grace: arguments.grace,
         ..usual
     };
     let client = arguments.remote.config()?;

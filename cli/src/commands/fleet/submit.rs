@@ -11,7 +11,7 @@ use domain::control::{Control, RunView, Submission};
 use super::{Remote, block_on, explained, view, watch};
 use crate::commands::run::Selection;
 use crate::exit_code::{Exit, ExitCode};
-use crate::notify::Target;
+use crate::notify::Notify;
 use crate::run::material::CORE;
 use crate::run_name;
 
@@ -19,6 +19,7 @@ use crate::run_name;
 ///
 /// Joins an unfinished run of the same configuration. Exit codes: 0 queued; with --watch as for `kgfleet watch`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("targets", |notify| notify.requires("watch")))]
 pub struct Arguments {
     /// Configuration file (TOML or YAML, or LLM-KG-Bench's configuration.yml), or `quick` for the bundled one.
     config: PathBuf,
@@ -31,10 +32,8 @@ pub struct Arguments {
     /// Watch the run until it ends.
     #[arg(long)]
     watch: bool,
-    /// With --watch: tell when the run is over, stalled or blocked; see `kgfleet run`. This process does the telling, so
-    /// it has to stay.
-    #[arg(long, value_name = "URL|COMMAND", requires = "watch")]
-    notify: Vec<Target>,
+    #[command(flatten)]
+    notify: Notify,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -83,7 +82,7 @@ fn queue(
     remote: &Remote,
     submission: Submission,
     extends: Option<&str>,
-    watch: Option<Vec<Target>>,
+    watch: Option<Notify>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     block_on(async {

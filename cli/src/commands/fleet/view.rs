@@ -1,150 +1,17 @@
-//! Formats runs and their models as lines and tables. The coordinator computes the values.
+//! Prints runs and their models as lines and tables. The coordinator computes the values, `report` makes the tables.
 
 use std::io::{self, Write};
 
 use domain::TaskLabel;
-use domain::control::{RunPhase, RunView};
+use domain::control::RunView;
 use report::views::Grid;
+pub use report::views::fleet::{counts_and_pace, eta, headline, models, progress, runs, trouble};
 pub use report::views::scores::mean_of_model;
 
-use crate::output::{Align, Table, duration, figure, printable};
+use crate::output::printable;
 
-/// Maximum number of reasons in a line, and of messages below a table.
-const REASONS_SHOWN_MAX: usize = 3;
-
-/// One line per run.
-pub fn runs(views: &[RunView], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&[
-        ("run", Align::Left),
-        ("planned", Align::Left),
-        ("name", Align::Left),
-        ("phase", Align::Left),
-        ("dialogues", Align::Right),
-        ("scored", Align::Right),
-        ("failed", Align::Right),
-        ("per s", Align::Right),
-        ("tokens/s", Align::Right),
-        ("ETA", Align::Right),
-        ("", Align::Left),
-    ]);
-    for view in views {
-        table.row(vec![
-            view.run.to_string(),
-            view.created_at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-            printable(&view.name),
-            view.phase.to_string(),
-            view.planned.to_string(),
-            view.scored.to_string(),
-            view.failed.to_string(),
-            figure(view.rate),
-            figure(view.tokens_per_second),
-            eta(view.eta_s),
-            trouble(view).unwrap_or_default(),
-        ]);
-    }
-    table.write(out)
-}
-
-/// One run as a line.
-pub fn headline(view: &RunView) -> String {
-    let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
-    [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// Progress of a run and what blocks it, as a line.
-pub fn progress(view: &RunView) -> String {
-    [Some(counts_and_pace(view)), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// Progress, rate and time left of a run.
-pub fn counts_and_pace(view: &RunView) -> String {
-    let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
-    if view.phase == RunPhase::Active {
-        line.push_str(&format!(
-            ", {}/s, {} tokens/s, ETA {}",
-            figure(view.rate),
-            figure(view.tokens_per_second),
-            eta(view.eta_s)
-        ));
-    }
-    line
-}
-
-/// What keeps a run, or a part of it, from continuing.
-pub fn trouble(view: &RunView) -> Option<String> {
-    let blocked = blocked(view);
-    let trouble = view.trouble.as_deref().map(printable);
-    let told: Vec<String> = [trouble, blocked].into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join("; "))
-}
-
-/// How many models no worker can ask, and why.
-pub fn blocked(view: &RunView) -> Option<String> {
-    let reasons = view.blocked();
-    let models: usize = reasons.iter().map(|(_, models)| models.len()).sum();
-    if models == 0 {
-        return None;
-    }
-    let noun = if models == 1 { "model" } else { "models" };
-    if let [(reason, _)] = reasons.as_slice() {
-        return Some(format!("blocked: {models} {noun} ({})", printable(reason)));
-    }
-    let mut told: Vec<String> = reasons
-        .iter()
-        .take(REASONS_SHOWN_MAX)
-        .map(|(reason, models)| match models.as_slice() {
-            [only] => format!("{only}: {}", printable(reason)),
-            many => format!("{} of them: {}", many.len(), printable(reason)),
-        })
-        .collect();
-    if reasons.len() > REASONS_SHOWN_MAX {
-        told.push(format!("{} more reasons", reasons.len() - REASONS_SHOWN_MAX));
-    }
-    Some(format!("blocked: {models} {noun} ({})", told.join("; ")))
-}
-
-/// A time left, or `-` if unknown.
-pub fn eta(seconds: Option<f64>) -> String {
-    seconds.map_or_else(|| "-".to_owned(), duration)
-}
-
-pub fn models(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("dialogues", Align::Right),
-        ("scored", Align::Right),
-        ("failed", Align::Right),
-        ("left", Align::Right),
-        ("per s", Align::Right),
-        ("tokens/s", Align::Right),
-        ("ETA", Align::Right),
-        ("units waiting", Align::Right),
-        ("held", Align::Right),
-        ("suspect", Align::Right),
-        ("dead letters", Align::Right),
-        ("workers", Align::Right),
-        ("", Align::Left),
-    ]);
-    for model in &view.models {
-        table.row(vec![
-            printable(model.model.as_str()),
-            model.planned.to_string(),
-            model.scored.to_string(),
-            model.failed.to_string(),
-            model.remaining().to_string(),
-            figure(model.pace.rate),
-            figure(model.pace.tokens_per_second),
-            eta(model.pace.eta_s),
-            model.units_pending.to_string(),
-            model.units_leased.to_string(),
-            model.units_suspect.to_string(),
-            model.units_dead.to_string(),
-            model.workers.to_string(),
-            model.blocked.as_deref().or(model.parked.as_deref()).map(printable).unwrap_or_default(),
-        ]);
-    }
-    table.write(out)
-}
+/// Maximum number of messages below a table.
+const MESSAGES_SHOWN_MAX: usize = 3;
 
 /// Who did what to a run.
 pub fn history(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
@@ -171,7 +38,7 @@ fn failures(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
     for (cause, count) in &view.failures {
         writeln!(out, "not scored: {count} dialogues ({cause})")?;
         let of_cause = view.refusals.iter().filter(|refusal| refusal.cause == *cause);
-        for refusal in of_cause.take(REASONS_SHOWN_MAX) {
+        for refusal in of_cause.take(MESSAGES_SHOWN_MAX) {
             let (model, message) = (printable(refusal.model.as_str()), printable(&refusal.message));
             writeln!(out, "  {} times {model}: {message}", refusal.dialogues)?;
         }
@@ -188,7 +55,7 @@ pub fn warn(view: &RunView) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use domain::control::{CellView, ModelView, Pace, RefusalView};
+    use domain::control::{CellView, ModelView, Pace, RefusalView, RunPhase};
     use domain::{FailureCause, Mean};
 
     use super::*;

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use domain::WorkerId;
-use domain::control::{Control, WorkerView};
+use domain::control::Control;
+use report::views::fleet;
 
 use super::{Remote, block_on, explained};
 use crate::exit_code::ExitCode;
-use crate::output::{Align, Table, duration, printable};
 
 /// List the workers of a coordinator.
 #[derive(Debug, clap::Args)]
@@ -37,60 +37,14 @@ pub fn workers(arguments: WorkersArguments) -> anyhow::Result<ExitCode> {
         let client = arguments.remote.client()?;
         let workers = client.workers().await.map_err(explained)?;
         let mut out = io::stdout().lock();
-        let mut table = Table::new(&[
-            ("worker", Align::Left),
-            ("host", Align::Left),
-            ("serves", Align::Left),
-            ("in flight", Align::Right),
-            ("limit", Align::Right),
-            ("dialogues", Align::Right),
-            ("unacknowledged", Align::Right),
-            ("parked", Align::Right),
-            ("seen", Align::Right),
-            ("", Align::Left),
-        ]);
-        for worker in &workers {
-            if arguments.json {
-                writeln!(out, "{}", serde_json::to_string(worker)?)?;
-                continue;
-            }
-            let status = &worker.status;
-            table.row(vec![
-                worker.worker.to_string(),
-                printable(&status.host),
-                printable(&shortened(&status.serves)),
-                status.in_flight.to_string(),
-                status.limit.to_string(),
-                status.dialogues.to_string(),
-                status.unacknowledged.to_string(),
-                status.parked_records.to_string(),
-                format!("{} ago", duration(worker.seen_ms_ago as f64 / 1e3)),
-                remark(worker),
-            ]);
+        for worker in workers.iter().filter(|_| arguments.json) {
+            writeln!(out, "{}", serde_json::to_string(worker)?)?;
         }
         if !arguments.json {
-            table.write(&mut out)?;
+            fleet::workers(&workers).write(&mut out)?;
         }
         Ok(ExitCode::Success)
     })
-}
-
-/// Remarks about a worker besides its numbers.
-pub fn remark(worker: &WorkerView) -> String {
-    let status = &worker.status;
-    let draining = worker.draining.then(|| "draining".to_owned());
-    let keys = (!status.lacks.is_empty()).then(|| format!("lacks keys: {}", status.lacks.join("; ")));
-    let told: Vec<String> = [draining, status.trouble.clone(), keys].into_iter().flatten().collect();
-    printable(&told.join("; "))
-}
-
-/// The first of many names, and how many more there are.
-pub fn shortened(names: &[String]) -> String {
-    match names {
-        [] => "-".to_owned(),
-        [only] => only.clone(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-    }
 }
 
 /// `kgfleet drain`.

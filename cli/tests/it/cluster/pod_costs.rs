@@ -11,7 +11,7 @@ fn told(request: &Request, pod: &str) -> Option<u32> {
     if request.line.trim() != line {
         return None;
     }
-    let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
     let cost = &body["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"];
     Some(cost.as_str().unwrap().parse().unwrap())
 }

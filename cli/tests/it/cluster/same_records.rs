@@ -66,5 +66,13 @@ fn one_machine_and_a_cluster_record_the_same() {
     assert_eq!(records(&file), alone);
     cluster.data.kgfleet(&["export", &run, "--format", "jsonl", "--out", out]).expect(0);
     assert_eq!(records(&file), alone);
+
+    // On another machine, where the run is pulled to, and again.
+    let other = Data::new();
+    let pull = ["pull", &run, "--from", &format!("http://127.0.0.1:{}", coordinator.port)];
+    other.kgfleet(&pull).expect(0).says(&["all compared"]);
+    other.kgfleet(&pull).expect(0).says(&["0 records of run"]);
+    other.kgfleet(&["export", &run, "--format", "jsonl", "--out", out]).expect(0);
+    assert_eq!(records(&file), alone);
     drop(simulator);
 }

@@ -1,6 +1,7 @@
 //! A cluster of real processes: Redis, coordinators and workers, on ports of the loopback interface.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use domain::control::RunView;
 use queue::testing::{RedisServer, free_port};
@@ -70,10 +71,20 @@ impl Cluster {
 
     /// The same with more arguments.
     pub fn coordinator_with(&self, port: u16, more: &[&str]) -> Coordinator {
+        self.coordinator_by(&mut self.data.command(&self.coordinator_arguments(port, more)), port)
+    }
+
+    /// What a coordinator is started with.
+    pub fn coordinator_arguments(&self, port: u16, more: &[&str]) -> Vec<String> {
         let listen = format!("127.0.0.1:{port}");
         let arguments = ["coordinator", "--listen", &listen, "--lease", self.lease, "--event-log"];
         let http: &[&str] = if more.contains(&"--http") { &[] } else { &["--http", "127.0.0.1:0"] };
-        let mut process = self.data.start(&[&arguments[..], http, more].concat());
+        [&arguments[..], http, more].concat().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The coordinator that this command starts on this port.
+    pub fn coordinator_by(&self, command: &mut Command, port: u16) -> Coordinator {
+        let mut process = Running::start(command);
         process.until_it_says("serving on");
         Coordinator { process, port }
     }

@@ -8,7 +8,11 @@ use std::time::Duration;
 /// Longest wait for what is to be sent.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
+/// Path and body.
+pub type Post = (String, Vec<u8>);
+
 /// Takes requests until the test ends.
+#[derive(Clone)]
 pub struct Receiver {
     address: SocketAddr,
     taken: Arc<Taken>,
@@ -21,7 +25,7 @@ pub struct Request {
     pub line: String,
     /// Its headers, a line each.
     pub headers: String,
-    pub body: String,
+    pub body: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -52,7 +56,7 @@ impl Receiver {
     }
 
     /// Paths and bodies of what it took so far.
-    pub fn posts(&self) -> Vec<(String, String)> {
+    pub fn posts(&self) -> Vec<Post> {
         let taken = self.taken.requests.lock().unwrap();
         let post =
             |request: &Request| Some((request.line.split(' ').nth(1)?.to_owned(), request.body.clone()));
@@ -93,7 +97,6 @@ fn take(stream: TcpStream, taken: &Taken, refused: &Mutex<usize>) -> Option<()> 
                 *left -= 1;
                 "503 Service Unavailable"
             } else {
-                let body = String::from_utf8(body).ok()?;
                 taken.requests.lock().unwrap().push(Request { line: request, headers, body });
                 taken.more.notify_all();
                 "200 OK"

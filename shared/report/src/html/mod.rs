@@ -3,9 +3,13 @@
 //! Its tables and plots are there before any script runs. The script sorts, filters and opens dialogues. Texts of models
 //! enter the page as compressed JSON and leave it as text nodes only, with controls and marks of direction made visible;
 //! a content security policy lets no other script or style run and nothing be fetched.
+//!
+//! [`grid()`](grid::grid), [`tables`] and [`dialogue()`](dialogue::dialogue) are its parts, which the live page of a coordinator is made of, too.
 
+pub mod dialogue;
+pub mod grid;
 mod page;
-mod tables;
+pub mod tables;
 
 use std::io::{self, Write};
 
@@ -20,8 +24,13 @@ use crate::dialogues::Dialogues;
 use crate::plot;
 use crate::table::steers;
 
-const SCRIPT: &str = include_str!("report.js");
-const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("report.js"));
+
+/// The script that sorts tables.
+pub const SORT_SCRIPT: &str = include_str!("sort.js");
+
+/// The looks of pages, light and dark.
+pub const STYLE: &str = include_str!("report.css");
 
 /// What a page is made of.
 pub struct Report<'a> {

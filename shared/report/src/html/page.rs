@@ -3,15 +3,13 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Report;
+use super::grid::{self, FORMATS, Head, Line, Square, format_of};
 use super::tables::table;
 use crate::analysis::cells::{self, CellStatistics};
 use crate::dialogues::{Dialogues, SourceInfo};
 use crate::plot::{self, Svg};
 use crate::table::printable;
 use crate::views::{combined, preferences, statistics};
-
-/// Formats of graphs that labels of tasks name.
-const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
 
 pub fn head(title: &str, policy: &str, style: &str) -> Markup {
     html! {
@@ -134,47 +132,32 @@ fn filters(all: &Dialogues) -> Markup {
     }
 }
 
-fn format_of(label: &str) -> Option<&'static str> {
-    FORMATS.into_iter().find(|format| label.split('-').any(|word| word == *format))
-}
-
-/// Models × tasks, every number a link.
+/// Models × tasks, the best model on top, every number a link.
 fn grid(all: &Dialogues) -> Markup {
     let headings = all.headings();
     let cells = cells::statistics(all);
     let totals = cells::totals(all);
-    let order = all.ranked(|column| totals[column].mean);
     let mut by_place = vec![None; all.tasks.len() * all.columns.len()];
     for cell in &cells {
         by_place[cell.column * all.tasks.len() + cell.task] = Some(cell);
     }
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Mean scores" { table.sortable.grid {
-            thead { tr {
-                th scope="col" { button type="button" { "model" } }
-                th.number scope="col" { button type="button" { "mean of tasks" } }
-                @for task in &all.tasks {
-                    th.number scope="col" data-task=(printable(&task.label)) data-format=[format_of(&task.label)] {
-                        button type="button" title=(printable(&task.headline)) { (printable(&task.label)) }
-                    }
-                }
-            } }
-            tbody { @for column in order {
-                tr data-family=(printable(&all.columns[column].family)) data-model=(printable(&headings[column])) {
-                    th scope="row" { (printable(&headings[column])) }
-                    td.number data-v=[totals[column].mean] { (totals[column].mean.map_or("-".to_owned(), |mean| format!("{mean:.3}"))) }
-                    @for task in 0..all.tasks.len() { (place(column, task, by_place[column * all.tasks.len() + task])) }
-                }
-            } }
-        } }
-    }
+    let line = |column: usize| Line {
+        name: &headings[column],
+        family: &all.columns[column].family,
+        mean: totals[column].mean,
+        squares: by_place[column * all.tasks.len()..]
+            .iter()
+            .take(all.tasks.len())
+            .map(|cell| cell.map(square))
+            .collect(),
+    };
+    let lines: Vec<Line<'_>> = all.ranked(|column| totals[column].mean).into_iter().map(line).collect();
+    let heads: Vec<Head<'_>> =
+        all.tasks.iter().map(|task| Head { label: &task.label, title: &task.headline }).collect();
+    grid::grid("Mean scores", "mean of tasks", &heads, &lines)
 }
 
-fn place(column: usize, task: usize, cell: Option<&CellStatistics>) -> Markup {
-    let Some(cell) = cell else { return html! { td.number { "" } } };
-    let mean = cell.summary.map(|summary| summary.mean);
-    // Twenty steps of colour, as classes: the policy allows no styles on elements.
-    let class = mean.map(|mean| format!("number h{}", (mean.clamp(0.0, 1.0) * 20.0).round() as u32));
+fn square(cell: &CellStatistics) -> Square {
     let tip = cell.interval.map(|interval| {
         format!(
             "{:.3} to {:.3}, n {} of {}",
@@ -184,12 +167,12 @@ fn place(column: usize, task: usize, cell: Option<&CellStatistics>) -> Markup {
             cell.planned
         )
     });
-    let text = mean.map_or("-".to_owned(), |mean| format!("{mean:.3}"));
-    html! {
-        td class=(class.as_deref().unwrap_or("number")) data-v=[mean] title=[tip] {
-            a href={ "#d/" (column) "/" (task) } { (text) }
-            @if cell.unscored_share() > 0.0 { span.gap title="some dialogues have no score" { "*" } }
-        }
+    Square {
+        mean: cell.summary.map(|summary| summary.mean),
+        tip,
+        gap: cell.unscored_share() > 0.0,
+        link: Some(format!("#d/{}/{}", cell.column, cell.task)),
+        ..Square::default()
     }
 }
 

@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const byId = (id) => document.getElementById(id);
   const index = JSON.parse(byId("index").textContent);
@@ -15,30 +14,6 @@
     if (parent) parent.append(made);
     return made;
   };
-
-  // Sorting: a heading sorts by the values of its column, a second time the other way round.
-  for (const table of document.querySelectorAll("table.sortable")) {
-    const body = table.tBodies[0];
-    table.tHead.addEventListener("click", (event) => {
-      const button = event.target.closest("button");
-      if (!button) return;
-      const heading = button.parentElement, column = heading.cellIndex;
-      const numeric = heading.classList.contains("number");
-      const before = heading.getAttribute("aria-sort");
-      const descending = before ? before === "ascending" : numeric;
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-      heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-      const value = (row) => {
-        const cell = row.cells[column];
-        if (!numeric) return cell.textContent;
-        return cell.dataset.v === undefined ? -Infinity : Number(cell.dataset.v);
-      };
-      const compare = (a, b) => numeric ? a[0] - b[0] : a[0].localeCompare(b[0]);
-      const rows = [...body.rows].map((row) => [value(row), row]);
-      rows.sort((a, b) => descending ? compare(b, a) : compare(a, b));
-      body.append(...rows.map((pair) => pair[1]));
-    });
-  }
 
   // Filters hide rows of models, columns of tasks, and plots of tasks.
   const form = byId("filters");

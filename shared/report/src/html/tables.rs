@@ -6,6 +6,11 @@ use crate::table::{Align, Cell, Table, printable};
 
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {
+    linked(table, |_, _| None)
+}
+
+/// The same, with cells that lead somewhere: `link` is asked for the row and the column of each.
+pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(&table.title)) {
             table.sortable {
@@ -18,8 +23,10 @@ pub fn table(table: &Table) -> Markup {
                     }
                 } }
                 tbody {
-                    @for row in table.rows() {
-                        tr { @for (cell, heading) in row.iter().zip(table.headings()) { (td(cell, heading.align)) } }
+                    @for (number, row) in table.rows().iter().enumerate() {
+                        tr { @for (column, (cell, heading)) in row.iter().zip(table.headings()).enumerate() {
+                            (td(cell, heading.align, link(number, column)))
+                        } }
                     }
                 }
             }
@@ -28,6 +35,9 @@ pub fn table(table: &Table) -> Markup {
     }
 }
 
-fn td(cell: &Cell, align: Align) -> Markup {
-    html! { td .number[align == Align::Right] data-v=[cell.value()] { (printable(&cell.shown())) } }
+fn td(cell: &Cell, align: Align, link: Option<String>) -> Markup {
+    let text = printable(&cell.shown());
+    html! { td .number[align == Align::Right] data-v=[cell.value()] {
+        @match link { Some(link) => a href=(link) { (text) }, None => (text) }
+    } }
 }

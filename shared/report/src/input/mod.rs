@@ -10,6 +10,11 @@ use std::collections::BTreeSet;
 
 use tasks::{TaskClass, UnknownClass};
 
+/// The score that stands for a dialogue of a recorded class: its key, or its group and key; empty if the class is unknown.
+pub fn headline(name: &str, version: &str) -> &'static [&'static str] {
+    class_of(name, version).map_or(&[], |class| class.headline)
+}
+
 /// The class behind a recorded name and version. A later or earlier version of a known class has the same headline.
 fn class_of(name: &str, version: &str) -> Result<TaskClass, UnknownClass> {
     TaskClass::resolve(name, version).or_else(|error| match TaskClass::version_of(name) {

@@ -4,6 +4,7 @@
 mod delimited;
 mod json;
 mod markdown;
+mod sort;
 mod text;
 mod xlsx;
 
@@ -69,10 +70,17 @@ impl Cell {
 
     /// A p value.
     pub fn p(value: Option<f64>) -> Self {
+        Self::small(value, 4)
+    }
+
+    /// A number between 0 and 1 with this many digits after the point; one that is smaller than they can show says so.
+    pub fn small(value: Option<f64>, places: usize) -> Self {
         match value {
             None => Self::Empty,
-            Some(p) if p < 0.0001 => Self::Told("<0.0001".to_owned(), Some(p)),
-            Some(p) => Self::Number(p, 4),
+            Some(number) if number < 10_f64.powi(-(places as i32)) => {
+                Self::Told(format!("<0.{}1", "0".repeat(places.saturating_sub(1))), Some(number))
+            }
+            Some(number) => Self::Number(number, places),
         }
     }
 
@@ -195,6 +203,7 @@ mod tests {
         assert_eq!(Cell::Number(-0.000_01, 3).shown(), "0.000");
         assert_eq!(Cell::Number(-0.01, 2).shown(), "-0.01");
         assert_eq!(Cell::p(Some(1e-9)).shown(), "<0.0001");
+        assert_eq!(Cell::small(Some(0.000_11), 5).shown(), "0.00011");
         assert_eq!(Cell::Number(f64::INFINITY, 2).value(), None);
     }
 

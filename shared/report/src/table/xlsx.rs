@@ -2,22 +2,22 @@
 
 use std::io::{Seek, Write};
 
-use results::export::guard_formula;
-use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
+use results::export::xlsx::{cell_text, excel_time};
+use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use super::{Align, Cell, Table};
 
 /// Characters of a sheet's name; Excel has no more.
 const SHEET_NAME_CHARACTERS: usize = 31;
 
-/// Characters of a cell; Excel has no more. Longer texts are cut.
-const CELL_CHARACTERS: usize = 32_767;
+/// Digits after the point that a number is shown with; the cell holds all of them.
+const PLACES_MAX: usize = 6;
 
-/// Writes tables, one sheet each, named by their titles.
+/// Writes tables, one sheet each, named by their titles. Rows go to temporary files, so that large tables cost no memory.
 pub fn write_workbook(tables: &[Table], writer: impl Write + Seek + Send) -> Result<(), XlsxError> {
     let mut workbook = Workbook::new();
     for (number, table) in tables.iter().enumerate() {
-        let sheet = workbook.add_worksheet();
+        let sheet = workbook.add_worksheet_with_constant_memory()?;
         sheet.set_name(sheet_name(&table.title, number))?;
         write_sheet(sheet, table)?;
     }
@@ -30,6 +30,13 @@ pub fn write_workbook(tables: &[Table], writer: impl Write + Seek + Send) -> Res
 fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
     let bold = Format::new().set_bold();
     let date = Format::new().set_num_format("yyyy-mm-dd hh:mm:ss");
+    // By digits after the point.
+    let digits: Vec<Format> = (0..=PLACES_MAX)
+        .map(|places| match places {
+            0 => Format::new().set_num_format("0"),
+            _ => Format::new().set_num_format(format!("0.{}", "0".repeat(places))),
+        })
+        .collect();
     sheet.set_freeze_panes(1, 1)?;
     for (column, heading) in (0..).zip(table.headings()) {
         sheet.write_string_with_format(0, column, &heading.name, &bold)?;
@@ -42,29 +49,25 @@ fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
             match cell {
                 Cell::Empty => {}
                 Cell::Time(time) => {
-                    let text = time.strftime("%Y-%m-%dT%H:%M:%S").to_string();
-                    sheet.write_datetime_with_format(
-                        next,
-                        column,
-                        ExcelDateTime::parse_from_str(&text)?,
-                        &date,
-                    )?;
+                    sheet.write_datetime_with_format(next, column, excel_time(*time)?, &date)?;
                 }
                 Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_)) => {
                     if let Some(value) = cell.value() {
-                        let places = if let Cell::Number(_, places) = cell { *places } else { 3 };
-                        let format = if matches!(cell, Cell::Count(_)) {
-                            Format::new().set_num_format("0")
-                        } else {
-                            Format::new().set_num_format(format!("0.{}", "0".repeat(places.max(1))))
+                        let places = match cell {
+                            Cell::Count(_) => 0,
+                            Cell::Number(_, places) => *places,
+                            _ => 3,
                         };
-                        sheet.write_number_with_format(next, column, value, &format)?;
+                        sheet.write_number_with_format(
+                            next,
+                            column,
+                            value,
+                            &digits[places.min(PLACES_MAX)],
+                        )?;
                     }
                 }
                 Cell::Text(text) | Cell::Told(text, None) => {
-                    let text = guard_formula(text);
-                    let end = text.char_indices().nth(CELL_CHARACTERS).map_or(text.len(), |(at, _)| at);
-                    sheet.write_string(next, column, &text[..end])?;
+                    sheet.write_string(next, column, cell_text(text))?;
                 }
             }
         }
@@ -72,7 +75,7 @@ fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
     }
     for note in &table.notes {
         next += 1;
-        sheet.write_string(next, 0, note)?;
+        sheet.write_string(next, 0, cell_text(note))?;
     }
     Ok(())
 }

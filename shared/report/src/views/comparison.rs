@@ -4,25 +4,52 @@ use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
 use crate::table::{Align, Cell, Table};
 
-/// One row per task and one for all.
-pub fn table(all: &Dialogues, found: &Comparison, names: (&str, &str)) -> Table {
-    let mut table = Table::new(&[("task", Align::Left), ("pairs", Align::Right)]);
-    table.title = format!("{} against {}", names.1, names.0);
-    for name in [names.0, names.1] {
+/// A comparison with the names of what was compared, first and second.
+pub struct Compared<'a> {
+    pub names: (&'a str, &'a str),
+    pub found: Comparison,
+}
+
+impl Compared<'_> {
+    /// The title of its table.
+    pub fn title(&self) -> String {
+        format!("{} against {}", self.names.1, self.names.0)
+    }
+}
+
+/// What is known of every task, in this order after its name, number of pairs and means.
+const FOUND: [&str; 8] = ["difference", "low", "high", "p", "p Holm", "p Wilcoxon", "effect", "unpaired"];
+
+/// For people: one row per task and one for all.
+pub fn table(all: &Dialogues, compared: &Compared<'_>) -> Table {
+    let mut table = Table::new(&[("task", Align::Left), ("pairs", Align::Right)]).titled(compared.title());
+    for name in [compared.names.0, compared.names.1].into_iter().chain(FOUND) {
         table.column(name, Align::Right, None);
     }
-    for name in ["difference", "low", "high", "p", "p Holm", "p Wilcoxon", "effect", "unpaired"] {
-        table.column(name, Align::Right, None);
-    }
-    for (task, pairs) in &found.tasks {
+    for (task, pairs) in &compared.found.tasks {
         table.row(row(&all.tasks[*task].label, pairs));
     }
-    table.total(row("all tasks", &found.all));
+    table.total(row("all tasks", &compared.found.all));
     table.notes.push(
         "Dialogues on the same question are pairs. difference: second less first; low, high: its 95 % bootstrap interval, \
          cases drawn; p: paired t test; effect: mean difference in units of its deviation."
             .to_owned(),
     );
+    table
+}
+
+/// For programs: the comparisons in one table, the models in columns of their own. The rows over all tasks are in it.
+pub fn long(all: &Dialogues, compared: &[Compared<'_>]) -> Table {
+    let texts = ["first", "second", "task"].map(|name| (name, Align::Left));
+    let numbers = ["pairs", "mean first", "mean second"].into_iter().chain(FOUND);
+    let columns: Vec<_> = texts.into_iter().chain(numbers.map(|name| (name, Align::Right))).collect();
+    let mut table = Table::new(&columns).titled("Comparisons");
+    for Compared { names, found } in compared {
+        let tasks = found.tasks.iter().map(|(task, pairs)| (all.tasks[*task].label.as_str(), pairs));
+        for (task, pairs) in tasks.chain([("all tasks", &found.all)]) {
+            table.row([Cell::from(names.0), Cell::from(names.1)].into_iter().chain(row(task, pairs)));
+        }
+    }
     table
 }
 
@@ -41,4 +68,24 @@ fn row(name: &str, pairs: &Pairs) -> Vec<Cell> {
         Cell::number(pairs.effect, 2),
         Cell::Count(pairs.unpaired as u64),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::compare::compare;
+    use crate::dialogues::testing::matrix;
+
+    #[test]
+    fn programs_get_all_pairs_in_one_table() {
+        let all =
+            matrix(&["a", "b", "c"], &["s", "t"], 5, |model, _, n| (model as f64 + f64::from(n)) / 10.0);
+        let pair = |a, b, names| Compared { names, found: compare(&all, a, b) };
+        let table = long(&all, &[pair(0, 1, ("a", "b")), pair(0, 2, ("a", "c"))]);
+        let rows: Vec<Vec<String>> =
+            table.rows().iter().map(|row| row[..7].iter().map(Cell::shown).collect()).collect();
+        assert_eq!(rows.len(), 2 * 3);
+        assert_eq!(rows[2], ["a", "b", "all tasks", "10", "0.200", "0.300", "0.100"]);
+        assert_eq!(rows[3][..3], ["a", "c", "s"]);
+    }
 }

@@ -1,5 +1,7 @@
 //! Mean headline scores by task and model: the table that a run ends with.
 
+use std::cmp::Ordering;
+
 use domain::control::{CellView, ModelView, RunView};
 use domain::{Mean, TaskLabel};
 
@@ -128,20 +130,26 @@ impl Grid {
         grid
     }
 
-    /// The same with the models in another order. Ties, and models without a score, keep theirs, the latter last.
+    /// The same with the models in another order, or with `reversed` in its reverse. Ties, and models without a score, keep
+    /// theirs, the latter last. Models on different exercises stay apart, unless they are ordered by name.
     ///
     /// # Errors
     /// There is no such task; the message names some that there are.
-    pub fn sorted(mut self, sort: &Sort) -> Result<Self, String> {
+    pub fn sorted(mut self, sort: &Sort, reversed: bool) -> Result<Self, String> {
         let mut order: Vec<usize> = (0..self.models.len()).collect();
+        let turned = |order: Ordering| if reversed { order.reverse() } else { order };
         let best = |order: &mut Vec<usize>, value: &dyn Fn(usize) -> Option<f64>| {
-            let key = |at: usize| value(at).unwrap_or(f64::NEG_INFINITY);
             let set = |at: usize| self.models[at].set;
-            order.sort_by(|&a, &b| set(a).cmp(&set(b)).then(key(b).total_cmp(&key(a))));
+            let by_value = |a: usize, b: usize| match (value(a), value(b)) {
+                (Some(a), Some(b)) => turned(b.total_cmp(&a)),
+                (a, b) => b.is_some().cmp(&a.is_some()),
+            };
+            order.sort_by(|&a, &b| set(a).cmp(&set(b)).then_with(|| by_value(a, b)));
         };
         match sort {
+            Sort::Given if reversed => order.reverse(),
             Sort::Given => {}
-            Sort::Name => order.sort_by(|&a, &b| self.models[a].name.cmp(&self.models[b].name)),
+            Sort::Name => order.sort_by(|&a, &b| turned(self.models[a].name.cmp(&self.models[b].name))),
             Sort::Mean => best(&mut order, &|at| self.models[at].total.value()),
             Sort::Task(task) => {
                 let Some(row) = self.tasks.iter().position(|row| row.label == *task) else {
@@ -249,7 +257,7 @@ mod tests {
         let names: Vec<String> = (0..7).map(|n| format!("m{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let all = matrix(&names, &["s", "t"], 2, |model, task, _| (model + 3 * task) as f64 / 10.0);
-        let grid = Grid::of(&all).sorted(&Sort::Mean).unwrap();
+        let grid = Grid::of(&all).sorted(&Sort::Mean, false).unwrap();
         let shown = text(&grid.table());
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(
@@ -258,9 +266,10 @@ mod tests {
         );
         assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["m6", "0.750", "0.600", "0.900"]);
         assert!(shown.contains("1  s (f1)"), "{shown}");
-        assert!(Grid::of(&all).sorted(&Sort::Task("x".into())).unwrap_err().contains("s, t"));
-        let by_name = Grid::of(&all).sorted(&Sort::Name).unwrap();
+        assert!(Grid::of(&all).sorted(&Sort::Task("x".into()), false).unwrap_err().contains("s, t"));
+        let by_name = Grid::of(&all).sorted(&Sort::Name, false).unwrap();
         assert_eq!(by_name, Grid::of(&all));
+        assert_eq!(Grid::of(&all).sorted(&Sort::Mean, true).unwrap(), by_name, "the worst first");
     }
 
     #[test]

@@ -1,37 +1,41 @@
-//! The [`table`](super::table) as comma-separated values (RFC 4180), UTF-8, with a heading line.
+//! A [`table`](super::table) as comma-separated values (RFC 4180), UTF-8, with a heading line.
 
 use std::fmt::Write as _;
 use std::io::Write;
 
 use csv::WriterBuilder;
-use domain::RunId;
 
-use super::table::{self, COLUMNS, Cell, PER_SCORE, TableRecord, WIDTH};
+use super::provenance::Provenances;
+use super::table::{Cell, Layout, TableRecord};
 use super::{ExportError, ExportSummary, guard_formula};
 use crate::log::LogError;
 
 /// Writes the table. Empty cells are empty, numbers have full precision, times are RFC 3339.
 pub fn write(
     writer: impl Write,
-    run: &RunId,
+    layout: &Layout<'_>,
+    provenances: &mut Provenances,
     records: impl Iterator<Item = Result<TableRecord, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
     let mut writer = WriterBuilder::new().from_writer(writer);
-    writer.write_record(COLUMNS.map(|(name, ..)| name))?;
+    writer.write_record(layout.columns().iter().map(|(name, ..)| guard_formula(name).into_owned()))?;
     let mut summary = ExportSummary::default();
-    let mut cells: [String; WIDTH] = Default::default();
+    let mut text = String::new();
     for record in records {
         let record = record?;
         summary.dialogues += 1;
-        // A dialogue has a dozen rows that differ in three cells: format the others once.
-        let mut first = true;
-        summary.rows += table::rows(run, &record, |row| {
-            let changed = if first { 0..WIDTH } else { PER_SCORE };
-            first = false;
-            for (text, cell) in cells[changed.clone()].iter_mut().zip(&row[changed]) {
-                set(text, cell);
+        let provenance = provenances.number(&record.provenance);
+        summary.rows += layout.rows(&record, provenance, |row| {
+            for cell in row {
+                match cell {
+                    Cell::Text(words) => writer.write_field(guard_formula(words).as_bytes())?,
+                    other => {
+                        set(&mut text, other);
+                        writer.write_field(&text)?;
+                    }
+                }
             }
-            writer.write_record(&cells)
+            writer.write_record(None::<&[u8]>)
         })?;
     }
     writer.flush()?;
@@ -52,9 +56,10 @@ fn set(text: &mut String, cell: &Cell<'_>) {
     // Writing to a String cannot fail.
     let _ = match cell {
         Cell::Empty => Ok(()),
-        Cell::Text(words) => text.write_str(&guard_formula(words)),
+        Cell::Text(words) => text.write_str(words),
         Cell::Integer(number) => write!(text, "{number}"),
         Cell::Number(number) => write!(text, "{number}"),
+        Cell::Flag(flag) => write!(text, "{flag}"),
         Cell::Time(time) => write!(text, "{time}"),
     };
 }

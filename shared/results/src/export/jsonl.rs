@@ -1,4 +1,5 @@
-//! Whole records, one JSON object per line: `{"run": …, "ticket": …, "record": {…}}`.
+//! Whole records, one JSON object per line: `{"run": …, "ticket": …, "headline": {"score": …, "value": …}, "record": {…}}`.
+//! `headline` is the score that stands for the dialogue; it is left out where there is none.
 
 use std::io::Write;
 
@@ -6,6 +7,7 @@ use domain::{Outcome, Record, RunId};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::table::{Headline, score_at};
 use super::{ExportError, ExportSummary};
 use crate::log::{LogEntry, LogError};
 
@@ -22,7 +24,15 @@ pub enum Texts {
 struct Line<'a> {
     run: &'a RunId,
     ticket: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headline: Option<HeadlineOf>,
     record: &'a Record,
+}
+
+#[derive(Serialize)]
+struct HeadlineOf {
+    score: String,
+    value: f64,
 }
 
 /// Writes one line per dialogue. Wrap files in a `BufWriter`.
@@ -30,6 +40,7 @@ pub fn write(
     mut writer: impl Write,
     run: &RunId,
     texts: Texts,
+    headline: Headline<'_>,
     entries: impl Iterator<Item = Result<LogEntry, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
     let mut summary = ExportSummary::default();
@@ -38,7 +49,13 @@ pub fn write(
         if texts == Texts::Redact {
             redact(&mut record);
         }
-        serde_json::to_writer(&mut writer, &Line { run, ticket, record: &record })
+        let path = headline(&record.provenance.task);
+        let value = match &record.outcome {
+            Outcome::Scored { scores, .. } => score_at(scores, path),
+            Outcome::Unscored { .. } | Outcome::Failed { .. } => None,
+        };
+        let headline = value.map(|value| HeadlineOf { score: path.join("."), value });
+        serde_json::to_writer(&mut writer, &Line { run, ticket, headline, record: &record })
             .map_err(std::io::Error::from)?;
         writer.write_all(b"\n")?;
         summary.dialogues += 1;

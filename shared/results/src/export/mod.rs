@@ -1,8 +1,8 @@
 //! Winning records as files for people and tools.
 //!
-//! [`csv`], [`xlsx`] and [`parquet`] write the same [`table`]: one row per dialogue and score, no texts of
-//! prompts and answers. [`jsonl`] writes whole records. [`llmkgbench`](crate::llmkgbench) writes the result files of
-//! LLM-KG-Bench.
+//! [`csv`] and [`parquet`] write a [`table`], one row per dialogue and score or one per dialogue, without texts of prompts
+//! and answers; [`xlsx`] writes both into a workbook. What many dialogues share stands once: [`provenance`]. [`jsonl`] writes
+//! whole records. [`llmkgbench`](crate::llmkgbench) writes the result files of LLM-KG-Bench.
 //!
 //! Every writer takes an iterator over the parts of the winning records that it needs, and keeps a bounded number of them
 //! in memory. [`Source`] reads them in the order of the plan and writes files; errors name the file.
@@ -12,6 +12,7 @@ mod file;
 pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod provenance;
 mod source;
 pub mod table;
 pub mod xlsx;
@@ -21,7 +22,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use file::to_file;
-pub use source::{Format, Source, Written};
+pub use source::{Format, Source, TableOptions, Written};
 
 use crate::llmkgbench::WriteError;
 use crate::log::LogError;

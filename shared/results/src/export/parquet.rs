@@ -1,45 +1,50 @@
-//! The [`table`](super::table) as Apache Parquet, zstd-compressed. Texts repeat a lot and become dictionaries,
+//! A [`table`](super::table) as Apache Parquet, zstd-compressed. Texts repeat a lot and become dictionaries,
 //! so a million rows take a few megabytes.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use domain::RunId;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::table::{self, COLUMNS, Cell, Kind, TableRecord};
+use super::provenance::Provenances;
+use super::table::{Cell, Kind, Layout, TableRecord};
 use super::{ExportError, ExportSummary};
 use crate::log::LogError;
 
 /// Rows per row group, kept in memory until it is written: some tens of megabytes.
-pub const GROUP_ROWS: usize = 32_768;
+pub const GROUP_ROWS: u64 = 32_768;
 
 /// Writes the table; every column may be null. Times are microseconds, UTC.
 pub fn write(
     writer: impl Write + Send,
-    run: &RunId,
+    layout: &Layout<'_>,
+    provenances: &mut Provenances,
     records: impl Iterator<Item = Result<TableRecord, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
-    let mut file = open(writer)?;
-    let mut columns = COLUMNS.map(|(_, kind, _)| Column::new(kind));
-    let mut summary = ExportSummary::default();
+    let mut file = open(writer, layout)?;
+    let mut columns: Vec<Column> = layout.columns().iter().map(|(_, kind, _)| Column::new(*kind)).collect();
+    let (mut summary, mut held) = (ExportSummary::default(), 0);
     for record in records {
         let record = record?;
         summary.dialogues += 1;
-        summary.rows += table::rows(run, &record, |row| {
+        let provenance = provenances.number(&record.provenance);
+        let rows = layout.rows(&record, provenance, |row| {
             columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
             Ok::<(), ExportError>(())
         })?;
-        if columns[0].levels.len() >= GROUP_ROWS {
+        summary.rows += rows;
+        held += rows;
+        if held >= GROUP_ROWS {
             write_group(file.next_row_group()?, &mut columns)?;
+            held = 0;
         }
     }
-    if !columns[0].levels.is_empty() {
+    if held > 0 {
         write_group(file.next_row_group()?, &mut columns)?;
     }
     file.close()?;
@@ -52,14 +57,16 @@ impl From<ParquetError> for ExportError {
     }
 }
 
-fn open<W: Write + Send>(writer: W) -> Result<SerializedFileWriter<W>, ParquetError> {
-    let fields = COLUMNS
+fn open<W: Write + Send>(writer: W, layout: &Layout<'_>) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let fields = layout
+        .columns()
         .iter()
         .map(|(name, kind, _)| {
             let (physical, logical) = match kind {
                 Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
                 Kind::Integer => (Physical::INT64, None),
                 Kind::Number => (Physical::DOUBLE, None),
+                Kind::Flag => (Physical::BOOLEAN, None),
                 Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
             };
             let field = Type::primitive_type_builder(name, physical)
@@ -100,6 +107,7 @@ enum Values {
     /// Whole numbers, and times as microseconds since 1970.
     Integer(Vec<i64>),
     Number(Vec<f64>),
+    Flag(Vec<bool>),
 }
 
 impl Column {
@@ -108,6 +116,7 @@ impl Column {
             Kind::Text => Values::Text(Vec::new()),
             Kind::Integer | Kind::Time => Values::Integer(Vec::new()),
             Kind::Number => Values::Number(Vec::new()),
+            Kind::Flag => Values::Flag(Vec::new()),
         };
         Self { values, levels: Vec::new() }
     }
@@ -119,7 +128,8 @@ impl Column {
             (Values::Integer(values), Cell::Integer(number)) => values.push(*number),
             (Values::Integer(values), Cell::Time(time)) => values.push(time.as_microsecond()),
             (Values::Number(values), Cell::Number(number)) => values.push(*number),
-            // An empty cell; `table::rows` gives no cell of another kind than its column's.
+            (Values::Flag(values), Cell::Flag(flag)) => values.push(*flag),
+            // An empty cell; [`Layout::rows`] gives no cell of another kind than its column's.
             _ => level = 0,
         }
         self.levels.push(level);
@@ -138,6 +148,10 @@ impl Column {
             }
             Values::Number(values) => {
                 writer.typed::<DoubleType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Values::Flag(values) => {
+                writer.typed::<BoolType>().write_batch(values, levels, None)?;
                 values.clear();
             }
         }

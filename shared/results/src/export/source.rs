@@ -1,14 +1,19 @@
 //! A run's winning records in the order of its plan. Readers of result files depend on this order: the i-th record of a
 //! model on a task counts as iteration i.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use domain::{DialogueKey, Record, RunId};
 use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 
-use super::table::TableRecord;
-use super::{ExportError, csv, jsonl, to_file, xlsx};
+use super::jsonl::Texts;
+use super::provenance::{self, Provenances};
+use super::table::{Form, Headline, Layout, ScoreNames, ScoresOnly, TableRecord};
+use super::{ExportError, ExportSummary, csv, jsonl, to_file, xlsx};
+use crate::RunManifest;
 use crate::llmkgbench::{Archive, TaskMeta, from_record, writer};
 use crate::log::{LogCipher, LogEntry, LogError, WinnerIndex};
 
@@ -26,15 +31,15 @@ pub struct Source {
 /// A file format, with the data that it needs besides the records.
 #[derive(Clone, Copy)]
 pub enum Format<'a> {
-    /// The table as comma-separated values.
-    Csv,
-    /// The table as a spreadsheet.
+    /// A table as comma-separated values.
+    Csv(Form),
+    /// Both tables as a spreadsheet.
     Xlsx,
-    /// The table as Apache Parquet.
+    /// A table as Apache Parquet.
     #[cfg(feature = "parquet")]
-    Parquet,
+    Parquet(Form),
     /// Whole records as JSON lines.
-    Jsonl(jsonl::Texts),
+    Jsonl,
     /// LLM-KG-Bench's `*_result.json`.
     ResultJson {
         /// The task metadata of a record in its files.
@@ -42,6 +47,17 @@ pub enum Format<'a> {
         /// The archive that contains the file, if any.
         archive: Option<Archive<'a>>,
     },
+}
+
+/// What tables and lines need besides the records.
+#[derive(Clone, Copy)]
+pub struct TableOptions<'a> {
+    /// The run.
+    pub manifest: &'a RunManifest,
+    /// The score that stands for a dialogue.
+    pub headline: Headline<'a>,
+    /// How to write what comes from exercises and models.
+    pub texts: Texts,
 }
 
 /// Numbers of dialogues written and left out.
@@ -62,34 +78,94 @@ impl Source {
         self.index.ordered(&self.log, self.cipher.as_ref(), keys)
     }
 
-    /// Writes the records of `keys` to a file.
-    pub fn write(
+    /// Writes the records of `keys` to a file, and beside a CSV or Parquet file its [provenances](provenance).
+    pub fn write<K: Iterator<Item = DialogueKey>>(
         &self,
         format: Format<'_>,
         path: &Path,
-        keys: impl Iterator<Item = DialogueKey>,
+        keys: impl Fn() -> K,
+        options: TableOptions<'_>,
     ) -> Result<Written, ExportError> {
-        let run = &self.run;
+        let TableOptions { headline, texts, .. } = options;
         let written = match format {
-            Format::Csv => to_file(path, |file| csv::write(file, run, self.table(keys)))?,
-            Format::Xlsx => to_file(path, |file| xlsx::write(file, run, self.table(keys)))?,
+            Format::Csv(form) => self.table(path, form, &keys, options, |file, layout, provenances| {
+                csv::write(file, layout, provenances, self.table_records(keys(), texts))
+            })?,
             #[cfg(feature = "parquet")]
-            Format::Parquet => to_file(path, |file| super::parquet::write(file, run, self.table(keys)))?,
-            Format::Jsonl(texts) => {
-                let entry = |(ticket, record)| LogEntry { ticket, record };
-                let entries = self.records(keys).map(|read| read.map(entry));
-                to_file(path, |file| jsonl::write(file, run, texts, entries))?
+            Format::Parquet(form) => {
+                self.table(path, form, &keys, options, |file, layout, provenances| {
+                    super::parquet::write(file, layout, provenances, self.table_records(keys(), texts))
+                })?
             }
-            Format::ResultJson { metas, archive } => return self.result_json(path, keys, metas, archive),
+            Format::Xlsx => {
+                let layouts =
+                    [self.layout(Form::Wide, &keys, options)?, self.layout(Form::Long, &keys, options)?];
+                to_file(path, |file| {
+                    xlsx::write(file, options.manifest, &layouts, self.table_records(keys(), texts))
+                })?
+            }
+            Format::Jsonl => {
+                let entry = |(ticket, record)| LogEntry { ticket, record };
+                let entries = self.records(keys()).map(|read| read.map(entry));
+                to_file(path, |file| jsonl::write(file, &self.run, texts, headline, entries))?
+            }
+            Format::ResultJson { metas, archive } => return self.result_json(path, keys(), metas, archive),
         };
         Ok(Written { dialogues: written.dialogues, left_out: 0 })
     }
 
-    fn table(
+    /// Writes a table and, unless it goes to a device or through a link, its provenances beside it.
+    fn table<K: Iterator<Item = DialogueKey>>(
+        &self,
+        path: &Path,
+        form: Form,
+        keys: impl Fn() -> K,
+        options: TableOptions<'_>,
+        write: impl FnOnce(
+            &mut BufWriter<File>,
+            &Layout<'_>,
+            &mut Provenances,
+        ) -> Result<ExportSummary, ExportError>,
+    ) -> Result<ExportSummary, ExportError> {
+        let layout = self.layout(form, keys, options)?;
+        let mut provenances = Provenances::default();
+        let summary = to_file(path, |file| write(file, &layout, &mut provenances))?;
+        if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            to_file(&provenance::path_beside(path), |file| {
+                provenances.write(file, options.manifest, &layout)?;
+                Ok(summary)
+            })?;
+        }
+        Ok(summary)
+    }
+
+    fn layout<'a, K: Iterator<Item = DialogueKey>>(
+        &'a self,
+        form: Form,
+        keys: impl Fn() -> K,
+        options: TableOptions<'a>,
+    ) -> Result<Layout<'a>, ExportError> {
+        let headline = options.headline;
+        match form {
+            Form::Long => Ok(Layout::long(&self.run, headline)),
+            Form::Wide => {
+                // The columns must be known before the first row.
+                let mut names = ScoreNames::default();
+                for read in self.records::<ScoresOnly>(keys()) {
+                    names.learn(&read?.1);
+                }
+                Ok(Layout::wide(&self.run, headline, &names))
+            }
+        }
+    }
+
+    fn table_records(
         &self,
         keys: impl Iterator<Item = DialogueKey>,
+        texts: Texts,
     ) -> impl Iterator<Item = Result<TableRecord, LogError>> {
-        self.records(keys).map(|read| read.map(|(_, record)| record))
+        self.records(keys)
+            .map(move |read| read.map(|(_, record): (u64, TableRecord)| record.disclosed(texts)))
     }
 
     fn result_json(

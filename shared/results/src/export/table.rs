@@ -1,15 +1,20 @@
-//! The table for analyses: one row per dialogue and score.
+//! The tables for analyses, in two forms. *Long*: one row per dialogue and score. *Wide*: one row per dialogue, with what is
+//! known of it and a column per score.
 //!
-//! A dialogue without scores has one row with an empty `score`, so that no dialogue is missed when counting.
+//! In the long form a dialogue without scores has one row with an empty `score`, so that no dialogue is missed when
+//! counting. What many dialogues share, such as the scoring rules, stands once, under a number: [`provenance`](super::provenance).
 
-use domain::{Attempt, DialogueKey, Provenance, RunId, Usage};
+use std::collections::HashMap;
+
+use domain::{Attempt, DialogueKey, FailureCause, Provenance, RunId, Scores, TaskProvenance, Usage};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::jsonl::{Texts, redact_text};
 use crate::log::OutcomeHead;
 
-/// The part of a [`Record`](domain::Record) in the table. Reading it from JSON skips the texts, which are most of a record.
+/// The part of a [`Record`](domain::Record) in the tables. Reading it from JSON skips the texts, which are most of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct TableRecord {
     key: DialogueKey,
@@ -18,7 +23,7 @@ pub struct TableRecord {
     ended_at: Timestamp,
     rounds: Vec<RoundUsage>,
     outcome: OutcomeHead,
-    provenance: Provenance,
+    pub(super) provenance: Provenance,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -32,6 +37,54 @@ struct AnswerUsage {
     usage: Usage,
 }
 
+impl TableRecord {
+    /// The same as it may be shown: the message of a failure can quote an exercise.
+    #[must_use]
+    pub(super) fn disclosed(mut self, texts: Texts) -> Self {
+        if let OutcomeHead::Unscored { message, .. } | OutcomeHead::Failed { message, .. } = &mut self.outcome
+            && texts == Texts::Redact
+        {
+            redact_text(message);
+        }
+        self
+    }
+
+    pub(super) fn state(&self) -> &'static str {
+        match &self.outcome {
+            OutcomeHead::Scored(_) => "scored",
+            OutcomeHead::Unscored { .. } => "unscored",
+            OutcomeHead::Failed { .. } => "failed",
+        }
+    }
+
+    fn message(&self) -> Option<&str> {
+        match &self.outcome {
+            OutcomeHead::Scored(_) => None,
+            OutcomeHead::Unscored { message, .. } | OutcomeHead::Failed { message, .. } => {
+                Some(message.as_str()).filter(|message| !message.is_empty())
+            }
+        }
+    }
+
+    /// Why it has no scores.
+    pub(super) fn failure(&self) -> Option<&'static str> {
+        self.outcome.failure().map(FailureCause::as_str)
+    }
+}
+
+/// The score that stands for the dialogues of a task: its key, or its group and key; empty if it is not known.
+pub type Headline<'a> = &'a dyn Fn(&TaskProvenance) -> &'static [&'static str];
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// A dialogue and a score.
+    #[default]
+    Long,
+    /// A dialogue.
+    Wide,
+}
+
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -40,46 +93,50 @@ pub enum Kind {
     Integer,
     /// Floating-point numbers.
     Number,
+    /// True or false.
+    Flag,
     Time,
 }
 
-/// The columns in order: name, type and meaning.
-pub const COLUMNS: [(&str, Kind, &str); 28] = [
+/// Name, type and meaning of a column.
+pub type ColumnSpec = (&'static str, Kind, &'static str);
+
+/// The columns that both forms begin with.
+const COMMON: [ColumnSpec; 8] = [
     ("run", Kind::Text, "the run"),
     ("model", Kind::Text, "label of the model"),
     ("task", Kind::Text, "label of the task"),
     ("iteration", Kind::Integer, "repetition, from 0"),
+    ("case", Kind::Text, "case of the task"),
     ("state", Kind::Text, "scored; unscored: answered, without a score; or failed"),
     ("failure", Kind::Text, "why it has no scores"),
+    ("message", Kind::Text, "what happened, for people; of protected exercises its length"),
+];
+
+/// The other columns of the long form.
+const LONG: [ColumnSpec; 5] = [
     ("group", Kind::Text, "round from 0, or mean, max, meanExt, last; empty for single-shot tasks"),
     ("score", Kind::Text, "name of the score; empty if there are none"),
     ("value", Kind::Number, "the score"),
-    ("task_class", Kind::Text, "task class"),
-    ("task_version", Kind::Text, "version of the task class"),
-    ("case", Kind::Text, "case of the task"),
-    ("pack", Kind::Text, "task pack"),
-    ("pack_hash", Kind::Text, "hash of the pack's manifest, SHA-256"),
-    ("scorer", Kind::Text, "version of the scoring rules"),
-    ("connector", Kind::Text, "connector to the model"),
-    ("model_requested", Kind::Text, "model asked for"),
-    ("model_reported", Kind::Text, "model reported by the server"),
-    ("seed", Kind::Integer, "sampling seed"),
+    ("is_headline", Kind::Flag, "whether this score stands for the dialogue"),
+    ("provenance", Kind::Integer, "number of the row's provenance: versions, pack, scoring rules, model"),
+];
+
+/// The other columns of the wide form, before its scores.
+const WIDE: [ColumnSpec; 12] = [
+    ("headline_score", Kind::Text, "name of the score that stands for the dialogue"),
+    ("headline", Kind::Number, "that score"),
     ("rounds", Kind::Integer, "prompts with an answer"),
     ("prompt_tokens", Kind::Integer, "tokens of all prompts; empty if the server did not report them"),
     ("completion_tokens", Kind::Integer, "tokens of all answers; empty if the server did not report them"),
     ("started_at", Kind::Time, "start of the dialogue, UTC"),
     ("seconds", Kind::Number, "length of the dialogue"),
+    ("seed", Kind::Integer, "sampling seed"),
     ("worker", Kind::Text, "worker"),
     ("attempt", Kind::Integer, "attempt, from 1"),
-    ("kgfleet", Kind::Text, "version of kgfleet"),
     ("record", Kind::Text, "id of the record"),
+    ("provenance", Kind::Integer, "number of the row's provenance: versions, pack, scoring rules, model"),
 ];
-
-/// The columns that differ between the rows of one dialogue: group, score and value.
-pub const PER_SCORE: std::ops::Range<usize> = 6..9;
-
-/// Number of columns.
-pub const WIDTH: usize = COLUMNS.len();
 
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,66 +146,115 @@ pub enum Cell<'a> {
     Text(&'a str),
     Integer(i64),
     Number(f64),
+    Flag(bool),
     Time(Timestamp),
 }
 
-/// A row, its cells in the order of [`COLUMNS`].
-pub type Row<'a> = [Cell<'a>; WIDTH];
-
-/// Passes the rows of a dialogue to `each`, in the order of its scores. Returns their number.
-pub fn rows<E>(
-    run: &RunId,
-    record: &TableRecord,
-    mut each: impl FnMut(&Row<'_>) -> Result<(), E>,
-) -> Result<u64, E> {
-    let mut rows = 0;
-    for (group, score, value) in scores(&record.outcome) {
-        each(&row(run, record, group, score, value))?;
-        rows += 1;
-    }
-    if rows == 0 {
-        each(&row(run, record, Cell::Empty, Cell::Empty, Cell::Empty))?;
-        rows = 1;
-    }
-    Ok(rows)
-}
-
-/// Group, name and value of every score.
-fn scores(outcome: &OutcomeHead) -> impl Iterator<Item = (Cell<'_>, Cell<'_>, Cell<'_>)> {
-    let scores = match outcome {
-        OutcomeHead::Scored(scores) => Some(scores),
-        OutcomeHead::Unscored { .. } | OutcomeHead::Failed { .. } => None,
-    };
-    scores.into_iter().flatten().flat_map(|(name, value)| -> Vec<(Cell<'_>, Cell<'_>, Cell<'_>)> {
-        match value {
-            Value::Object(group) => group
-                .iter()
-                .filter_map(|(score, value)| {
-                    Some((Cell::Text(name), Cell::Text(score), Cell::Number(value.as_f64()?)))
-                })
-                .collect(),
-            _ => value
-                .as_f64()
-                .map(|value| (Cell::Empty, Cell::Text(name), Cell::Number(value)))
-                .into_iter()
-                .collect(),
-        }
-    })
-}
-
-fn row<'a>(
+/// The columns of a table and how a record fills them.
+pub struct Layout<'a> {
     run: &'a RunId,
-    record: &'a TableRecord,
-    group: Cell<'a>,
-    score: Cell<'a>,
-    value: Cell<'a>,
-) -> Row<'a> {
-    let (task, model) = (&record.provenance.task, &record.provenance.model);
-    let (state, failure) = match &record.outcome {
-        OutcomeHead::Scored(_) => ("scored", Cell::Empty),
-        OutcomeHead::Unscored { cause, .. } => ("unscored", Cell::Text(cause.as_str())),
-        OutcomeHead::Failed { cause, .. } => ("failed", Cell::Text(cause.as_str())),
-    };
+    headline: Headline<'a>,
+    columns: Vec<(String, Kind, &'static str)>,
+    /// Of the wide form, the columns of scores by their names; `None` in the long form.
+    places: Option<HashMap<String, usize>>,
+}
+
+impl<'a> Layout<'a> {
+    /// The long form.
+    pub fn long(run: &'a RunId, headline: Headline<'a>) -> Self {
+        Self { run, headline, columns: named(COMMON.iter().chain(&LONG)), places: None }
+    }
+
+    /// The wide form with these [names of scores](ScoreNames).
+    pub fn wide(run: &'a RunId, headline: Headline<'a>, scores: &ScoreNames) -> Self {
+        let mut columns = named(COMMON.iter().chain(&WIDE));
+        let mut places = HashMap::new();
+        for name in &scores.0 {
+            // A score named like another column must not take its name.
+            let taken = columns.iter().any(|(column, ..)| column == name);
+            let column = if taken { format!("score.{name}") } else { name.clone() };
+            places.insert(name.clone(), columns.len());
+            columns.push((
+                column,
+                Kind::Number,
+                "a score; rounds from 0, or mean, max, meanExt, last before its name",
+            ));
+        }
+        Self { run, headline, columns, places: Some(places) }
+    }
+
+    /// Name, type and meaning of every column, in order.
+    pub fn columns(&self) -> &[(String, Kind, &'static str)] {
+        &self.columns
+    }
+
+    /// Passes the rows of a dialogue to `each`, in the order of its scores. Returns their number.
+    pub fn rows<E>(
+        &self,
+        record: &TableRecord,
+        provenance: usize,
+        mut each: impl FnMut(&[Cell<'_>]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let headline = (self.headline)(&record.provenance.task);
+        let mut cells = self.common(record);
+        let number = Cell::Integer(provenance as i64);
+        let Some(places) = &self.places else {
+            let mut rows = 0;
+            for (group, score, value) in scores(&record.outcome) {
+                let path: &[&str] = if group.is_empty() { &[score] } else { &[group, score] };
+                let group = if group.is_empty() { Cell::Empty } else { Cell::Text(group) };
+                cells.truncate(COMMON.len());
+                let is_headline = Cell::Flag(path == headline);
+                cells.extend([group, Cell::Text(score), Cell::Number(value), is_headline, number]);
+                each(&cells)?;
+                rows += 1;
+            }
+            if rows == 0 {
+                cells.extend([Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty, number]);
+                each(&cells)?;
+                rows = 1;
+            }
+            return Ok(rows);
+        };
+        let name = headline.join(".");
+        cells.extend(of_dialogue(record, &name, headline, number));
+        cells.resize(self.columns.len(), Cell::Empty);
+        let mut whole = String::new();
+        for (group, score, value) in scores(&record.outcome) {
+            if let Some(&place) = places.get(full_name(group, score, &mut whole)) {
+                cells[place] = Cell::Number(value);
+            }
+        }
+        each(&cells)?;
+        Ok(1)
+    }
+
+    fn common<'r>(&self, record: &'r TableRecord) -> Vec<Cell<'r>>
+    where
+        'a: 'r,
+    {
+        let mut cells = Vec::with_capacity(self.columns.len());
+        cells.extend([
+            Cell::Text(self.run.as_str()),
+            Cell::Text(record.key.model.as_str()),
+            Cell::Text(record.key.task.as_str()),
+            Cell::Integer(record.key.iteration.into()),
+            Cell::Text(&record.provenance.task.case),
+            Cell::Text(record.state()),
+            record.failure().map_or(Cell::Empty, Cell::Text),
+            record.message().map_or(Cell::Empty, Cell::Text),
+        ]);
+        cells
+    }
+}
+
+/// The cells of [`WIDE`].
+fn of_dialogue<'r>(
+    record: &'r TableRecord,
+    name: &'r str,
+    headline: &[&str],
+    provenance: Cell<'r>,
+) -> [Cell<'r>; WIDE.len()] {
     let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);
     // If the server did not count the tokens of some round, the sum would be too small: leave it empty.
     let tokens = |count: fn(&Usage) -> Option<u64>| {
@@ -156,33 +262,95 @@ fn row<'a>(
         sum.filter(|_| !record.rounds.is_empty()).map_or(Cell::Empty, integer)
     };
     [
-        Cell::Text(run.as_str()),
-        Cell::Text(record.key.model.as_str()),
-        Cell::Text(record.key.task.as_str()),
-        Cell::Integer(record.key.iteration.into()),
-        Cell::Text(state),
-        failure,
-        group,
-        score,
-        value,
-        Cell::Text(&task.class),
-        Cell::Text(&task.version),
-        Cell::Text(&task.case),
-        Cell::Text(&task.pack),
-        Cell::Text(&task.pack_hash),
-        Cell::Text(&task.scorer),
-        Cell::Text(&model.connector),
-        Cell::Text(&model.requested),
-        model.reported.as_deref().map_or(Cell::Empty, Cell::Text),
-        integer(record.provenance.seed),
+        if name.is_empty() { Cell::Empty } else { Cell::Text(name) },
+        value_at(&record.outcome, headline).map_or(Cell::Empty, Cell::Number),
         integer(record.rounds.len() as u64),
         tokens(|usage| usage.prompt_tokens),
         tokens(|usage| usage.completion_tokens),
         Cell::Time(record.started_at),
         Cell::Number(record.ended_at.duration_since(record.started_at).as_secs_f64()),
+        integer(record.provenance.seed),
         Cell::Text(record.attempt.worker.as_str()),
         Cell::Integer(record.attempt.number.into()),
-        Cell::Text(&record.provenance.kgfleet),
         Cell::Text(record.attempt.id.as_str()),
+        provenance,
     ]
+}
+
+fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<(String, Kind, &'static str)> {
+    columns.map(|&(name, kind, meaning)| (name.to_owned(), kind, meaning)).collect()
+}
+
+/// The names of all scores of some dialogues, in the order of their first appearance: the columns of the wide form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScoreNames(Vec<String>);
+
+/// The part of a record with the names of its scores.
+#[derive(Deserialize)]
+pub(super) struct ScoresOnly {
+    outcome: OutcomeHead,
+}
+
+impl ScoreNames {
+    /// Adds those of a record.
+    pub(super) fn learn(&mut self, record: &ScoresOnly) {
+        let mut whole = String::new();
+        let mut expected = 0;
+        for (group, score, _) in scores(&record.outcome) {
+            let name = full_name(group, score, &mut whole);
+            // Dialogues of a task have the same scores in the same order, so the next name is often the next known one.
+            if self.0.get(expected).is_some_and(|known| known == name) {
+                expected += 1;
+                continue;
+            }
+            match self.0.iter().position(|known| known == name) {
+                Some(at) => expected = at + 1,
+                None => {
+                    self.0.push(name.to_owned());
+                    expected = self.0.len();
+                }
+            }
+        }
+    }
+}
+
+/// `GROUP.SCORE`, or the score alone.
+fn full_name<'n>(group: &str, score: &'n str, whole: &'n mut String) -> &'n str {
+    if group.is_empty() {
+        return score;
+    }
+    whole.clear();
+    whole.push_str(group);
+    whole.push('.');
+    whole.push_str(score);
+    whole
+}
+
+/// Group, which may be empty, name and value of every score.
+fn scores(outcome: &OutcomeHead) -> impl Iterator<Item = (&str, &str, f64)> {
+    let scores = match outcome {
+        OutcomeHead::Scored(scores) => Some(scores),
+        OutcomeHead::Unscored { .. } | OutcomeHead::Failed { .. } => None,
+    };
+    scores.into_iter().flatten().flat_map(|(name, value)| {
+        let group = value.as_object();
+        let single = group.is_none().then(|| value.as_f64()).flatten();
+        let of_group = group.into_iter().flatten();
+        let of_group =
+            of_group.filter_map(move |(score, value)| Some((name.as_str(), score.as_str(), value.as_f64()?)));
+        single.map(|value| ("", name.as_str(), value)).into_iter().chain(of_group)
+    })
+}
+
+fn value_at(outcome: &OutcomeHead, path: &[&str]) -> Option<f64> {
+    match outcome {
+        OutcomeHead::Scored(scores) => score_at(scores, path),
+        OutcomeHead::Unscored { .. } | OutcomeHead::Failed { .. } => None,
+    }
+}
+
+/// The score of this key, or of this group and key.
+pub(super) fn score_at(scores: &Scores, path: &[&str]) -> Option<f64> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(scores.get(*first)?, |value: &Value, key| value.get(key))?.as_f64()
 }

@@ -5,6 +5,8 @@ use std::io::Cursor;
 use domain::RunId;
 use serde_json::Value;
 
+use super::provenance::Provenances;
+use super::table::{Layout, ScoreNames, TableRecord};
 use super::*;
 use crate::log::LogEntry;
 use crate::testing;
@@ -17,11 +19,11 @@ fn entries() -> impl Iterator<Item = Result<LogEntry, LogError>> {
 }
 
 /// Read from JSON, as from a log.
-fn table_record(entry: &LogEntry) -> table::TableRecord {
+fn table_record(entry: &LogEntry) -> TableRecord {
     serde_json::from_str(&serde_json::to_string(&entry.record).unwrap()).unwrap()
 }
 
-fn table_records() -> impl Iterator<Item = Result<table::TableRecord, LogError>> {
+fn table_records() -> impl Iterator<Item = Result<TableRecord, LogError>> {
     entries().map(|entry| entry.map(|entry| table_record(&entry)))
 }
 
@@ -29,57 +31,129 @@ fn run() -> RunId {
     RunId::new("r")
 }
 
-const SUMMARY: ExportSummary = ExportSummary { dialogues: 3, rows: 5 };
+/// The headline of every task here.
+fn headline(_: &domain::TaskProvenance) -> &'static [&'static str] {
+    &["mean", "recall"]
+}
+
+fn wide(run: &RunId) -> Layout<'_> {
+    let mut names = ScoreNames::default();
+    for entry in entries() {
+        let entry = serde_json::to_string(&entry.unwrap().record).unwrap();
+        names.learn(&serde_json::from_str(&entry).unwrap());
+    }
+    Layout::wide(run, &headline, &names)
+}
+
+fn csv_of(layout: &Layout<'_>, expected: ExportSummary) -> Vec<Vec<String>> {
+    let mut bytes = Vec::new();
+    let mut provenances = Provenances::default();
+    assert_eq!(csv::write(&mut bytes, layout, &mut provenances, table_records()).unwrap(), expected);
+    let reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(bytes.as_slice());
+    reader.into_records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+/// The cells of these columns, row by row.
+fn cells(rows: &[Vec<String>], names: &[&str]) -> Vec<Vec<String>> {
+    let place = |name: &&str| rows[0].iter().position(|heading| heading == name).expect(name);
+    let places: Vec<usize> = names.iter().map(place).collect();
+    rows[1..].iter().map(|row| places.iter().map(|&place| row[place].clone()).collect()).collect()
+}
+
+const LONG: ExportSummary = ExportSummary { dialogues: 3, rows: 5 };
+const WIDE: ExportSummary = ExportSummary { dialogues: 3, rows: 3 };
 
 #[test]
 fn csv_has_a_row_per_score_and_no_formulas() {
-    let mut bytes = Vec::new();
-    assert_eq!(csv::write(&mut bytes, &run(), table_records()).unwrap(), SUMMARY);
-    let mut reader = ::csv::Reader::from_reader(bytes.as_slice());
-    let heading = reader.headers().unwrap().clone();
-    let column = |name: &str| heading.iter().position(|heading| heading == name).unwrap();
-    let rows: Vec<_> = reader.records().map(|row| row.unwrap()).collect();
-    let cells = |names: &[&str], row: usize| -> Vec<String> {
-        names.iter().map(|name| rows[row][column(name)].to_owned()).collect()
-    };
-    let names = ["model", "state", "failure", "group", "score", "value"];
-    assert_eq!(cells(&names, 0), ["m", "scored", "", "", "f1", "0.42857142857142855"]);
-    assert_eq!(cells(&names, 1), ["m", "scored", "", "mean", "recall", "1"]);
-    assert_eq!(cells(&names, 2), ["m", "failed", "timeout", "", "", ""]);
-    assert_eq!(
-        cells(&["model", "seconds", "prompt_tokens", "started_at"], 3),
-        ["'=1+1", "2.499999", "12", "2025-01-01T00:00:00.000001Z"]
-    );
+    let run = run();
+    let rows = csv_of(&Layout::long(&run, &headline), LONG);
+    let names = ["model", "state", "failure", "message", "group", "score", "value", "is_headline"];
+    let found = cells(&rows, &names);
+    assert_eq!(found[0], ["m", "scored", "", "", "", "f1", "0.42857142857142855", "false"]);
+    assert_eq!(found[1], ["m", "scored", "", "", "mean", "recall", "1", "true"]);
+    assert_eq!(found[2], ["m", "failed", "timeout", "no answer within 60 s", "", "", "", ""]);
+    assert_eq!(found[3][0], "'=1+1");
 }
 
-/// Runs on protected exercises are written as tables without further ado: they must have no column for a text.
+#[test]
+fn the_wide_form_has_a_row_per_dialogue_and_a_column_per_score() {
+    let run = run();
+    let rows = csv_of(&wide(&run), WIDE);
+    let names = ["model", "headline_score", "headline", "message", "seconds", "prompt_tokens", "started_at"];
+    let found = cells(&rows, &names);
+    let started = "2025-01-01T00:00:00.000001Z";
+    assert_eq!(found[0], ["m", "mean.recall", "1", "", "2.499999", "12", started]);
+    assert_eq!(found[1], ["m", "mean.recall", "", "no answer within 60 s", "2.499999", "12", started]);
+    let scores = cells(&rows, &["f1", "mean.recall"]);
+    assert_eq!(scores[0], ["0.42857142857142855", "1"]);
+    assert_eq!(scores[1], ["", ""]);
+    assert!(!rows[0].iter().any(|name| name == "scorer" || name == "pack_hash"));
+}
+
+#[test]
+fn a_score_named_like_a_column_does_not_take_its_place() {
+    let mut names = ScoreNames::default();
+    let outcome =
+        serde_json::json!({ "outcome": { "state": "scored", "scores": { "rounds": 1, "f1": 0.5 } } });
+    names.learn(&serde_json::from_value(outcome).unwrap());
+    let run = run();
+    let layout = Layout::wide(&run, &headline, &names);
+    let last: Vec<&str> = layout.columns().iter().rev().take(2).map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(last, ["f1", "score.rounds"]);
+}
+
+#[test]
+fn what_dialogues_share_stands_once() {
+    let mut provenances = Provenances::default();
+    let mut records: Vec<TableRecord> = table_records().map(Result::unwrap).collect();
+    records[2].provenance.task.scorer = "2".into();
+    let numbers: Vec<usize> = [0, 1, 2, 0].map(|at| provenances.number(&records[at].provenance)).to_vec();
+    assert_eq!(numbers, [1, 1, 2, 1], "seeds and cases make no difference, scoring rules do");
+    let run = run();
+    let mut out = Vec::new();
+    provenances.write(&mut out, &testing::manifest("r"), &Layout::long(&run, &headline)).unwrap();
+    let written: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(written["provenance"][1]["of"]["task"]["scorer"], "2");
+    assert_eq!(written["provenance"][0]["of"]["task"].get("case"), None);
+    assert_eq!(written["columns"][0]["name"], "run");
+    assert_eq!(written["packs"][0]["hash"], "ab");
+}
+
+/// Tables of protected exercises are written without further ado: what can quote a text must be redacted in them.
 #[test]
 fn tables_hold_no_text_of_a_dialogue() {
-    for record in table_records() {
-        table::rows(&run(), &record.unwrap(), |row| {
-            for cell in row {
-                let table::Cell::Text(text) = cell else { continue };
-                for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
-                    assert!(!text.contains(secret), "{text}");
-                }
-            }
-            Ok::<(), ()>(())
-        })
-        .unwrap();
+    let run = run();
+    for layout in [Layout::long(&run, &headline), wide(&run)] {
+        for record in table_records() {
+            let record = record.unwrap().disclosed(jsonl::Texts::Redact);
+            layout
+                .rows(&record, 1, |row| {
+                    for cell in row {
+                        let table::Cell::Text(text) = cell else { continue };
+                        for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
+                            assert!(!text.contains(secret), "{text}");
+                        }
+                    }
+                    Ok::<(), ()>(())
+                })
+                .unwrap();
+        }
     }
 }
 
 #[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), jsonl::Texts::Keep, entries()).unwrap();
+    jsonl::write(&mut bytes, &run(), jsonl::Texts::Keep, &headline, entries()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["headline"], serde_json::json!({ "score": "mean.recall", "value": 1.0 }));
+    assert_eq!(lines[1].get("headline"), None);
     assert_eq!(lines[0]["record"]["rounds"][0]["answer"]["text"], "Zoë, says m\n");
 
     let mut bytes = Vec::new();
-    jsonl::write(&mut bytes, &run(), jsonl::Texts::Redact, entries()).unwrap();
+    jsonl::write(&mut bytes, &run(), jsonl::Texts::Redact, &headline, entries()).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
         assert!(!text.contains(secret), "{secret}");
@@ -88,15 +162,25 @@ fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
 }
 
 #[test]
-fn xlsx_is_a_workbook_with_guarded_texts() {
-    let mut file = Cursor::new(Vec::new());
-    assert_eq!(xlsx::write(&mut file, &run(), table_records()).unwrap(), SUMMARY);
+fn xlsx_is_a_workbook_with_a_summary_real_dates_and_guarded_texts() {
+    let (run, mut file) = (run(), Cursor::new(Vec::new()));
+    let layouts = [wide(&run), Layout::long(&run, &headline)];
+    let written = xlsx::write(&mut file, &testing::manifest("r"), &layouts, table_records()).unwrap();
+    assert_eq!(written, ExportSummary { dialogues: 3, rows: WIDE.rows + LONG.rows });
     let mut archive = zip::ZipArchive::new(file).unwrap();
     let mut part = |name: &str| io::read_to_string(archive.by_name(name).unwrap()).unwrap();
-    let sheet = part("xl/worksheets/sheet1.xml");
-    assert_eq!(sheet.matches("<row ").count(), 1 + SUMMARY.rows as usize);
-    assert!(sheet.contains("'=1+1") && !sheet.contains("<f>"), "{sheet}");
-    assert!(sheet.contains("0.42857142857142855"));
+    let names = part("xl/workbook.xml");
+    let sheets =
+        ["summary", "dialogues", "scores", "provenance"].map(|name| names.find(&format!("name=\"{name}\"")));
+    assert!(sheets.is_sorted() && sheets[0].is_some(), "{names}");
+    let [summary, dialogues, scores] =
+        [1, 2, 3].map(|number| part(&format!("xl/worksheets/sheet{number}.xml")));
+    assert_eq!(scores.matches("<row ").count(), 1 + LONG.rows as usize);
+    assert_eq!(dialogues.matches("<row ").count(), 1 + WIDE.rows as usize);
+    assert!(scores.contains("'=1+1") && !scores.contains("<f>"), "{scores}");
+    assert!(scores.contains("0.42857142857142855"));
+    // 2025-01-01 is day 45 658 of Excel.
+    assert!(dialogues.contains("<v>45658</v>") && summary.contains("<v>45658</v>"), "{summary}");
 }
 
 #[cfg(feature = "parquet")]
@@ -115,37 +199,40 @@ fn parquet_reads_back() {
             Ok(table_record(&entry))
         })
     };
-    let summary = parquet::write(&mut bytes, &run(), many()).unwrap();
+    let run = run();
+    let layout = Layout::long(&run, &headline);
+    let summary = parquet::write(&mut bytes, &layout, &mut Provenances::default(), many()).unwrap();
     assert_eq!(summary, ExportSummary { dialogues: 30_000, rows: 50_000 });
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
     let reader = SerializedFileReader::new(file.reopen().unwrap()).unwrap();
     assert_eq!(reader.metadata().num_row_groups(), 2);
-    let names: Vec<&str> = reader
-        .metadata()
-        .file_metadata()
-        .schema_descr()
-        .columns()
-        .iter()
-        .map(|column| column.name())
-        .collect();
-    assert_eq!(names, table::COLUMNS.map(|(name, ..)| name));
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let names: Vec<&str> = schema.columns().iter().map(|column| column.name()).collect();
+    assert_eq!(names, layout.columns().iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>());
+    let at = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    let (iteration, value, is_headline) = (at("iteration"), at("value"), at("is_headline"));
     let mut expected = many().flat_map(|record| {
         let mut values = Vec::new();
-        table::rows(&run(), &record.unwrap(), |row| {
-            values.push(match (row[3], row[8]) {
-                (table::Cell::Integer(iteration), table::Cell::Number(value)) => (iteration, Some(value)),
-                (table::Cell::Integer(iteration), _) => (iteration, None),
-                other => panic!("{other:?}"),
-            });
-            Ok::<(), ()>(())
-        })
-        .unwrap();
+        layout
+            .rows(&record.unwrap(), 1, |row| {
+                values.push(match (row[iteration], row[value], row[is_headline]) {
+                    (table::Cell::Integer(n), table::Cell::Number(value), table::Cell::Flag(flag)) => {
+                        (n, Some(value), Some(flag))
+                    }
+                    (table::Cell::Integer(n), table::Cell::Empty, table::Cell::Empty) => (n, None, None),
+                    other => panic!("{other:?}"),
+                });
+                Ok::<(), ()>(())
+            })
+            .unwrap();
         values
     });
     for row in reader.get_row_iter(None).unwrap() {
         let row = row.unwrap();
-        assert_eq!((row.get_long(3).unwrap(), row.get_double(8).ok()), expected.next().unwrap());
+        let read =
+            (row.get_long(iteration).unwrap(), row.get_double(value).ok(), row.get_bool(is_headline).ok());
+        assert_eq!(read, expected.next().unwrap());
     }
     assert!(expected.next().is_none());
 }
@@ -154,32 +241,28 @@ fn parquet_reads_back() {
 fn an_export_that_does_not_fit_names_its_file() {
     // A device that is always full. There is none on some systems, where opening it says so.
     let full = std::path::Path::new("/dev/full");
-    type Write = fn(&mut io::BufWriter<std::fs::File>) -> Result<ExportSummary, ExportError>;
-    let formats: [Write; 2] = [
-        |file| csv::write(file, &run(), table_records()),
-        |file| jsonl::write(file, &run(), jsonl::Texts::Keep, entries()),
+    type Write = fn(&mut io::BufWriter<std::fs::File>, &Layout<'_>) -> Result<ExportSummary, ExportError>;
+    let formats: &[Write] = &[
+        |file, layout| csv::write(file, layout, &mut Provenances::default(), table_records()),
+        |file, _| jsonl::write(file, &run(), jsonl::Texts::Keep, &headline, entries()),
+        #[cfg(feature = "parquet")]
+        |file, layout| parquet::write(file, layout, &mut Provenances::default(), table_records()),
+        |file, _| {
+            let run = run();
+            let layouts = [wide(&run), Layout::long(&run, &headline)];
+            xlsx::write(file, &testing::manifest("r"), &layouts, table_records())
+        },
     ];
+    let run = run();
+    let layout = Layout::long(&run, &headline);
     for format in formats {
-        let error = to_file(full, format).unwrap_err().to_string();
+        let error = to_file(full, |file| format(file, &layout)).unwrap_err().to_string();
         assert!(error.starts_with("/dev/full: "), "{error}");
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
-    assert_eq!(to_file(&path, formats[0]).unwrap(), SUMMARY);
+    assert_eq!(to_file(&path, |file| formats[0](file, &layout)).unwrap(), LONG);
     let mut bytes = Vec::new();
-    csv::write(&mut bytes, &run(), table_records()).unwrap();
+    csv::write(&mut bytes, &layout, &mut Provenances::default(), table_records()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    #[cfg(feature = "parquet")]
-    assert!(
-        to_file(full, |file| parquet::write(file, &run(), table_records()))
-            .unwrap_err()
-            .to_string()
-            .starts_with("/dev/full: ")
-    );
-    assert!(
-        to_file(full, |file| xlsx::write(file, &run(), table_records()))
-            .unwrap_err()
-            .to_string()
-            .starts_with("/dev/full: ")
-    );
 }

@@ -1,13 +1,18 @@
-//! The [`table`](super::table) as an Excel workbook. Rows are written to temporary files, so that
-//! memory does not grow with their number.
+//! Both [`tables`](super::table) as an Excel workbook: a summary first, dialogues, scores, and what their numbers of
+//! provenance mean. Rows go to temporary files, so that memory does not grow with their number.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 
-use domain::RunId;
-use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
+use domain::Provenance;
+use jiff::Timestamp;
+use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
-use super::table::{self, COLUMNS, Cell, Row, TableRecord};
+use super::provenance::Provenances;
+use super::table::{Cell, Layout, TableRecord};
 use super::{ExportError, ExportSummary, guard_formula};
+use crate::RunManifest;
 use crate::log::LogError;
 
 /// Excel's maximum number of rows per sheet, including the heading. More rows go to further sheets.
@@ -16,71 +21,205 @@ pub const SHEET_ROWS: u32 = 1_048_576;
 /// Excel's maximum number of characters in a cell. Longer texts are cut.
 const CELL_CHARACTERS: usize = 32_767;
 
-/// Writes the workbook: sheets `scores`, `scores 2`, …
+/// How dates are shown.
+const DATE: &str = "yyyy-mm-dd hh:mm:ss";
+
+/// Characters that a column of texts is wide.
+const TEXT_WIDTH: f64 = 24.0;
+
+/// Writes the workbook; `layouts` are the wide and the long form.
 pub fn write(
     writer: impl Write + Seek + Send,
-    run: &RunId,
+    run: &RunManifest,
+    layouts: &[Layout<'_>; 2],
     records: impl Iterator<Item = Result<TableRecord, LogError>>,
 ) -> Result<ExportSummary, ExportError> {
     let failed = |error: XlsxError| ExportError::Format { format: "XLSX", message: error.to_string() };
     let mut workbook = Workbook::new();
-    let mut sheets = 0_u32;
-    // Start as if a sheet were full, so that the first row opens one.
-    let mut next_row = SHEET_ROWS;
+    workbook.add_worksheet().set_name("summary").map_err(failed)?;
+    let date = Format::new().set_num_format(DATE);
+    let mut sheets =
+        ["dialogues", "scores"].map(|name| Sheets { name, date: &date, count: 0, at: 0, next_row: 0 });
+    for (sheets, layout) in sheets.iter_mut().zip(layouts) {
+        sheets.open(&mut workbook, layout).map_err(failed)?;
+    }
+    let mut provenances = Provenances::default();
     let mut summary = ExportSummary::default();
+    let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
     for record in records {
         let record = record?;
         summary.dialogues += 1;
-        summary.rows += table::rows(run, &record, |row| {
-            if next_row == SHEET_ROWS {
-                sheets += 1;
-                start_sheet(&mut workbook, sheets)?;
-                next_row = 1;
-            }
-            let sheet = workbook.worksheet_from_index(sheets as usize - 1)?;
-            write_row(sheet, next_row, row)?;
-            next_row += 1;
-            Ok(())
-        })
-        .map_err(failed)?;
+        let outcome = match record.failure() {
+            None => record.state().to_owned(),
+            Some(cause) => format!("{}: {cause}", record.state()),
+        };
+        *outcomes.entry(outcome).or_default() += 1;
+        let provenance = provenances.number(&record.provenance);
+        for (sheets, layout) in sheets.iter_mut().zip(layouts) {
+            let rows = layout
+                .rows(&record, provenance, |row| sheets.write(&mut workbook, layout, row))
+                .map_err(failed)?;
+            summary.rows += rows;
+        }
     }
-    if sheets == 0 {
-        start_sheet(&mut workbook, 1).map_err(failed)?;
-    }
+    write_provenances(workbook.add_worksheet(), &provenances).map_err(failed)?;
+    let first = workbook.worksheet_from_index(0).map_err(failed)?;
+    write_summary(first, run, &outcomes, layouts, &date).map_err(failed)?;
     workbook.save_to_writer(writer).map_err(failed)?;
     Ok(summary)
 }
 
-fn start_sheet(workbook: &mut Workbook, number: u32) -> Result<(), XlsxError> {
-    let sheet = workbook.add_worksheet_with_constant_memory()?;
-    sheet.set_name(if number == 1 { "scores".to_owned() } else { format!("scores {number}") })?;
-    sheet.set_freeze_panes(1, 0)?;
-    for (column, (name, ..)) in (0..).zip(COLUMNS) {
-        sheet.write_string(0, column, name)?;
+/// The sheets of one table: another one when the last is full.
+struct Sheets<'f> {
+    name: &'static str,
+    date: &'f Format,
+    count: u32,
+    /// Place of the last sheet in the workbook.
+    at: usize,
+    next_row: u32,
+}
+
+impl Sheets<'_> {
+    fn open(&mut self, workbook: &mut Workbook, layout: &Layout<'_>) -> Result<(), XlsxError> {
+        self.count += 1;
+        self.at = workbook.worksheets().len();
+        let sheet = workbook.add_worksheet_with_constant_memory()?;
+        sheet.set_name(match self.count {
+            1 => self.name.to_owned(),
+            count => format!("{} {count}", self.name),
+        })?;
+        sheet.set_freeze_panes(1, 0)?;
+        write_headings(sheet, layout.columns().iter().map(|(name, ..)| name.as_str()))?;
+        self.next_row = 1;
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        workbook: &mut Workbook,
+        layout: &Layout<'_>,
+        cells: &[Cell<'_>],
+    ) -> Result<(), XlsxError> {
+        if self.next_row == SHEET_ROWS {
+            self.open(workbook, layout)?;
+        }
+        let sheet = workbook.worksheet_from_index(self.at)?;
+        for (column, cell) in (0..).zip(cells) {
+            match cell {
+                Cell::Empty => continue,
+                Cell::Text(text) => sheet.write_string(self.next_row, column, cell_text(text))?,
+                // Excel's numbers are doubles; seeds have 53 bits and fit.
+                Cell::Integer(number) => sheet.write_number(self.next_row, column, *number as f64)?,
+                Cell::Number(number) => sheet.write_number(self.next_row, column, *number)?,
+                Cell::Flag(flag) => sheet.write_boolean(self.next_row, column, *flag)?,
+                Cell::Time(time) => {
+                    sheet.write_datetime_with_format(self.next_row, column, excel_time(*time)?, self.date)?
+                }
+            };
+        }
+        self.next_row += 1;
+        Ok(())
+    }
+}
+
+fn write_headings<'n>(sheet: &mut Worksheet, names: impl Iterator<Item = &'n str>) -> Result<(), XlsxError> {
+    let bold = Format::new().set_bold();
+    for (column, name) in (0..).zip(names) {
+        sheet.write_string_with_format(0, column, cell_text(name), &bold)?;
     }
     Ok(())
 }
 
-fn write_row(sheet: &mut Worksheet, row: u32, cells: &Row<'_>) -> Result<(), XlsxError> {
-    for (column, cell) in (0..).zip(cells) {
-        match cell {
-            Cell::Empty => {}
-            Cell::Text(text) => {
-                let text = guard_formula(text);
-                let end = text.char_indices().nth(CELL_CHARACTERS).map_or(text.len(), |(at, _)| at);
-                sheet.write_string(row, column, &text[..end])?;
-            }
-            // Excel's numbers are doubles; seeds have 53 bits and fit.
-            Cell::Integer(number) => {
-                sheet.write_number(row, column, *number as f64)?;
-            }
-            Cell::Number(number) => {
-                sheet.write_number(row, column, *number)?;
-            }
-            Cell::Time(time) => {
-                sheet.write_string(row, column, time.to_string())?;
+/// What the run is, how its dialogues ended, and what the columns mean.
+fn write_summary(
+    sheet: &mut Worksheet,
+    run: &RunManifest,
+    outcomes: &BTreeMap<String, u64>,
+    layouts: &[Layout<'_>; 2],
+    date: &Format,
+) -> Result<(), XlsxError> {
+    let bold = Format::new().set_bold();
+    let name = run.configuration.get("name").and_then(|name| name.as_str()).unwrap_or_default();
+    let packs: Vec<String> = run.packs.iter().map(|pack| format!("{} {}", pack.name, pack.hash)).collect();
+    let texts = [
+        ("run", run.run.as_str()),
+        ("name", name),
+        ("kgfleet", &run.kgfleet),
+        ("packs", &packs.join(", ")),
+        ("configuration", &run.configuration_hash),
+        ("plan", &run.plan_hash),
+    ];
+    let mut row = 0;
+    sheet.set_column_width(0, TEXT_WIDTH)?.set_column_width(1, 2.0 * TEXT_WIDTH)?;
+    for (name, text) in texts {
+        sheet.write_string_with_format(row, 0, name, &bold)?;
+        sheet.write_string(row, 1, cell_text(text))?;
+        row += 1;
+    }
+    sheet.write_string_with_format(row, 0, "started", &bold)?;
+    sheet.write_datetime_with_format(row, 1, excel_time(run.created_at)?, date)?;
+    row += 1;
+    let planned = ("planned", run.planned_dialogues);
+    let counts = outcomes.iter().map(|(name, count)| (name.as_str(), *count));
+    for (name, count) in std::iter::once(planned).chain(counts) {
+        sheet.write_string_with_format(row, 0, name, &bold)?;
+        sheet.write_number(row, 1, count as f64)?;
+        row += 1;
+    }
+    let [wide, long] = layouts;
+    for (name, layout) in [("dialogues", wide), ("scores", long)] {
+        row += 1;
+        sheet.write_string_with_format(row, 0, format!("columns of {name}"), &bold)?;
+        row += 1;
+        for (name, _, meaning) in layout.columns() {
+            sheet.write_string(row, 0, cell_text(name))?;
+            sheet.write_string(row, 1, *meaning)?;
+            row += 1;
+        }
+    }
+    Ok(())
+}
+
+fn write_provenances(sheet: &mut Worksheet, provenances: &Provenances) -> Result<(), XlsxError> {
+    type Field = (&'static str, fn(&Provenance) -> Option<&str>);
+    const FIELDS: [Field; 9] = [
+        ("task_class", |of| Some(&of.task.class)),
+        ("task_version", |of| Some(&of.task.version)),
+        ("pack", |of| Some(&of.task.pack)),
+        ("pack_hash", |of| Some(&of.task.pack_hash)),
+        ("connector", |of| Some(&of.model.connector)),
+        ("model_requested", |of| Some(&of.model.requested)),
+        ("model_reported", |of| of.model.reported.as_deref()),
+        ("kgfleet", |of| Some(&of.kgfleet)),
+        ("scorer", |of| Some(&of.task.scorer)),
+    ];
+    sheet.set_name("provenance")?;
+    sheet.set_freeze_panes(1, 1)?;
+    write_headings(sheet, std::iter::once("provenance").chain(FIELDS.iter().map(|(name, _)| *name)))?;
+    for (provenance, row) in provenances.iter().zip(1..) {
+        sheet.write_number(row, 0, f64::from(row))?;
+        for ((_, field), column) in FIELDS.iter().zip(1..) {
+            if let Some(text) = field(provenance) {
+                sheet.write_string(row, column, cell_text(text))?;
             }
         }
     }
     Ok(())
+}
+
+/// A text as Excel takes it: no formula, and not too long.
+pub fn cell_text(text: &str) -> Cow<'_, str> {
+    let guarded = guard_formula(text);
+    match guarded.char_indices().nth(CELL_CHARACTERS) {
+        Some((end, _)) => Cow::Owned(guarded[..end].to_owned()),
+        None => guarded,
+    }
+}
+
+/// A time as Excel knows it: without a zone, so in UTC, to the millisecond.
+///
+/// # Errors
+/// Excel has no times before 1900 and after 9999.
+pub fn excel_time(time: Timestamp) -> Result<ExcelDateTime, XlsxError> {
+    ExcelDateTime::parse_from_str(&time.strftime("%Y-%m-%dT%H:%M:%S%.3f").to_string())
 }

@@ -43,7 +43,7 @@ impl dyn Sink {
     }
 
     /// The name of a file of a run.
-    fn file_of(&self, run: &RunId, name: &str) -> Result<String, SinkError> {
+    pub(super) fn file_of(&self, run: &RunId, name: &str) -> Result<String, SinkError> {
         self.run_dir(run)?; // Checks the name.
         Ok(format!("runs/{run}/{name}"))
     }

@@ -27,6 +27,7 @@ mod objects;
 mod store;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
 
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};

@@ -18,6 +18,8 @@ use crate::log::{
 };
 use crate::{sink, testing};
 
+mod transfer;
+
 /// An object store to test on, such as `s3://BUCKET/PREFIX`; its settings come from the environment, as always. The tests
 /// remove what they make there, except for packs.
 const REAL_STORE: &str = "KGFLEET_TEST_OBJECTS";

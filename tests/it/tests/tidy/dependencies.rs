@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "test-support",
     "domain",
     "proto",
@@ -22,6 +22,7 @@ const ORDER: [&str; 21] = [
     "vllm-sim",
     "worker",
     "coordinator",
+    "page",
     "cli",
     "harness",
     "integration-tests",

@@ -8,9 +8,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
+use report::views::fleet;
 
 use super::board::{Board, List};
-use crate::commands::fleet::{view, workers};
+use crate::commands::fleet::view;
 use crate::output::{duration, figure, printable};
 
 /// The keys, as in `--help`.
@@ -174,19 +175,19 @@ fn of_worker(worker: &WorkerView) -> Vec<String> {
     vec![
         printable(worker.worker.as_str()),
         printable(&status.host),
-        printable(&workers::shortened(&status.serves)),
+        printable(&fleet::shortened(&status.serves)),
         status.in_flight.to_string(),
         status.limit.to_string(),
         status.dialogues.to_string(),
         status.unacknowledged.to_string(),
         format!("{} ago", duration(worker.seen_ms_ago as f64 / 1e3)),
-        workers::remark(worker),
+        fleet::remark(worker),
     ]
 }
 
 fn chosen_worker(board: &Board) -> String {
     board.workers.get(board.chosen()).map_or_else(String::new, |worker| {
-        let (serves, remark) = (printable(&worker.status.serves.join(", ")), workers::remark(worker));
+        let (serves, remark) = (printable(&worker.status.serves.join(", ")), fleet::remark(worker));
         format!("{}: serves {serves}; {remark}", printable(worker.worker.as_str()))
     })
 }

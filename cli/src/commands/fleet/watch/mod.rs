@@ -19,7 +19,7 @@ use follow::Views;
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
-use crate::notify::{Notifier, Target};
+use crate::notify::{Notifier, Notify};
 use crate::run_name;
 
 /// Time between two lines if standard output is not a terminal.
@@ -50,9 +50,8 @@ pub struct StatusArguments {
 pub struct WatchArguments {
     /// Name of the run, or its beginning if no other run begins like it. Default: the newest one.
     run: Option<String>,
-    /// Tell when the run is over, stalled or blocked; see `kgfleet run`. This process does the telling, so it has to stay.
-    #[arg(long, value_name = "URL|COMMAND")]
-    notify: Vec<Target>,
+    #[command(flatten)]
+    notify: Notify,
     /// Print JSON lines.
     #[arg(long)]
     json: bool,
@@ -72,7 +71,7 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{}", serde_json::to_string(&found)?)?;
             } else {
                 writeln!(out, "{}\n", view::headline(&found))?;
-                view::models(&found, &mut out)?;
+                view::models(&found).write(&mut out)?;
                 writeln!(out)?;
                 view::scores(&found, |_| None, &mut out)?;
                 writeln!(out)?;
@@ -87,7 +86,7 @@ pub fn status(arguments: StatusArguments) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{}", serde_json::to_string(run)?)?;
             }
         } else {
-            view::runs(&runs, &mut out)?;
+            view::runs(&runs).write(&mut out)?;
         }
         Ok(ExitCode::Success)
     })
@@ -116,9 +115,9 @@ pub async fn follow(
     control: &dyn Control,
     run: &RunId,
     json: bool,
-    notify: Vec<Target>,
+    notify: Notify,
 ) -> anyhow::Result<ExitCode> {
-    if notify.is_empty() {
+    if notify.targets.is_empty() {
         return show(control, run, json).await;
     }
     let mut notifier = Notifier::new(notify)?;

@@ -2,121 +2,145 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use results::log::LogEntry;
 use rustix::process::Signal;
 use serde_json::Value;
+use service_kit::traces::{Sample, TraceId};
 
+use super::otlp::{Span, spans};
 use crate::harness::{Cluster, NT_TASK, Receiver, Server};
 
-const ITERATIONS: u32 = 3;
-
-/// A span as the collector got it.
-#[derive(Debug)]
-struct Got {
-    service: String,
-    span: Value,
+/// What is left of a run that was traced.
+struct Traced {
+    entries: Vec<LogEntry>,
+    /// By their ids.
+    traces: BTreeMap<String, Vec<Span>>,
+    /// The ids that follow from its records.
+    of_records: BTreeMap<String, TraceId>,
+    /// The logs of worker and coordinator.
+    said: [String; 2],
+    /// What the collector got, as text.
+    got: String,
 }
 
-impl Got {
-    fn text(&self, field: &str) -> &str {
-        self.span[field].as_str().unwrap_or_default()
-    }
-
-    fn nanoseconds(&self, field: &str) -> u64 {
-        self.text(field).parse().unwrap()
-    }
-
-    fn attribute(&self, key: &str) -> Option<&Value> {
-        let attributes = self.span["attributes"].as_array().unwrap();
-        attributes.iter().find(|attribute| attribute["key"] == key).map(|attribute| &attribute["value"])
-    }
-}
-
-fn spans(receiver: &Receiver) -> BTreeMap<String, Vec<Got>> {
-    let mut traces: BTreeMap<String, Vec<Got>> = BTreeMap::new();
-    for (path, body) in receiver.posts() {
-        assert_eq!(path, "/v1/traces");
-        let body: Value = serde_json::from_str(&body).unwrap();
-        for of_resource in body["resourceSpans"].as_array().unwrap() {
-            let attributes = of_resource["resource"]["attributes"].as_array().unwrap();
-            let service = attributes.iter().find(|attribute| attribute["key"] == "service.name").unwrap();
-            let service = service["value"]["stringValue"].as_str().unwrap().to_owned();
-            for span in of_resource["scopeSpans"][0]["spans"].as_array().unwrap() {
-                let got = Got { service: service.clone(), span: span.clone() };
-                traces.entry(got.text("traceId").to_owned()).or_default().push(got);
-            }
-        }
-    }
-    traces
-}
-
-#[test]
-fn a_dialogue_is_one_trace_of_worker_and_coordinator() {
-    let Some(cluster) = Cluster::start() else { return };
+/// Runs so many dialogues, traced with these further options.
+fn traced(iterations: u32, more: &[&str]) -> Option<Traced> {
+    let cluster = Cluster::start()?;
     let (server, receiver) = (Server::start(), Receiver::start(0));
-    let otlp = ["--otlp", &receiver.url()];
+    let url = receiver.url();
+    let options = [&["--log-format", "json", "--otlp", &url], more].concat();
     let queue = cluster.redis.url();
-    let coordinator =
-        cluster.coordinator_with(queue::testing::free_port(), &[&["--queue", &queue], &otlp[..]].concat());
-    let run = cluster.submit(&coordinator, &[NT_TASK], ITERATIONS);
-    let more = [&["--concurrency", "2", "--log-format", "json"], &otlp[..]].concat();
-    let worker = cluster.worker_logging("w", coordinator.port, &server.url(), &more, "info,worker=debug");
+    let port = queue::testing::free_port();
+    let arguments = cluster.coordinator_arguments(port, &[&["--queue", &queue], &options[..]].concat());
+    let mut command = cluster.data.command(&arguments);
+    let coordinator = cluster.coordinator_by(command.env("KGFLEET_LOG", "info,coordinator=debug"), port);
+    let run = cluster.submit(&coordinator, &[NT_TASK], iterations);
+    let of_worker = [&["--concurrency", "2"], &options[..]].concat();
+    let worker =
+        cluster.worker_logging("w", coordinator.port, &server.url(), &of_worker, "info,worker=debug");
     let (_, finished) = cluster.watch(&coordinator, &run);
     finished.expect(0);
     // Those who end send what waits.
     worker.signal(Signal::TERM);
-    let said = worker.finish().expect(0).stderr;
+    let of_worker = worker.finish().expect(0).stderr;
     coordinator.process.signal(Signal::TERM);
-    coordinator.process.finish().expect(0);
+    let of_coordinator = coordinator.process.finish().expect(0).stderr;
 
-    let (traces, entries) = (spans(&receiver), cluster.data.run().entries());
-    let of_records: BTreeSet<String> = entries
-        .iter()
-        .map(|entry| {
-            let names = [run.as_str(), entry.record.attempt.id.as_str()];
-            service_kit::traces::TraceId::of(&names).to_string()
-        })
-        .collect();
-    assert_eq!(of_records.len(), ITERATIONS as usize);
-    assert_eq!(traces.keys().cloned().collect::<BTreeSet<_>>(), of_records);
-    for (trace, spans) in &traces {
-        let named = |name: &str| {
-            let mut found = spans.iter().filter(|span| span.text("name") == name);
-            let span = found.next().unwrap_or_else(|| panic!("no span {name} in {spans:#?}"));
-            assert!(found.next().is_none(), "{name} is there once");
-            span
-        };
-        let root = named("dialogue");
-        assert_eq!(root.text("parentSpanId"), "");
-        for (name, parent, service) in [
-            ("queue wait", root, "kgfleet-worker"),
-            ("chat sim", root, "kgfleet-worker"),
-            ("evaluate", root, "kgfleet-worker"),
-            ("deliver", root, "kgfleet-worker"),
-            ("store", named("deliver"), "kgfleet-coordinator"),
-        ] {
-            let span = named(name);
-            assert_eq!(span.text("parentSpanId"), parent.text("spanId"), "{name}");
-            assert_eq!(span.service, service, "{name}");
-            let within = parent.nanoseconds("startTimeUnixNano") <= span.nanoseconds("startTimeUnixNano")
-                && span.nanoseconds("endTimeUnixNano") <= parent.nanoseconds("endTimeUnixNano");
-            assert!(within, "{name} lies within {}", parent.text("name"));
+    let mut traces: BTreeMap<String, Vec<Span>> = BTreeMap::new();
+    let mut got = String::new();
+    for (path, body) in receiver.posts() {
+        assert_eq!(path, "/v1/traces");
+        for span in spans(&body) {
+            traces.entry(span.trace.clone()).or_default().push(span);
         }
-        assert_eq!(spans.len(), 6, "{spans:#?}");
-        let chat = named("chat sim");
-        assert_eq!(chat.attribute("gen_ai.request.model").unwrap()["stringValue"], "sim");
-        assert_eq!(chat.attribute("gen_ai.operation.name").unwrap()["stringValue"], "chat");
-        assert!(chat.attribute("gen_ai.usage.output_tokens").unwrap()["intValue"].is_string());
-        let logged = said.lines().find(|line| line.contains(trace.as_str()));
-        let line: Value =
-            serde_json::from_str(logged.unwrap_or_else(|| panic!("{trace} in {said}"))).unwrap();
+        got.push_str(&String::from_utf8_lossy(&body));
+    }
+    let entries = cluster.data.run().entries();
+    let of_records = entries.iter().map(|entry| {
+        let trace = TraceId::of(&[run.as_str(), entry.record.attempt.id.as_str()]);
+        (trace.to_string(), trace)
+    });
+    let of_records: BTreeMap<String, TraceId> = of_records.collect();
+    assert_eq!(of_records.len(), iterations as usize);
+    Some(Traced { entries, traces, of_records, said: [of_worker, of_coordinator], got })
+}
+
+/// The only span of this name.
+#[track_caller]
+fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
+    let found: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
+    assert_eq!(found.len(), 1, "{name} in {spans:#?}");
+    found[0]
+}
+
+/// Fails unless these are all spans of a dialogue of one round, one within the other.
+fn check(spans: &[Span]) {
+    let root = named(spans, "dialogue");
+    assert_eq!(root.parent, "");
+    for (name, parent, service) in [
+        ("queue wait", root, "kgfleet-worker"),
+        ("chat sim", root, "kgfleet-worker"),
+        ("evaluate", root, "kgfleet-worker"),
+        ("deliver", root, "kgfleet-worker"),
+        ("store", named(spans, "deliver"), "kgfleet-coordinator"),
+    ] {
+        let span = named(spans, name);
+        assert_eq!(span.parent, parent.id, "{name}");
+        assert_eq!(span.service, service, "{name}");
+        assert!(parent.start <= span.start && span.end <= parent.end, "{name} lies within {}", parent.name);
+    }
+    assert_eq!(spans.len(), 6, "{spans:#?}");
+    let chat = &named(spans, "chat sim").attributes;
+    assert_eq!(
+        (&chat["gen_ai.request.model"], &chat["gen_ai.operation.name"]),
+        (&"sim".into(), &"chat".into())
+    );
+    assert!(chat["gen_ai.usage.output_tokens"].is_u64(), "{chat:?}");
+    assert!(chat["gen_ai.response.finish_reasons"].is_array(), "{chat:?}");
+}
+
+/// The first line of a log that names a trace.
+#[track_caller]
+fn logged(log: &str, trace: &str) -> Value {
+    let line = log.lines().find(|line| line.contains(trace));
+    serde_json::from_str(line.unwrap_or_else(|| panic!("{trace} in {log}"))).unwrap()
+}
+
+#[test]
+fn a_dialogue_is_one_trace_of_worker_and_coordinator() {
+    let Some(Traced { entries, traces, of_records, said: [of_worker, of_coordinator], got }) = traced(3, &[])
+    else {
+        return;
+    };
+    assert!(traces.keys().eq(of_records.keys()), "{traces:#?} of {of_records:?}");
+    for (trace, spans) in &traces {
+        check(spans);
+        assert!(spans.iter().all(|span| span.state.is_empty()), "they stand for no others: {spans:#?}");
+        let line = logged(&of_worker, trace);
         for field in ["run", "unit", "dialogue", "trace"] {
             assert!(!line["span"][field].is_null(), "{field} in {line}");
         }
+        let told = logged(&of_coordinator, trace);
+        for field in ["run", "dialogue", "trace"] {
+            assert_eq!(told[field], line["span"][field], "{field} in {told}");
+        }
     }
-    let bodies: String = receiver.posts().into_iter().map(|(_, body)| body).collect();
     for entry in &entries {
         let round = &entry.record.rounds[0];
-        assert!(!bodies.contains(&round.prompt.text[..30]), "prompts are not sent");
-        assert!(!bodies.contains(&round.answer.text), "answers are not sent");
+        assert!(!got.contains(&round.prompt.text[..30]), "prompts are not sent");
+        assert!(!got.contains(&round.answer.text), "answers are not sent");
+    }
+}
+
+#[test]
+fn both_processes_trace_the_same_share_of_dialogues() {
+    let Some(Traced { traces, of_records, .. }) = traced(24, &["--trace-sample", "0.5"]) else { return };
+    let sample = Sample::of(0.5).unwrap();
+    let kept: BTreeSet<&String> =
+        of_records.iter().filter(|(_, trace)| sample.keeps(**trace)).map(|(id, _)| id).collect();
+    assert!(traces.keys().eq(kept.iter().copied()), "{:?} of {kept:?}", traces.keys());
+    for spans in traces.values() {
+        check(spans);
+        assert!(spans.iter().all(|span| span.state == "ot=th:8"), "each stands for two: {spans:#?}");
     }
 }

@@ -36,7 +36,8 @@ pub fn pair(left: &str, right: &str) -> String {
 const SIMILARITIES: ClassSpec = ClassSpec {
     names: &[(SIMILARITY, &[VERSION])],
     headline: &["cosine"],
-    marks: Marks::UNIT,
+    // Texts that have nothing in common may have a cosine below 0.
+    marks: Marks { full: 1.0, least: -1.0 },
     asks: Ask::Embed,
     answers: AnswerForm::Text,
     follow_ups: &[],
@@ -49,6 +50,7 @@ const SIMILARITIES: ClassSpec = ClassSpec {
 const OF_CLASSES: ClassSpec = ClassSpec {
     names: &[(CLASS, &[VERSION])],
     headline: &["grade"],
+    marks: Marks::UNIT,
     asks: Ask::Classify,
     exercise: |input, _, _| classes(input),
     ..SIMILARITIES

@@ -1,0 +1,10 @@
+//! Values that several commands take.
+
+use std::time::Duration;
+
+/// A time in seconds, more than none.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let given: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    let time = Duration::try_from_secs_f64(given).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "expected a time of more than 0 seconds".to_owned())
+}

@@ -1,0 +1,200 @@
+//! `kgfleet bundle` and `kgfleet unbundle`: a run as one file.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use report::Dialogues;
+use report::analysis::scheme;
+use report::details::Details;
+use report::html::{self, Report};
+use results::bundle::{self, Head};
+use results::{RunDir, RunManifest};
+
+use super::fleet::{self, MaybeRemote};
+use super::moving::{self, pack_of};
+use super::runs::DataDir;
+use crate::exit_code::ExitCode;
+use crate::output::say;
+use crate::run::export::{Form, Format, Source};
+use crate::run::protection::Disclosure;
+use crate::run_name;
+
+/// The folder of a bundle that is laid out as a data folder.
+const DATA: &str = "data";
+
+/// What stands in a bundle for people, beside the run.
+const FOR_PEOPLE: [&str; 4] = ["README.txt", "report.html", "dialogues.csv", "dialogues.provenance.json"];
+
+/// The categories of the report.
+const SCHEMES: [&str; 2] = ["sparql-b", "semantic"];
+
+/// Write a run as one file, to keep and to cite: records, manifest, pack, a report and a table, each with its hash.
+///
+/// Of protected exercises, records and pack are encrypted as they are stored, for the identity that is published with
+/// kgfleet, and the report and the table have no texts, unless --plaintext is given.
+#[derive(Debug, clap::Args)]
+pub struct BundleArguments {
+    #[arg(help = run_name::HELP)]
+    run: String,
+    /// The file. Default: the name of the run, in the current folder.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write texts of protected exercises into the report and the table.
+    #[arg(long)]
+    plaintext: bool,
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// Check a bundle and store its run among those of this machine.
+///
+/// Every file is compared with its hash. A run that is there already is completed if it is the same, and left alone if
+/// it is another one. The report and the table go into the folder `exports` of the run.
+#[derive(Debug, clap::Args)]
+pub struct UnbundleArguments {
+    /// The bundle.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Folder of runs. Default: --data-dir.
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+/// `kgfleet bundle`.
+pub fn bundle(arguments: BundleArguments) -> anyhow::Result<ExitCode> {
+    if let Some(remote) = arguments.remote.named() {
+        // The fetched folder is read before it is removed.
+        let fetched = fleet::export::fetch(&remote, &arguments.run)?;
+        moving::refuse_redacted(&fetched.dir, &fetched.manifest)?;
+        return write(&arguments, &fetched.dir, &fetched.manifest);
+    }
+    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    // A log that grows while it is read would not be what its hash says.
+    let _lock = dir.lock()?;
+    write(&arguments, &dir, &manifest)
+}
+
+fn write(arguments: &BundleArguments, dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<ExitCode> {
+    let made = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let mut contents = Vec::new();
+    for name in FOR_PEOPLE {
+        contents.push((name.to_owned(), made.path().join(name)));
+    }
+    let [readme, page, table, _] = FOR_PEOPLE.map(|name| made.path().join(name));
+    let source = Source::open(dir.clone(), manifest.clone())?;
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
+    let dialogues = write_report(&source, manifest, arguments.plaintext, &page)?;
+    source.write(Format::Csv, Form::Wide, &table, &disclosure)?;
+    fs::write(&readme, read_me(manifest, dialogues)).context("cannot write a temporary file")?;
+    contents.extend(of_run(dir, manifest)?);
+    if let Some((hash, sealed)) = pack_of(dir, manifest) {
+        let pack = made.path().join("pack");
+        fs::write(&pack, sealed).context("cannot write a temporary file")?;
+        contents.push((format!("{DATA}/packs/{hash}.kgpack"), pack));
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.kgbundle", manifest.run)));
+    let head = bundle::write(&out, &manifest.run, &contents)?;
+    if (dialogues as u64) < manifest.planned_dialogues {
+        say(&format!("warning: the run has {dialogues} of {} planned dialogues", manifest.planned_dialogues));
+    }
+    say(&format!("wrote {} ({dialogues} dialogues, {} files)", out.display(), head.files.len()));
+    println!("{}  {}", moving::sha256_of(&out)?, out.display());
+    Ok(ExitCode::Success)
+}
+
+/// The files of a run that make it up: what it was, what was recorded, and what was asked again. Its history, which names
+/// people, and the state of its fleet stay where they are.
+fn of_run(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    let mut files = Vec::new();
+    for (folder, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".kgseal"), ("retries", ".json")] {
+        let path = dir.path().join(folder);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            entries => entries.with_context(|| format!("cannot list {}", path.display()))?,
+        };
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot list {}", path.display()))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let wanted = name.ends_with(ending) && (!folder.is_empty() || name.starts_with("manifest"));
+            if wanted {
+                let parts = [DATA, "runs", manifest.run.as_str(), folder, name.as_str()];
+                let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                files.push((parts.join("/"), entry.path()));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Writes the report of a run; returns the number of its dialogues.
+fn write_report(
+    source: &Source,
+    manifest: &RunManifest,
+    plaintext: bool,
+    path: &Path,
+) -> anyhow::Result<usize> {
+    let mut all = Dialogues::default();
+    let mut details = Details::new(plaintext);
+    source.read_into(&mut all, Some(&mut details))?;
+    let known = scheme::bundled();
+    let [combined, compass] = SCHEMES.map(|name| scheme::named(&known, name).map_err(anyhow::Error::msg));
+    let (combined, compass) = (combined?, compass?);
+    let name = manifest.configuration.get("name").and_then(|name| name.as_str());
+    let title = format!("{} ({})", name.unwrap_or("Run"), manifest.run);
+    let page = Report { title: &title, dialogues: &all, combined: &combined, compass: &compass };
+    let out = BufWriter::new(File::create(path).context("cannot write a temporary file")?);
+    html::write(&page, details, out).context("cannot write a temporary file")?;
+    Ok(all.len())
+}
+
+fn read_me(manifest: &RunManifest, dialogues: usize) -> String {
+    let packs: Vec<String> =
+        manifest.packs.iter().map(|pack| format!("{} (SHA-256 {})", pack.name, pack.hash)).collect();
+    format!(
+        "A run of kgfleet, with everything needed to check it.\n\n\
+         run            {}\nplanned        {}\ndialogues      {dialogues} of {}\nkgfleet        {}\npacks          {}\n\
+         configuration  SHA-256 {}\nplan           SHA-256 {}\n\n\
+         bundle.json           every file with its size and SHA-256\n\
+         report.html           open it in a browser; it needs no network\n\
+         dialogues.csv         one row per dialogue; dialogues.provenance.json says what its numbers mean\n\
+         data/runs             manifest and record log\n\
+         data/packs            the exercises, encrypted with age for the identity that is published with kgfleet\n\n\
+         `kgfleet unbundle FILE` checks every file and stores the run; `kgfleet table`, `report`, `export` and `show` then\n\
+         read it. Without kgfleet: `zstd -d < FILE | tar x`.\n",
+        manifest.run,
+        manifest.created_at,
+        manifest.planned_dialogues,
+        manifest.kgfleet,
+        packs.join(", "),
+        manifest.configuration_hash,
+        manifest.plan_hash,
+    )
+}
+
+/// `kgfleet unbundle`.
+pub fn unbundle(arguments: UnbundleArguments) -> anyhow::Result<ExitCode> {
+    let to = arguments.to.unwrap_or_else(|| arguments.data.path().to_owned());
+    fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
+    // On the disk where the run is to be, which is known to have room for runs.
+    let unpacked = tempfile::tempdir_in(&to).with_context(|| format!("cannot write {}", to.display()))?;
+    let Head { run, files, .. } = bundle::unpack(&arguments.file, unpacked.path())?;
+    let moved = moving::between_folders(&unpacked.path().join(DATA), &to, &run)?;
+    let (dir, _) = RunDir::open(&to, &run)?;
+    for name in FOR_PEOPLE {
+        let file = unpacked.path().join(name);
+        if file.is_file() {
+            let place = dir.exports().join(name);
+            fs::copy(&file, &place).with_context(|| format!("cannot write {}", place.display()))?;
+        }
+    }
+    say(&format!("{} files of the bundle are what was put in", files.len()));
+    moving::tell(&moved, &to.display().to_string());
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,285 @@
+//! The door: who is served, and how a browser must treat what it gets.
+//!
+//! A page that other machines can reach needs identities and TLS. Without identities, only this machine is served, and only
+//! under a name of its own: a foreign name that leads here (DNS rebinding) is refused. The port has no TLS: other machines
+//! come through a proxy that has, under the address given to the coordinator.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use domain::caller::{Caller, Role};
+use url::Url;
+
+use crate::render::login;
+use crate::session::SessionId;
+use crate::site::Site;
+
+/// Whose a token is.
+type Whose = dyn Fn(&str) -> Option<Caller> + Send + Sync;
+
+/// Who may look.
+#[derive(Clone)]
+pub enum Entrance {
+    /// No identities are configured.
+    Anyone,
+    /// Whoever has a token. The function says whose it is.
+    Tokens(Arc<Whose>),
+}
+
+/// The `https` address under which other machines reach the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl {
+    /// As in the header `Host`.
+    host: String,
+    origin: String,
+}
+
+/// An address cannot be that of the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidUrl(String);
+
+impl std::fmt::Display for InvalidUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is not https://HOST or https://HOST:PORT", self.0)
+    }
+}
+
+impl std::error::Error for InvalidUrl {}
+
+impl std::str::FromStr for PublicUrl {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        let invalid = || InvalidUrl(text.to_owned());
+        let url = Url::parse(text).map_err(|_| invalid())?;
+        let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+        let host = url.host_str().filter(|_| url.scheme() == "https" && plain && url.username().is_empty());
+        let host = host.ok_or_else(invalid)?;
+        let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        Ok(Self { origin: format!("https://{host}"), host })
+    }
+}
+
+/// Somebody who may look, as established at the door.
+#[derive(Clone)]
+pub(crate) struct Visitor {
+    pub caller: Caller,
+    /// What its forms must carry.
+    pub form_token: String,
+    /// None where nobody logs in.
+    pub session: Option<SessionId>,
+}
+
+impl Visitor {
+    /// Whether it may change anything.
+    pub(crate) fn steers(&self) -> bool {
+        self.caller.has(Role::Operator)
+    }
+}
+
+/// How the visitor came here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Approach {
+    /// Whether it came over TLS: its cookie must not travel otherwise.
+    pub secure: bool,
+    /// What the header `Origin` of its forms says.
+    pub origin: String,
+}
+
+/// Name of the cookie. The prefix makes browsers take it over TLS and for this host only.
+pub(crate) fn cookie_name(secure: bool) -> &'static str {
+    if secure { "__Host-kgfleet-session" } else { "kgfleet-session" }
+}
+
+/// What a browser must do with everything that comes from here.
+const HEADERS: [(HeaderName, &str); 9] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    // Not `no-referrer`: forms would say that they come from nowhere.
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Paths that need no login.
+fn is_open(path: &str) -> bool {
+    path == "/login" || path.starts_with("/assets/")
+}
+
+/// Lets a request in, or answers it.
+pub(crate) async fn guard(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
+    let mut response = match admit(&site, &request) {
+        Ok((approach, visitor)) => {
+            request.extensions_mut().insert(approach);
+            if let Some(visitor) = visitor {
+                request.extensions_mut().insert(visitor);
+            }
+            next.run(request).await
+        }
+        Err(refused) => *refused,
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+type Admitted = (Approach, Option<Visitor>);
+
+fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
+    let refused = |status: StatusCode, text: &str| Box::new((status, format!("{text}\n")).into_response());
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0);
+    let approach =
+        approach(site, peer, request.headers()).map_err(|reason| refused(StatusCode::FORBIDDEN, reason))?;
+    let visitor = visitor(site, request.headers(), &approach);
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_safe && !comes_from_here(request.headers(), &approach) {
+        return Err(refused(StatusCode::FORBIDDEN, "this form comes from another site"));
+    }
+    if visitor.is_none() && !is_open(request.uri().path()) {
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let next = if is_safe { path } else { "/" };
+        return Err(Box::new((StatusCode::UNAUTHORIZED, login::page(next, None)).into_response()));
+    }
+    Ok((approach, visitor))
+}
+
+/// How a request came here, if it may.
+fn approach(site: &Site, peer: Option<SocketAddr>, headers: &HeaderMap) -> Result<Approach, &'static str> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if let (Some(public), Entrance::Tokens(_)) = (&site.public, &site.entrance)
+        && host.eq_ignore_ascii_case(&public.host)
+    {
+        return Ok(Approach { secure: true, origin: public.origin.clone() });
+    }
+    // An address of IPv4 may come in the clothes of IPv6.
+    let is_near = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    match (is_near, is_loopback_name(host)) {
+        (true, true) => Ok(Approach { secure: false, origin: format!("http://{host}") }),
+        (true, false) => Err("the page is not served under this name: use localhost, or --page-url"),
+        (false, _) => {
+            Err("the page is served to this machine only; other machines need --tokens and --page-url, \
+                           or a tunnel to this port")
+        }
+    }
+}
+
+/// Whether a name with or without a port can only be that of this machine.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    matches!(name.to_ascii_lowercase().as_str(), "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// Whether a form was sent from this page, as far as the browser says so. The token in the form decides.
+fn comes_from_here(headers: &HeaderMap, approach: &Approach) -> bool {
+    let says = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    let site = says(HeaderName::from_static("sec-fetch-site"));
+    let origin = says(header::ORIGIN);
+    site.is_none_or(|site| site == b"same-origin")
+        && origin.is_none_or(|origin| origin.eq_ignore_ascii_case(approach.origin.as_bytes()))
+}
+
+fn visitor(site: &Site, headers: &HeaderMap, approach: &Approach) -> Option<Visitor> {
+    match &site.entrance {
+        Entrance::Anyone => {
+            Some(Visitor { caller: Caller::anyone(), form_token: site.form_token.clone(), session: None })
+        }
+        Entrance::Tokens(_) => {
+            let name = cookie(headers, cookie_name(approach.secure))?;
+            let (id, caller, form_token) = site.sessions().of(name, site.now())?;
+            Some(Visitor { caller, form_token, session: Some(id) })
+        }
+    }
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let sent = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+    sent.flat_map(|cookies| cookies.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_its_names() {
+        for own in ["localhost", "LOCALHOST:7701", "127.0.0.1:7701", "[::1]:7701", "[::1]"] {
+            assert!(is_loopback_name(own), "{own}");
+        }
+        for foreign in [
+            "",
+            "evil.example",
+            "localhost.evil.example:7701",
+            "127.0.0.1.nip.io",
+            "127.0.0.2",
+            "10.0.0.1:7701",
+        ] {
+            assert!(!is_loopback_name(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_public_address_is_https_and_no_more_than_a_host() {
+        let url: PublicUrl = "https://fleet.example.org:8443/".parse().unwrap();
+        assert_eq!(
+            (url.host.as_str(), url.origin.as_str()),
+            ("fleet.example.org:8443", "https://fleet.example.org:8443")
+        );
+        assert_eq!("https://fleet.example.org".parse::<PublicUrl>().unwrap().host, "fleet.example.org");
+        for wrong in
+            ["http://fleet.example.org", "fleet.example.org", "https://a/b", "https://u@a", "https://a?x"]
+        {
+            assert!(wrong.parse::<PublicUrl>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_form_of_another_site_is_known_by_its_origin() {
+        let approach = Approach { secure: false, origin: "http://localhost:7701".to_owned() };
+        let from = |name: &'static str, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static(value));
+            comes_from_here(&headers, &approach)
+        };
+        assert!(from("origin", "http://localhost:7701") && from("sec-fetch-site", "same-origin"));
+        for (name, value) in [
+            ("origin", "http://evil.example"),
+            ("origin", "null"),
+            ("origin", "http://localhost:7702"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+            ("sec-fetch-site", "none"),
+        ] {
+            assert!(!from(name, value), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::COOKIE, HeaderValue::from_static("a=1; kgfleet-session=x; b=2"));
+        assert_eq!(cookie(&headers, "kgfleet-session"), Some("x"));
+        assert_eq!(cookie(&headers, "session"), None);
+    }
+}

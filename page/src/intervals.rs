@@ -1,0 +1,86 @@
+//! Intervals around the means of a run's models. They cost many draws, so they follow the run at a distance: computed aside,
+//! at most for a hundredth of the time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use coordinator::Coordinator;
+use domain::{ModelLabel, RunId};
+use report::stats::Interval;
+use report::stats::bootstrap::{clustered_mean, seed_of};
+
+/// Shortest time between two computations.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// A computation is repeated after so many times what it took.
+const REST: u32 = 100;
+
+/// By model.
+pub(crate) type Known = Arc<HashMap<ModelLabel, Interval>>;
+
+/// The intervals of a run, as far as they are known.
+#[derive(Default)]
+pub(crate) struct Intervals(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    known: Known,
+    /// Dialogues that had a record when they were computed.
+    done: Option<u64>,
+    /// Not before this, or while it is under way.
+    rest_until: Option<Instant>,
+    under_way: bool,
+}
+
+impl Intervals {
+    pub(crate) fn known(&self) -> Known {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).known)
+    }
+
+    /// Whether they are those of a run with so many records.
+    pub(crate) fn are_settled(&self, done: u64) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !state.under_way && state.done == Some(done)
+    }
+
+    /// Begins to compute them if there is something new, and if it is time.
+    pub(crate) fn keep_up(&self, coordinator: &Arc<Coordinator>, run: &RunId, done: u64) {
+        {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let rests = state.rest_until.is_some_and(|until| Instant::now() < until);
+            if state.under_way || rests || state.done == Some(done) {
+                return;
+            }
+            state.under_way = true;
+        }
+        let (state, coordinator, run) = (Arc::clone(&self.0), Arc::clone(coordinator), run.clone());
+        tokio::spawn(async move {
+            let scores = coordinator.scores(&run).await;
+            let begun = Instant::now();
+            let computed = match scores {
+                Err(error) => {
+                    tracing::debug!(%run, %error, "no intervals");
+                    None
+                }
+                Ok(scores) => {
+                    let draw = move || {
+                        let of = |of: coordinator::look::ModelScores| {
+                            let seed = seed_of(&[of.model.as_str()]);
+                            Some((of.model, clustered_mean(&of.scores, seed)?))
+                        };
+                        scores.into_iter().filter_map(of).collect::<HashMap<_, _>>()
+                    };
+                    tokio::task::spawn_blocking(draw).await.ok()
+                }
+            };
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.under_way = false;
+            state.rest_until = Some(Instant::now() + EVERY.max(begun.elapsed() * REST));
+            state.done = Some(done);
+            if let Some(computed) = computed {
+                state.known = Arc::new(computed);
+            }
+        });
+    }
+}

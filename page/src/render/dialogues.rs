@@ -1,0 +1,152 @@
+//! The dialogues of a model on a task, and one of them.
+
+use axum::response::Html;
+use coordinator::look::{DialogueLine, Looked};
+use domain::{DialogueKey, ModelLabel, Outcome, RunId, TaskLabel};
+use maud::{Markup, html};
+use report::details::Detail;
+use report::html::dialogue::dialogue;
+use report::html::tables::linked;
+use report::table::{Align, Cell, Table, printable};
+use report::words::duration;
+
+use super::{frame, path_of, path_with};
+use crate::door::Visitor;
+
+/// What stands above a dialogue.
+pub(crate) struct Facts {
+    case: String,
+    outcome: String,
+    worker: String,
+    attempt: u32,
+    started: String,
+    took: String,
+    redacted: bool,
+}
+
+impl Facts {
+    pub(crate) fn of(looked: &Looked) -> Self {
+        let record = &looked.record;
+        let outcome = match &record.outcome {
+            Outcome::Scored { .. } => "scored".to_owned(),
+            Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => format!("no score: {cause}"),
+        };
+        Self {
+            case: record.provenance.task.case.clone(),
+            outcome,
+            worker: record.attempt.worker.to_string(),
+            attempt: record.attempt.number,
+            started: record.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+            took: duration(record.ended_at.duration_since(record.started_at).as_secs_f64()),
+            redacted: looked.redacted,
+        }
+    }
+}
+
+/// The dialogues of a model on a task.
+pub(crate) fn list(
+    visitor: &Visitor,
+    run: &RunId,
+    model: &ModelLabel,
+    task: &TaskLabel,
+    lines: &[DialogueLine],
+) -> Html<String> {
+    let mut table = Table::new(&[
+        ("dialogue", Align::Right),
+        ("case", Align::Left),
+        ("score", Align::Right),
+        ("", Align::Left),
+    ])
+    .titled("Dialogues");
+    for line in lines {
+        let (score, remark) = match line.outcome {
+            None => (Cell::Empty, "no record yet"),
+            Some(Ok(None)) => (Cell::Empty, "scored, but without this task's headline"),
+            Some(Ok(score)) => (Cell::number(score, 3), ""),
+            Some(Err(cause)) => (Cell::Empty, cause.as_str()),
+        };
+        table.row([
+            Cell::Count(line.iteration.into()),
+            Cell::from(line.case.as_str()),
+            score,
+            Cell::from(remark),
+        ]);
+    }
+    let leads = |row: usize, column: usize| {
+        let line = lines.get(row).filter(|line| column == 0 && line.outcome.is_some())?;
+        Some(path_to(run, model, task, line.iteration))
+    };
+    let title = format!("{model} on {task}");
+    let main = html! {
+        (trail(run, None))
+        h1 { (printable(&title)) }
+        (linked(&table, leads))
+    };
+    frame(&title, Some(visitor), None, &main)
+}
+
+/// A dialogue.
+pub(crate) fn page(
+    visitor: &Visitor,
+    run: &RunId,
+    key: &DialogueKey,
+    facts: &Facts,
+    detail: &Detail,
+) -> Html<String> {
+    let main = html! {
+        (trail(run, Some(key)))
+        h1 { (printable(&title(key))) }
+        dl.facts {
+            dt { "Case" } dd { (printable(&facts.case)) }
+            dt { "Outcome" } dd { (printable(&facts.outcome)) }
+            dt { "Worker" } dd { (printable(&facts.worker)) ", attempt " (facts.attempt) }
+            dt { "Started" } dd { (facts.started) ", took " (facts.took) }
+        }
+        @if facts.redacted {
+            p.warning { "The exercises of this run are protected: texts are replaced by their lengths. Operators read them." }
+        }
+        article { (dialogue(detail)) }
+    };
+    frame(&title(key), Some(visitor), None, &main)
+}
+
+/// A dialogue without a record.
+pub(crate) fn missing(visitor: &Visitor, run: &RunId, key: &DialogueKey) -> Html<String> {
+    let main = html! {
+        (trail(run, Some(key)))
+        h1 { (printable(&title(key))) }
+        p { "There is no record of this dialogue yet." }
+    };
+    frame(&title(key), Some(visitor), None, &main)
+}
+
+fn title(key: &DialogueKey) -> String {
+    format!("{} on {}, dialogue {}", key.model, key.task, key.iteration)
+}
+
+fn path_to(run: &RunId, model: &ModelLabel, task: &TaskLabel, iteration: u32) -> String {
+    let iteration = iteration.to_string();
+    path_with(
+        run,
+        "dialogue",
+        &[("model", model.as_str()), ("task", task.as_str()), ("iteration", &iteration)],
+    )
+}
+
+/// The way back.
+fn trail(run: &RunId, key: Option<&DialogueKey>) -> Markup {
+    html! {
+        nav.trail aria-label="Way back" {
+            a href=(path_of(run)) { "Run " (printable(run.as_str())) }
+            @if let Some(key) = key {
+                " / " a href=(path_with(run, "dialogues", &[("model", key.model.as_str()), ("task", key.task.as_str())])) {
+                    (printable(key.model.as_str())) " on " (printable(key.task.as_str()))
+                }
+                @if let Some(before) = key.iteration.checked_sub(1) {
+                    " / " a href=(path_to(run, &key.model, &key.task, before)) { "previous" }
+                }
+                " / " a href=(path_to(run, &key.model, &key.task, key.iteration.saturating_add(1))) { "next" }
+            }
+        }
+    }
+}

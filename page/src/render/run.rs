@@ -1,0 +1,270 @@
+//! One run: how far it is, who leads, where it stands on every task, what failed.
+
+use axum::response::Html;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use domain::RunId;
+use domain::control::{CellView, ModelView, RunPhase, RunView};
+use maud::{Markup, html};
+use report::html::grid::{Head, Line, Square, grid};
+use report::html::tables::{linked, table};
+use report::table::{Align, Cell, Table, printable};
+use report::views::fleet;
+use report::views::scores::mean_of_model;
+use report::words::figure;
+
+use super::{form_token, frame, path_of, path_with, runs, section};
+use crate::board::{Section, Snapshot};
+use crate::door::Visitor;
+use crate::intervals::Known;
+
+/// Steps in which screen readers are told of progress, in per cent.
+const SPOKEN_STEP: u64 = 10;
+
+/// What the sections of a run are made of.
+pub(crate) struct Shown {
+    pub view: RunView,
+    pub intervals: Known,
+    /// The runs of its stages, of a pipeline.
+    pub stages: Vec<RunView>,
+    pub is_pipeline: bool,
+}
+
+/// The page.
+pub(crate) fn page(visitor: &Visitor, run: &RunId, snapshot: &Snapshot, done: &str) -> Html<String> {
+    let main = html! {
+        h1 { (printable(&snapshot.title)) }
+        @if let Some(told) = told(done) { p.done role="status" { (told) } }
+        (section(snapshot, "progress"))
+        @if visitor.steers() {
+            form.controls method="post" action={ (path_of(run)) "/command" } aria-label="Commands" {
+                (form_token(visitor)) (section(snapshot, "controls"))
+            }
+        }
+        @for id in ["leaders", "grid", "stages", "outcomes", "models", "history"] { (section(snapshot, id)) }
+    };
+    frame(&snapshot.title, Some(visitor), Some(&format!("{}/live", path_of(run))), &main)
+}
+
+/// What was done, in words. It comes from the address, so nothing of it is shown but a number.
+fn told(done: &str) -> Option<String> {
+    match done {
+        "pause" => Some("The run is paused: nothing more is handed out.".to_owned()),
+        "resume" => Some("The run goes on.".to_owned()),
+        "cancel" => Some("The run is cancelled.".to_owned()),
+        number => {
+            number.parse::<u64>().ok().map(|count| format!("{count} failed dialogues are asked again."))
+        }
+    }
+}
+
+pub(crate) fn sections(shown: &Shown) -> Vec<Section> {
+    let view = &shown.view;
+    vec![
+        Section::new("progress", progress(view)),
+        Section::new("controls", controls(view)),
+        Section::new("leaders", leaders(shown)),
+        Section::new("grid", heat(shown)),
+        Section::new("stages", stages(&shown.stages)),
+        Section::new("outcomes", outcomes(view)),
+        Section::new("models", models(view)),
+        Section::new("history", history(view)),
+    ]
+}
+
+fn progress(view: &RunView) -> Markup {
+    let share = 100 * view.done() / view.planned.max(1);
+    let spoken = format!("{}, {} per cent done", view.phase, share / SPOKEN_STEP * SPOKEN_STEP);
+    html! {
+        p.head { span class={ "phase " (view.phase) } { (view.phase) } " " strong { (printable(&view.name)) }
+            span.note { " planned " (view.created_at.strftime("%Y-%m-%d %H:%M:%S")) " UTC" } }
+        progress max=(view.planned.max(1)) value=(view.done()) aria-label="Dialogues done" data-spoken=(spoken) { (share) " %" }
+        p.counts { (fleet::counts_and_pace(view)) }
+        @if let Some(trouble) = fleet::trouble(view) { p.warning { (trouble) } }
+        @for note in &view.notes { p.warning { (printable(note)) } }
+    }
+}
+
+/// The commands that make sense now.
+fn controls(view: &RunView) -> Markup {
+    let button =
+        |action: &str, words: &str| html! { button type="submit" name="action" value=(action) { (words) } };
+    html! {
+        @match view.phase {
+            RunPhase::Preparing | RunPhase::Active => (button("pause", "Pause")),
+            RunPhase::Paused | RunPhase::Cancelled => (button("resume", "Resume")),
+            RunPhase::Finished => {}
+        }
+        @if view.failed > 0 {
+            label { "Failed with " select name="cause" {
+                option value="" { "any cause" }
+                @for (cause, count) in &view.failures { option value=(cause) { (cause) " (" (count) ")" } }
+            } }
+            (button("retry", "Ask again"))
+        }
+        // What loses work takes two steps.
+        @if !view.phase.is_over() { details { summary { "Cancel …" } (button("cancel", "Cancel the run")) } }
+    }
+}
+
+/// Models, the best so far on top, with what is known of each.
+fn leaders(shown: &Shown) -> Markup {
+    let Shown { view, intervals, .. } = shown;
+    if view.models.is_empty() {
+        return html! {};
+    }
+    let mut order: Vec<&ModelView> = view.models.iter().collect();
+    order.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    let mean = if shown.is_pipeline { "result" } else { "mean" };
+    let mut board = Table::new(&[("", Align::Right), ("model", Align::Left), (mean, Align::Right)])
+        .titled("Leader board");
+    let ends: &[&str] = if shown.is_pipeline { &[] } else { &["low", "high"] };
+    for heading in ends.iter().chain(&["done", "failed", "per s", "ETA"]) {
+        board.column(*heading, Align::Right, None);
+    }
+    board.column("", Align::Left, None);
+    for (place, model) in order.iter().enumerate() {
+        let interval = intervals.get(&model.model);
+        let rank = if model.mean.value.is_some() { Cell::Count(place as u64 + 1) } else { Cell::Empty };
+        let done = model.scored + model.failed;
+        let head =
+            [rank, Cell::from(model.model.as_str()), Cell::Told(mean_of_model(model), model.mean.value)];
+        let ends = [interval.map(|interval| interval.low), interval.map(|interval| interval.high)];
+        let ends = ends.into_iter().filter(|_| !shown.is_pipeline).map(|end| Cell::number(end, 3));
+        let rest = [
+            Cell::Told(format!("{done}/{}", model.planned), Some(done as f64)),
+            Cell::Count(model.failed),
+            Cell::Told(figure(model.pace.rate), Some(model.pace.rate)),
+            Cell::Told(fleet::eta(model.pace.eta_s), model.pace.eta_s),
+            Cell::from(model.blocked.as_deref().or(model.parked.as_deref()).unwrap_or_default()),
+        ];
+        board.row(head.into_iter().chain(ends).chain(rest));
+    }
+    html! {
+        h2 { "Leader board so far" }
+        (table(&board))
+        @if shown.is_pipeline { p.note { "The first of the results below." } }
+        @else { p.note { "Mean of the means of the tasks, each counting the same. Low and high: 95 % interval of the mean of all "
+            "dialogues, by drawing cases; it follows the run at some distance." } }
+    }
+}
+
+fn value(model: &ModelView) -> f64 {
+    model.mean.value.unwrap_or(f64::NEG_INFINITY)
+}
+
+/// Models × tasks, filling up.
+fn heat(shown: &Shown) -> Markup {
+    let view = &shown.view;
+    if view.cells.is_empty() {
+        return html! {};
+    }
+    // Cells come in the order of the plan, task by task.
+    let tasks: Vec<&str> =
+        view.cells.chunk_by(|a, b| a.task == b.task).map(|cells| cells[0].task.as_str()).collect();
+    let cells: HashMap<(&str, &str), &CellView> =
+        view.cells.iter().map(|cell| ((cell.model.as_str(), cell.task.as_str()), cell)).collect();
+    let square = |cell: &CellView| {
+        let link = [("model", cell.model.as_str()), ("task", cell.task.as_str())];
+        let done = cell.scored + cell.failed;
+        Square {
+            mean: cell.mean,
+            instead: Some(if done == 0 { "·".to_owned() } else { format!("{done}/{}", cell.planned) }),
+            tip: Some(format!("{done} of {} done, {} failed", cell.planned, cell.failed)),
+            gap: cell.failed + cell.missing > 0 && cell.mean.is_some(),
+            // Of some results of pipelines less is better.
+            plain: shown.is_pipeline,
+            filled: Some(done as f64 / cell.planned.max(1) as f64),
+            link: (!shown.is_pipeline && done > 0).then(|| path_with(&view.run, "dialogues", &link)),
+        }
+    };
+    let mut models: Vec<&ModelView> = view.models.iter().collect();
+    models.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    let square_of = |model: &ModelView, task: &str| {
+        let cell = cells.get(&(model.model.as_str(), task)).filter(|cell| cell.planned > 0)?;
+        Some(square(cell))
+    };
+    let lines: Vec<Line<'_>> = models
+        .into_iter()
+        .map(|model| Line {
+            name: model.model.as_str(),
+            family: "",
+            mean: model.mean.value,
+            squares: tasks.iter().map(|task| square_of(model, task)).collect(),
+        })
+        .collect();
+    let mean = if shown.is_pipeline { "result" } else { "mean of tasks" };
+    let heads: Vec<Head<'_>> = tasks.iter().map(|label| Head { label, title: "" }).collect();
+    html! {
+        h2 { @if shown.is_pipeline { "Stages and results" } @else { "Tasks" } }
+        (grid("Mean scores", mean, &heads, &lines))
+        p.note {
+            @if !shown.is_pipeline { "A number leads to its dialogues. " }
+            "The bar below a number shows how much of its plan is done; *: some dialogues have no score."
+        }
+    }
+}
+
+fn stages(runs: &[RunView]) -> Markup {
+    html! { @if !runs.is_empty() { h2 { "Runs of the stages" } (runs::table(runs.to_vec(), "Runs of the stages")) } }
+}
+
+/// How dialogues ended, and the most frequent reasons of those that have no score.
+fn outcomes(view: &RunView) -> Markup {
+    let mut shares = Table::new(&[
+        ("outcome", Align::Left),
+        ("dialogues", Align::Right),
+        ("share of the plan", Align::Right),
+    ])
+    .titled("Outcomes");
+    let mut row = |name: &str, count: u64| {
+        let share = 100.0 * count as f64 / view.planned.max(1) as f64;
+        shares.row([Cell::from(name), Cell::Count(count), Cell::Told(format!("{share:.1} %"), Some(share))]);
+    };
+    row("scored", view.scored);
+    let mut failures = view.failures.clone();
+    failures.sort_by_key(|(_, count)| Reverse(*count));
+    for (cause, count) in &failures {
+        row(cause.as_str(), *count);
+    }
+    row("no record yet", view.planned.saturating_sub(view.done()));
+    let mut reasons = Table::new(&[
+        ("dialogues", Align::Right),
+        ("model", Align::Left),
+        ("cause", Align::Left),
+        ("message", Align::Left),
+    ])
+    .titled("Reasons of failures");
+    for refusal in &view.refusals {
+        reasons.row([
+            Cell::Count(refusal.dialogues),
+            Cell::from(refusal.model.as_str()),
+            Cell::from(refusal.cause.as_str()),
+            Cell::from(refusal.message.as_str()),
+        ]);
+    }
+    html! {
+        h2 { "Outcomes" }
+        (table(&shares))
+        @if !view.refusals.is_empty() { h3 { "Why dialogues failed" } div.words { (table(&reasons)) } }
+    }
+}
+
+fn models(view: &RunView) -> Markup {
+    let models = fleet::models(view).titled("Models and their units");
+    html! {
+        @if !view.models.is_empty() { details #units { summary { "Models and their units" } (linked(&models, |_, _| None)) } }
+    }
+}
+
+fn history(view: &RunView) -> Markup {
+    html! {
+        @if !view.history.is_empty() {
+            h2 { "History" }
+            ul.history { @for entry in view.history.iter().rev() {
+                li { (entry.at.strftime("%Y-%m-%d %H:%M:%S")) " " (printable(&entry.what)) " by " (printable(&entry.who)) }
+            } }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The list of runs.
+
+use axum::response::Html;
+use std::collections::BTreeSet;
+
+use domain::control::RunView;
+use maud::{Markup, html};
+use report::html::tables::linked;
+use report::views::fleet;
+
+use super::{frame, path_of, section};
+use crate::board::{Section, Snapshot};
+use crate::door::Visitor;
+
+/// The page.
+pub(crate) fn page(visitor: &Visitor, snapshot: &Snapshot) -> Html<String> {
+    let main = html! { h1 { "Runs" } (section(snapshot, "runs")) };
+    frame("Runs", Some(visitor), Some("/live"), &main)
+}
+
+pub(crate) fn sections(runs: &[RunView]) -> Vec<Section> {
+    vec![Section::new("runs", list(runs))]
+}
+
+/// The newest first; runs of stages of pipelines stand apart.
+fn list(runs: &[RunView]) -> Markup {
+    let names: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
+    let is_stage = |run: &RunView| {
+        let name = run.run.as_str();
+        name.match_indices('.').any(|(end, _)| names.contains(&name[..end]))
+    };
+    let mut newest: Vec<&RunView> = runs.iter().collect();
+    newest.sort_by(|a, b| b.created_at.cmp(&a.created_at).then(b.run.cmp(&a.run)));
+    let (stages, own): (Vec<RunView>, Vec<RunView>) =
+        newest.into_iter().cloned().partition(|run| is_stage(run));
+    html! {
+        @if own.is_empty() {
+            p { "There are no runs. " code { "kgfleet submit" } " starts one." }
+        } @else { (table(own, "Runs")) }
+        @if !stages.is_empty() {
+            details { summary { (stages.len()) " runs of pipelines' stages" } (table(stages, "Runs of stages")) }
+        }
+    }
+}
+
+/// A table of runs, each of which leads to its page.
+pub(super) fn table(runs: Vec<RunView>, title: &str) -> Markup {
+    let table = fleet::runs(&runs).titled(title);
+    linked(&table, |row, column| (column == 0).then(|| path_of(&runs[row].run)))
+}

@@ -1,0 +1,62 @@
+//! The workers.
+
+use axum::response::Html;
+use domain::control::WorkerView;
+use maud::{Markup, html};
+use report::html::tables::table;
+use report::table::printable;
+use report::views::fleet;
+
+use super::{form_token, frame, section};
+use crate::board::{Section, Snapshot};
+use crate::door::Visitor;
+
+/// The page.
+pub(crate) fn page(visitor: &Visitor, snapshot: &Snapshot, done: &str) -> Html<String> {
+    let main = html! {
+        h1 { "Workers" }
+        @if done == "drain" { p.done role="status" { "The worker was asked to finish what it holds and end." } }
+        @if visitor.steers() {
+            // Which workers there are changes; the form around them does not.
+            form method="post" action="/workers/drain" { (form_token(visitor)) (section(snapshot, "drain")) }
+        }
+        (section(snapshot, "workers"))
+    };
+    frame("Workers", Some(visitor), Some("/workers/live"), &main)
+}
+
+pub(crate) fn sections(workers: &[WorkerView], steers: bool) -> Vec<Section> {
+    let mut sections = vec![Section::new("workers", list(workers))];
+    if steers {
+        sections.push(Section::new("drain", choice(workers)));
+    }
+    sections
+}
+
+fn list(workers: &[WorkerView]) -> Markup {
+    html! {
+        @if workers.is_empty() {
+            p { "There are no workers. " code { "kgfleet worker" } " starts one." }
+        } @else {
+            p.note { (workers.len()) @if workers.len() == 1 { " worker, " } @else { " workers, " }
+                (workers.iter().map(|worker| u64::from(worker.status.in_flight)).sum::<u64>()) " dialogues in flight." }
+            (table(&fleet::workers(workers).titled("Workers")))
+        }
+    }
+}
+
+/// The workers that can be drained.
+fn choice(workers: &[WorkerView]) -> Markup {
+    html! {
+        @if workers.iter().any(|worker| !worker.draining) {
+            details { summary { "Drain a worker" }
+                p { label { "Worker " select name="worker" {
+                    @for worker in workers.iter().filter(|worker| !worker.draining) {
+                        option value=(worker.worker.as_str()) { (printable(worker.worker.as_str())) }
+                    }
+                } } " " button type="submit" { "Drain" } }
+                p.note { "It finishes what it holds, takes nothing new, and ends." }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What operators do to runs and workers.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use domain::control::{Control, RunCommand};
+use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
+
+use super::{Failed, Fields};
+use crate::board::Topic;
+use crate::door::Visitor;
+use crate::render::path_of;
+use crate::session::same;
+use crate::site::Site;
+
+/// The fields of a form, if its sender may change something and meant to.
+fn meant(visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
+    let denied = |message: String| Err(ServiceError::new(ErrorCode::Denied, message));
+    let fields = Fields::of(body);
+    if !same(fields.get("form_token"), &visitor.form_token) {
+        return denied("the form is not of this session: open the page again".to_owned());
+    }
+    if !visitor.steers() {
+        tracing::warn!(caller = visitor.caller.name(), "refused on the page");
+        return denied(format!("`{}` may not do this: it needs the role operator", visitor.caller.name()));
+    }
+    Ok(fields)
+}
+
+/// `POST /runs/{run}/command`.
+pub(super) async fn command(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(run): Path<String>,
+    body: String,
+) -> Response {
+    let run = RunId::new(run);
+    match carry_out(&site, &visitor, &run, &body).await {
+        Err(error) => Failed(visitor, error).into_response(),
+        Ok(done) => {
+            site.board.forget(&Topic::Run(run.clone()));
+            site.board.forget(&Topic::Runs);
+            Redirect::to(&format!("{}?done={done}", path_of(&run))).into_response()
+        }
+    }
+}
+
+/// Does what the form says; returns how that is told.
+async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> Result<String, ServiceError> {
+    let fields = meant(visitor, body)?;
+    let behalf = site.behalf(visitor);
+    let command = match fields.get("action") {
+        "pause" => RunCommand::Pause,
+        "resume" => RunCommand::Resume,
+        "cancel" => RunCommand::Cancel,
+        "retry" => {
+            let causes = match fields.get("cause") {
+                "" => Vec::new(),
+                name => {
+                    let cause = FailureCause::ALL.into_iter().find(|cause| cause.as_str() == name);
+                    let unknown =
+                        || ServiceError::new(ErrorCode::Invalid, "there is no such cause of failures");
+                    vec![cause.ok_or_else(unknown)?]
+                }
+            };
+            return behalf.retry(run, &causes).await.map(|dialogues| dialogues.to_string());
+        }
+        _ => return Err(ServiceError::new(ErrorCode::Invalid, "there is no such command")),
+    };
+    behalf.command(run, command).await?;
+    Ok(fields.get("action").to_owned())
+}
+
+/// `POST /workers/drain`.
+pub(super) async fn drain(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    body: String,
+) -> Response {
+    let drained = match meant(&visitor, &body) {
+        Err(error) => Err(error),
+        Ok(fields) => site.behalf(&visitor).drain_worker(&WorkerId::new(fields.get("worker"))).await,
+    };
+    match drained {
+        Err(error) => Failed(visitor, error).into_response(),
+        Ok(()) => {
+            site.board.forget(&Topic::Workers { steers: true });
+            site.board.forget(&Topic::Workers { steers: false });
+            Redirect::to("/workers?done=drain").into_response()
+        }
+    }
+}

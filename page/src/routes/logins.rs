@@ -1,0 +1,109 @@
+//! Logging in and out.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Query, State};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use domain::caller::Role;
+use serde::Deserialize;
+
+use super::Fields;
+use crate::door::{Approach, Entrance, Visitor, cookie_name};
+use crate::render::login;
+use crate::session::{LIFE, random_token, same};
+use crate::site::Site;
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    #[serde(default)]
+    next: String,
+}
+
+/// `GET /login`.
+pub(super) async fn form(Query(wanted): Query<Wanted>) -> Response {
+    login::page(local(&wanted.next), None).into_response()
+}
+
+/// `POST /login`: a token becomes a session.
+pub(super) async fn login(
+    State(site): State<Arc<Site>>,
+    Extension(approach): Extension<Approach>,
+    body: String,
+) -> Response {
+    let fields = Fields::of(&body);
+    let next = local(fields.get("next"));
+    let Entrance::Tokens(whose) = &site.entrance else { return Redirect::to(next).into_response() };
+    let refused = |status: StatusCode, why: &str| (status, login::page(next, Some(why))).into_response();
+    let Some(caller) = whose(fields.get("token").trim()) else {
+        tracing::warn!("a token that nobody has was refused on the page");
+        return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");
+    };
+    if !caller.has(Role::Reader) && !caller.has(Role::Operator) {
+        tracing::warn!(caller = caller.name(), "refused on the page");
+        return refused(
+            StatusCode::FORBIDDEN,
+            "This token is for workers; the page needs the role reader or operator.",
+        );
+    }
+    let (Ok(name), Ok(form_token)) = (random_token(), random_token()) else {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, "The system gives no random numbers.");
+    };
+    tracing::info!(caller = caller.name(), "logged in on the page");
+    site.sessions().begin(&name, form_token, caller, site.now());
+    let cookie = set_cookie(&approach, &name, LIFE.as_secs());
+    ([cookie], Redirect::to(next)).into_response()
+}
+
+/// `POST /logout`.
+pub(super) async fn logout(
+    State(site): State<Arc<Site>>,
+    Extension(approach): Extension<Approach>,
+    Extension(visitor): Extension<Visitor>,
+    body: String,
+) -> Response {
+    if !same(Fields::of(&body).get("form_token"), &visitor.form_token) {
+        return (StatusCode::FORBIDDEN, "the form is not of this session\n").into_response();
+    }
+    if let Some(id) = visitor.session {
+        site.sessions().end(&id);
+    }
+    ([set_cookie(&approach, "", 0)], Redirect::to("/login")).into_response()
+}
+
+fn set_cookie(approach: &Approach, value: &str, seconds: u64) -> (HeaderName, String) {
+    let (name, secure) = (cookie_name(approach.secure), if approach.secure { "; Secure" } else { "" });
+    (
+        header::SET_COOKIE,
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"),
+    )
+}
+
+/// A path of this page, whatever was asked for: a login leads nowhere else.
+fn local(next: &str) -> &str {
+    let is_local = next.starts_with('/')
+        && !next.starts_with("//")
+        && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_local { next } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_leads_to_this_page_only() {
+        assert_eq!(local("/runs/a?model=b%20c"), "/runs/a?model=b%20c");
+        for foreign in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "/a\nSet-Cookie: x",
+            "javascript:1",
+        ] {
+            assert_eq!(local(foreign), "/", "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! A coordinator with a queue in memory, a worker that is played, and visitors.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use coordinator::{Coordinator, CoordinatorConfig};
+use domain::caller::{Caller, Role};
+use domain::control::{Control, RunView, Submission};
+use domain::exchange::{
+    Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
+    WorkerStatus,
+};
+use domain::{DialogueKey, InstanceId, Record, RunId, WorkerId};
+use packs::{Group, Header, Identity, Parts};
+use page::{Entrance, Page, PublicUrl};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+/// More than any page has.
+const BODY_MAX: usize = 64 << 20;
+
+pub const MODEL: &str = "org/a";
+
+/// A coordinator and its page.
+pub struct World {
+    pub coordinator: Arc<Coordinator>,
+    pub page: Page,
+    pub router: Router,
+    _data: tempfile::TempDir,
+}
+
+/// An answer of the page.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answer {
+    /// The answer, if it has this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{:?}\n{}", self.headers, self.body);
+        self
+    }
+
+    #[track_caller]
+    pub fn shows(&self, parts: &[&str]) -> &Self {
+        for part in parts {
+            assert!(self.body.contains(part), "`{part}` is not in\n{}", self.body);
+        }
+        self
+    }
+
+    /// The token of its forms.
+    pub fn form_token(&self) -> String {
+        let (_, rest) = self.body.split_once("name=\"form_token\" value=\"").expect("a form");
+        rest.split_once('"').unwrap().0.to_owned()
+    }
+
+    /// What its cookie is to a browser that sends it back.
+    pub fn cookie(&self) -> String {
+        self.headers[header::SET_COOKIE].to_str().unwrap().split_once(';').unwrap().0.to_owned()
+    }
+}
+
+/// A visitor's request.
+pub struct Visit<'a> {
+    world: &'a World,
+    peer: &'a str,
+    host: &'a str,
+    headers: Vec<(&'a str, String)>,
+}
+
+impl<'a> Visit<'a> {
+    pub fn from(mut self, peer: &'a str) -> Self {
+        self.peer = peer;
+        self
+    }
+
+    pub fn host(mut self, host: &'a str) -> Self {
+        self.host = host;
+        self
+    }
+
+    pub fn with(mut self, name: &'a str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    fn request(self, method: Method, path: &str, body: String) -> (Router, Request<Body>) {
+        let mut request = Request::builder().method(method).uri(path).header(header::HOST, self.host);
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let mut request = request.body(Body::from(body)).unwrap();
+        request.extensions_mut().insert(ConnectInfo(self.peer.parse::<SocketAddr>().unwrap()));
+        (self.world.router.clone(), request)
+    }
+
+    async fn answer(self, method: Method, path: &str, body: String) -> Answer {
+        let (router, request) = self.request(method, path, body);
+        let response = router.oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, BODY_MAX).await.unwrap();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+
+    pub async fn get(self, path: &str) -> Answer {
+        self.answer(Method::GET, path, String::new()).await
+    }
+
+    /// The body of an answer, piece by piece.
+    pub async fn stream(self, path: &str) -> axum::body::BodyDataStream {
+        let (router, request) = self.request(Method::GET, path, String::new());
+        let response = router.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.into_body().into_data_stream()
+    }
+
+    pub async fn post(self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.answer(Method::POST, path, body).await
+    }
+}
+
+/// Tokens of the identities `alice` (operator), `bob` (reader) and `pool` (worker).
+pub const ALICE: &str = "token-of-alice";
+pub const BOB: &str = "token-of-bob";
+pub const POOL: &str = "token-of-pool";
+
+fn config() -> CoordinatorConfig {
+    CoordinatorConfig {
+        tends: false,
+        backlog_for: Duration::ZERO,
+        grace: Some(Duration::ZERO),
+        // Nothing here waits for a lease to expire.
+        lease_for: Duration::from_secs(3600),
+        ..CoordinatorConfig::fleet()
+    }
+}
+
+impl World {
+    /// Nobody logs in.
+    pub fn open() -> Self {
+        Self::with(Entrance::Anyone, None)
+    }
+
+    /// Three identities; other machines come over TLS.
+    pub fn guarded() -> Self {
+        let known =
+            [("alice", ALICE, Role::Operator), ("bob", BOB, Role::Reader), ("pool", POOL, Role::Worker)]
+                .map(|(name, token, role)| (token, Caller::new(name, [role], None)));
+        let whose = move |token: &str| {
+            known.iter().find(|(known, _)| *known == token).map(|(_, caller)| caller.clone())
+        };
+        Self::with(Entrance::Tokens(Arc::new(whose)), Some("https://fleet.example".parse().unwrap()))
+    }
+
+    pub fn with(entrance: Entrance, public: Option<PublicUrl>) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let queue = queue::open("memory", None).unwrap();
+        let coordinator = Coordinator::start(config(), queue, results::sink::folder(data.path()));
+        let page = Page::new(Arc::clone(&coordinator), entrance, public).unwrap();
+        Self { router: page.router(), page, coordinator, _data: data }
+    }
+
+    /// Somebody at this machine.
+    pub fn visit(&self) -> Visit<'_> {
+        Visit { world: self, peer: "127.0.0.1:50000", host: "localhost:7701", headers: Vec::new() }
+    }
+
+    /// Somebody at this machine who has logged in.
+    pub async fn log_in(&self, token: &str) -> String {
+        self.visit().post("/login", &[("token", token)]).await.expect(303).cookie()
+    }
+
+    /// A model on protected exercises.
+    pub async fn submit_protected(&self) -> RunView {
+        let configuration = json!({
+            "name": "marsh", "seed": 7, "iterations": 1, "pack": "marsh.kgpack",
+            "models": [{"label": "a", "connector": "openai-compatible", "model": MODEL}],
+        });
+        let submission = Submission { configuration, pack: Some(protected_pack().into()) };
+        self.coordinator.submit(submission).await.unwrap()
+    }
+
+    /// Two models on two tasks.
+    pub async fn submit(&self, iterations: u32) -> RunView {
+        let configuration = json!({
+            "name": "two <by> two",
+            "seed": 7,
+            "iterations": iterations,
+            "tasks": ["RdfFriendCount-turtle-1", "RdfFriendCount-nt-1"],
+            "models": [
+                {"label": "a", "connector": "openai-compatible", "model": MODEL},
+                {"label": "b", "connector": "openai-compatible", "model": "org/b"},
+            ],
+        });
+        self.coordinator.submit(Submission { configuration, pack: None }).await.unwrap()
+    }
+}
+
+/// An invented protected exercise.
+fn protected_pack() -> Vec<u8> {
+    const TASK: &str = "Text2AnswerListOrganizational";
+    let mut parts = Parts::new("marsh");
+    parts
+        .insert_header(&Header {
+            name: "marsh".into(),
+            version: "1".into(),
+            licence: "CC0-1.0".into(),
+            description: "Invented reedbeds.".into(),
+            provenance: "Written for this test.".into(),
+            canary: "none".into(),
+            protected: true,
+            compat: tasks::Compat::default(),
+            limits: tasks::EvaluationLimits::default(),
+            groups: vec![Group { name: "all".into(), default: true, tasks: vec![TASK.into()] }],
+            graphs: Vec::new(),
+        })
+        .unwrap();
+    let graph = "@prefix : <http://marsh.example/> .\n:tarnholm :hosts :avocet .\n";
+    let case = json!({
+        "uid": "case-1", "referenceAnswer": ":avocet", "wrongAnswer": ":bittern", "malformedAnswer": "Nobody knows.",
+        "prompt": {"graph": graph},
+        "data": {
+            "uid": "case-1", "question": "Which birds live at tarnholm?",
+            "refSparql": "SELECT ?bird WHERE { :tarnholm :hosts ?bird }", "refResultSet": [":avocet"],
+            "multishotLimit": 3, "multishotSyntaxLimit": 3, "multishotResultLimit": 3,
+            "graphTurtle": graph, "graphFormat": "turtle", "baseIri": "http://marsh.example/"
+        },
+    });
+    let task = json!({
+        "label": TASK, "class": TASK, "version": "2.0.2", "parameters": {},
+        "wording": {"first": "{{question}}\n{{graph}}"}, "cases": [case],
+    });
+    parts.insert_task(&serde_json::from_value(task).unwrap()).unwrap();
+    packs::seal_quickly(&parts, &Identity::published().unwrap()).unwrap()
+}
+
+/// A worker that makes its records by hand.
+pub struct Played {
+    id: WorkerId,
+    instance: InstanceId,
+    serves: Vec<String>,
+    held: Vec<Grant>,
+    finished: Vec<LeaseId>,
+}
+
+impl Played {
+    pub async fn start(coordinator: &Coordinator, name: &str) -> Self {
+        Self::serving(coordinator, name, vec![MODEL.into(), "org/b".into()]).await
+    }
+
+    /// The same for these models.
+    pub async fn serving(coordinator: &Coordinator, name: &str, serves: Vec<String>) -> Self {
+        let played = Self {
+            id: name.into(),
+            instance: InstanceId::new("i"),
+            serves,
+            held: Vec::new(),
+            finished: Vec::new(),
+        };
+        let registration = Registration {
+            worker: played.id.clone(),
+            instance: played.instance.clone(),
+            predecessors: Vec::new(),
+            kgfleet: "1".into(),
+            host: "host <b>".into(),
+        };
+        coordinator.register(registration).await.unwrap();
+        played
+    }
+
+    /// Reports, takes up to this number of units.
+    pub async fn take(&mut self, coordinator: &Coordinator, room: u32) {
+        let ended = std::mem::take(&mut self.finished).into_iter().map(|lease| (lease, LeaseEnd::Finished));
+        let offer = |name: &String| Offer { serves: Serves::Model(name.clone()), room };
+        let report = Report {
+            worker: self.id.clone(),
+            instance: self.instance.clone(),
+            offers: self.serves.iter().map(offer).collect(),
+            held: self.held.iter().map(|grant| grant.lease.clone()).collect(),
+            ended: ended.collect(),
+            parked: Vec::new(),
+            draining: false,
+            wait: Duration::ZERO,
+            status: WorkerStatus {
+                serves: self.serves.clone(),
+                host: "host <b>".into(),
+                ..Default::default()
+            },
+        };
+        let orders = coordinator.exchange(report).await.unwrap();
+        self.held.extend(orders.grants);
+    }
+
+    /// Answers everything it holds, and returns how many dialogues that were: outcome and text of each answer come from
+    /// the dialogue.
+    pub async fn answer(
+        &mut self,
+        coordinator: &Coordinator,
+        answer: impl Fn(&DialogueKey) -> (Value, String),
+    ) -> usize {
+        let mut answered = 0;
+        for grant in std::mem::take(&mut self.held) {
+            let keys = grant.iterations.iter().map(|iteration| DialogueKey {
+                model: grant.lease.model.clone(),
+                task: grant.task.clone(),
+                iteration: *iteration,
+            });
+            let records: Vec<Delivery> = keys
+                .map(|key| {
+                    let (outcome, text) = answer(&key);
+                    Delivery::of(grant.lease.run.clone(), &record(&grant.lease, &key, &outcome, &text))
+                        .unwrap()
+                })
+                .collect();
+            let receipts = coordinator.deliver(records).await.unwrap();
+            assert!(receipts.iter().all(|receipt| *receipt == Receipt::Stored), "{receipts:?}");
+            answered += receipts.len();
+            self.finished.push(grant.lease);
+        }
+        answered
+    }
+}
+
+pub fn scored(score: f64) -> Value {
+    json!({"state": "scored", "scores": {"f1": score}, "infos": {}})
+}
+
+pub fn failed(message: &str) -> Value {
+    json!({"state": "failed", "cause": "timeout", "message": message})
+}
+
+fn record(lease: &LeaseId, key: &DialogueKey, outcome: &Value, answer: &str) -> Record {
+    let round = json!({
+        "prompt": {"kind": "first", "text": "Who knows whom?"},
+        "prompted_at": "2025-01-01T00:00:00Z",
+        "answer": {"text": answer},
+        "answered_at": "2025-01-01T00:00:01Z",
+    });
+    serde_json::from_value(json!({
+        "key": key,
+        "attempt": {
+            "id": domain::RecordId::random(),
+            "generation": lease.generation,
+            "number": lease.attempt,
+            "worker": "played",
+        },
+        "started_at": "2025-01-01T00:00:00Z",
+        "ended_at": "2025-01-01T00:00:01Z",
+        "rounds": [round],
+        "outcome": outcome,
+        "provenance": {
+            "kgfleet": "0", "sampling": {}, "seed": 1,
+            "task": {"class": "c", "version": "1", "case": "case-1", "pack": "p", "pack_hash": "h", "scorer": "s"},
+            "model": {"connector": "played", "requested": "m"},
+        },
+    }))
+    .unwrap()
+}
+
+/// The path of a run's page.
+pub fn path(run: &RunId) -> String {
+    format!("/runs/{run}")
+}

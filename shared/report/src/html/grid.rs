@@ -1,0 +1,136 @@
+//! Models × tasks as a table of colours: the mean of every pair, and how much of its plan is done.
+
+use maud::{Markup, html};
+
+use crate::table::printable;
+
+/// Formats of graphs that labels of tasks name.
+pub(super) const FORMATS: [&str; 4] = ["turtle", "jsonld", "xml", "nt"];
+
+/// Steps of colour, and of how full a square is. The policy of pages allows no styles on elements, so each is a class.
+const COLOURS: f64 = 20.0;
+const FILLS: f64 = 10.0;
+
+/// A task.
+pub struct Head<'a> {
+    pub label: &'a str,
+    /// What its numbers are, as a tooltip.
+    pub title: &'a str,
+}
+
+/// A model.
+pub struct Line<'a> {
+    pub name: &'a str,
+    /// Models of one maker and line, for filters; empty where nobody filters.
+    pub family: &'a str,
+    /// The mean of its tasks.
+    pub mean: Option<f64>,
+    /// By task; `None` where nothing is planned.
+    pub squares: Vec<Option<Square>>,
+}
+
+/// A model on a task.
+#[derive(Default)]
+pub struct Square {
+    pub mean: Option<f64>,
+    /// What stands there without a mean.
+    pub instead: Option<String>,
+    pub tip: Option<String>,
+    /// Whether some of its dialogues have no score.
+    pub gap: bool,
+    /// Whether its number has no colour, because high is not always good.
+    pub plain: bool,
+    /// The share of the plan that is done, where that changes.
+    pub filled: Option<f64>,
+    /// Its dialogues.
+    pub link: Option<String>,
+}
+
+/// The grid, in the order given; `mean` is the heading of the models' own numbers.
+pub fn grid(title: &str, mean: &str, tasks: &[Head<'_>], models: &[Line<'_>]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(printable(title)) { table.sortable.grid {
+            thead { tr {
+                th scope="col" { button type="button" { "model" } }
+                th.number scope="col" { button type="button" { (mean) } }
+                @for task in tasks {
+                    th.number scope="col" data-task=(printable(task.label)) data-format=[format_of(task.label)] {
+                        button type="button" title=(printable(task.title)) { (printable(task.label)) }
+                    }
+                }
+            } }
+            tbody { @for model in models {
+                tr data-family=(printable(model.family)) data-model=(printable(model.name)) {
+                    th scope="row" { (printable(model.name)) }
+                    td.number data-v=[model.mean] { (shown(model.mean)) }
+                    @for square in &model.squares { (place(square.as_ref())) }
+                }
+            } }
+        } }
+    }
+}
+
+fn place(square: Option<&Square>) -> Markup {
+    let Some(square) = square else { return html! { td.number { "" } } };
+    let mut class = "number".to_owned();
+    if let Some(mean) = square.mean.filter(|_| !square.plain) {
+        class.push_str(&format!(" h{}", (mean.clamp(0.0, 1.0) * COLOURS).round()));
+    }
+    if let Some(filled) = square.filled.filter(|filled| *filled < 1.0) {
+        class.push_str(&format!(" f{}", (filled.clamp(0.0, 1.0) * FILLS).floor()));
+    }
+    let text = match (&square.instead, square.mean) {
+        (Some(words), None) => printable(words),
+        _ => shown(square.mean),
+    };
+    html! {
+        td class=(class) data-v=[square.mean] title=[&square.tip] {
+            @match &square.link { Some(link) => a href=(link) { (text) }, None => (text) }
+            @if square.gap { span.gap title="some dialogues have no score" { "*" } }
+        }
+    }
+}
+
+fn shown(mean: Option<f64>) -> String {
+    mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"))
+}
+
+pub(super) fn format_of(label: &str) -> Option<&'static str> {
+    FORMATS.into_iter().find(|format| label.split('-').any(|word| word == *format))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_square_shows_its_mean_and_how_full_it_is() {
+        let half = Square { mean: Some(0.5), filled: Some(0.35), gap: true, ..Square::default() };
+        let none = Square { instead: Some("0/20".to_owned()), filled: Some(0.0), ..Square::default() };
+        let whole = Square {
+            mean: Some(2.0),
+            filled: Some(1.0),
+            link: Some("x?a=1&b=2".to_owned()),
+            ..Square::default()
+        };
+        let line = Line {
+            name: "<m>",
+            family: "",
+            mean: None,
+            squares: vec![Some(half), Some(none), Some(whole), None],
+        };
+        let heads = [Head { label: "RdfFriendCount-nt-1", title: "f1" }];
+        let page = grid("Means", "mean", &heads, &[line]).into_string();
+        for part in [
+            "class=\"number h10 f3\"",
+            "class=\"number f0\" ",
+            ">0/20<",
+            "class=\"number h20\"",
+            "href=\"x?a=1&amp;b=2\"",
+            "&lt;m&gt;",
+            "data-format=\"nt\"",
+        ] {
+            assert!(page.contains(part) || page.contains(part.trim_end()), "{part} in {page}");
+        }
+    }
+}

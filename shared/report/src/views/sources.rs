@@ -1,0 +1,70 @@
+//! Where the numbers come from: the first sheet of every workbook.
+
+use crate::dialogues::Dialogues;
+use crate::table::{Align, Cell, Table};
+
+/// One row per run or result file, with what a reader must know below.
+pub fn table(all: &Dialogues) -> Table {
+    let mut table = Table::new(&[
+        ("source", Align::Left),
+        ("exercises", Align::Left),
+        ("dialogues", Align::Right),
+        ("planned", Align::Right),
+        ("started", Align::Left),
+        ("scored by", Align::Left),
+        ("configuration", Align::Left),
+        ("protected", Align::Left),
+    ])
+    .titled("Summary");
+    for source in &all.sources {
+        table.row([
+            Cell::from(source.name.as_str()),
+            Cell::from(source.exercises.to_string()),
+            Cell::Count(source.dialogues),
+            Cell::count(source.planned),
+            source.started.map_or(Cell::Empty, Cell::Time),
+            Cell::from(source.scorers.join("; ")),
+            Cell::from(source.configuration.clone().unwrap_or_default()),
+            Cell::from(if source.protected { "yes" } else { "no" }),
+        ]);
+    }
+    table.notes.push(format!(
+        "{} dialogues, {} models, {} tasks. Times are UTC.",
+        all.len(),
+        all.columns.len(),
+        all.tasks.len()
+    ));
+    let reasons = all.unscored();
+    table.notes.extend(
+        reasons.into_iter().map(|(reason, count)| format!("not scored: {count} dialogues ({reason})")),
+    );
+    table.notes.extend(all.warnings.iter().map(|warning| warning.0.clone()));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogues::testing::matrix;
+    use crate::dialogues::{Exercises, SourceInfo, Warning};
+
+    #[test]
+    fn sources_and_warnings_are_told() {
+        let mut all = matrix(&["m"], &["t"], 2, |_, _, _| 0.5);
+        all.sources.push(SourceInfo {
+            name: "run r".into(),
+            exercises: Exercises::Published,
+            dialogues: 2,
+            planned: Some(3),
+            scorers: vec!["1".into()],
+            started: Some("2026-11-22T10:00:00Z".parse().unwrap()),
+            configuration: None,
+            protected: true,
+        });
+        all.warnings.push(Warning("run r has 2 of 3 dialogues".into()));
+        let table = table(&all);
+        assert_eq!(table.rows()[0][4].shown(), "2026-11-22 10:00:00");
+        assert_eq!(table.rows()[0][7].shown(), "yes");
+        assert_eq!(table.notes.last().unwrap(), "run r has 2 of 3 dialogues");
+    }
+}
