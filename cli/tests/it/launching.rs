@@ -133,7 +133,7 @@ fn a_pipeline_is_launched_stage_by_stage_and_every_judge_has_the_gpu_when_it_is_
         assert_eq!(pools(data, wave), [label]);
         // What the pool would serve, as long as it is there.
         // Weak enough that the last judge has something to do.
-        let skill = if label == tested { 0.3 } else { 0.9 };
+        let skill = if label == tested { 0.1 } else { 0.9 };
         let served =
             format!("{head}[[models]]\nlabel = 'sim-{label}'\nconnector = 'simulated'\nskill = {skill}\n");
         let served = data.write("served.toml", served);

@@ -238,8 +238,9 @@ fn in_waves(
             let models = waves.get(wave).map_or(&[][..], Vec::as_slice);
             let is_over = apply::follow(&client, &view.run, models, wave + 1 == count).await?;
             queued = Some(view);
-            if is_over {
-                break; // Nothing was left for the judges that come later.
+            let later = waves.get(wave + 1..).unwrap_or_default();
+            if is_over && later.iter().flatten().all(|served| served.judge) {
+                break; // Nothing was left for them.
             }
         }
         if let Some(view) = queued {
