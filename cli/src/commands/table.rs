@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Default: Turtle and JSON-LD.
     #[arg(long = "group", value_name = "NAME=GLOB", value_parser = Group::parse)]
     groups: Vec<Group>,
-    /// The score that `groups` compares, such as `mean.f1` or `f1`. Default: the headline of each task.
+    /// The score that `groups` compares, such as `f1` or `mean.f1measure`. Default: the headline of each task.
     #[arg(long, value_name = "NAME")]
     score: Option<String>,
     /// Categories for `combined`.

@@ -141,7 +141,7 @@ fn grid(all: &Dialogues) -> Markup {
     let cells = cells::statistics(all);
     let totals = cells::totals(all);
     let mut by_place = vec![None; all.tasks.len() * all.columns.len()];
-    for cell in &cells {
+    for cell in cells {
         by_place[cell.column * all.tasks.len() + cell.task] = Some(cell);
     }
     let line = |column: usize| Line {
