@@ -148,7 +148,8 @@ fn write_report(
     let (combined, compass) = (combined?, compass?);
     let name = manifest.configuration.get("name").and_then(|name| name.as_str());
     let title = format!("{} ({})", name.unwrap_or("Run"), manifest.run);
-    let page = Report { title: &title, dialogues: &all, combined: &combined, compass: &compass };
+    let (title, hallucination) = (&title, &[]);
+    let page = Report { title, dialogues: &all, hallucination, combined: &combined, compass: &compass };
     let out = BufWriter::new(File::create(path).context("cannot write a temporary file")?);
     html::write(&page, details, out).context("cannot write a temporary file")?;
     Ok(all.len())

@@ -99,7 +99,7 @@ fn print(all: &Dialogues, compared: &[Compared<'_>], arguments: &Arguments) -> a
             compared.iter().map(|pair| comparison::table(all, pair)).collect()
         }
     };
-    table::print(all, &tables, arguments.format, arguments.out.as_deref())
+    table::print(Some(all), &tables, arguments.format, arguments.out.as_deref())
 }
 
 /// What is compared with what.

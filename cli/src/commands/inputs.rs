@@ -6,10 +6,12 @@ use anyhow::{anyhow, bail};
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
+use report::hallucination::Found;
 use report::input::read_documents;
 use results::llmkgbench::discover;
 
 use super::fleet::{self, MaybeRemote};
+use super::halu::found;
 use super::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
@@ -51,6 +53,25 @@ impl Read {
 }
 
 impl Inputs {
+    /// Reads those names that are pipelines of KGHaluBench on this machine; gives the other names back.
+    ///
+    /// # Errors
+    /// A pipeline cannot be read, or is of another kind.
+    pub fn pipelines(&self, named: &[String]) -> anyhow::Result<(Vec<Found>, Vec<String>)> {
+        let (mut pipelines, mut others) = (Vec::new(), Vec::new());
+        for name in named {
+            let read = match self.remote.named() {
+                None if !is_file(name) => found::read(name, self.data.path(), &mut |_, _, _, _| ())?,
+                _ => None,
+            };
+            match read {
+                Some(reading) => pipelines.push(reading.found),
+                None => others.push(name.clone()),
+            }
+        }
+        Ok((pipelines, others))
+    }
+
     /// Reads what is named: files, folders and archives that exist, anything else as the name of a run. Texts go to
     /// `details` where they are wanted.
     ///

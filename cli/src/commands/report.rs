@@ -8,10 +8,12 @@ use anyhow::Context;
 use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
+use report::hallucination::Study;
 use report::html::{self, Report};
 use report::plot::{self, Svg};
 use report::views::card;
 
+use super::halu::found::WeightsFile;
 use super::inputs::Inputs;
 use super::table::{create, schemes};
 use crate::exit_code::{Exit, ExitCode};
@@ -26,7 +28,7 @@ use crate::output::say;
 /// records could not be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives.
+    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; also pipelines of KGHaluBench.
     #[arg(required = true, value_name = "RUN|FILE")]
     inputs: Vec<String>,
     /// The file.
@@ -57,6 +59,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "no_texts")]
     plaintext: bool,
     #[command(flatten)]
+    weights: WeightsFile,
+    #[command(flatten)]
     from: Inputs,
 }
 
@@ -66,9 +70,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let combined = scheme::named(&known, &arguments.scheme).map_err(Exit::usage)?;
     let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
     let mut details = Details::new(arguments.plaintext);
-    let read = arguments.from.read(&arguments.inputs, (!arguments.no_texts).then_some(&mut details))?;
+    let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
+    let hallucination = &arguments.weights.studies(&pipelines)?;
+    let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
     let all = &read.dialogues;
-    let page = Report { title: &arguments.title, dialogues: all, combined: &combined, compass: &compass };
+    let title = &arguments.title;
+    let page = Report { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
     let out = create(&arguments.out)?;
     html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
     say(&format!(
@@ -78,7 +85,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         all.columns.len()
     ));
     if let Some(folder) = &arguments.plots {
-        let plots = plots(all, &compass);
+        let mut plots = if all.is_empty() { Vec::new() } else { plots(all, &compass) };
+        plots.extend(hallucination.iter().flat_map(figures));
         let count = plots.len();
         for (name, svg) in plots {
             write(folder, &format!("{name}.svg"), svg.document().as_bytes())?;
@@ -111,6 +119,12 @@ fn plots(all: &Dialogues, compass: &Scheme) -> Vec<(String, Svg)> {
     plots
         .extend(tasks.map(|(id, task)| (format!("task_{}", file_name(&task.label)), plot::of_task(all, id))));
     plots
+}
+
+/// The figures of a pipeline, with the names of their files.
+fn figures(study: &Study) -> Vec<(String, Svg)> {
+    let named = |(name, svg)| (format!("{}_{name}", file_name(&study.pipeline)), svg);
+    plot::hallucination::all(study).into_iter().map(named).collect()
 }
 
 /// A name that every file system takes.

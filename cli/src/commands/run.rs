@@ -9,8 +9,13 @@ use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
 use domain::control::RunCommand;
 use domain::{FailureCause, RunId};
+use halu::Weights;
+use report::hallucination::Study;
+use report::views::hallucination;
+use stages::kinds::kghalubench;
 
 use crate::commands::fleet::{MaybeRemote, steer, submit, view};
+use crate::commands::halu::found;
 use crate::exit_code::{Exit, ExitCode};
 use crate::notify::{Notifier, Notify};
 use crate::run::export::{self, Form as Table, Format, Source};
@@ -305,6 +310,7 @@ fn hold_judged(
     waits: bool,
 ) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
+    let data_dir = common.data_dir.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
@@ -318,6 +324,12 @@ fn hold_judged(
         writeln!(out, "{}", serde_json::to_string(&outcome.view)?)?;
     } else {
         view::scores(&outcome.view, |_| None, &mut out)?;
+        if outcome.kind == kghalubench::KIND.name {
+            let reading = found::expect(outcome.view.run.as_str(), &data_dir, &mut |_, _, _, _| ())?;
+            let study = Study::of(&reading.found, &Weights::simulated()?);
+            writeln!(out)?;
+            hallucination::main(&[study]).write(&mut out)?;
+        }
     }
     drop(out);
     judged::tell(&outcome);
@@ -422,6 +434,7 @@ fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark 
     Benchmark {
         pipeline: None,
         judges: BTreeMap::new(),
+        settings: BTreeMap::new(),
         reuse: None,
         name: format!("{model} at {endpoint}"),
         seed: 0,

@@ -17,7 +17,7 @@ use crate::run::answer_key::PackKey;
 use crate::run::judge_key::WithJudges;
 use crate::run::{connect, material, session};
 
-/// Number of iterations whose prompts the simulated models recognise exactly. Beyond them they match the first
+/// Number of iterations whose prompts the simulated models recognise exactly, at least. Beyond them they match the first
 /// paragraph.
 const KNOWN_ITERATIONS: Iteration = 50;
 
@@ -87,13 +87,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// The iterations of a task to learn: every case once at least.
+fn known_iterations(task: &tasks::Task) -> Iteration {
+    KNOWN_ITERATIONS.max(Iteration::try_from(task.cases().len()).unwrap_or(Iteration::MAX))
+}
+
 /// The knowledge of simulated models, from a whole pack.
 fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
     let pack = material::open_pack(pack)?;
     let mut key = PackKey::default();
     for task in pack.build_selected(&pack.graphs()?.build(), |_| true)? {
         let label = TaskLabel::new(task.label.as_str());
-        key.learn(&task, &label, seed, KNOWN_ITERATIONS);
+        key.learn(&task, &label, seed, known_iterations(&task));
     }
     Ok(key)
 }
@@ -104,7 +109,7 @@ fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<
     let mut key = PackKey::default();
     let iterations = plan.most_iterations();
     for (task, planned) in material::build(&pack, &plan)?.iter().zip(&plan.tasks) {
-        key.learn(task, &planned.label, benchmark.seed, iterations.min(KNOWN_ITERATIONS));
+        key.learn(task, &planned.label, benchmark.seed, iterations.min(known_iterations(task)));
     }
     let profile = profile(&arguments.profile)?;
     let of_servers =

@@ -9,22 +9,28 @@ use clap::ValueEnum;
 use report::Dialogues;
 use report::analysis::groups::Group;
 use report::analysis::scheme::{self, Scheme};
+use report::hallucination::Study;
 use report::table::{Table, printable, write_workbook};
-use report::views::{Grid, Sort, combined, dialogues, groups, preferences, sources, statistics};
+use report::views::{
+    Grid, Sort, combined, dialogues, groups, hallucination, preferences, sources, statistics,
+};
 
+use super::halu::found::WeightsFile;
 use super::inputs::Inputs;
 use crate::exit_code::{Exit, ExitCode};
 
 /// Print tables of runs and result files, side by side.
 ///
 /// A name that is a file, a folder or an archive is read as result files of LLM-KG-Bench; anything else names a run.
-/// Published models are marked where both occur, and scores on different exercises never share a column.
+/// Published models are marked where both occur, and scores on different exercises never share a column. Pipelines of
+/// KGHaluBench on this machine have tables of their own: `halu`, which is what `scores` shows of them, and those that begin
+/// with it.
 ///
 /// Exit codes: 0 done; 2 nothing fits, or the command line is wrong; 3 nothing could be read; 4 some files or records
 /// could not be used.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives.
+    /// Runs (a name, the beginning of one, or `latest`), result files, folders and archives; or pipelines.
     #[arg(required = true, value_name = "RUN|FILE")]
     inputs: Vec<String>,
     /// What to show.
@@ -41,7 +47,7 @@ pub struct Arguments {
     /// Default: Turtle and JSON-LD.
     #[arg(long = "group", value_name = "NAME=GLOB", value_parser = Group::parse)]
     groups: Vec<Group>,
-    /// The score that `groups` compares, such as `mean.f1` or `f1`. Default: the headline of each task.
+    /// The score that `groups` compares, such as `f1` or `mean.f1measure`. Default: the headline of each task.
     #[arg(long, value_name = "NAME")]
     score: Option<String>,
     /// Categories for `combined`.
@@ -56,6 +62,8 @@ pub struct Arguments {
     /// it is the one to show.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    weights: WeightsFile,
     #[command(flatten)]
     from: Inputs,
 }
@@ -79,6 +87,14 @@ enum Show {
     Groups,
     /// The wide form: one row per dialogue, one column per score.
     Dialogues,
+    /// KGHaluBench: weighted accuracy, accuracy, abstentions, Halu_BOK and Halu_DOK of every model.
+    Halu,
+    /// KGHaluBench: what answers are made of, and how many facts were wrong.
+    HaluAnswers,
+    /// KGHaluBench: which stage decided how many facts, and how long judges took.
+    HaluStages,
+    /// KGHaluBench: the types of entities that questions are about.
+    HaluTypes,
 }
 
 impl Show {
@@ -92,6 +108,9 @@ impl Show {
         Self::Combined,
         Self::Groups,
     ];
+
+    /// The tables of pipelines.
+    const OF_PIPELINES: [Self; 4] = [Self::Halu, Self::HaluAnswers, Self::HaluStages, Self::HaluTypes];
 }
 
 /// The order in which rows come.
@@ -115,6 +134,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schemes = schemes(arguments.schemes.as_deref())?;
     let scheme = scheme::named(&schemes, &arguments.scheme).map_err(Exit::usage)?;
     check(arguments.format, arguments.out.as_deref())?;
+    let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
+    if !pipelines.is_empty() {
+        if let Some(run) = runs.first() {
+            return Err(Exit::usage(anyhow!(
+                "{run} is no pipeline of KGHaluBench, and pipelines have tables of their own"
+            )));
+        }
+        return of_pipelines(&arguments, &arguments.weights.studies(&pipelines)?);
+    }
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
     let mut shows = vec![arguments.show];
@@ -123,7 +151,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         shows.extend(others);
     }
     let tables = shows.into_iter().map(|show| table(all, show, &scheme, &arguments));
-    print(all, &tables.collect::<anyhow::Result<Vec<_>>>()?, arguments.format, arguments.out.as_deref())?;
+    let tables = tables.collect::<anyhow::Result<Vec<_>>>()?;
+    print(Some(all), &tables, arguments.format, arguments.out.as_deref())?;
     Ok(read.exit_code())
 }
 
@@ -153,13 +182,49 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
         }
         Show::Groups => groups::table(all, &arguments.groups, arguments.score.as_deref()),
         Show::Dialogues => dialogues::wide(all),
+        Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
+            bail!(Exit::usage(anyhow!(
+                "--show halu is for pipelines of KGHaluBench on this machine; none is named"
+            )))
+        }
     };
-    match wanted {
-        GIVEN if !reverse => {}
-        GIVEN => bail!(Exit::usage(anyhow!("--reverse of this table needs --sort COLUMN"))),
-        column => table.sort_by(column, reverse).map_err(unknown)?,
-    }
+    order(&mut table, wanted, reverse)?;
     Ok(table)
+}
+
+/// Sorts a table by a column.
+fn order(table: &mut Table, wanted: &str, reverse: bool) -> anyhow::Result<()> {
+    match wanted {
+        GIVEN if !reverse => Ok(()),
+        GIVEN => bail!(Exit::usage(anyhow!("--reverse of this table needs --sort COLUMN"))),
+        column => table.sort_by(column, reverse).map_err(|error| Exit::usage(anyhow!("--sort: {error}"))),
+    }
+}
+
+/// The tables of pipelines.
+fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<ExitCode> {
+    let wanted = if arguments.show == Show::Scores { Show::Halu } else { arguments.show };
+    let mut shows = vec![wanted];
+    if arguments.format == Format::Xlsx {
+        shows.extend(Show::OF_PIPELINES.into_iter().filter(|show| *show != wanted));
+    }
+    let mut tables = Vec::with_capacity(shows.len());
+    for show in shows {
+        tables.push(match show {
+            Show::Halu => hallucination::main(studies),
+            Show::HaluAnswers => hallucination::distributions(studies),
+            Show::HaluStages => hallucination::stages(studies),
+            Show::HaluTypes => hallucination::types(studies),
+            _ => bail!(Exit::usage(anyhow!(
+                "--show of pipelines is halu, halu-answers, halu-stages or halu-types"
+            ))),
+        });
+    }
+    if let Some(table) = tables.first_mut() {
+        order(table, &arguments.sort, arguments.reverse)?;
+    }
+    print(None, &tables, arguments.format, arguments.out.as_deref())?;
+    Ok(ExitCode::Success)
 }
 
 /// Checks whether a format can be written there.
@@ -186,12 +251,17 @@ pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     Ok(schemes)
 }
 
-/// Writes tables to a file or to standard output. A workbook begins with where the numbers come from.
-pub fn print(all: &Dialogues, tables: &[Table], format: Format, out: Option<&Path>) -> anyhow::Result<()> {
+/// Writes tables to a file or to standard output. A workbook begins with where the numbers come from, if these are dialogues.
+pub fn print(
+    all: Option<&Dialogues>,
+    tables: &[Table],
+    format: Format,
+    out: Option<&Path>,
+) -> anyhow::Result<()> {
     let Some(path) = out else { return Ok(write(tables, format, &mut io::stdout().lock())?) };
     let mut file = create(path)?;
     let written = if format == Format::Xlsx {
-        let sheets: Vec<Table> = std::iter::once(sources::table(all)).chain(tables.iter().cloned()).collect();
+        let sheets: Vec<Table> = all.map(sources::table).into_iter().chain(tables.iter().cloned()).collect();
         write_workbook(&sheets, file).map_err(anyhow::Error::from)
     } else {
         write(tables, format, &mut file).and_then(|()| file.flush()).map_err(anyhow::Error::from)

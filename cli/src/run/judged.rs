@@ -50,6 +50,8 @@ pub enum Wanted {
 pub struct Outcome {
     /// Its current state.
     pub view: RunView,
+    /// Its kind.
+    pub kind: String,
     /// The models that could not be asked, with stage and reason.
     pub blocked: Vec<String>,
 }
@@ -106,7 +108,7 @@ pub fn remove(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option
 }
 
 /// A coordinator that looks at what there is, and does nothing by itself.
-fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
+pub fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
     let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
     Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
 }
@@ -172,7 +174,8 @@ pub async fn run(
         simulator.shutdown().await;
     }
     coordinator.close_logs().await;
-    outcome
+    let (view, blocked) = outcome?;
+    Ok(Outcome { view, kind: benchmark.pipeline.unwrap_or_default(), blocked })
 }
 
 /// The judges of a pipeline, and how their servers are reached.
@@ -196,13 +199,14 @@ impl Judges {
     }
 }
 
+/// Waits until the pipeline is finished or stopped. Returns its state, and the models that could not be asked.
 async fn hold(
     coordinator: &Arc<Coordinator>,
     name: &RunId,
     worker: worker::WorkerConfig,
     judges: &Judges,
     waits: bool,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<(RunView, Vec<String>)> {
     let mut progress = Progress::new(&coordinator.run(name).await?);
     let (stopper, mut working) = session::start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
@@ -267,7 +271,7 @@ async fn hold(
     let view = coordinator.run(name).await?;
     progress.finish(&view);
     let blocked = if view.phase == RunPhase::Finished { Vec::new() } else { blocked };
-    Ok(Outcome { view, blocked })
+    Ok((view, blocked))
 }
 
 /// Why there is no progress; empty while anything progresses.

@@ -157,6 +157,67 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown() {
     data.kgfleet(&["table", "nothing"]).expect(3).says(&["there is no run nothing"]);
 }
 
+/// Every table of these inputs, and a report.
+#[track_caller]
+fn all_tables(data: &Data, inputs: &[&str], code: i32) -> String {
+    let mut shown = String::new();
+    for show in [
+        "scores",
+        "models",
+        "statistics",
+        "preferences",
+        "preference-tests",
+        "combined",
+        "groups",
+        "dialogues",
+    ] {
+        let arguments = [&["table"], inputs, &["--show", show]].concat();
+        shown.push_str(&data.kgfleet(&arguments).expect(code).stdout);
+    }
+    let out = data.path().join("page.html");
+    let out = out.to_str().unwrap();
+    data.kgfleet(&[&["report"], inputs, &["--out", out]].concat()).expect(code);
+    let workbook = data.path().join("all.xlsx");
+    let workbook = ["--format", "xlsx", "--out", workbook.to_str().unwrap()];
+    data.kgfleet(&[&["table"], inputs, &workbook].concat()).expect(code);
+    assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
+    shown
+}
+
+#[test]
+fn odd_inputs_give_tables_or_say_what_is_wrong() {
+    let data = Data::new();
+    let file = |name: &str, content: String| {
+        data.write(&format!("{name}_result.json"), content).to_str().unwrap().to_owned()
+    };
+    // One model, and all values equal: nothing to compare, and no deviation.
+    let equal = file("equal", result_file("m", [0.5, 0.5], "She.").replace("0.25", "0.5"));
+    let shown = all_tables(&data, &[&equal], 0);
+    assert!(shown.contains("0.500"), "{shown}");
+    // Models that have no task in common.
+    let turtle = file("turtle", result_file("a", [0.5, 0.6], "She.").replace("-jsonld-1", "-turtle-2"));
+    let jsonld = file("jsonld", result_file("b", [0.5, 0.6], "She.").replace("-turtle-1", "-jsonld-2"));
+    all_tables(&data, &[&turtle, &jsonld], 0);
+    let compare = data.kgfleet(&["compare", &turtle, &jsonld, "--a", "a", "--b", "b"]);
+    compare.expect(2).says(&["no dialogue on the same question"]);
+    // Scores that a task cannot give, and no numbers at all.
+    let wild = file("wild", result_file("m", [7.0, -1.0], "She.").replace("-0.5", "\"NaN\""));
+    let shown = all_tables(&data, &[&wild], 0);
+    assert!(shown.contains("score-out-of-range"), "{shown}");
+    let infinite = file("infinite", result_file("m", [0.5, 0.5], "She.").replace("0.25", "1e999"));
+    data.kgfleet(&["table", &infinite]).expect(4).says(&["number out of range"]);
+    // Nothing in a file, and nothing in a run.
+    all_tables(&data, &[&file("empty", "[]".to_owned())], 0);
+    data.kgfleet(&["run", "--task", "RdfFriendCount-nt-1", "--iterations", "1"]).expect(0);
+    for entry in std::fs::read_dir(data.run().dir.log()).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    all_tables(&data, &["latest"], 0);
+    for format in ["csv", "xlsx", "parquet", "jsonl"] {
+        data.kgfleet(&["export", "latest", "--format", format]).expect(0).says(&["(0 dialogues)"]);
+    }
+}
+
 #[test]
 fn a_report_is_one_page_that_hostile_answers_do_not_leave() {
     let data = Data::new();

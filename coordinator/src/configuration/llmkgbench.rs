@@ -71,6 +71,7 @@ pub(super) fn parse(text: &str) -> Result<Benchmark, String> {
     Ok(Benchmark {
         pipeline: None,
         judges: BTreeMap::new(),
+        settings: BTreeMap::new(),
         reuse: None,
         name: "LLM-KG-Bench configuration".to_owned(),
         seed: 0,

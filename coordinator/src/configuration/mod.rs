@@ -50,6 +50,9 @@ pub struct Benchmark {
     /// The judges of a judged benchmark, by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judges: BTreeMap<String, ModelSpec>,
+    /// Numbers of the kind of a judged benchmark that are to be otherwise than by default, such as a threshold.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, f64>,
     /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse: Option<String>,
@@ -187,8 +190,12 @@ impl Benchmark {
             Err(ConfigurationError::Value { file: file.to_owned(), field, problem })
         };
         let Some(name) = &self.pipeline else {
-            if !self.judges.is_empty() || self.reuse.is_some() {
-                let field = if self.judges.is_empty() { "reuse" } else { "judges" };
+            let fields = [
+                ("judges", !self.judges.is_empty()),
+                ("settings", !self.settings.is_empty()),
+                ("reuse", self.reuse.is_some()),
+            ];
+            if let Some((field, _)) = fields.into_iter().find(|(_, given)| *given) {
                 return wrong(
                     field.to_owned(),
                     "belongs to a judged benchmark; `pipeline` says which".into(),
@@ -212,6 +219,18 @@ impl Benchmark {
             }
             if let Some((name, problem)) = sampling::problem(&judge.sampling) {
                 return wrong(format!("{field}.sampling.{name}"), problem);
+            }
+        }
+        for (name, value) in &self.settings {
+            let field = format!("settings.{name}");
+            let Some(setting) = kind.settings.iter().find(|setting| setting.name == name) else {
+                let names: Vec<&str> = kind.settings.iter().map(|setting| setting.name).collect();
+                let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
+                return wrong(field, format!("is no setting of {}: {known}", kind.name));
+            };
+            let (least, most) = setting.range;
+            if !(least..=most).contains(value) {
+                return wrong(field, format!("is {value}; it must be between {least} and {most}"));
             }
         }
         let needed = |role: &String| kind.stages.iter().any(|stage| stage.judge == role);
@@ -353,6 +372,29 @@ models:
         let named = TOML.replace("skill = 0.5", "key = \"house\"");
         let refused = Benchmark::parse(&named, "a.toml").unwrap().validate_local("a.toml").unwrap_err();
         assert!(refused.to_string().contains("models[1].key"), "{refused}");
+    }
+
+    #[test]
+    fn settings_belong_to_a_kind_and_have_bounds() {
+        let error = |from: &str, to: &str| {
+            let judge = "{label: j, connector: simulated}";
+            let roles = ["writer", "abstention", "embedder", "classifier", "entailment", "expert"];
+            let judges: String = roles.map(|role| format!("  {role}: {judge}\n")).concat();
+            let text = format!(
+                "name: a\npipeline: kghalubench\nmodels: [{judge}]\njudges:\n{judges}settings:\n  similarity_threshold: 0.725\n"
+            );
+            assert_eq!(Benchmark::parse(&text, "a.yaml").unwrap().settings["similarity_threshold"], 0.725);
+            Benchmark::parse(&text.replacen(from, to, 1), "a.yaml").unwrap_err().to_string()
+        };
+        assert!(
+            error("0.725", "7").contains("`settings.similarity_threshold` is 7; it must be between 0 and 1")
+        );
+        assert!(error("0.725", ".nan").contains("must be between 0 and 1"));
+        let unknown = error("similarity_threshold", "threshold");
+        assert!(unknown.contains("settings.threshold") && unknown.contains("cosine_share"), "{unknown}");
+        let text = "name: a\nmodels: [{label: m, connector: simulated}]\nsettings: {x: 1}\n";
+        let nowhere = Benchmark::parse(text, "a.yaml").unwrap_err().to_string();
+        assert!(nowhere.contains("`settings` belongs to a judged benchmark"), "{nowhere}");
     }
 
     #[test]

@@ -23,6 +23,7 @@ fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Benchmark {
         name: format!("{}: {}", pipeline.benchmark.name, model.label),
         pipeline: None,
         judges: BTreeMap::new(),
+        settings: BTreeMap::new(),
         reuse: None,
         models: vec![model.clone()],
         ..pipeline.benchmark.clone()

@@ -73,6 +73,7 @@ impl Coordinator {
             pack: String::new(),
             pipeline: None,
             judges: std::collections::BTreeMap::new(),
+            settings: std::collections::BTreeMap::new(),
             reuse: None,
             ..benchmark.clone()
         };

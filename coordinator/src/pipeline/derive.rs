@@ -221,6 +221,7 @@ impl Coordinator {
             task_iterations: BTreeMap::new(),
             pipeline: None,
             judges: BTreeMap::new(),
+            settings: BTreeMap::new(),
             reuse: None,
         };
         let of_pack = (name.clone(), about.clone());

@@ -137,7 +137,12 @@ impl Pipeline {
 
     /// The derivation of its runs.
     pub(crate) fn derivation<'a>(&'a self, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
-        Derivation { pipeline: self.name.as_str(), kind: self.kind, judges }
+        Derivation {
+            pipeline: self.name.as_str(),
+            kind: self.kind,
+            judges,
+            settings: &self.benchmark.settings,
+        }
     }
 
     /// The name of the n-th run of a stage for a model.

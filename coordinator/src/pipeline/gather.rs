@@ -161,6 +161,8 @@ impl Coordinator {
         stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
         for (ticket, record) in self.winners(&run).await? {
             let Some(uid) = uid(record.key.iteration as usize) else { continue };
+            let took = record.ended_at.duration_since(record.started_at).as_secs_f64();
+            stage.replies = (stage.replies.0 + 1, stage.replies.1 + took.max(0.0));
             let ruling = match record.outcome {
                 Outcome::Scored { scores, infos } => Ruling::Scored { scores, infos },
                 Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Ruling::Not(cause),

@@ -7,7 +7,7 @@
 //!
 //! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to,
 //! `ask` looks after the runs of the models under test, `derive` creates what is missing, `control` does what people ask for,
-//! `view` shows it, with its `history`.
+//! `view` shows it, with its `history`; `reading` hands it to reports.
 
 mod ask;
 mod control;
@@ -15,6 +15,7 @@ mod derive;
 mod document;
 mod gather;
 mod history;
+mod reading;
 mod summary;
 mod view;
 
@@ -24,6 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use domain::RunId;
 
 pub(crate) use gather::ModelState;
+pub use reading::{ModelReading, PipelineReading};
 
 /// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::fmt;
 use domain::seed::SplitMix64;
 use serde::{Deserialize, Serialize};
 
-use crate::frequency::{self, Frequency};
+use crate::frequency::{self, Frequency, Groups};
 use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph, Statistics};
 use crate::question;
 
@@ -25,11 +25,18 @@ pub struct Recipe {
     pub batch: u32,
     /// Draws for one question before the graph is said to be too small.
     pub draws_max: u32,
+    /// Which types are rare.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub groups: Groups,
+}
+
+fn is_default(groups: &Groups) -> bool {
+    *groups == Groups::default()
 }
 
 impl Default for Recipe {
     fn default() -> Self {
-        Self { questions: 150, seed: 1, batch: 5, draws_max: 200 }
+        Self { questions: 150, seed: 1, batch: 5, draws_max: 200, groups: Groups::default() }
     }
 }
 
@@ -134,7 +141,7 @@ pub enum Unfillable {
 /// # Errors
 /// The source cannot be read, or is too poor.
 pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Result<Assessment, Unfillable> {
-    let groups = frequency::group(&graph.types()?);
+    let groups = frequency::group(&graph.types()?, recipe.groups);
     let mut random = SplitMix64::new(SplitMix64::mix(recipe.seed) ^ u64::from(number));
     let mut questions: Vec<Question> = Vec::with_capacity(recipe.questions as usize);
     let mut passed_over = PassedOver::default();

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use domain::seed::SplitMix64;
 
-use crate::assessment::{Assessment, FACTS, Question};
-use crate::difficulty::{Difficulty, Weights, mean, normalise};
+use crate::assessment::{Assessment, Question};
+use crate::difficulty::{Difficulty, mean, normalise};
 use crate::graph::Statistics;
 use crate::metrics::Fate;
 use crate::rank;
+use crate::weights::Weights;
 
 /// Share of each model's questions that weights are learnt from. The others check them.
 pub const TRAINING_SHARE: f64 = 0.7;
@@ -116,7 +117,9 @@ pub fn calibrate(
         statistics: statistic_weights(&training),
         types: type_weights(&training),
         relations: relation_weights(&training),
+        ..Weights::default()
     };
+    let weights = weights.rounded();
     let difficulty = Difficulty::new(&weights, assessments);
     let estimate = |(observation, question): &(&Observation, &Question)| {
         let about_another = observation.fate == Fate::Hallucinated;
@@ -152,7 +155,7 @@ fn split(scored: Vec<Judged<'_>>, seed: u64) -> (Vec<Judged<'_>>, Vec<Judged<'_>
 
 /// The share of points of a question.
 fn score(fate: Fate) -> f64 {
-    f64::from(fate.points().unwrap_or(0)) / FACTS as f64
+    fate.share().unwrap_or(0.0)
 }
 
 /// Fits the share of points to the standardised logarithms of the statistics by coordinate descent, weights not below 0. The

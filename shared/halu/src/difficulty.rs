@@ -1,29 +1,8 @@
 //! How hard a question is (paper, 3.1.3 to 3.1.5).
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use crate::assessment::{Assessment, FACTS, Question};
 use crate::graph::Statistics;
-
-/// Steepness of the sigmoid. The paper calls it a parameter and gives no value.
-pub const STEEPNESS: f64 = 5.0;
-
-/// What a calibration learns. All values of `types` and `relations` are in [0, 1]: normalised mean scores, so a high value
-/// means an easy type or relation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Weights {
-    /// From which runs they were learnt, for people.
-    pub source: String,
-    /// Of the logarithms of the statistics, by name.
-    pub statistics: BTreeMap<String, f64>,
-    /// By IRI of the type.
-    pub types: BTreeMap<String, f64>,
-    /// By IRI of the type, then by IRI of the relation.
-    pub relations: BTreeMap<String, BTreeMap<String, f64>>,
-}
+use crate::weights::Weights;
 
 /// What stands for a type or relation that no weight is known of.
 const UNKNOWN: f64 = 0.5;
@@ -57,7 +36,6 @@ impl Weights {
 #[derive(Clone, Debug)]
 pub struct Difficulty<'w> {
     weights: &'w Weights,
-    steepness: f64,
     /// By assessment and question, in [0, 1].
     popularity: Vec<Vec<f64>>,
 }
@@ -65,11 +43,6 @@ pub struct Difficulty<'w> {
 impl<'w> Difficulty<'w> {
     /// Of all questions of the assessments that are looked at together.
     pub fn new(weights: &'w Weights, assessments: &[Assessment]) -> Self {
-        Self::with_steepness(weights, assessments, STEEPNESS)
-    }
-
-    /// [`Difficulty::new`] with another steepness, above 0.
-    pub fn with_steepness(weights: &'w Weights, assessments: &[Assessment], steepness: f64) -> Self {
         let of_all = |value: &dyn Fn(&Question) -> f64| {
             let of_one = |assessment: &Assessment| assessment.questions.iter().map(value).collect();
             assessments.iter().map(of_one).collect::<Vec<Vec<f64>>>()
@@ -79,11 +52,10 @@ impl<'w> Difficulty<'w> {
         let mut popularity = relevance;
         for (row, types) in popularity.iter_mut().zip(types) {
             for (value, weight) in row.iter_mut().zip(types) {
-                // The paper combines the two without saying how; this is their mean.
-                *value = f64::midpoint(*value, weight);
+                *value = weights.type_share * weight + (1.0 - weights.type_share) * *value;
             }
         }
-        Self { weights, steepness, popularity: min_max(popularity) }
+        Self { weights, popularity: min_max(popularity) }
     }
 
     /// How hard a question was, in (0, 1). An answer about another entity failed at all relations of the type alike, so these
@@ -102,7 +74,7 @@ impl<'w> Difficulty<'w> {
             let of = |relation: &str| self.weights.complexity(&question.type_id, relation);
             question.facts.iter().map(|fact| of(&fact.relation_id)).sum::<f64>() / FACTS as f64
         };
-        Some(sigmoid(self.steepness * (complexity - popularity)))
+        Some(sigmoid(self.weights.steepness * (complexity - popularity)))
     }
 }
 
@@ -171,6 +143,7 @@ mod tests {
             types: [("t".to_owned(), 0.5)].into(),
             relations: [("t".to_owned(), relations.map(|(name, weight)| (name.to_owned(), weight)).into())]
                 .into(),
+            ..Weights::default()
         }
     }
 

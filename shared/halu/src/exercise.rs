@@ -61,6 +61,20 @@ fn case(place: usize, question: &Question, another: &Question) -> Result<CaseDat
     })
 }
 
+/// The assessment of a task.
+///
+/// # Errors
+/// The task is none of [`task`]'s.
+pub fn assessment_of(task: &TaskData) -> Result<Assessment, serde_json::Error> {
+    let parameter = |name: &str| task.parameters.get(name).cloned().unwrap_or_default();
+    Ok(Assessment {
+        number: serde_json::from_value(parameter("assessment"))?,
+        recipe: serde_json::from_value(parameter("recipe"))?,
+        snapshot: serde_json::from_value(parameter("snapshot"))?,
+        questions: task.cases.iter().map(|case| question_of(&case.data)).collect::<Result<_, _>>()?,
+    })
+}
+
 /// The question of a case.
 ///
 /// # Errors
@@ -90,6 +104,7 @@ mod tests {
                     && question.facts.iter().all(|fact| asked.contains(&fact.relation))
             );
         }
+        assert_eq!(assessment_of(&task).unwrap(), assessment);
         assert!(question_of(&Map::new()).is_err());
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF,
 //! [`endpoint`] from a SPARQL endpoint, [`world`] invents one. [`assessment`] draws questions, [`question`] words them. [`token_set`] is the part of the entity
-//! similarity that needs no model. [`difficulty`] says how hard a question is under given weights, [`calibration`] learns
-//! weights, [`metrics`] counts verdicts.
+//! similarity that needs no model. [`difficulty`] says how hard a question is under given [`weights`], [`calibration`] learns
+//! them, [`metrics`] counts verdicts.
 
 pub mod assessment;
 pub mod calibration;
@@ -25,12 +25,14 @@ pub mod rank;
 pub mod simulated;
 mod statements;
 pub mod token_set;
+pub mod weights;
 pub mod world;
 
 pub use assessment::{Assessment, Question, Recipe, Unfillable};
-pub use difficulty::{Difficulty, Weights};
+pub use difficulty::Difficulty;
 pub use dump::Dump;
 pub use endpoint::{Endpoint, Select};
 pub use graph::{Entity, Fact, GraphError, KnowledgeGraph, Lifespan, Statistics};
 pub use mapping::Mapping;
 pub use metrics::{Fate, ModelMetrics};
+pub use weights::Weights;

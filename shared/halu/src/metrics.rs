@@ -26,7 +26,7 @@ pub struct Decision {
 }
 
 /// The filters of the fact level, in the order in which they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Filter {
     /// The classifier of entailment.
     Nli,
@@ -39,6 +39,15 @@ pub enum Filter {
 impl Filter {
     /// In the order in which they are asked.
     pub const ALL: [Self; 3] = [Self::Nli, Self::Llm, Self::Expert];
+
+    /// The stage of the pipeline that it is.
+    pub fn stage(self) -> &'static str {
+        match self {
+            Self::Nli => "nli",
+            Self::Llm => "llm",
+            Self::Expert => "expert",
+        }
+    }
 }
 
 impl Fate {
@@ -50,6 +59,11 @@ impl Fate {
             Self::Aligned(facts) => Some(facts.iter().filter(|fact| fact.correct).count() as u32),
             Self::NotScored => None,
         }
+    }
+
+    /// Its share of the points that could be had; nothing if it is not scored.
+    pub fn share(&self) -> Option<f64> {
+        self.points().map(|points| f64::from(points) / FACTS as f64)
     }
 }
 

@@ -27,6 +27,17 @@ fn estimated_difficulty_falls_where_scores_rise() {
 }
 
 #[test]
+fn the_weights_that_come_with_the_program_are_those_of_the_simulated_models() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/simulated.weights.toml");
+    let learnt = study::calibrated(11).weights.to_toml().unwrap();
+    if std::env::var_os("KGFLEET_BLESS").is_some() {
+        std::fs::write(path, &learnt).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert!(kept == learnt, "KGFLEET_BLESS=1 writes {path} anew");
+}
+
+#[test]
 fn weights_of_one_world_weigh_another() {
     let calibration = study::calibrated(11);
     let (accuracy, weighted) = study::mean_deviations(&calibration.weights, 22, 5);

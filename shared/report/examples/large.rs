@@ -76,7 +76,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{} dialogues after {:.1} s", all.len(), started.elapsed().as_secs_f64());
     let (combined, compass) = (named(&bundled(), "sparql-b")?, named(&bundled(), "semantic")?);
-    let report = Report { title: "An invented run", dialogues: &all, combined: &combined, compass: &compass };
+    let hallucination = &[];
+    let report = Report {
+        title: "An invented run",
+        dialogues: &all,
+        hallucination,
+        combined: &combined,
+        compass: &compass,
+    };
     write(&report, details, BufWriter::new(File::create(&path)?))?;
     println!("written after {:.1} s", started.elapsed().as_secs_f64());
     Ok(())

@@ -4,10 +4,16 @@
 //! is one column, whatever number of files its dialogues lie in; and scores on different exercises never share one.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use domain::{RunId, Scores};
 use jiff::Timestamp;
-use serde_json::Value;
+
+use crate::analysis::cells::{CellStatistics, ColumnStatistics};
+
+mod shapes;
+
+use self::shapes::{Names, Shapes};
 
 /// Place of a column in [`Dialogues::columns`].
 pub type ColumnId = usize;
@@ -85,6 +91,8 @@ pub struct Task {
     pub class: String,
     /// The score that stands for a dialogue, such as `max.combined`; empty where the class is unknown.
     pub headline: String,
+    /// Whether its headline lies between 0 and 1. Of an unknown class nothing is known.
+    unit: bool,
 }
 
 /// Whether a dialogue has scores.
@@ -172,6 +180,17 @@ pub struct Dialogues {
     reasons: Names,
     shapes: Shapes,
     planned: HashMap<(ColumnId, TaskId), u64>,
+    /// Places in the list of the dialogues of a model on a task, in order.
+    places: HashMap<(ColumnId, TaskId), Vec<u32>>,
+    /// What was worked out of these dialogues, until they change: many tables and plots need the same.
+    pub(crate) memo: Memo,
+}
+
+/// Results that cost time, see [`cells`](crate::analysis::cells).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memo {
+    pub(crate) statistics: OnceLock<Vec<CellStatistics>>,
+    pub(crate) totals: OnceLock<Vec<ColumnStatistics>>,
 }
 
 /// The reason of a dialogue whose published evaluation raised an exception.
@@ -188,6 +207,7 @@ impl Dialogues {
                 == (&column.model, &column.origin, &column.exercises)
         };
         self.columns.iter().position(same).unwrap_or_else(|| {
+            self.memo = Memo::default();
             self.columns.push(column);
             self.columns.len() - 1
         })
@@ -196,25 +216,31 @@ impl Dialogues {
     /// The task with this label, added where it is new.
     pub fn task(&mut self, label: &str, class: &str, headline: &[&str]) -> TaskId {
         self.tasks.iter().position(|task| task.label == label).unwrap_or_else(|| {
-            let (label, class) = (label.to_owned(), class.to_owned());
-            self.tasks.push(Task { label, class, headline: headline.join(".") });
+            self.memo = Memo::default();
+            let (label, class, unit) = (label.to_owned(), class.to_owned(), is_unit(class));
+            self.tasks.push(Task { label, class, headline: headline.join("."), unit });
             self.tasks.len() - 1
         })
     }
 
     /// Says how many dialogues of a model on a task were planned.
     pub fn plan(&mut self, column: ColumnId, task: TaskId, dialogues: u64) {
+        self.memo = Memo::default();
         *self.planned.entry((column, task)).or_default() += dialogues;
     }
 
     /// Dialogues planned of a model on a task; where nothing is known of a plan, those that are there.
     pub fn planned(&self, column: ColumnId, task: TaskId) -> u64 {
-        self.planned.get(&(column, task)).copied().unwrap_or_else(|| self.of(column, task).count() as u64)
+        self.planned
+            .get(&(column, task))
+            .copied()
+            .unwrap_or_else(|| self.places_of(column, task).len() as u64)
     }
 
     /// Adds a dialogue. A headline outside of 0 to 1, for a class whose scores lie there, makes it unscored: one such
     /// number would spoil a mean.
     pub fn add(&mut self, entry: Entry<'_>) {
+        self.memo = Memo::default();
         let task = &self.tasks[entry.task];
         let case = self.cases.number(&format!("{}\u{1f}{}", task.label, entry.case));
         let mut dialogue = Dialogue {
@@ -239,7 +265,9 @@ impl Dialogues {
             Ok(scores) => {
                 (dialogue.shape, dialogue.values) = self.shapes.take(scores);
                 dialogue.headline = self.shapes.find(&dialogue, &task.headline);
-                let outside = dialogue.headline.is_some_and(|value| !within(&task.class, value));
+                let within =
+                    |value: f64| if task.unit { (0.0..=1.0).contains(&value) } else { value.is_finite() };
+                let outside = dialogue.headline.is_some_and(|value| !within(value));
                 outside.then(|| OUT_OF_RANGE.to_owned())
             }
         };
@@ -249,6 +277,7 @@ impl Dialogues {
             dialogue.values = Box::default();
             dialogue.shape = Shapes::NONE;
         }
+        self.places.entry((dialogue.column, dialogue.task)).or_default().push(self.list.len() as u32);
         self.list.push(dialogue);
     }
 
@@ -269,16 +298,16 @@ impl Dialogues {
 
     /// The dialogues of a model on a task.
     pub fn of(&self, column: ColumnId, task: TaskId) -> impl Iterator<Item = &Dialogue> {
-        self.list.iter().filter(move |found| found.column == column && found.task == task)
+        self.places_of(column, task).iter().filter_map(|&place| self.list.get(place as usize))
+    }
+
+    fn places_of(&self, column: ColumnId, task: TaskId) -> &[u32] {
+        self.places.get(&(column, task)).map_or(&[], Vec::as_slice)
     }
 
     /// All dialogues by column and task, for those who walk over the whole matrix.
     pub fn cells(&self) -> HashMap<(ColumnId, TaskId), Vec<&Dialogue>> {
-        let mut cells: HashMap<_, Vec<&Dialogue>> = HashMap::new();
-        for dialogue in &self.list {
-            cells.entry((dialogue.column, dialogue.task)).or_default().push(dialogue);
-        }
-        cells
+        self.places.keys().map(|&(column, task)| ((column, task), self.of(column, task).collect())).collect()
     }
 
     /// A score by its name, such as `f1` or `max.combined`.
@@ -380,6 +409,11 @@ impl Dialogues {
             }
             _ => false,
         });
+        self.memo = Memo::default();
+        self.places.clear();
+        for (dialogue, place) in self.list.iter().zip(0..) {
+            self.places.entry((dialogue.column, dialogue.task)).or_default().push(place);
+        }
         let planned = std::mem::take(&mut self.planned);
         self.planned = planned
             .into_iter()
@@ -422,88 +456,10 @@ fn renumbered<T>(items: &[T], keep: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
     items.iter().map(number).collect()
 }
 
-/// Whether a headline is one that the class can give. Of an unknown class nothing is known.
-fn within(class: &str, value: f64) -> bool {
+/// Whether the headlines of a class lie between 0 and 1.
+fn is_unit(class: &str) -> bool {
     let version = tasks::TaskClass::version_of(class).unwrap_or_default();
-    match tasks::TaskClass::resolve(class, version) {
-        Ok(class) if class.marks == tasks::Marks::UNIT => (0.0..=1.0).contains(&value),
-        _ => value.is_finite(),
-    }
-}
-
-/// Texts by number.
-#[derive(Clone, Debug, Default)]
-struct Names {
-    numbers: HashMap<String, u32>,
-    texts: Vec<String>,
-}
-
-impl Names {
-    fn number(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
-        }
-        let number = self.texts.len() as u32;
-        self.numbers.insert(text.to_owned(), number);
-        self.texts.push(text.to_owned());
-        number
-    }
-
-    fn text(&self, number: u32) -> Option<&str> {
-        self.texts.get(number as usize).map(String::as_str)
-    }
-}
-
-/// The names of scores. Dialogues of a task have one of few sets of them, so each keeps only its values.
-#[derive(Clone, Debug, Default)]
-struct Shapes {
-    numbers: HashMap<Vec<String>, u32>,
-    shapes: Vec<Vec<String>>,
-}
-
-impl Shapes {
-    const NONE: u32 = u32::MAX;
-
-    fn take(&mut self, scores: &Scores) -> (u32, Box<[f64]>) {
-        let (mut names, mut values) = (Vec::new(), Vec::new());
-        for (name, value) in scores {
-            match value {
-                Value::Object(group) => {
-                    for (score, value) in group {
-                        if let Some(value) = value.as_f64() {
-                            names.push(format!("{name}.{score}"));
-                            values.push(value);
-                        }
-                    }
-                }
-                _ => {
-                    if let Some(value) = value.as_f64() {
-                        names.push(name.clone());
-                        values.push(value);
-                    }
-                }
-            }
-        }
-        let number = match self.numbers.get(&names) {
-            Some(&number) => number,
-            None => {
-                let number = self.shapes.len() as u32;
-                self.numbers.insert(names.clone(), number);
-                self.shapes.push(names);
-                number
-            }
-        };
-        (number, values.into_boxed_slice())
-    }
-
-    fn names(&self, shape: u32) -> &[String] {
-        self.shapes.get(shape as usize).map_or(&[], Vec::as_slice)
-    }
-
-    fn find(&self, dialogue: &Dialogue, name: &str) -> Option<f64> {
-        let place = self.names(dialogue.shape).iter().position(|known| known == name)?;
-        dialogue.values.get(place).copied()
-    }
+    tasks::TaskClass::resolve(class, version).is_ok_and(|class| class.marks == tasks::Marks::UNIT)
 }
 
 #[cfg(test)]

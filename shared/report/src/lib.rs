@@ -10,6 +10,7 @@
 pub mod analysis;
 pub mod details;
 pub mod dialogues;
+pub mod hallucination;
 pub mod html;
 pub mod input;
 pub mod names;

@@ -5,6 +5,7 @@
 
 use report::Dialogues;
 use report::analysis::combined::combined;
+use report::analysis::groups::{Group, compare};
 use report::analysis::{leaders, preference, scheme};
 use report::input::read_documents;
 use results::llmkgbench::discover;
@@ -107,4 +108,27 @@ fn combined_scores_equal_those_worked_out_from_the_files() {
     assert_eq!(p("Claude 3.5 Haiku"), None, "it is the best one");
     near("Gemini 1.5 Flash", 0.39, 0.01);
     near("GPTo1-mini 2024/09", 0.0035, 0.0001);
+}
+
+/// Expected is what `scipy.stats.ttest_ind(a, b, equal_var=False)` gives for the same values.
+#[test]
+fn groups_of_tasks_differ_as_scipy_finds() {
+    let Some((all, _)) = published() else { return };
+    let columns: Vec<usize> = (0..all.columns.len()).collect();
+    let test = |a: &str, b: &str, score| {
+        let (a, b) = (Group::parse(a).unwrap(), Group::parse(b).unwrap());
+        let found = compare(&all, &columns, (&a, &b), score);
+        (found.n, found.test.unwrap())
+    };
+    let near = |ours: f64, theirs: f64| {
+        assert!((ours - theirs).abs() <= 1e-9 * theirs.abs(), "{ours} is not {theirs}");
+    };
+    let (n, found) = test("graph=*-subgraph", "schema=*-schema,*-subschema", Some("mean.f1measure"));
+    assert_eq!(n, (120, 240));
+    near(found.t, 36.184_511_532_066_89);
+    near(found.df, 356.701_192_129_878_9);
+    let (n, found) = test("Turtle=*-turtle*", "JSON-LD=*-jsonld*", None);
+    assert_eq!(n, (1080, 720));
+    near(found.t, -3.263_554_073_645_481);
+    near(found.p, 0.001_124_305_074_507_799_2);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use domain::{CaseUid, DialogueKey, Infos, ModelSpec, Scores};
 use serde_json::json;
-use stages::{Asked, Derivation, Ruling, StageRuns, Subject, kinds};
+use stages::{Asked, Derivation, Ruling, Settings, StageRuns, Subject, kinds};
 
 /// Answers of the model.
 const ANSWERS: u32 = 5_000;
@@ -50,7 +50,7 @@ fn main() {
     let model = "m".into();
     for kind in kinds::all() {
         let judges = vec![&judge; kind.stages.len()];
-        let derivation = Derivation { pipeline: "p", kind, judges: &judges };
+        let derivation = Derivation { pipeline: "p", kind, judges: &judges, settings: &Settings::new() };
         let finished = || StageRuns { finished: true, ..StageRuns::default() };
         let mut stages: Vec<StageRuns> = kind.stages.iter().map(|_| finished()).collect();
         let asked = Asked { model: &model, subjects: &subjects, stages: &stages };

@@ -1,5 +1,7 @@
 //! What a judged benchmark says of itself: its stages, their questions, and what comes out.
 
+use std::collections::BTreeMap;
+
 use domain::{Ask, CaseUid, DialogueKey, FailureCause, ModelSpec, Scores};
 use serde_json::{Map, Value};
 use tasks::families::judge_text;
@@ -16,11 +18,27 @@ pub struct PipelineKind {
     pub about: &'static str,
     /// The judging stages, each after those whose verdicts it needs.
     pub stages: &'static [StageSpec],
+    /// Numbers that a configuration may choose otherwise.
+    pub settings: &'static [Setting],
     /// What became of one answer: its scores, or why there are none. All judgements that are needed are there.
     pub conclude: fn(&Subject, &Judgements<'_>) -> Result<Scores, NotJudged>,
     /// The numbers of a model, from what became of all its dialogues that were planned.
     pub metrics: fn(&[Judged]) -> Vec<Metric>,
 }
+
+/// A number of a kind that a configuration may choose.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name in configurations.
+    pub name: &'static str,
+    /// What holds where a configuration says nothing.
+    pub default: f64,
+    /// The least and the greatest value that it may have.
+    pub range: (f64, f64),
+}
+
+/// The settings that a configuration chose, by name. What it does not name has its default.
+pub type Settings = BTreeMap<String, f64>;
 
 /// A judging stage.
 pub struct StageSpec {
@@ -115,18 +133,32 @@ impl Question {
     }
 }
 
-/// What judges said about one answer, by stage, in the order of the questions.
+/// What judges said about one answer, by stage, in the order of the questions; and the settings under which that counts.
 #[derive(Clone, Debug, Default)]
-pub struct Judgements<'v>(Vec<(&'static str, Vec<&'v Ruling>)>);
+pub struct Judgements<'v> {
+    settings: Option<&'v Settings>,
+    rulings: Vec<(&'static str, Vec<&'v Ruling>)>,
+}
 
 impl<'v> Judgements<'v> {
+    /// Nothing said yet, under these settings.
+    pub(crate) fn under(settings: &'v Settings) -> Self {
+        Self { settings: Some(settings), rulings: Vec::new() }
+    }
+
     pub(crate) fn push(&mut self, stage: &'static str, rulings: Vec<&'v Ruling>) {
-        self.0.push((stage, rulings));
+        self.rulings.push((stage, rulings));
+    }
+
+    /// The value of a setting.
+    pub fn setting(&self, setting: &Setting) -> f64 {
+        let chosen = self.settings.and_then(|settings| settings.get(setting.name));
+        chosen.copied().unwrap_or(setting.default)
     }
 
     /// The rulings of a stage; none where nothing was asked there.
     pub fn of(&self, stage: &str) -> &[&'v Ruling] {
-        self.0.iter().find(|(name, _)| *name == stage).map_or(&[], |(_, rulings)| rulings)
+        self.rulings.iter().find(|(name, _)| *name == stage).map_or(&[], |(_, rulings)| rulings)
     }
 
     /// The only verdict of a stage: nothing where none was asked for.

@@ -14,7 +14,7 @@ pub mod report;
 pub mod verdicts;
 
 pub use derive::{Asked, Derivation, NewRun, StageRuns};
-pub use kind::{Judgements, Matter, PipelineKind, Question, StageSpec, Subject};
+pub use kind::{Judgements, Matter, PipelineKind, Question, Setting, Settings, StageSpec, Subject};
 pub use names::RunName;
 pub use report::{Judged, ModelReport, NotJudged};
 pub use verdicts::{Ruling, Verdicts};

@@ -18,11 +18,11 @@ use crate::exit_code::Exit;
 /// Who asks, as operators of public endpoints want to know.
 const AGENT: &str = concat!("kgfleet/", env!("CARGO_PKG_VERSION"), " (KGHaluBench question generator)");
 
-/// Attempts for one query.
-const ATTEMPTS_MAX: u32 = 6;
+/// Attempts for one query, unless the command line says otherwise.
+pub(super) const ATTEMPTS: u32 = 6;
 
-/// Seconds for one answer.
-const ANSWER_SECONDS_MAX: u64 = 90;
+/// Seconds for one answer, unless the command line says otherwise.
+pub(super) const ANSWER_SECONDS: u32 = 90;
 
 /// Seconds between two attempts at most, also where a server asks for more.
 const WAIT_SECONDS_MAX: u64 = 60;
@@ -30,22 +30,32 @@ const WAIT_SECONDS_MAX: u64 = 60;
 /// Bytes of one answer.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// How long a query is pursued.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How long one answer may take.
+    pub answer: Duration,
+    /// Attempts, at least 1.
+    pub attempts: u32,
+}
+
 /// A client whose answers lie in a folder, so that a generation that broke off goes on where it was.
 pub struct PoliteClient {
     runtime: Runtime,
     http: Client,
     url: Url,
     cache: PathBuf,
+    patience: Patience,
 }
 
 impl PoliteClient {
     /// A client of the endpoint at `url`.
-    pub fn new(url: &str, cache: &Path) -> anyhow::Result<Self> {
+    pub fn new(url: &str, cache: &Path, patience: Patience) -> anyhow::Result<Self> {
         let url = models::http::parse_endpoint(url).map_err(Exit::usage)?;
         std::fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let http = HttpClient::new().for_url(&url)?;
-        Ok(Self { runtime, http, url, cache: cache.to_owned() })
+        Ok(Self { runtime, http, url, cache: cache.to_owned(), patience })
     }
 
     /// Where the answer to a query lies.
@@ -61,7 +71,8 @@ impl PoliteClient {
         let longest = Duration::from_secs(WAIT_SECONDS_MAX);
         let mut backoff = Backoff::new(Duration::from_secs(1), longest).at_least_half();
         let mut last = String::new();
-        for attempt in 1..=ATTEMPTS_MAX {
+        let attempts = self.patience.attempts;
+        for attempt in 1..=attempts {
             let wait = match self.attempt(query).await {
                 Ok(text) => return Ok(text),
                 Err(Refused { reason, again: Again::Never }) => return Err(self.failed(&reason)),
@@ -70,18 +81,19 @@ impl PoliteClient {
                     wait.map_or_else(|| backoff.next_delay(), |wait| wait.min(longest))
                 }
             };
-            if attempt < ATTEMPTS_MAX {
+            if attempt < attempts {
                 tokio::time::sleep(wait).await;
             }
         }
-        Err(self.failed(&format!("{last} (asked {ATTEMPTS_MAX} times)")))
+        let asked = if attempts == 1 { "asked once".to_owned() } else { format!("asked {attempts} times") };
+        Err(self.failed(&format!("{last} ({asked})")))
     }
 
     async fn attempt(&self, query: &str) -> Result<String, Refused> {
         let sent = self
             .http
             .post(self.url.clone())
-            .timeout(Duration::from_secs(ANSWER_SECONDS_MAX))
+            .timeout(self.patience.answer)
             .header(USER_AGENT, AGENT)
             .header(ACCEPT, "application/sparql-results+json")
             .header(CONTENT_TYPE, "application/sparql-query")

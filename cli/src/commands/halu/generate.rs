@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use domain::TaskLabel;
 use halu::assessment::{self, Assessment, Recipe, Unfillable};
 use halu::exercise;
-use halu::frequency::Frequency;
+use halu::frequency::{Frequency, Groups};
 use packs::{Group, Header, PackError, Parts, seal_file};
 use serde_json::json;
 
+use super::client::{self, Patience};
 use super::source::Source;
 use crate::commands::pack::{SealingIdentity, as_exit};
 use crate::exit_code::{Exit, ExitCode};
@@ -20,6 +22,12 @@ use crate::output::{Align, Table};
 /// Questions of an assessment, and assessments of a pack, at most: a pack is held in memory.
 const QUESTIONS_MAX: i64 = 10_000;
 const ASSESSMENTS_MAX: i64 = 100;
+
+/// Entities of a draw, at most: an endpoint is asked for all of them at once.
+const BATCH_MAX: i64 = 1_000;
+
+/// Attempts for one query, at most.
+const ATTEMPTS_MAX: i64 = 100;
 
 /// Draw assessments from a knowledge graph and seal them as a pack: a task for each assessment, a case for each question.
 ///
@@ -39,12 +47,28 @@ pub(super) struct Arguments {
     /// Where answers of an endpoint are kept: nothing is asked twice, also after an interruption.
     #[arg(long, default_value = "halu-cache", value_name = "DIR")]
     cache: PathBuf,
+    /// Seconds that an endpoint may take for one answer.
+    #[arg(long, default_value_t = client::ANSWER_SECONDS, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    patience: u32,
+    /// Attempts for one query to an endpoint.
+    #[arg(long, default_value_t = client::ATTEMPTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ATTEMPTS_MAX))]
+    attempts: u32,
     /// Questions of an assessment.
     #[arg(long, default_value_t = 150, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=QUESTIONS_MAX))]
     questions: u32,
     /// Assessments.
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ASSESSMENTS_MAX))]
     assessments: u32,
+    /// Entities of a draw, of which the first usable one of the rarest type is asked about: the more, the more questions about
+    /// rare types.
+    #[arg(long, default_value_t = Recipe::default().batch, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BATCH_MAX))]
+    batch: u32,
+    /// Percent of all entities whose types, the most frequent ones, are very common.
+    #[arg(long, default_value_t = Groups::default().very_common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    very_common: u8,
+    /// Percent of all entities up to which types are common; the rest is uncommon.
+    #[arg(long, default_value_t = Groups::default().common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    common: u8,
     /// Decides which questions are drawn.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -63,8 +87,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let name = arguments.out.file_stem().and_then(|stem| stem.to_str());
     let name =
         name.ok_or_else(|| Exit::usage(anyhow!("--out {}: not a file name", arguments.out.display())))?;
-    let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache)?;
-    let recipe = Recipe { questions: arguments.questions, seed: arguments.seed, ..Recipe::default() };
+    let patience =
+        Patience { answer: Duration::from_secs(arguments.patience.into()), attempts: arguments.attempts };
+    let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
+    let Arguments { questions, seed, batch, very_common, common, .. } = *arguments;
+    let groups = Groups { very_common, common };
+    let recipe = Recipe { questions, seed, batch, groups, ..Recipe::default() };
     let drawn = (0..arguments.assessments).map(|number| assessment::draw(graph.as_mut(), recipe, number));
     let assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
     let parts = lay_out(name, &arguments.kg, &assessments)?;

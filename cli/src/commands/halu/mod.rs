@@ -1,14 +1,17 @@
-//! `kgfleet halu`: KGHaluBench's questions. One file per command.
+//! `kgfleet halu`: KGHaluBench's questions, weights and agreement with people. One file per command; `found` reads pipelines.
 
 use clap::Subcommand;
 
 use crate::exit_code::ExitCode;
 
+mod calibrate;
 mod client;
+pub mod found;
 mod generate;
+mod sample;
 mod source;
 
-/// Work with KGHaluBench: questions about the entities of a knowledge graph.
+/// Work with KGHaluBench: questions about the entities of a knowledge graph, and what is made of their answers.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -18,11 +21,17 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Generate(generate::Arguments),
+    Calibrate(calibrate::Arguments),
+    Sample(sample::SampleArguments),
+    Agreement(sample::AgreementArguments),
 }
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Generate(arguments) => generate::run(&arguments),
+        Verb::Calibrate(arguments) => calibrate::run(&arguments),
+        Verb::Sample(arguments) => sample::sample(&arguments),
+        Verb::Agreement(arguments) => sample::agreement(&arguments),
     }
 }

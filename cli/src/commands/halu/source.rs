@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use halu::{Dump, Endpoint, KnowledgeGraph, Mapping, world};
 use rdf::RdfFormat;
 
-use super::client::PoliteClient;
+use super::client::{Patience, PoliteClient};
 use crate::exit_code::Exit;
 
 /// The name of the invented graph.
@@ -41,7 +41,12 @@ impl FromStr for Source {
 
 impl Source {
     /// Reads the graph. What an endpoint answers is kept in the folder `cache`.
-    pub fn open(&self, mapping: Option<&Path>, cache: &Path) -> anyhow::Result<Box<dyn KnowledgeGraph>> {
+    pub fn open(
+        &self,
+        mapping: Option<&Path>,
+        cache: &Path,
+        patience: Patience,
+    ) -> anyhow::Result<Box<dyn KnowledgeGraph>> {
         match (self, mapping) {
             (Self::World(_), Some(_)) => Err(Exit::usage(anyhow!(
                 "--mapping: the invented graph has a mapping of its own; leave it out"
@@ -52,7 +57,7 @@ impl Source {
                 self.describe()
             ))),
             (Self::Endpoint(url), Some(mapping)) => {
-                let client = PoliteClient::new(url, cache)?;
+                let client = PoliteClient::new(url, cache, patience)?;
                 Ok(Box::new(Endpoint::new(client, read_mapping(mapping)?)))
             }
             (Self::Document(path), Some(mapping)) => {

@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::assessment::{Recipe, draw};
-    use crate::frequency::{Frequency, group};
+    use crate::frequency::{Frequency, Groups, group};
     use crate::graph::KnowledgeGraph;
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(types.len(), 20);
         assert_eq!(types.iter().map(|count| count.entities).sum::<u64>(), ENTITIES as u64);
         let mut sizes: BTreeMap<Frequency, usize> = BTreeMap::new();
-        for frequency in group(&types).into_values() {
+        for frequency in group(&types, Groups::default()).into_values() {
             *sizes.entry(frequency).or_default() += 1;
         }
         assert_eq!(sizes.len(), 3, "{sizes:?}");

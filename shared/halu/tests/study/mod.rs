@@ -3,13 +3,17 @@
 use domain::seed::SplitMix64;
 use halu::assessment::{Assessment, Recipe, draw};
 use halu::calibration::{Calibration, Observation, calibrate};
-use halu::difficulty::{Difficulty, Weights};
 use halu::metrics::{Answered, Decision, Fate, Filter, ModelMetrics};
 use halu::simulated::{Knowledge, Recall};
 use halu::world;
+use halu::{Difficulty, Weights};
 
 pub const MODELS: usize = 25;
 pub const ASSESSMENTS: u32 = 10;
+
+/// What the weights that come with the program say of themselves.
+const SOURCE: &str =
+    "25 simulated models, not language models, on 10 assessments of an invented knowledge graph";
 
 /// From weak to strong.
 fn model(number: usize) -> Knowledge {
@@ -57,7 +61,7 @@ pub fn calibrated(world_seed: u64) -> Calibration {
             }
         }
     }
-    calibrate(&assessments, &observations, "simulated models on an invented world", 3).unwrap()
+    calibrate(&assessments, &observations, SOURCE, 3).unwrap()
 }
 
 /// Mean over models of the standard deviations of accuracy and weighted accuracy over assessments.

@@ -34,19 +34,21 @@ impl CellStatistics {
 }
 
 /// Every model on every task, tasks outermost; pairs without dialogues and plan are left out.
-pub fn statistics(all: &Dialogues) -> Vec<CellStatistics> {
-    let cells = all.cells();
-    let mut found = Vec::new();
-    for task in 0..all.tasks.len() {
-        for column in 0..all.columns.len() {
-            let dialogues = cells.get(&(column, task)).map_or(&[][..], Vec::as_slice);
-            let planned = all.planned(column, task);
-            if planned > 0 || !dialogues.is_empty() {
-                found.push(of(all, column, task, planned, dialogues));
+pub fn statistics(all: &Dialogues) -> &[CellStatistics] {
+    all.memo.statistics.get_or_init(|| {
+        let cells = all.cells();
+        let mut found = Vec::new();
+        for task in 0..all.tasks.len() {
+            for column in 0..all.columns.len() {
+                let dialogues = cells.get(&(column, task)).map_or(&[][..], Vec::as_slice);
+                let planned = all.planned(column, task);
+                if planned > 0 || !dialogues.is_empty() {
+                    found.push(of(all, column, task, planned, dialogues));
+                }
             }
         }
-    }
-    found
+        found
+    })
 }
 
 fn of(
@@ -101,12 +103,15 @@ pub struct ColumnStatistics {
 }
 
 /// Every model over all tasks.
-pub fn totals(all: &Dialogues) -> Vec<ColumnStatistics> {
-    let mut of_column: Vec<Vec<&Dialogue>> = vec![Vec::new(); all.columns.len()];
-    for dialogue in all.iter() {
-        of_column[dialogue.column].push(dialogue);
-    }
-    of_column.into_iter().enumerate().map(|(column, dialogues)| total(all, column, &dialogues)).collect()
+pub fn totals(all: &Dialogues) -> &[ColumnStatistics] {
+    all.memo.totals.get_or_init(|| {
+        let mut of_column: Vec<Vec<&Dialogue>> = vec![Vec::new(); all.columns.len()];
+        for dialogue in all.iter() {
+            of_column[dialogue.column].push(dialogue);
+        }
+        let columns = of_column.into_iter().enumerate();
+        columns.map(|(column, dialogues)| total(all, column, &dialogues)).collect()
+    })
 }
 
 fn total(all: &Dialogues, column: ColumnId, dialogues: &[&Dialogue]) -> ColumnStatistics {
@@ -163,7 +168,7 @@ mod tests {
         let empty = domain::Scores::new();
         all.add(entry(0, 0, 10, &empty));
         let found = statistics(&all);
-        let [cell] = found.as_slice() else { panic!("{found:?}") };
+        let [cell] = found else { panic!("{found:?}") };
         let summary = cell.summary.unwrap();
         assert_eq!((cell.planned, summary.n, summary.mean), (12, 10, 0.5));
         assert_eq!(cell.unscored, [("no-scores-recorded".to_owned(), 1)]);

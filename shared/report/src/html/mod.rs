@@ -8,6 +8,7 @@
 
 pub mod dialogue;
 pub mod grid;
+mod hallucination;
 mod page;
 pub mod tables;
 
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::analysis::scheme::Scheme;
 use crate::details::Details;
 use crate::dialogues::Dialogues;
+use crate::hallucination::Study;
 use crate::plot;
 use crate::table::steers;
 
@@ -36,6 +38,8 @@ pub const STYLE: &str = include_str!("report.css");
 pub struct Report<'a> {
     pub title: &'a str,
     pub dialogues: &'a Dialogues,
+    /// Pipelines of KGHaluBench.
+    pub hallucination: &'a [Study],
     /// Of the combined scores.
     pub combined: &'a Scheme,
     /// Of the compasses.
@@ -123,7 +127,8 @@ mod tests {
     fn page(all: &Dialogues) -> String {
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
-        let report = Report { title: "T", dialogues: all, combined: &combined, compass: &compass };
+        let (hallucination, title) = (&[][..], "T");
+        let report = Report { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
         let mut out = Vec::new();
         write(&report, Details::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -156,6 +161,30 @@ mod tests {
                 || page.matches("http://").count() == page.matches("http://www.w3.org/2000/svg").count()
         );
         assert!(!page.contains("https://"));
+    }
+
+    #[test]
+    fn a_pipeline_has_its_section_and_its_names_are_text() {
+        let mut found = crate::hallucination::testing::found();
+        found.models[0].model = "<img src=x>\u{202e}".to_owned();
+        let study = [Study::of(&found, &halu::Weights::default())];
+        let (combined, compass) =
+            (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
+        let all = Dialogues::default();
+        let report = Report {
+            title: "T",
+            dialogues: &all,
+            hallucination: &study,
+            combined: &combined,
+            compass: &compass,
+        };
+        let mut out = Vec::new();
+        write(&report, Details::default(), &mut out).unwrap();
+        let page = String::from_utf8(out).unwrap();
+        assert!(page.contains("id=\"hallucination\"") && page.contains("Halu_BOK") && page.contains("<svg"));
+        assert!(
+            !page.contains("<img") && !page.contains('\u{202e}') && !page.contains("There are no dialogues")
+        );
     }
 
     #[test]

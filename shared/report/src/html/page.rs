@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Report;
 use super::grid::{self, FORMATS, Head, Line, Square, format_of};
+use super::hallucination;
 use super::tables::table;
 use crate::analysis::cells::{self, CellStatistics};
 use crate::dialogues::{Dialogues, SourceInfo};
@@ -33,11 +34,13 @@ pub fn body(report: &Report<'_>) -> Markup {
             h1 { (printable(report.title)) }
             nav aria-label="Sections" {
                 a href="#provenance" { "Provenance" } " " a href="#models" { "Models" } " " a href="#scores" { "Scores" } " "
+                @if !report.hallucination.is_empty() { a href="#hallucination" { "Hallucination" } " " }
                 a href="#plots" { "Plots" } " " a href="#tests" { "Tests" } " " a href="#dialogues" { "Dialogues" }
             }
         }
         main {
-            (provenance(all))
+            @if !all.is_empty() || report.hallucination.is_empty() { (provenance(all)) }
+            (hallucination::section(report.hallucination))
             @if !all.is_empty() {
                 (filters(all))
                 section #models { h2 { "Models" } (table(&statistics::by_model(all)))
@@ -138,7 +141,7 @@ fn grid(all: &Dialogues) -> Markup {
     let cells = cells::statistics(all);
     let totals = cells::totals(all);
     let mut by_place = vec![None; all.tasks.len() * all.columns.len()];
-    for cell in &cells {
+    for cell in cells {
         by_place[cell.column * all.tasks.len() + cell.task] = Some(cell);
     }
     let line = |column: usize| Line {

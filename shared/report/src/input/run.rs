@@ -1,8 +1,8 @@
 //! The winning records of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use domain::{DialogueKey, Outcome, Provenance, Record, Usage};
+use domain::{DialogueKey, ModelLabel, Outcome, Provenance, Record, TaskLabel, Usage};
 use jiff::Timestamp;
 use results::RunManifest;
 use results::export::Source;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{class_of, sorted};
 use crate::details::{Detail, Details};
-use crate::dialogues::{Column, Dialogues, Entry, Exercises, Origin, SourceInfo, Warning};
+use crate::dialogues::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, SourceInfo, TaskId, Warning};
 use crate::names;
 
 /// A run to read.
@@ -94,7 +94,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     mut details: Option<&mut Details>,
 ) -> Result<u64, ReadError> {
     let RunSource { records, manifest, exercises } = run;
-    let column = |all: &mut Dialogues, model: &str| {
+    let new_column = |all: &mut Dialogues, model: &str| {
         all.column(Column {
             model: model.to_owned(),
             name: model.to_owned(),
@@ -104,6 +104,9 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             exercises: exercises.clone(),
         })
     };
+    // Tens of thousands of records share a few dozen models and tasks.
+    let (mut columns, mut ids) =
+        (HashMap::<ModelLabel, ColumnId>::new(), HashMap::<TaskLabel, TaskId>::new());
     let (mut scorers, mut dialogues, mut unknown) = (BTreeSet::new(), 0, BTreeSet::new());
     let whole = details.is_some();
     let parts = (!whole).then(|| records.records::<Part>(keys()).map(|read| Ok((read?.1, None))));
@@ -118,14 +121,28 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
         if let Some((details, record)) = details.as_deref_mut().zip(record) {
             details.push(Detail::of_record(record), manifest.protected)?;
         }
-        let task = &part.provenance.task;
-        let class = class_of(&task.class, &task.version);
-        if let Err(error) = &class {
-            unknown.insert(error.to_string());
-        }
-        let headline = class.as_ref().map_or(&[][..], |class| class.headline);
-        let (model, label) = (part.key.model.as_str(), part.key.task.as_str());
-        let (column, id) = (column(all, model), all.task(label, &task.class, headline));
+        let (key, task) = (&part.key, &part.provenance.task);
+        let id = match ids.get(&key.task) {
+            Some(id) => *id,
+            None => {
+                let class = class_of(&task.class, &task.version);
+                if let Err(error) = &class {
+                    unknown.insert(error.to_string());
+                }
+                let headline = class.as_ref().map_or(&[][..], |class| class.headline);
+                let id = all.task(key.task.as_str(), &task.class, headline);
+                ids.insert(key.task.clone(), id);
+                id
+            }
+        };
+        let column = match columns.get(&key.model) {
+            Some(column) => *column,
+            None => {
+                let column = new_column(all, key.model.as_str());
+                columns.insert(key.model.clone(), column);
+                column
+            }
+        };
         // A sum with a round that the server did not count would look like a small sum.
         let tokens = |count: fn(&Usage) -> Option<u64>| {
             let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();
@@ -148,16 +165,31 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             seconds: Some(part.ended_at.duration_since(part.started_at).as_secs_f64()),
             attempt: part.attempt.number,
         });
-        scorers.insert(task.scorer.clone());
+        if !scorers.contains(&task.scorer) {
+            scorers.insert(task.scorer.clone());
+        }
         dialogues += 1;
     }
     // Planned tasks without any record have no class that could be named; they count all the same where others have them.
+    let mut planned: Vec<(ModelLabel, TaskId, u64)> = Vec::new();
+    let mut places: HashMap<(ModelLabel, TaskId), usize> = HashMap::new();
     for key in keys() {
-        let known = all.tasks.iter().position(|task| task.label == key.task.as_str());
+        let known = ids.get(&key.task).copied();
+        let known = known.or_else(|| all.tasks.iter().position(|task| task.label == key.task.as_str()));
         if let Some(task) = known {
-            let column = column(all, key.model.as_str());
-            all.plan(column, task, 1);
+            let place = *places.entry((key.model, task)).or_insert_with_key(|(model, task)| {
+                planned.push((model.clone(), *task, 0));
+                planned.len() - 1
+            });
+            planned[place].2 += 1;
         }
+    }
+    for (model, task, count) in planned {
+        let column = match columns.get(&model) {
+            Some(column) => *column,
+            None => new_column(all, model.as_str()),
+        };
+        all.plan(column, task, count);
     }
     if dialogues < manifest.planned_dialogues {
         let planned = manifest.planned_dialogues;

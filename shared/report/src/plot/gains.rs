@@ -18,7 +18,7 @@ pub fn gains(all: &Dialogues) -> Svg {
     let headings = all.headings();
     let colours = colours(all);
     let mut rows: Vec<(usize, f64, f64)> = totals(all)
-        .into_iter()
+        .iter()
         .filter_map(|total| total.gain.map(|(first, best)| (total.column, first, best)))
         .collect();
     let order = all.ranked(|column| rows.iter().find(|row| row.0 == column).map(|row| row.2));

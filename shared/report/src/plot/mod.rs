@@ -4,9 +4,11 @@
 //! values behind every mark in a tooltip, follows the reader's choice of light or dark, and uses colours that people with
 //! a colour vision deficiency can tell apart (Okabe and Ito's palette, and a ramp that runs from dark to light).
 
+mod bars;
 mod boxes;
 mod compass;
 mod gains;
+pub mod hallucination;
 mod heat;
 mod scale;
 mod scatter;

@@ -56,14 +56,14 @@ pub fn cost(all: &Dialogues) -> Svg {
 
 fn points(all: &Dialogues, x: impl Fn(&ColumnStatistics) -> Option<f64>) -> Vec<Point> {
     let (headings, colours) = (all.headings(), colours(all));
-    let point = |total: ColumnStatistics| {
+    let point = |total: &ColumnStatistics| {
         let y = total.mean?;
         let ends = total.interval.map_or((y, y), |interval| (interval.low, interval.high));
-        let x = x(&total).filter(|x| *x > 0.0 && x.is_finite())?;
+        let x = x(total).filter(|x| *x > 0.0 && x.is_finite())?;
         let (name, colour) = (headings[total.column].clone(), colours[total.column]);
         Some(Point { x, y, low: ends.0, high: ends.1, name, colour })
     };
-    totals(all).into_iter().filter_map(point).collect()
+    totals(all).iter().filter_map(point).collect()
 }
 
 fn notes(svg: &mut Svg, all: &Dialogues, points: &[Point], marks: &str) {

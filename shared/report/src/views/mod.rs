@@ -6,6 +6,7 @@ pub mod comparison;
 pub mod dialogues;
 pub mod fleet;
 pub mod groups;
+pub mod hallucination;
 pub mod preferences;
 pub mod scores;
 pub mod sources;

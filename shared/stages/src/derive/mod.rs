@@ -11,7 +11,7 @@ use domain::{CaseUid, ModelLabel, ModelSpec};
 use serde_json::{Map, Value};
 use tasks::{CaseData, TaskData};
 
-use crate::kind::{Judgements, Matter, PipelineKind, Question, Subject};
+use crate::kind::{Judgements, Matter, PipelineKind, Question, Settings, Subject};
 use crate::names::{RunName, SHARED};
 use crate::report::{Judged, NotJudged};
 use crate::verdicts::{Ruling, Verdicts};
@@ -25,6 +25,8 @@ pub struct StageRuns {
     pub held: HashSet<CaseUid>,
     /// What was said.
     pub verdicts: Verdicts,
+    /// Number of replies among it, and how long the judge took for all of them, in seconds.
+    pub replies: (u64, f64),
     /// Whether every dialogue of every run has a record.
     pub finished: bool,
 }
@@ -48,6 +50,8 @@ pub struct Derivation<'a> {
     pub kind: &'a PipelineKind,
     /// The judge of each stage, in the order of the kind.
     pub judges: &'a [&'a ModelSpec],
+    /// What its configuration chose.
+    pub settings: &'a Settings,
 }
 
 /// A run to be created.
@@ -122,7 +126,8 @@ impl Derivation<'_> {
     /// on its verdicts. A stage about cases is asked for all models at once, so nothing of it is open here; it holds up those
     /// that read it.
     fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<Question>, bool)) {
-        let mut judgements: Vec<Judgements<'_>> = vec![Judgements::default(); asked.subjects.len()];
+        let mut judgements: Vec<Judgements<'_>> =
+            vec![Judgements::under(self.settings); asked.subjects.len()];
         let mut unfinished: Vec<&str> = Vec::new();
         for (stage, (spec, held)) in self.kind.stages.iter().zip(asked.stages).enumerate() {
             if let Matter::Answers { reads, .. } = spec.about
@@ -181,20 +186,37 @@ impl Derivation<'_> {
     }
 
     fn judge(&self, subject: &Subject, stages: &[StageRuns]) -> Judged {
-        let mut judgements = Judgements::default();
+        match self.judgements(subject, stages) {
+            Ok(judgements) => {
+                let outcome: Result<_, NotJudged> = (self.kind.conclude)(subject, &judgements);
+                Judged::of(subject.key.clone(), outcome)
+            }
+            Err(stage) => Judged::waiting(subject.key.clone(), stage),
+        }
+    }
+
+    /// All that judges said about an answer.
+    ///
+    /// # Errors
+    /// A stage, by its name, has not said all of it yet.
+    pub fn judgements<'s>(
+        &'s self,
+        subject: &Subject,
+        stages: &'s [StageRuns],
+    ) -> Result<Judgements<'s>, &'static str> {
+        let mut judgements = Judgements::under(self.settings);
         for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
             let mut rulings: Vec<&Ruling> = Vec::new();
             for texts in spec.questions(subject, &judgements) {
                 let question = Question::new(spec, self.judges[stage], texts);
                 match held.verdicts.of(&question.uid) {
                     Some(ruling) => rulings.push(ruling),
-                    None => return Judged::waiting(subject.key.clone(), spec.name),
+                    None => return Err(spec.name),
                 }
             }
             judgements.push(spec.name, rulings);
         }
-        let outcome: Result<_, NotJudged> = (self.kind.conclude)(subject, &judgements);
-        Judged::of(subject.key.clone(), outcome)
+        Ok(judgements)
     }
 }
 

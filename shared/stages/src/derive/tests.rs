@@ -34,6 +34,7 @@ const KIND: PipelineKind = PipelineKind {
             _ => Vec::new(),
         }),
     ],
+    settings: &[],
     conclude: |_, judgements| {
         let mut grade = None;
         for stage in ["one", "two", "three"] {
@@ -152,7 +153,8 @@ impl Sink {
             serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
         let judges = vec![&judge; KIND.stages.len()];
         let (subjects, stages, label) = (self.subjects(model), self.stages(model), MODELS[model].into());
-        let derivation = Derivation { pipeline: "p", kind: &KIND, judges: &judges };
+        let derivation =
+            Derivation { pipeline: "p", kind: &KIND, judges: &judges, settings: &Settings::new() };
         with(&derivation, &Asked { model: &label, subjects: &subjects, stages: &stages })
     }
 
@@ -506,6 +508,7 @@ const WITH_CASES: PipelineKind = PipelineKind {
             ..stage("second", |_, _| Vec::new())
         },
     ],
+    settings: &[],
     conclude: |_, judgements| {
         let grade = judgements.number("second", "grade")?;
         Ok(Scores::from_iter([("grade".to_owned(), json!(grade))]))
@@ -517,7 +520,8 @@ const WITH_CASES: PipelineKind = PipelineKind {
 fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_reads_it() {
     let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
     let judges = [&judge; 3];
-    let derivation = Derivation { pipeline: "p", kind: &WITH_CASES, judges: &judges };
+    let derivation =
+        Derivation { pipeline: "p", kind: &WITH_CASES, judges: &judges, settings: &Settings::new() };
     let case = |fact: &str| Map::from_iter([("fact".to_owned(), json!(fact))]);
     let subject = |model: usize, fact: &str| Subject {
         key: key(model, 0),

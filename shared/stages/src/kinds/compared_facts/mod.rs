@@ -20,6 +20,7 @@ pub const KIND: PipelineKind = PipelineKind {
     name: "compared-facts",
     about: "answers to fact extraction tasks, compared with the reference by an embedder and a classifier",
     stages: &[STATEMENT, SIMILARITY, SUPPORT],
+    settings: &[],
     conclude,
     metrics,
 };

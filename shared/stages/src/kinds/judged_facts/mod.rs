@@ -17,6 +17,7 @@ pub const KIND: PipelineKind = PipelineKind {
     name: "judged-facts",
     about: "answers to fact extraction tasks, graded by a model and reviewed by a second one",
     stages: &[GRADE, REVIEW],
+    settings: &[],
     conclude,
     metrics,
 };

@@ -16,38 +16,44 @@ use halu::{Question, exercise, question, token_set};
 use serde_json::{Map, Value};
 
 use super::judging;
-use crate::kind::{Judgements, PipelineKind, Subject};
+use crate::kind::{Judgements, PipelineKind, Setting, Subject};
 use crate::report::{Judged, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
 mod stages;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 /// See the text of the module.
 pub const KIND: PipelineKind = PipelineKind {
     name: "kghalubench",
     about: "overviews of entities of a knowledge graph, checked for what is made up",
     stages: &[stages::FACTS, stages::ABSTAIN, stages::SIMILARITY, stages::NLI, stages::LLM, stages::EXPERT],
+    settings: &[THRESHOLD, COSINE_SHARE, WINDOW],
     conclude,
     metrics,
 };
 
 /// Similarity from which on an answer is about the entity (paper, A.3.1: the threshold of the highest F1).
-pub const THRESHOLD: f64 = 0.70;
+pub const THRESHOLD: Setting = Setting { name: "similarity_threshold", default: 0.70, range: (0.0, 1.0) };
 
 /// Share of the cosine in the similarity; the rest is the token-set ratio (paper, A.2.2).
-const COSINE_SHARE: f64 = 0.7;
+pub const COSINE_SHARE: Setting = Setting { name: "cosine_share", default: 0.7, range: (0.0, 1.0) };
+
+/// Characters of an answer that the classifier reads at once; 0 for all. The paper's classifier reads 512 tokens, of which a
+/// sentence takes some tens; English has about four characters to a token.
+pub const WINDOW: Setting = Setting { name: "classifier_window", default: 1_800.0, range: (0.0, 1e6) };
 
 /// The question of a case; nothing for a case of another class.
 fn question_of(case: &Map<String, Value>) -> Option<Question> {
     exercise::question_of(case).ok()
 }
 
-/// Whether an answer is about the entity: from its description's cosine with the answer.
-fn similarity(question: &Question, answer: &str, cosine: f64) -> f64 {
+/// How near an answer is to the entity's description: from their cosine.
+fn similarity(question: &Question, answer: &str, cosine: f64, cosine_share: f64) -> f64 {
     let ratio = token_set::token_set_ratio(&question.description, answer);
-    COSINE_SHARE * cosine + (1.0 - COSINE_SHARE) * ratio
+    cosine_share * cosine + (1.0 - cosine_share) * ratio
 }
 
 /// What is known of an answer before its facts are looked at.
@@ -67,8 +73,12 @@ fn entity(question: &Question, answer: &str, judgements: &Judgements<'_>) -> Res
         return Ok(Entity::Abstained);
     }
     let cosine = judgements.number("similarity", "cosine")?.ok_or_else(|| missing("similarity"))?;
-    let similarity = similarity(question, answer, cosine);
-    Ok(if similarity < THRESHOLD { Entity::Hallucinated(similarity) } else { Entity::Aligned(similarity) })
+    let similarity = similarity(question, answer, cosine, judgements.setting(&COSINE_SHARE));
+    Ok(if similarity < judgements.setting(&THRESHOLD) {
+        Entity::Hallucinated(similarity)
+    } else {
+        Entity::Aligned(similarity)
+    })
 }
 
 /// What the filters say of a fact of an aligned answer.
@@ -81,25 +91,21 @@ enum Checked {
     AskExpert,
 }
 
-/// Follows one fact through the filters. `llm` and `expert` are the rulings on those facts that reached the filter, in order;
+/// Follows one fact through the filters. `nli` are the rulings on the parts of the answer. `llm` and `expert` are the rulings on those facts that reached the filter, in order;
 /// a ruling is taken from them when the fact is such a one. They end early while a stage still waits.
 fn check<'r>(
-    nli: &Ruling,
+    nli: &[&Ruling],
     llm: &mut impl Iterator<Item = &'r Ruling>,
     expert: &mut impl Iterator<Item = &'r Ruling>,
 ) -> Result<Checked, NotJudged> {
-    let grade = |stage, ruling: &Ruling| match ruling {
-        Ruling::Not(cause) => Err(NotJudged { stage, cause: *cause }),
-        Ruling::Scored { .. } => {
-            ruling.number("grade").ok_or(NotJudged { stage, cause: FailureCause::JudgeUnparseable })
-        }
-    };
     let decided = |correct, by| Ok(Checked::Decided(Decision { correct, by }));
-    let classified = grade("nli", nli)?;
-    if classified == judging::ENTAILED {
+    if nli.iter().any(|ruling| ruling.number("grade") == Some(judging::ENTAILED)) {
         return decided(true, Filter::Nli);
     }
-    let contradicted = classified == judging::CONTRADICTED;
+    let mut contradicted = false;
+    for ruling in nli {
+        contradicted |= grade("nli", ruling)? == judging::CONTRADICTED;
+    }
     let Some(ruling) = llm.next() else { return Ok(Checked::AskLlm) };
     let stated = grade("llm", ruling)? > 0.0;
     if !stated || !contradicted {
@@ -111,23 +117,47 @@ fn check<'r>(
     }
 }
 
+fn grade(stage: &'static str, ruling: &Ruling) -> Result<f64, NotJudged> {
+    match ruling {
+        Ruling::Not(cause) => Err(NotJudged { stage, cause: *cause }),
+        Ruling::Scored { .. } => {
+            ruling.number("grade").ok_or(NotJudged { stage, cause: FailureCause::JudgeUnparseable })
+        }
+    }
+}
+
 fn conclude(subject: &Subject, judgements: &Judgements<'_>) -> Result<Scores, NotJudged> {
-    let unusable = NotJudged { stage: crate::names::ASK, cause: FailureCause::EvaluatorFailed };
-    let question = question_of(&subject.case).ok_or(unusable)?;
-    let (fate, similarity) = match entity(&question, &subject.answer, judgements)? {
-        Entity::Abstained => (Fate::Abstained, None),
-        Entity::Hallucinated(similarity) => (Fate::Hallucinated, Some(similarity)),
-        Entity::Aligned(similarity) => (Fate::Aligned(decisions(judgements)?), Some(similarity)),
-    };
+    let (fate, similarity) = fate(subject, judgements)?;
     Ok(scores(&fate, similarity))
 }
 
+/// What became of an answer, with its similarity to the entity's description where that was asked for.
+///
+/// # Errors
+/// A judge that had to be asked gave no verdict.
+pub fn fate(subject: &Subject, judgements: &Judgements<'_>) -> Result<(Fate, Option<f64>), NotJudged> {
+    let unusable = NotJudged { stage: crate::names::ASK, cause: FailureCause::EvaluatorFailed };
+    let question = question_of(&subject.case).ok_or(unusable)?;
+    Ok(match entity(&question, &subject.answer, judgements)? {
+        Entity::Abstained => (Fate::Abstained, None),
+        Entity::Hallucinated(similarity) => (Fate::Hallucinated, Some(similarity)),
+        Entity::Aligned(similarity) => {
+            (Fate::Aligned(decisions(&subject.answer, judgements)?), Some(similarity))
+        }
+    })
+}
+
+/// The facts of an answer in the sentences that judges were asked about.
+pub fn sentences(subject: &Subject, judgements: &Judgements<'_>) -> Vec<String> {
+    question_of(&subject.case).map_or_else(Vec::new, |question| stages::sentences(&question, judgements))
+}
+
 /// What was decided of the three facts of an aligned answer.
-fn decisions(judgements: &Judgements<'_>) -> Result<[Decision; 3], NotJudged> {
+fn decisions(answer: &str, judgements: &Judgements<'_>) -> Result<[Decision; 3], NotJudged> {
     let mut llm = judgements.of("llm").iter().copied();
     let mut expert = judgements.of("expert").iter().copied();
     let mut decisions = Vec::with_capacity(3);
-    for nli in judgements.of("nli") {
+    for nli in stages::by_fact(answer, judgements) {
         let waits = |stage| NotJudged { stage, cause: FailureCause::JudgeUnparseable };
         match check(nli, &mut llm, &mut expert)? {
             Checked::Decided(decision) => decisions.push(decision),

@@ -3,7 +3,8 @@
 use halu::Question;
 
 use super::super::judging::{self, pair};
-use super::{Checked, Entity, check, entity, question, question_of};
+use super::windows::windows;
+use super::{Checked, Entity, WINDOW, check, entity, question, question_of};
 use crate::kind::{Judgements, Matter, StageSpec, Subject, Texts, delimited};
 use crate::verdicts::Ruling;
 
@@ -77,8 +78,9 @@ pub(super) const NLI: StageSpec = StageSpec {
             if !matches!(entity(&question, &subject.answer, judgements), Ok(Entity::Aligned(_))) {
                 return Vec::new();
             }
-            let sentences = sentences(&question, judgements);
-            sentences.iter().map(|sentence| pair(&subject.answer, sentence)).collect()
+            let parts = parts(&subject.answer, judgements);
+            let of_sentence = |sentence: &String| parts.iter().map(|part| pair(part, sentence)).collect();
+            sentences(&question, judgements).iter().flat_map::<Vec<Texts>, _>(of_sentence).collect()
         },
     },
 };
@@ -127,7 +129,7 @@ fn open(
     let Some(question) = question_of(&subject.case) else { return Vec::new() };
     let mut llm = llm.iter().copied();
     let mut questions = Vec::new();
-    for (sentence, nli) in sentences(&question, judgements).iter().zip(judgements.of("nli")) {
+    for (sentence, nli) in sentences(&question, judgements).iter().zip(by_fact(&subject.answer, judgements)) {
         let checked = check(nli, &mut llm, &mut std::iter::empty());
         if checked.is_ok_and(|checked| stops(&checked)) {
             questions.push(vec![("fact", delimited(sentence)), ("answer", delimited(&subject.answer))]);
@@ -136,8 +138,21 @@ fn open(
     questions
 }
 
+/// The parts of an answer that the classifier is asked about, one after the other.
+fn parts<'a>(answer: &'a str, judgements: &Judgements<'_>) -> Vec<&'a str> {
+    windows(answer, judgements.setting(&WINDOW) as usize)
+}
+
+/// The classifier's rulings on the parts of an answer, for each fact.
+pub(super) fn by_fact<'j, 'v>(
+    answer: &str,
+    judgements: &'j Judgements<'v>,
+) -> std::slice::Chunks<'j, &'v Ruling> {
+    judgements.of("nli").chunks(parts(answer, judgements).len())
+}
+
 /// The sentences of a question's facts: the writer's, where they are usable.
-fn sentences(question: &Question, judgements: &Judgements<'_>) -> Vec<String> {
+pub(super) fn sentences(question: &Question, judgements: &Judgements<'_>) -> Vec<String> {
     let written = judgements.texts("facts");
     let statements = statements(question);
     let sentence = |(number, statement): (usize, String)| {

@@ -6,7 +6,7 @@ use halu::world;
 use serde_json::json;
 
 use super::*;
-use crate::kind::{Question as Asked, StageSpec};
+use crate::kind::{Question as Asked, Settings, StageSpec};
 
 /// The first question of an invented graph as a subject with this answer.
 fn subject(answer: &str) -> (Question, Subject) {
@@ -96,6 +96,50 @@ fn facts_go_through_the_filters_until_one_decides() {
     assert_eq!((of("points"), of("wrong"), of("aligned")), (2.0, 1.0, 1.0));
     assert_eq!((of("by_nli"), of("by_llm"), of("by_expert")), (1.0, 1.0, 1.0));
     assert!((of("similarity") - 0.93).abs() < 1e-9);
+}
+
+#[test]
+fn of_a_long_answer_the_classifier_reads_one_part_after_the_other() {
+    let (question, subject) = subject(&format!("DESCRIPTION {}", "And so on and on. ".repeat(200)));
+    let mut rulings = vec![("abstain", vec![graded(1.0)]), ("similarity", vec![cosine(0.9)])];
+    let pairs = asked(&stages::NLI, &subject, &rulings);
+    let parts = pairs.len() / 3;
+    assert!(parts > 1 && pairs.len() == 3 * parts, "{}", pairs.len());
+    let reads = |pair: &String| serde_json::from_str::<[String; 2]>(pair).unwrap()[0].chars().count();
+    assert!(pairs.iter().all(|pair| reads(pair) as f64 <= WINDOW.default));
+    let whole = Settings::from([(WINDOW.name.to_owned(), 0.0)]);
+    let mut unbounded = Judgements::under(&whole);
+    rulings.iter().for_each(|(stage, rulings)| unbounded.push(stage, rulings.iter().collect()));
+    assert_eq!(stages::NLI.questions(&subject, &unbounded).len(), 3);
+    drop(unbounded);
+
+    // Entailed by the last part; contradicted by one and by no part entailed; neutral.
+    let of_fact = |of_part: &dyn Fn(usize) -> Ruling| (0..parts).map(of_part).collect::<Vec<_>>();
+    let nli = [
+        of_fact(&|part| graded(if part + 1 == parts { 1.0 } else { 0.0 })),
+        of_fact(&|part| graded(if part == 0 { 0.0 } else { 0.5 })),
+        of_fact(&|_| graded(0.5)),
+    ];
+    rulings.push(("nli", nli.concat()));
+    rulings.push(("llm", vec![graded(1.0), graded(1.0)]));
+    let expert = asked(&stages::EXPERT, &subject, &rulings);
+    assert!(expert.len() == 1 && expert[0].contains(&question::statement(&question, &question.facts[1])));
+    rulings.push(("expert", vec![graded(1.0)]));
+    let scores = conclude(&subject, &judgements(&rulings)).unwrap();
+    let of = |name| number(&scores, name).unwrap();
+    assert_eq!((of("by_nli"), of("by_llm"), of("by_expert")), (1.0, 1.0, 1.0));
+}
+
+#[test]
+fn a_configuration_moves_the_threshold() {
+    let (_, subject) = subject("DESCRIPTION");
+    let rulings = [("abstain", vec![graded(1.0)]), ("similarity", vec![cosine(0.9)])];
+    let settings = Settings::from([(THRESHOLD.name.to_owned(), 0.95)]);
+    let mut stricter = Judgements::under(&settings);
+    rulings.iter().for_each(|(stage, rulings)| stricter.push(stage, rulings.iter().collect()));
+    let scores = conclude(&subject, &stricter).unwrap();
+    assert_eq!(number(&scores, "hallucinated"), Some(1.0));
+    assert_eq!(asked(&stages::NLI, &subject, &rulings).len(), 3);
 }
 
 #[test]

@@ -1,0 +1,59 @@
+//! KGHaluBench as its users meet it: questions from graphs, judging with good, bad and absent judges, what comes out, and what
+//! people make of it.
+
+use domain::control::RunView;
+
+use crate::harness::{Data, Finished};
+
+mod generating;
+mod judges;
+mod killed;
+mod numbers;
+
+/// The roles of judges.
+const ROLES: [&str; 6] = ["writer", "abstention", "embedder", "classifier", "entailment", "expert"];
+
+/// Draws a pack of so many questions and assessments into the folder; its path.
+fn pack(data: &Data, questions: usize, assessments: usize) -> String {
+    let out = data.path().join("drawn.kgpack").to_str().unwrap().to_owned();
+    let (questions, assessments) = (questions.to_string(), assessments.to_string());
+    let numbers = ["--questions", &questions, "--assessments", &assessments, "--seed", "7"];
+    data.kgfleet(&[&["halu", "generate", "--kg", "world", "--out", &out][..], &numbers].concat()).expect(0);
+    out
+}
+
+/// A configuration of simulated models of these skills, with judges of this skill.
+fn configuration(pack: &str, questions: usize, skills: &[f64], judges: f64) -> String {
+    let model = |(number, skill): (usize, &f64)| {
+        format!("[[models]]\nlabel = \"m{number:02}\"\nconnector = \"simulated\"\nskill = {skill}\n")
+    };
+    let models: String = skills.iter().enumerate().map(model).collect();
+    let judge = |role: &str| {
+        format!("[judges.{role}]\nlabel = \"{role}-{judges}\"\nconnector = \"simulated\"\nskill = {judges}\n")
+    };
+    format!(
+        "name = \"halu\"\npipeline = \"kghalubench\"\npack = \"{pack}\"\nseed = 1\niterations = {questions}\n\
+         tasks = [\"KGHalu-*\"]\n{models}{}",
+        ROLES.map(judge).concat()
+    )
+}
+
+/// The same with another server in the place of a judge.
+fn with_judge_at(configuration: &str, role: &str, model: &str, url: &str) -> String {
+    let heading = format!("[judges.{role}]\n");
+    let (before, behind) = configuration.split_once(&heading).unwrap();
+    let rest = behind.find("[judges.").map_or("", |place| &behind[place..]);
+    format!(
+        "{before}{heading}label = \"{model}\"\nconnector = \"openai-compatible\"\nendpoint = \"{url}\"\nstream = false\n{rest}"
+    )
+}
+
+fn view(finished: &Finished) -> RunView {
+    serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"))
+}
+
+/// A table of a pipeline, row by row.
+fn rows(data: &Data, pipeline: &str, show: &str) -> Vec<serde_json::Value> {
+    let table = data.kgfleet(&["table", pipeline, "--show", show, "--format", "json"]).expect(0);
+    table.json()["rows"].as_array().unwrap().clone()
+}

@@ -1,0 +1,106 @@
+//! Reads what a pipeline's records say, for reports. Nothing is written, and no run is created.
+
+use std::sync::Arc;
+
+use domain::control::RunPhase;
+use domain::{DialogueKey, FailureCause, ModelLabel, ModelSpec, RunId, ServiceError};
+use packs::Pack;
+use stages::{Derivation, Judgements, PipelineKind, StageRuns, Subject};
+
+use super::document::Pipeline;
+use super::gather::{Gathered, is_finished};
+use crate::Coordinator;
+use crate::configuration::Benchmark;
+
+/// A pipeline whose records can be read, one model after the other.
+#[derive(Debug)]
+pub struct PipelineReading {
+    chain: Vec<Pipeline>,
+    /// The pack that the models under test are asked from.
+    pub pack: Arc<Pack>,
+    /// Whether it is finished; otherwise its numbers are of what is there.
+    pub is_finished: bool,
+}
+
+/// What the records say of one model under test.
+pub struct ModelReading {
+    /// The model.
+    pub model: ModelLabel,
+    /// Every planned dialogue, in the order of the plan, with the reason if it has no answer. None while the model is asked.
+    pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
+    /// The answers, in the same order.
+    pub subjects: Vec<Subject>,
+    /// What judges said, by stage, in the order of the kind.
+    pub stages: Vec<StageRuns>,
+    /// Whether texts may leave only encrypted.
+    pub protected: bool,
+}
+
+impl PipelineReading {
+    /// Its name.
+    pub fn name(&self) -> &RunId {
+        &self.chain[0].name
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> &'static PipelineKind {
+        self.chain[0].kind
+    }
+
+    /// Its configuration.
+    pub fn benchmark(&self) -> &Benchmark {
+        &self.chain[0].benchmark
+    }
+
+    /// Hands each answer of a model to `each`, with what judges said; nothing in its place while a stage has still to say it.
+    ///
+    /// # Errors
+    /// The configuration lacks a judge.
+    pub fn judgements<'m>(
+        &self,
+        model: &'m ModelReading,
+        mut each: impl FnMut(&'m Subject, Option<Judgements<'_>>),
+    ) -> Result<(), ServiceError> {
+        let judges = self.chain[0].judges()?;
+        let derivation: Derivation<'_> = self.chain[0].derivation(&judges);
+        for subject in &model.subjects {
+            each(subject, derivation.judgements(subject, &model.stages).ok());
+        }
+        Ok(())
+    }
+}
+
+impl Coordinator {
+    /// A pipeline as its records are now; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// The sink cannot be read.
+    pub async fn read_pipeline(&self, name: &RunId) -> Result<Option<PipelineReading>, ServiceError> {
+        let Some(pipeline) = self.find_pipeline(name).await? else { return Ok(None) };
+        let chain = self.pipeline_chain(&pipeline).await?;
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.benchmark.pack).await?;
+        let is_finished = self.pipeline_state(name).await?.phase == RunPhase::Finished;
+        Ok(Some(PipelineReading { chain, pack, is_finished }))
+    }
+
+    /// The records about one of a pipeline's models.
+    ///
+    /// # Errors
+    /// The sink cannot be read.
+    pub async fn read_about(
+        &self,
+        reading: &PipelineReading,
+        model: &ModelSpec,
+    ) -> Result<ModelReading, ServiceError> {
+        let runs = self.find_stages(&reading.chain, model).await?;
+        let asked = !runs[0].is_empty() && runs[0].iter().all(|(_, state)| is_finished(state.as_ref()));
+        let label = model.label.clone();
+        if !asked {
+            let (dialogues, subjects, stages) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(ModelReading { model: label, dialogues, subjects, stages, protected: false });
+        }
+        let Gathered { subjects, dialogues, stages, protected } =
+            self.gather(&reading.chain, model, &runs).await?;
+        Ok(ModelReading { model: label, dialogues, subjects, stages, protected })
+    }
+}

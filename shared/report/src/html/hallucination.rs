@@ -1,0 +1,29 @@
+//! KGHaluBench on the page: its tables and figures, for each pipeline.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::tables::table;
+use crate::hallucination::Study;
+use crate::plot::hallucination as figures;
+use crate::table::printable;
+use crate::views::hallucination as views;
+
+/// The section; nothing without a pipeline.
+pub fn section(studies: &[Study]) -> Markup {
+    html! {
+        @if !studies.is_empty() {
+            section #hallucination { h2 { "Hallucination" }
+                (table(&views::main(studies)))
+                h3 { "What answers are made of" } (table(&views::distributions(studies)))
+                h3 { "Stages" } (table(&views::stages(studies)))
+                details { summary { "Types of entities" } (table(&views::types(studies))) }
+                @for study in studies {
+                    @if studies.len() > 1 { h3 { (printable(&study.pipeline)) } }
+                    @for (_, figure) in figures::all(study) {
+                        div.scroll tabindex="0" role="region" aria-label=(printable(figure.title())) { (PreEscaped(figure.inline())) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The tables of KGHaluBench.
+
+use halu::frequency::Frequency;
+use halu::metrics::{Filter, Spread};
+
+use crate::hallucination::{ModelStudy, Replies, Study};
+use crate::table::{Align, Cell, Table};
+
+/// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
+pub fn main(studies: &[Study]) -> Table {
+    let mut table = new(
+        studies,
+        "Hallucination",
+        &[
+            "Wa %",
+            "Wa sd",
+            "accuracy %",
+            "accuracy sd",
+            "abstained %",
+            "Halu_BOK %",
+            "Halu_DOK %",
+            "size in B",
+            "scored",
+            "not scored",
+        ],
+    );
+    for study in studies {
+        let mut models: Vec<&ModelStudy> = study.models.iter().collect();
+        let wa = |model: &ModelStudy| mean(model.metrics.weighted_accuracy());
+        models.sort_by(|a, b| {
+            wa(b).unwrap_or(f64::NEG_INFINITY).total_cmp(&wa(a).unwrap_or(f64::NEG_INFINITY))
+        });
+        // Which two are best: of hallucinations the least, of points the most.
+        let best = [
+            marks(&models, false, &|model| mean(model.metrics.weighted_accuracy())),
+            marks(&models, false, &|model| mean(model.metrics.accuracy())),
+            marks(&models, true, &|model| model.metrics.counts.breadth_hallucination()),
+            marks(&models, true, &|model| model.metrics.counts.depth_hallucination()),
+        ];
+        for (place, model) in models.iter().enumerate() {
+            let (metrics, counts) = (&model.metrics, &model.metrics.counts);
+            let (weighted, accuracy) = (metrics.weighted_accuracy(), metrics.accuracy());
+            let cells = [
+                percent(mean(weighted), best[0][place]),
+                percent(deviation(weighted), ""),
+                percent(mean(accuracy), best[1][place]),
+                percent(deviation(accuracy), ""),
+                percent(counts.abstention(), ""),
+                percent(counts.breadth_hallucination(), best[2][place]),
+                percent(counts.depth_hallucination(), best[3][place]),
+                Cell::number(model.size, 1),
+                Cell::Count(u64::from(counts.scored)),
+                Cell::Count(u64::from(counts.not_scored)),
+            ];
+            row(&mut table, studies, study, &model.model, cells);
+        }
+    }
+    table.notes.push(
+        "* best, + second. Halu_BOK: answers about another entity, of those that do not abstain. Halu_DOK: facts not stated, of \
+         answers about the entity. sd: over assessments."
+            .to_owned(),
+    );
+    for study in studies {
+        let named = |text: &str| {
+            if studies.len() > 1 { format!("{}: {text}", study.pipeline) } else { text.to_owned() }
+        };
+        table.notes.extend(study.notes.iter().map(|note| named(note)));
+        if let (Some(spearman), Some(kendall)) = study.correlation {
+            let text = format!(
+                "Difficulty and points: Spearman's rho {spearman:.3}, Kendall's tau-b {kendall:.3}, over all answers."
+            );
+            table.notes.push(named(&text));
+        }
+    }
+    table
+}
+
+/// What answers were made of, and how many facts were wrong in those about the entity.
+pub fn distributions(studies: &[Study]) -> Table {
+    let mut table = new(
+        studies,
+        "What answers are made of",
+        &["aligned %", "other entity %", "abstained %", "0 wrong %", "1 wrong %", "2 wrong %", "3 wrong %"],
+    );
+    for study in studies {
+        for model in &study.models {
+            let counts = &model.metrics.counts;
+            let of_scored = |count: u32| percent(share(count, counts.scored), "");
+            let mut cells =
+                vec![of_scored(counts.aligned), of_scored(counts.hallucinated), of_scored(counts.abstained)];
+            cells.extend(counts.by_wrong_facts.map(|count| percent(share(count, counts.aligned), "")));
+            row(&mut table, studies, study, &model.model, cells);
+        }
+    }
+    table.notes.push("0 to 3 wrong: wrong facts of an answer about the entity.".to_owned());
+    table
+}
+
+/// Which filter decided how many facts, and how long each stage's judge took.
+pub fn stages(studies: &[Study]) -> Table {
+    let mut table = Table::new(&[
+        ("stage", Align::Left),
+        ("judge", Align::Left),
+        ("replies", Align::Right),
+        ("seconds per reply", Align::Right),
+        ("facts decided", Align::Right),
+        ("share %", Align::Right),
+    ])
+    .titled("Stages");
+    for study in studies {
+        let facts: u32 = study.models.iter().map(|model| 3 * model.metrics.counts.aligned).sum();
+        for replies in of_all_models(study) {
+            let filter = Filter::ALL.into_iter().find(|filter| filter.stage() == replies.stage);
+            let decided = filter.map(|filter| {
+                study.models.iter().map(|model| model.metrics.counts.decided_by[filter as usize]).sum::<u32>()
+            });
+            let seconds = (replies.number > 0).then(|| replies.seconds / replies.number as f64);
+            let stage = match studies.len() {
+                1 => replies.stage.clone(),
+                _ => format!("{}: {}", study.pipeline, replies.stage),
+            };
+            table.row([
+                Cell::from(stage),
+                Cell::from(replies.judge),
+                Cell::Count(replies.number),
+                Cell::number(seconds, 3),
+                Cell::count(decided.map(u64::from)),
+                percent(decided.and_then(|decided| share(decided, facts)), ""),
+            ]);
+        }
+    }
+    table.notes.push("share: of the facts of answers about the entity.".to_owned());
+    table
+}
+
+/// The types of entities that questions are about.
+pub fn types(studies: &[Study]) -> Table {
+    let mut table = Table::new(&[
+        ("type", Align::Left),
+        ("in the graph", Align::Left),
+        ("questions", Align::Right),
+        ("answers", Align::Right),
+        ("accuracy %", Align::Right),
+        ("Halu_BOK %", Align::Right),
+        ("Halu_DOK %", Align::Right),
+    ])
+    .titled("Types of entities");
+    for study in studies {
+        for of_type in &study.types {
+            table.row([
+                Cell::from(of_type.name.as_str()),
+                Cell::from(frequency(of_type.frequency)),
+                Cell::Count(of_type.questions),
+                Cell::Count(u64::from(of_type.counts.scored)),
+                percent(of_type.score, ""),
+                percent(of_type.counts.breadth_hallucination(), ""),
+                percent(of_type.counts.depth_hallucination(), ""),
+            ]);
+        }
+    }
+    table
+}
+
+/// The group of a type, in words.
+pub(crate) fn frequency(frequency: Frequency) -> &'static str {
+    match frequency {
+        Frequency::VeryCommon => "very common",
+        Frequency::Common => "common",
+        Frequency::Uncommon => "uncommon",
+    }
+}
+
+/// The replies of every stage, over all models; those that models share once.
+fn of_all_models(study: &Study) -> Vec<Replies> {
+    let mut all: Vec<Replies> = Vec::new();
+    for replies in study.models.iter().flat_map(|model| &model.stages) {
+        match all.iter_mut().find(|known| known.stage == replies.stage) {
+            Some(known) if !known.shared => {
+                known.number += replies.number;
+                known.seconds += replies.seconds;
+            }
+            Some(_) => {}
+            None => all.push(replies.clone()),
+        }
+    }
+    all
+}
+
+/// A table whose first column is the model; before it the pipeline, where there are several.
+fn new(studies: &[Study], title: &str, numbers: &[&str]) -> Table {
+    let mut columns = Vec::new();
+    if studies.len() > 1 {
+        columns.push(("pipeline", Align::Left));
+    }
+    columns.push(("model", Align::Left));
+    columns.extend(numbers.iter().map(|name| (*name, Align::Right)));
+    Table::new(&columns).titled(title)
+}
+
+fn row(
+    table: &mut Table,
+    studies: &[Study],
+    study: &Study,
+    model: &str,
+    cells: impl IntoIterator<Item = Cell>,
+) {
+    let pipeline = (studies.len() > 1).then(|| Cell::from(study.pipeline.as_str()));
+    table.row(pipeline.into_iter().chain([Cell::from(model)]).chain(cells));
+}
+
+/// A star for the best and a plus for the second value, for each model; nothing where all are equal.
+fn marks(
+    models: &[&ModelStudy],
+    least: bool,
+    value: &dyn Fn(&ModelStudy) -> Option<f64>,
+) -> Vec<&'static str> {
+    let values: Vec<Option<f64>> = models.iter().map(|model| value(model)).collect();
+    let mut ranked: Vec<f64> = values.iter().flatten().copied().collect();
+    ranked.sort_by(f64::total_cmp);
+    ranked.dedup();
+    if !least {
+        ranked.reverse();
+    }
+    if ranked.len() < 2 {
+        return vec![""; models.len()];
+    }
+    let mark = |value: &Option<f64>| match value {
+        Some(value) if *value == ranked[0] => " *",
+        Some(value) if *value == ranked[1] => " +",
+        _ => "",
+    };
+    values.iter().map(mark).collect()
+}
+
+fn percent(share: Option<f64>, mark: &str) -> Cell {
+    match share {
+        None => Cell::Empty,
+        Some(share) if mark.is_empty() => Cell::Number(100.0 * share, 2),
+        Some(share) => Cell::Told(format!("{:.2}{mark}", 100.0 * share), Some(100.0 * share)),
+    }
+}
+
+fn share(part: u32, whole: u32) -> Option<f64> {
+    (whole > 0).then(|| f64::from(part) / f64::from(whole))
+}
+
+fn mean(spread: Option<Spread>) -> Option<f64> {
+    spread.map(|spread| spread.mean)
+}
+
+fn deviation(spread: Option<Spread>) -> Option<f64> {
+    spread.and_then(|spread| spread.standard_deviation)
+}
+
+#[cfg(test)]
+mod tests {
+    use halu::Weights;
+
+    use super::*;
+    use crate::hallucination::testing::found;
+
+    fn study() -> Vec<Study> {
+        vec![Study::of(&found(), &Weights::simulated().unwrap())]
+    }
+
+    fn shown(table: &Table, row: usize) -> Vec<String> {
+        table.rows()[row].iter().map(Cell::shown).collect()
+    }
+
+    #[test]
+    fn the_main_table_ranks_models_and_marks_the_best_two() {
+        let table = main(&study());
+        let (first, second) = (shown(&table, 0), shown(&table, 1));
+        assert_eq!((first[0].as_str(), second[0].as_str()), ("strong-8B", "weak-1B"));
+        assert!(first[1].ends_with(" *") && second[1].ends_with(" +"), "{first:?} {second:?}");
+        assert_eq!(second[3..8], ["41.67 +", "0.00", "25.00", "33.33 +", "33.33 +"]);
+        assert_eq!((first[8].as_str(), first[9].as_str(), first[10].as_str()), ("8.0", "8", "0"));
+        let two = main(&[study(), study()].concat());
+        assert_eq!(two.headings()[0].name, "pipeline");
+    }
+
+    #[test]
+    fn shares_of_answers_facts_and_stages() {
+        let distributions = distributions(&study());
+        assert_eq!(
+            shown(&distributions, 0)[1..],
+            ["50.00", "25.00", "25.00", "50.00", "0.00", "50.00", "0.00"]
+        );
+        let stages = stages(&study());
+        // Twelve replies about each model; a third of 3 * (4 + 8) facts.
+        assert_eq!(shown(&stages, 0), ["nli", "judge", "24", "0.250", "12", "33.33"]);
+        let types = types(&study());
+        assert!(types.rows().iter().all(|row| row[4].value().is_some()));
+    }
+
+    #[test]
+    fn a_model_without_answers_has_no_numbers() {
+        let mut found = found();
+        found.models[1].answers.clear();
+        let table = main(&[Study::of(&found, &Weights::default())]);
+        assert_eq!(shown(&table, 1)[..5], ["strong-8B", "-", "-", "-", "-"]);
+    }
+}
