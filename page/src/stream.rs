@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use domain::ServiceError;
@@ -16,17 +17,23 @@ use service_kit::http::IDLE_MAX;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use crate::board::{Section, TICK, Topic};
+use crate::board::{Section, Snapshot, TICK, Topic};
 use crate::door::Visitor;
 use crate::site::Site;
+
+/// Sections longer than this, in bytes, are sent less often: the grid of the largest runs has 200 kB.
+const LARGE: usize = 32 << 10;
+
+/// Shortest time between two versions of a large section.
+const LARGE_EVERY: Duration = Duration::from_secs(5);
 
 /// Somebody who looks.
 struct Reader {
     site: Arc<Site>,
     visitor: Visitor,
     topic: Topic,
-    /// By section, what it has.
-    seen: HashMap<&'static str, u64>,
+    /// By section, what it has, and since when.
+    seen: HashMap<&'static str, (u64, Instant)>,
     closing: watch::Receiver<bool>,
     next: Instant,
     ended: bool,
@@ -51,7 +58,9 @@ pub(crate) fn of(site: Arc<Site>, visitor: Visitor, topic: Topic) -> Response {
         Some((Ok::<_, Infallible>(event), reader))
     });
     // Often enough that a connection without news is not taken for one that is gone.
-    Sse::new(events).keep_alive(KeepAlive::new().interval(IDLE_MAX / 3)).into_response()
+    let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(IDLE_MAX / 3));
+    // Proxies that collect answers are asked not to.
+    ([(HeaderName::from_static("x-accel-buffering"), "no")], stream).into_response()
 }
 
 impl Reader {
@@ -78,7 +87,7 @@ impl Reader {
                 // Everything again, so that its page says that all is well.
                 self.seen.clear();
             }
-            let news = self.news(&snapshot.sections);
+            let news = self.news(&snapshot);
             if snapshot.over && news.is_empty() {
                 self.ended = true;
                 return Some(Event::default().event("over").data("over"));
@@ -105,13 +114,40 @@ impl Reader {
     }
 
     /// The sections that it does not have.
-    fn news(&mut self, sections: &[Section]) -> serde_json::Map<String, serde_json::Value> {
-        let mut news = serde_json::Map::new();
-        for section in sections {
-            if self.seen.insert(section.id, section.hash) != Some(section.hash) {
+    fn news(&mut self, snapshot: &Snapshot) -> serde_json::Map<String, serde_json::Value> {
+        let (mut news, now) = (serde_json::Map::new(), Instant::now());
+        for section in &snapshot.sections {
+            let had = self.seen.get(section.id).map(|(hash, at)| (*hash, now.saturating_duration_since(*at)));
+            // At the end, everything is sent.
+            if is_due(section, had, snapshot.over) {
+                self.seen.insert(section.id, (section.hash, now));
                 news.insert(section.id.to_owned(), (*section.html).into());
             }
         }
         news
+    }
+}
+
+/// Whether a section is to be sent to somebody who had another version, and for how long.
+fn is_due(section: &Section, had: Option<(u64, Duration)>, is_last: bool) -> bool {
+    match had {
+        None => true,
+        Some((hash, _)) if hash == section.hash => false,
+        Some((_, since)) => is_last || section.html.len() <= LARGE || since >= LARGE_EVERY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_large_is_sent_less_often_and_what_is_new_in_the_end() {
+        let section = |bytes: usize| Section { id: "s", html: "x".repeat(bytes).into(), hash: 7 };
+        let (small, large) = (section(LARGE), section(LARGE + 1));
+        let second = Duration::from_secs(1);
+        assert!(is_due(&large, None, false) && is_due(&small, Some((6, second)), false));
+        assert!(!is_due(&large, Some((6, second)), false) && is_due(&large, Some((6, LARGE_EVERY)), false));
+        assert!(is_due(&large, Some((6, second)), true) && !is_due(&large, Some((7, second)), true));
     }
 }

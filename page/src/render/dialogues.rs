@@ -88,13 +88,13 @@ pub(crate) fn list(
 /// A dialogue.
 pub(crate) fn page(
     visitor: &Visitor,
-    run: &RunId,
     key: &DialogueKey,
+    way: &Markup,
     facts: &Facts,
     detail: &Detail,
 ) -> Html<String> {
     let main = html! {
-        (trail(run, Some(key)))
+        (way)
         h1 { (printable(&title(key))) }
         dl.facts {
             dt { "Case" } dd { (printable(&facts.case)) }
@@ -111,9 +111,9 @@ pub(crate) fn page(
 }
 
 /// A dialogue without a record.
-pub(crate) fn missing(visitor: &Visitor, run: &RunId, key: &DialogueKey) -> Html<String> {
+pub(crate) fn missing(visitor: &Visitor, key: &DialogueKey, way: &Markup) -> Html<String> {
     let main = html! {
-        (trail(run, Some(key)))
+        (way)
         h1 { (printable(&title(key))) }
         p { "There is no record of this dialogue yet." }
     };
@@ -133,19 +133,21 @@ fn path_to(run: &RunId, model: &ModelLabel, task: &TaskLabel, iteration: u32) ->
     )
 }
 
-/// The way back.
-fn trail(run: &RunId, key: Option<&DialogueKey>) -> Markup {
+/// The way back and, of a dialogue among so many, to its neighbours.
+pub(crate) fn trail(run: &RunId, key: Option<(&DialogueKey, usize)>) -> Markup {
     html! {
         nav.trail aria-label="Way back" {
             a href=(path_of(run)) { "Run " (printable(run.as_str())) }
-            @if let Some(key) = key {
+            @if let Some((key, count)) = key {
                 " / " a href=(path_with(run, "dialogues", &[("model", key.model.as_str()), ("task", key.task.as_str())])) {
                     (printable(key.model.as_str())) " on " (printable(key.task.as_str()))
                 }
                 @if let Some(before) = key.iteration.checked_sub(1) {
                     " / " a href=(path_to(run, &key.model, &key.task, before)) { "previous" }
                 }
-                " / " a href=(path_to(run, &key.model, &key.task, key.iteration.saturating_add(1))) { "next" }
+                @if let Some(after) = key.iteration.checked_add(1).filter(|after| (*after as usize) < count) {
+                    " / " a href=(path_to(run, &key.model, &key.task, after)) { "next" }
+                }
             }
         }
     }

@@ -123,10 +123,12 @@ pub(super) async fn dialogue(
         Ok(looked) => looked,
         Err(error) => return Failed(visitor, error).into_response(),
     };
+    let count = site.coordinator.dialogues(&run, &key.model, &key.task).await.map_or(0, |lines| lines.len());
     let render = move || {
-        let Some(looked) = looked else { return dialogues::missing(&visitor, &run, &key) };
+        let way = dialogues::trail(&run, Some((&key, count)));
+        let Some(looked) = looked else { return dialogues::missing(&visitor, &key, &way) };
         let facts = dialogues::Facts::of(&looked);
-        dialogues::page(&visitor, &run, &key, &facts, &Detail::of_record(looked.record))
+        dialogues::page(&visitor, &key, &way, &facts, &Detail::of_record(looked.record))
     };
     match tokio::task::spawn_blocking(render).await {
         Ok(page) => page.into_response(),

@@ -54,6 +54,8 @@ async fn a_run_shows_its_progress_its_means_and_its_failures() {
         .await
         .expect(200)
         .shows(&["no &lt;answer&gt; in time", "no score: timeout"]);
+    let last = world.visit().get(&dialogue(3)).await;
+    assert!(last.body.contains(">previous</a>") && !last.body.contains(">next</a>"), "there is no next one");
     world.visit().get(&dialogue(4)).await.expect(404);
     world.visit().get(&format!("{}/dialogues?model=a&task=x", path(&run))).await.expect(404);
     world.visit().get(&format!("{}/dialogue?model=a", path(&run))).await.expect(400);
