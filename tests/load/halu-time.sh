@@ -10,7 +10,7 @@ questions=${1:-150}
 profile=${2:-h100-8b}
 folder=$(mktemp -d)
 simulator=
-trap 'if [ -n "$simulator" ]; then kill -INT "$simulator"; fi; rm -rf "$folder"' EXIT
+trap 'if [ -n "$simulator" ]; then kill "$simulator"; fi; rm -rf "$folder"' EXIT
 cd "$folder"
 
 "$kgfleet" halu generate --kg world --questions "$questions" --assessments 1 --out one.kgpack > generated.txt
@@ -24,7 +24,7 @@ cd "$folder"
 "$kgfleet" simulate --benchmark simulated.toml --profile "$profile" --listen 127.0.0.1:0 > address.txt &
 simulator=$!
 until [ -s address.txt ]; do sleep 0.1; done
-url="$(cat address.txt)/v1"
+url=$(cat address.txt)
 sed -e '/^skill/d' -e "s|^connector = .*|connector = \"openai-compatible\"\nendpoint = \"$url\"|" simulated.toml > served.toml
 
 begun=$(date +%s.%N)

@@ -128,6 +128,9 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
     if report.excused > 0 {
         writeln!(out, "{} contradictions come from writes that the queue lost", report.excused)?;
     }
+    for excused in &report.excuses {
+        writeln!(out, "  {}: {}", excused.kind, excused.what)?;
+    }
     if report.cut {
         writeln!(out, "the event log of a coordinator is cut off; what it did afterwards was not checked")?;
     }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use queue::testing::free_port;
 use serde_json::Value;
 
 use crate::harness::process::finish;
@@ -96,6 +97,60 @@ fn waves_are_installed_one_after_the_other() {
     assert!(calls[0].starts_with("upgrade\n--install\nkgfleet\nhelm/kgfleet\n"), "{}", calls[0]);
     assert!(calls[0].contains("\n--values\nmine.yaml"), "one's own values come last: {}", calls[0]);
     assert_eq!((pools(data, 0), pools(data, 1)), (vec!["first".to_owned()], vec!["second".to_owned()]));
+}
+
+/// The table of models that take a GPU each.
+fn table(data: &Data, models: &[&str]) -> String {
+    let size = |name: &&str| format!("[models.{name}]\ngpus = 1\ntokens_per_second = 1\n");
+    let head = "[gpu]\nname = 'T'\nresource = 'nvidia.com/gpu'\nper_node = 1\n[dialogue]\ntokens = 10\n";
+    let text = head.to_owned() + &models.iter().map(size).collect::<String>();
+    data.write("table.toml", text).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_pipeline_is_launched_stage_by_stage_and_every_judge_has_the_gpu_when_it_is_needed() {
+    let Some(cluster) = Cluster::start() else { return };
+    let coordinator = cluster.coordinator();
+    let data = &cluster.data;
+    let head = "name = 'stages'\nseed = 1\niterations = 20\ntasks = ['FactExtractStatic']\n";
+    let model =
+        |label: &str| format!("label = '{label}'\nmodel = 'sim-{label}'\nconnector = 'openai-compatible'\n");
+    // By name the judge who comes last would be first.
+    let (tested, grader, reviewer) = ("tested", "grader", "a-reviewer");
+    let config = format!(
+        "{head}pipeline = 'judged-facts'\n[[models]]\n{}[judges.grader]\n{}[judges.reviewer]\n{}",
+        model(tested),
+        model(grader),
+        model(reviewer)
+    );
+    let config = data.write("stages.toml", config);
+    let table = table(data, &["sim-tested", "sim-grader", "sim-a-reviewer"]);
+    let (url, helm) = (coordinator.url(), helm(data));
+    let launch = ["launch", config.to_str().unwrap(), "--table", &table, "--apply", "--helm", &helm];
+    let mut launched = data.start(&[&launch[..], &["--coordinator", &url]].concat());
+    for (wave, label) in [tested, grader, reviewer].into_iter().enumerate() {
+        launched.until_it_says("following");
+        assert_eq!(pools(data, wave), [label]);
+        // What the pool would serve, as long as it is there.
+        // Weak enough that the last judge has something to do.
+        let skill = if label == tested { 0.1 } else { 0.9 };
+        let served =
+            format!("{head}[[models]]\nlabel = 'sim-{label}'\nconnector = 'simulated'\nskill = {skill}\n");
+        let served = data.write("served.toml", served);
+        let place = format!("127.0.0.1:{}", free_port());
+        let simulator =
+            data.start(&["simulate", "--benchmark", served.to_str().unwrap(), "--listen", &place]);
+        let worker = cluster.worker_with(label, coordinator.port, &format!("http://{place}"), &[]);
+        if wave < 2 {
+            launched.until_it_says(&format!("wave {} of 3", wave + 2));
+        } else {
+            launched.until_it_says("is finished");
+        }
+        drop((worker, simulator));
+    }
+    launched.finish().expect(0);
+    let runs: Vec<String> = data.runs().iter().map(|run| run.name().to_owned()).collect();
+    assert!(runs.iter().any(|run| run.contains(".review.")), "the last judge had something to do: {runs:?}");
 }
 
 #[test]

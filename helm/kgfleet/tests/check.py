@@ -121,7 +121,9 @@ def check_pod(where, labels, spec, one_shot):
     expect(not any(spec.get(host) for host in ("hostNetwork", "hostPID", "hostIPC")), f"{where}: is part of the host")
     expect(not any("hostPath" in volume for volume in spec.get("volumes", [])), f"{where}: mounts the host's files")
     grace = spec.get("terminationGracePeriodSeconds")
-    if labels.get("app.kubernetes.io/component") == "worker":
+    component = labels.get("app.kubernetes.io/component")
+    expect("serviceAccountName" not in spec or component == "coordinator", f"{where}: acts as a service account")
+    if component == "worker":
         worker = next(each for each in spec["containers"] if each["name"] == "worker")
         own = int(worker["args"][worker["args"].index("--grace") + 1])
         expect(grace >= own + 10, f"{where}: {grace} s are no time to deliver what was finished in {own} s")
@@ -157,6 +159,10 @@ def check_policy(where, objects):
         one_shot = item["kind"] in ("Job", "Pod")
         for labels, spec in pod_specs(item):
             check_pod(name, labels, spec, one_shot)
+        if item["kind"] == "Role":
+            least = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}]
+            expect(item["rules"] == least, f"{name}: gives more rights than patching pods")
+        expect(item["kind"] not in ("ClusterRole", "ClusterRoleBinding"), f"{name}: is for the whole cluster")
         if item["kind"] != "Secret":
             text = json.dumps(item)
             leaked = [secret for secret in secrets if secret in text]

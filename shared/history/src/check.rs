@@ -89,6 +89,8 @@ pub struct CheckReport {
     pub superseded: u64,
     /// What contradicts something that a test made the queue forget: no finding.
     pub excused: u64,
+    /// The first [`MAX_TOLD`] of these.
+    pub excuses: Vec<Finding>,
     /// Whether the event log of a coordinator is cut off: what it did afterwards is not checked.
     pub cut: bool,
     /// Findings by kind, none left out.
@@ -106,6 +108,13 @@ impl CheckReport {
     /// Findings of a kind.
     pub fn count(&self, kind: FindingKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or_default()
+    }
+
+    fn excuse(&mut self, kind: FindingKind, what: String) {
+        self.excused += 1;
+        if self.excuses.len() < MAX_TOLD {
+            self.excuses.push(Finding { kind, what });
+        }
     }
 
     fn find(&mut self, kind: FindingKind, what: String) {
@@ -133,6 +142,16 @@ struct Lease {
     endings: Vec<(Ending, u64)>,
 }
 
+/// What a contradiction is about, within one building of a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum About<'a> {
+    /// One attempt at a unit.
+    Attempt(Unit, u32),
+    /// An attempt and the one before it.
+    Succession(Unit, u32),
+    Dialogue(u64, &'a DialogueKey),
+}
+
 /// What was noted, sorted by what it is about.
 #[derive(Default)]
 struct Notes<'a> {
@@ -144,6 +163,8 @@ struct Notes<'a> {
     reaped_units: HashMap<Unit, u32>,
     /// When writes were made that the queue lost: from and until.
     lost_ms: Vec<(u64, u64)>,
+    /// What each of these losses has excused.
+    excused: HashSet<(usize, FindingKind, About<'a>)>,
 }
 
 impl<'a> Notes<'a> {
@@ -227,37 +248,39 @@ impl<'a> Notes<'a> {
         if first.worker != *worker {
             let (one, two) = (first.worker.clone(), worker.clone());
             let first_at_ms = first.granted_at_ms;
-            self.found(report, FindingKind::GrantedTwice, first_at_ms, at_ms, || {
+            let about = About::Attempt((fence.generation, fence.unit), fence.attempt);
+            self.found(report, FindingKind::GrantedTwice, about, [first_at_ms, at_ms], || {
                 format!("attempt {} of unit {} went to {one} and to {two}", fence.attempt, fence.unit)
             });
         }
     }
 
-    /// Notes a finding, unless a test made the queue lose what it was told at one of the two moments.
+    /// Notes a finding, unless a test made the queue lose what it was told at one of the two moments. What was lost once
+    /// is done again once, so each loss excuses one contradiction of a kind about the same.
     fn found(
-        &self,
+        &mut self,
         report: &mut CheckReport,
         kind: FindingKind,
-        one_ms: u64,
-        two_ms: u64,
+        about: About<'a>,
+        moments_ms: [u64; 2],
         what: impl FnOnce() -> String,
     ) {
-        let was_lost = |at_ms: u64| {
-            let lies_in = |&(since, until): &(u64, u64)| {
-                since <= at_ms + CLOCKS_APART_MS && at_ms <= until + CLOCKS_APART_MS
-            };
-            self.lost_ms.iter().any(lies_in)
+        let lies_in = |(since, until): (u64, u64)| {
+            let is_in = |at_ms: u64| since <= at_ms + CLOCKS_APART_MS && at_ms <= until + CLOCKS_APART_MS;
+            moments_ms.into_iter().any(is_in)
         };
-        if was_lost(one_ms) || was_lost(two_ms) {
-            report.excused += 1;
-        } else {
-            report.find(kind, what());
+        for (loss, window) in self.lost_ms.iter().enumerate() {
+            if lies_in(*window) && self.excused.insert((loss, kind, about.clone())) {
+                return report.excuse(kind, what());
+            }
         }
+        report.find(kind, what());
     }
 
     /// Each lease ended before the next one of its unit began, and each ended once.
-    fn leases(&self, report: &mut CheckReport) {
-        for (&(generation, unit), leases) in &self.leases {
+    fn leases(&mut self, report: &mut CheckReport) {
+        let all = std::mem::take(&mut self.leases);
+        for (&(generation, unit), leases) in &all {
             let mut before: Option<(u32, &Lease)> = None;
             // Each taking over ends one lease. They are counted, not timed: a coordinator's clock may be set.
             let mut reaped = self.reaped_units.get(&(generation, unit)).copied().unwrap_or_default();
@@ -267,12 +290,15 @@ impl<'a> Notes<'a> {
                     reaped -= u32::from(was_reaped);
                     let at = |ending: Ending| previous.endings.iter().find(|(how, _)| *how == ending);
                     if let Some(&(_, ended_ms)) = at(Ending::Finish) {
-                        self.found(report, FindingKind::StaleFence, ended_ms, lease.granted_at_ms, || {
+                        let about = About::Succession((generation, unit), attempt);
+                        let moments = [ended_ms, lease.granted_at_ms];
+                        self.found(report, FindingKind::StaleFence, about, moments, || {
                             format!("unit {unit} was finished by attempt {earlier}, and leased as attempt {attempt}")
                         });
                     } else if !was_reaped && !self.is_explained(generation, previous, lease) {
-                        let (one, two) = (previous.granted_at_ms, lease.granted_at_ms);
-                        self.found(report, FindingKind::GrantedTwice, one, two, || {
+                        let about = About::Succession((generation, unit), attempt);
+                        let moments = [previous.granted_at_ms, lease.granted_at_ms];
+                        self.found(report, FindingKind::GrantedTwice, about, moments, || {
                             format!(
                                 "unit {unit}: attempt {attempt} went to {} while {} held attempt {earlier}",
                                 lease.worker, previous.worker
@@ -281,13 +307,15 @@ impl<'a> Notes<'a> {
                     }
                 }
                 if let [(_, first), (_, second), ..] = lease.endings[..] {
-                    self.found(report, FindingKind::StaleFence, first, second, || {
+                    let about = About::Attempt((generation, unit), attempt);
+                    self.found(report, FindingKind::StaleFence, about, [first, second], || {
                         format!("attempt {attempt} of unit {unit} ended {} times", lease.endings.len())
                     });
                 }
                 before = Some((attempt, lease));
             }
         }
+        self.leases = all;
     }
 
     /// Whether something ended a lease before the next one of its unit.
@@ -304,15 +332,15 @@ impl<'a> Notes<'a> {
 /// Holds what coordinators noted against the record log.
 pub fn check(events: &[Noted], log: &[Kept]) -> CheckReport {
     let mut report = CheckReport { events: events.len() as u64, ..CheckReport::default() };
-    let notes = Notes::of(events, &mut report);
+    let mut notes = Notes::of(events, &mut report);
     notes.leases(&mut report);
-    records(events, log, &notes, &mut report);
+    records(events, log, &mut notes, &mut report);
     winners(events, log, &mut report);
     report
 }
 
 /// What was acknowledged is there, and the queue counts each dialogue once.
-fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut CheckReport) {
+fn records<'a>(events: &'a [Noted], log: &[Kept], notes: &mut Notes<'a>, report: &mut CheckReport) {
     let ids: HashSet<&RecordId> = log.iter().map(|kept| &kept.record).collect();
     let entries: HashSet<(&DialogueKey, u64, bool)> =
         log.iter().map(|kept| (&kept.key, kept.ticket, kept.scored)).collect();
@@ -335,7 +363,8 @@ fn records(events: &[Noted], log: &[Kept], notes: &Notes<'_>, report: &mut Check
                     Effect::First => {
                         let before = firsts.insert((*generation, key), (*at_ms, *ticket));
                         if let Some((first_ms, first)) = before {
-                            notes.found(report, FindingKind::Doubled, first_ms, *at_ms, || {
+                            let about = About::Dialogue(*generation, key);
+                            notes.found(report, FindingKind::Doubled, about, [first_ms, *at_ms], || {
                                 format!(
                                     "tickets {first} and {ticket} of {key} were both counted as its first"
                                 )

@@ -15,6 +15,7 @@ pub mod check;
 pub mod dlq;
 pub mod door;
 pub mod export;
+mod pod_costs;
 pub mod serve;
 pub mod spool;
 pub mod steer;

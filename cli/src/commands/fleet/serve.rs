@@ -29,6 +29,7 @@ use worker::{
 };
 
 use super::door::{Door, Fleet};
+use super::pod_costs::PodCosts;
 use super::{Remote, explained};
 use crate::arguments::seconds;
 use crate::commands::verify::EVENTS;
@@ -87,6 +88,8 @@ pub struct CoordinatorArguments {
     /// 1 kB for each dialogue, 512 MB at most.
     #[arg(long)]
     event_log: bool,
+    #[command(flatten)]
+    pod_costs: PodCosts,
     #[command(flatten)]
     traces: Traces,
     #[command(flatten)]
@@ -297,6 +300,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
         eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
         let following = arguments.door.clone().follow(security.clone());
         let services = Fleet(Arc::clone(&coordinator));
+        arguments.pod_costs.start(&coordinator, stop.clone())?;
         let draining = Arc::clone(&coordinator);
         let hear = stop.clone();
         tokio::spawn(async move {

@@ -7,16 +7,21 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use domain::control::{Control, RunPhase, RunView, Submission};
-use domain::{RunId, ServiceError};
+use domain::{ModelLabel, RunId, ServiceError};
 use proto::client::Client;
 use serde_json::Value;
-use stages::names::RunName;
+use stages::RunName;
+use stages::names;
 
 use super::plan::Served;
 use crate::commands::fleet::explained;
 
 /// Time between two looks at the runs.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Looks in a row at which judges must have nothing to do: between two stages of a model nothing waits for a moment, until a
+/// coordinator has derived what comes next.
+const SETTLED_LOOKS: u32 = 5;
 
 /// Looks that may fail in a row: a coordinator that is being installed needs minutes.
 const FAILURES_MAX: u32 = 300;
@@ -96,9 +101,10 @@ pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<R
     }
 }
 
-/// Waits until the models of a wave have a record of every dialogue; of the last wave, until all runs are over.
-pub async fn follow(client: &Client, run: &RunId, wave: &[Served], last: bool) -> anyhow::Result<()> {
-    let mut failures = 0;
+/// Waits until a wave has nothing left to do; after the last wave, until all runs are over. Returns whether they are.
+pub async fn follow(client: &Client, run: &RunId, wave: &[Served], last: bool) -> anyhow::Result<bool> {
+    let (mut failures, mut settled) = (0, 0);
+    let needed = if wave.iter().any(|served| served.judge) { SETTLED_LOOKS } else { 1 };
     loop {
         match client.runs().await {
             Ok(runs) => {
@@ -107,12 +113,18 @@ pub async fn follow(client: &Client, run: &RunId, wave: &[Served], last: bool) -
                 if let Some(view) = ours.iter().find(|view| view.phase == RunPhase::Cancelled) {
                     return Err(anyhow!("{} was cancelled", view.run));
                 }
-                if is_done(&ours, wave) && (!last || ours.iter().all(|view| view.phase == RunPhase::Finished))
-                {
-                    return Ok(());
+                if ours.iter().any(|view| view.run == *run && view.phase == RunPhase::Finished) {
+                    return Ok(true);
+                }
+                settled = if is_done(&ours, run, wave) { settled + 1 } else { 0 };
+                if !last && settled >= needed {
+                    return Ok(false);
                 }
             }
-            Err(error) => wait(error, &mut failures).await?,
+            Err(error) => {
+                settled = 0;
+                wait(error, &mut failures).await?;
+            }
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -127,17 +139,33 @@ async fn wait(error: ServiceError, failures: &mut u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a run is the one that was submitted, or one of the same pipeline.
+/// Whether a run is the one that was submitted, or one of a pipeline that was submitted.
 fn belongs(other: &RunId, submitted: &RunId) -> bool {
-    let pipeline = |run: &RunId| RunName::read(run).map(|name| name.pipeline);
-    other == submitted || pipeline(other).is_some_and(|name| Some(name) == pipeline(submitted))
+    other == submitted || RunName::read(other).is_some_and(|name| name.pipeline == submitted.as_str())
 }
 
-/// Whether every model of a wave has been asked, and has a record of every dialogue.
-fn is_done(runs: &[&RunView], wave: &[Served]) -> bool {
-    wave.iter().all(|served| {
-        let views = runs.iter().flat_map(|run| &run.models);
-        let mut of_model = views.filter(|view| view.model.as_str() == served.label).peekable();
-        of_model.peek().is_some() && of_model.all(|view| view.scored + view.failed >= view.planned)
+/// Whether every model of a wave has a record of all that it was asked, and every judge of all that it was asked so far.
+fn is_done(runs: &[&RunView], submitted: &RunId, wave: &[Served]) -> bool {
+    let pipeline = runs.iter().any(|view| view.run != *submitted);
+    wave.iter().all(|served| match (served.judge, pipeline) {
+        (true, _) => !runs.iter().any(|view| {
+            !view.phase.is_over() && asks(view, &served.label).is_some_and(|remaining| remaining > 0)
+        }),
+        (false, true) => {
+            let slug = names::slug(&ModelLabel::new(&*served.label));
+            let of_model = |view: &&&RunView| {
+                RunName::read(&view.run).is_some_and(|name| name.stage == names::ASK && name.model == slug)
+            };
+            // A run that is over may be listed without its models.
+            runs.iter()
+                .find(of_model)
+                .is_some_and(|view| view.phase == RunPhase::Finished || asks(view, &served.label) == Some(0))
+        }
+        (false, false) => runs.iter().any(|view| asks(view, &served.label) == Some(0)),
     })
+}
+
+/// Dialogues of a model that have no record yet; `None` where a run does not ask it.
+fn asks(view: &RunView, label: &str) -> Option<u64> {
+    view.models.iter().find(|model| model.model.as_str() == label).map(domain::control::ModelView::remaining)
 }

@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use coordinator::configuration::Benchmark;
 use domain::control::Submission;
 use serde_json::{Value, json};
+use stages::kinds;
 
 use self::apply::Release;
 use self::plan::{Plan, Wanted};
@@ -98,7 +99,10 @@ fn plan(benchmark: &Benchmark, sizes: &Sizes, gpus: u32) -> anyhow::Result<Plan>
         judge: false,
         dialogues: Some(model.dialogues(planned.tasks.len())),
     });
-    let judges = benchmark.judges.values().map(|spec| Wanted { spec, judge: true, dialogues: None });
+    let kind = benchmark.pipeline.as_deref().and_then(kinds::find);
+    let stages = kind.iter().flat_map(|kind| kind.stages);
+    let judges = stages.filter_map(|stage| benchmark.judges.get(stage.judge));
+    let judges = judges.map(|spec| Wanted { spec, judge: true, dialogues: None });
     let wanted: Vec<Wanted<'_>> = tested.chain(judges).collect();
     Ok(Plan::of(&wanted, sizes, gpus))
 }
@@ -232,8 +236,12 @@ fn in_waves(
             };
             eprintln!("following {}", view.run);
             let models = waves.get(wave).map_or(&[][..], Vec::as_slice);
-            apply::follow(&client, &view.run, models, wave + 1 == count).await?;
+            let is_over = apply::follow(&client, &view.run, models, wave + 1 == count).await?;
             queued = Some(view);
+            let later = waves.get(wave + 1..).unwrap_or_default();
+            if is_over && later.iter().flatten().all(|served| served.judge) {
+                break; // Nothing was left for them.
+            }
         }
         if let Some(view) = queued {
             eprintln!("{} is finished; `kgfleet launch --teardown` gives back what is left", view.run);

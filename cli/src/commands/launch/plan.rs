@@ -58,7 +58,8 @@ pub struct Wanted<'a> {
 }
 
 impl Plan {
-    /// Plans these models on so many GPUs.
+    /// Plans these models on so many GPUs. Judges are given in the order in which they are needed; one that is needed again
+    /// later is given again.
     pub fn of(wanted: &[Wanted<'_>], sizes: &Sizes, gpus: u32) -> Self {
         let mut plan = Self { waves: Vec::new(), hosted: Vec::new(), refused: Vec::new() };
         let mut served = Vec::new();
@@ -77,10 +78,9 @@ impl Plan {
                 },
             }
         }
-        for judge in [false, true] {
-            let group = served.iter().filter(|model| model.judge == judge).cloned().collect();
-            plan.waves.extend(waves(group, gpus));
-        }
+        let (judges, tested) = served.into_iter().partition(|model| model.judge);
+        plan.waves.extend(waves(tested, gpus));
+        plan.waves.extend(waves_in_order(judges, gpus));
         plan
     }
 
@@ -177,6 +177,22 @@ fn waves(mut models: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
     waves.into_iter().map(|(_, wave)| wave).collect()
 }
 
+/// Judges that run together, in the order in which they are needed: who comes later reads what those before said.
+fn waves_in_order(judges: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
+    let mut waves: Vec<(u32, Vec<Served>)> = Vec::new();
+    for judge in judges {
+        match waves.last_mut() {
+            Some((_, wave)) if wave.iter().any(|other| other.label == judge.label) => {}
+            Some((taken, wave)) if *taken + judge.gpus <= gpus => {
+                *taken += judge.gpus;
+                wave.push(judge);
+            }
+            _ => waves.push((judge.gpus, vec![judge])),
+        }
+    }
+    waves.into_iter().map(|(_, wave)| wave).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use coordinator::configuration::Benchmark;
@@ -239,6 +255,24 @@ mod tests {
         let plan = Plan::of(&wanted, &Sizes::read(None).unwrap(), 8);
         let order: Vec<bool> = plan.served().map(|model| model.judge).collect();
         assert_eq!((plan.waves.len(), order), (2, vec![false, true]));
+    }
+
+    #[test]
+    fn judges_that_do_not_fit_together_come_in_the_order_of_their_stages_and_again_where_they_are_needed() {
+        let benchmark = Benchmark::parse(PAPER, "paper.toml").unwrap();
+        let spec = |label: &str| benchmark.models.iter().find(|model| model.label.as_str() == label).unwrap();
+        let judge = |label: &str| Wanted { spec: spec(label), judge: true, dialogues: None };
+        // One with one GPU, one with four, and the first again.
+        let wanted =
+            ["Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct", "Qwen2.5-72B-Instruct", "Qwen2.5-7B-Instruct"];
+        let wanted: Vec<Wanted<'_>> = wanted.into_iter().map(judge).collect();
+        let labels = |gpus: u32| -> Vec<Vec<String>> {
+            let plan = Plan::of(&wanted, &Sizes::read(None).unwrap(), gpus);
+            plan.waves.iter().map(|wave| wave.iter().map(|model| model.label.clone()).collect()).collect()
+        };
+        let (small, large) = ("Qwen2.5-7B-Instruct".to_owned(), "Qwen2.5-72B-Instruct".to_owned());
+        assert_eq!(labels(8), [vec![small.clone(), large.clone()]]);
+        assert_eq!(labels(4), [vec![small.clone()], vec![large], vec![small]]);
     }
 
     #[test]

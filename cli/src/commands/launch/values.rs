@@ -27,18 +27,20 @@ pub enum Scaling<'a> {
 
 /// The values for the chart.
 pub fn values(plan: &Plan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value {
-    let mut names = BTreeSet::new();
-    let mut pools = Vec::new();
+    // A judge that is needed twice has one pool.
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let (mut taken, mut pools) = (BTreeSet::new(), Vec::new());
     for (number, wave) in plan.waves.iter().enumerate() {
         let runs = match scaling {
             Scaling::Keda(_) => true,
             Scaling::Wave(now) => *now == number,
         };
         for model in wave {
-            let name = pool_name(&model.label, &mut names);
+            let is_first = !names.contains_key(model.label.as_str());
+            let name = names.entry(&model.label).or_insert_with(|| pool_name(&model.label, &mut taken));
             // A pool that is not there takes no GPUs.
-            if runs {
-                pools.push(pool(name, model, sizes));
+            if runs && (is_first || !matches!(scaling, Scaling::Keda(_))) {
+                pools.push(pool(name.clone(), model, sizes));
             }
         }
     }

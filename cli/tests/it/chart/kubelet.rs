@@ -6,7 +6,7 @@
 //! arguments name. Everything else is done as the manifest says.
 
 use std::fs::File;
-use std::io::{Read, Write};
+
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::manifests::texts;
+use crate::harness::http;
 use crate::harness::process::{Finished, finish, kgfleet, shield};
 
 /// Time between two probes.
@@ -264,10 +265,5 @@ impl Drop for Pod {
 
 /// The body of a page; none unless the status is 200.
 pub fn get_text(address: &str, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
+    http::get(address, path).filter(|(status, _)| *status == 200).map(|(_, body)| body)
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::disk_full::Mount;
 use crate::harness::process::finish;
-use crate::harness::{Cluster, Data, NT_TASK, Server};
+use crate::harness::{Cluster, Data, NT_TASK, Server, http};
 
 const USAGE: i32 = 2;
 const INFRASTRUCTURE: i32 = 3;
@@ -100,17 +100,9 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     let listen = format!("127.0.0.1:{port}");
     let redis = cluster.redis.url();
     let data_dir = folder.to_str().unwrap();
-    let arguments = [
-        "coordinator",
-        "--listen",
-        &listen,
-        "--http",
-        "127.0.0.1:0",
-        "--queue",
-        &redis,
-        "--data-dir",
-        data_dir,
-    ];
+    let page = format!("127.0.0.1:{}", queue::testing::free_port());
+    let arguments =
+        ["coordinator", "--listen", &listen, "--http", &page, "--queue", &redis, "--data-dir", data_dir];
     let mut process = cluster.data.start(&arguments);
     process.until_it_says("serving on");
     let coordinator = crate::harness::cluster::Coordinator { process, port };
@@ -122,6 +114,11 @@ fn a_full_record_disk_pauses_a_run_and_loses_nothing() {
     drop(file);
     let mut worker = cluster.worker("worker", &coordinator, &server);
     worker.until_it_says("the disk is full");
+    queue::testing::wait_until("readiness says why", || {
+        http::get(&page, "/readyz").is_some_and(|(status, why)| status == 503 && why.contains("disk is full"))
+    });
+    let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
+    assert!(status.stdout.contains("disk is full"), "{status}");
     std::fs::remove_file(&filler).unwrap();
     cluster.watch(&coordinator, &run).1.expect(0);
     let mut verify = cluster.data.command(&["verify", &run, "--data-dir", data_dir]);

@@ -10,12 +10,14 @@ mod killers;
 mod mishaps;
 mod names;
 mod pipelines;
+mod pod_costs;
 mod rude;
 mod same_records;
 mod seen;
 mod sentinel;
 mod several;
 mod steering;
+mod symptoms;
 mod tls;
 
 use std::collections::BTreeMap;

@@ -135,3 +135,28 @@ fn a_judge_that_nobody_serves_is_named_and_nothing_is_half_scored() {
         told.prints(&["is not finished", &format!("In no number: {not} waiting for verdicts")]);
     }
 }
+
+#[test]
+fn settings_of_a_configuration_decide_and_what_was_asked_before_is_not_asked_again() {
+    let data = Data::new();
+    let text = configuration(&pack(&data, 10, 1), 10, &[0.9], 1.0);
+    // Simulated overviews have some hundred characters: the classifier is asked about several parts of each.
+    let parts = data.write("parts.toml", format!("{text}[settings]\nclassifier_window = 120\n"));
+    let run = data.kgfleet(&["run", parts.to_str().unwrap(), "--json"]).expect(0);
+    let of_parts = view(&run).run.to_string();
+    let asked = said(&data, &of_parts, "nli");
+    assert!(asked.len() > 30 && asked.keys().all(|prompt| prompt.len() < 400), "{}", asked.len());
+    // With the highest threshold more overviews are about other entities.
+    let settings = "[settings]\nclassifier_window = 120\nsimilarity_threshold = 1.0\n";
+    let strict = data.write("strict.toml", format!("{text}{settings}"));
+    let judged = data.kgfleet(&["judge", &of_parts, "--with", strict.to_str().unwrap(), "--json"]).expect(0);
+    let strict = view(&judged).run.to_string();
+    let bok = |pipeline: &str| rows(&data, pipeline, "halu")[0]["Halu_BOK %"].as_f64().unwrap();
+    assert!(bok(&strict) > bok(&of_parts), "{} and {}", bok(&strict), bok(&of_parts));
+    let again = ["abstain", "similarity", "nli", "llm"].map(|stage| said(&data, &strict, stage).len());
+    assert_eq!(again, [0; 4]);
+    let unknown = data.write("unknown.toml", format!("{text}[settings]\nthreshold = 1.0\n"));
+    data.kgfleet(&["run", unknown.to_str().unwrap()])
+        .expect(2)
+        .says(&["settings.threshold", "similarity_threshold"]);
+}

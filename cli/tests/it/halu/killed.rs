@@ -141,10 +141,10 @@ fn every_question_was_asked_once(data: &Data, pipeline: &str) {
         for entry in run.entries() {
             let record = entry.record;
             assert!(record.outcome.is_scored(), "{} {}", run.name(), record.key);
-            let prompt = record.rounds[0].prompt.text.clone();
+            let uid = record.provenance.task.case;
             let dialogue = (run.name().to_owned(), record.key);
             // A late record of the same dialogue is kept and changes nothing.
-            let known = asked.entry((stage.clone(), prompt)).or_insert_with(|| dialogue.clone());
+            let known = asked.entry((stage.clone(), uid)).or_insert_with(|| dialogue.clone());
             assert_eq!(*known, dialogue, "a question was asked twice");
         }
     }

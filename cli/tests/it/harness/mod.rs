@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod data;
+pub mod http;
 pub mod process;
 pub mod proxy;
 pub mod receiver;

@@ -1,33 +1,53 @@
-//! A server that takes whatever is posted to it.
+//! A server that takes whatever is sent to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// Longest wait for what is to be sent.
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// Path and body.
 pub type Post = (String, Vec<u8>);
 
-/// Takes posts until the test ends.
+/// Takes requests until the test ends.
 #[derive(Clone)]
 pub struct Receiver {
     address: SocketAddr,
-    posts: Arc<Mutex<Vec<Post>>>,
+    taken: Arc<Taken>,
+}
+
+/// A request that was taken.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Method and path.
+    pub line: String,
+    /// Its headers, a line each.
+    pub headers: String,
+    pub body: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Taken {
+    requests: Mutex<Vec<Request>>,
+    more: Condvar,
 }
 
 impl Receiver {
-    /// On a free port of the loopback interface. Refuses the first `refused` posts with 503.
+    /// On a free port of the loopback interface. Refuses the first `refused` requests with 503.
     pub fn start(refused: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let posts = Arc::new(Mutex::new(Vec::new()));
-        let (taken, left) = (Arc::clone(&posts), Arc::new(Mutex::new(refused)));
+        let all = Arc::new(Taken::default());
+        let (taken, left) = (Arc::clone(&all), Arc::new(Mutex::new(refused)));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (taken, left) = (Arc::clone(&taken), Arc::clone(&left));
                 std::thread::spawn(move || take(stream, &taken, &left));
             }
         });
-        Self { address, posts }
+        Self { address, taken: all }
     }
 
     /// Its address.
@@ -37,15 +57,28 @@ impl Receiver {
 
     /// Paths and bodies of what it took so far.
     pub fn posts(&self) -> Vec<Post> {
-        self.posts.lock().unwrap().clone()
+        let taken = self.taken.requests.lock().unwrap();
+        let post =
+            |request: &Request| Some((request.line.split(' ').nth(1)?.to_owned(), request.body.clone()));
+        taken.iter().filter_map(post).collect()
+    }
+
+    /// Waits until what was taken is so; all of it.
+    #[track_caller]
+    pub fn until(&self, is_so: impl Fn(&[Request]) -> bool) -> Vec<Request> {
+        let taken = self.taken.requests.lock().unwrap();
+        let (taken, late) =
+            self.taken.more.wait_timeout_while(taken, WAIT_MAX, |taken| !is_so(taken)).unwrap();
+        assert!(!late.timed_out(), "what is waited for does not come: {taken:#?}");
+        taken.clone()
     }
 }
 
-/// Takes the posts of one connection, until the client closes it.
-fn take(stream: TcpStream, posts: &Mutex<Vec<Post>>, refused: &Mutex<usize>) -> Option<()> {
+/// Takes the requests of one connection, until the client closes it.
+fn take(stream: TcpStream, taken: &Taken, refused: &Mutex<usize>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
-        let (mut request, mut length) = (String::new(), 0);
+        let (mut request, mut headers, mut length) = (String::new(), String::new(), 0);
         reader.read_line(&mut request).ok().filter(|length| *length > 0)?;
         loop {
             let mut line = String::new();
@@ -53,7 +86,7 @@ fn take(stream: TcpStream, posts: &Mutex<Vec<Post>>, refused: &Mutex<usize>) -> 
             match line.trim().to_ascii_lowercase().strip_prefix("content-length:") {
                 Some(value) => length = value.trim().parse().ok()?,
                 None if line.trim().is_empty() => break,
-                None => {}
+                None => headers.push_str(&line),
             }
         }
         let mut body = vec![0; length];
@@ -64,8 +97,8 @@ fn take(stream: TcpStream, posts: &Mutex<Vec<Post>>, refused: &Mutex<usize>) -> 
                 *left -= 1;
                 "503 Service Unavailable"
             } else {
-                let path = request.split(' ').nth(1)?.to_owned();
-                posts.lock().unwrap().push((path, body));
+                taken.requests.lock().unwrap().push(Request { line: request, headers, body });
+                taken.more.notify_all();
                 "200 OK"
             }
         };

@@ -281,7 +281,22 @@ fn what_a_test_made_the_queue_forget_is_no_fault_of_a_coordinator() {
     let excused = [&wrong[..], &[noted(1_500, Event::WritesLost { since_ms: 1_100 })]].concat();
     let report = check(&excused, &[]);
     assert!(report.is_right() && report.excused == 1, "{report:?}");
+    assert_eq!(report.excuses[0].kind, FindingKind::StaleFence);
     // Neither of the two was lost: it does not matter that something between them was.
     let between = [&wrong[..], &[noted(5_000, Event::WritesLost { since_ms: 4_500 })]].concat();
     assert!(!check(&between, &[]).is_right());
+}
+
+#[test]
+fn a_loss_excuses_what_was_done_again_once() {
+    let lost = noted(1_500, Event::WritesLost { since_ms: 1_100 });
+    let events = vec![opened(), granted(1_200, 1, 0), granted(2_000, 1, 1), lost];
+    let report = check(&events, &[]);
+    assert!(report.is_right() && report.excused == 1, "{report:?}");
+    // The queue forgot the first grant once: a third one is the fault of somebody else.
+    let again = [&events[..], &[granted(2_200, 1, 2)]].concat();
+    let report = check(&again, &[]);
+    assert_eq!((report.excused, report.count(FindingKind::GrantedTwice)), (1, 1), "{report:?}");
+    let twice = [&again[..], &[noted(2_150, Event::WritesLost { since_ms: 1_900 })]].concat();
+    assert_eq!(check(&twice, &[]).excused, 2);
 }

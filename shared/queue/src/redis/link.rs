@@ -207,6 +207,12 @@ fn nodes_of(plain: &str, list: &str) -> Tried<Vec<ConnectionInfo>> {
     Ok(hosts.trim_end_matches('/').split(',').map(node).collect::<RedisResult<_>>()?)
 }
 
+/// An address without scheme and login.
+pub(super) fn place(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.rsplit_once('@').map_or(rest, |(_, place)| place)
+}
+
 fn certificates(options: &RedisOptions) -> Tried<Option<TlsCertificates>> {
     let read = |file: &PathBuf| {
         std::fs::read(file).map_err(|error| Error::Unfit {
@@ -267,6 +273,13 @@ mod tests {
         let Ok(nodes) = nodes_of("redis", "user:p%40ss@a:1,b:2") else { panic!("a fine list") };
         assert_eq!(nodes.iter().map(|node| node.addr().to_string()).collect::<Vec<_>>(), ["a:1", "b:2"]);
         assert!(nodes.iter().all(|node| node.redis_settings().password() == Some("p@ss")));
+    }
+
+    #[test]
+    fn messages_name_the_place_and_no_password() {
+        assert_eq!(place("redis://user:p@ss@host:6379/0"), "host:6379/0");
+        assert_eq!(place("rediss+sentinel://:secret@a:1,b:2/main"), "a:1,b:2/main");
+        assert_eq!(place("redis://host"), "host");
     }
 
     #[test]

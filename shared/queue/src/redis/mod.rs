@@ -42,6 +42,8 @@ pub use link::RedisOptions;
 /// A queue in Redis 7 or Valkey: one server, a primary behind Sentinel, or a cluster.
 pub struct RedisStore {
     link: Link,
+    /// Its address without login, for messages.
+    place: String,
 }
 
 impl RedisStore {
@@ -50,7 +52,7 @@ impl RedisStore {
     /// # Errors
     /// [`Error::Unfit`] if the address is invalid.
     pub fn new(options: &RedisOptions) -> Result<Self> {
-        Ok(Self { link: Link::new(options)? })
+        Ok(Self { link: Link::new(options)?, place: link::place(&options.url).to_owned() })
     }
 
     async fn invoke(
@@ -61,14 +63,29 @@ impl RedisStore {
     ) -> Result<Answer> {
         match self.link.invoke(script).await {
             Ok(values) => Ok(Answer::new(name, values)),
-            Err(refused) => Err(explain(refused, at)),
+            Err(refused) => Err(self.placed(explain(refused, at))),
+        }
+    }
+
+    /// Sends a plain command.
+    async fn send(&self, command: &::redis::Cmd) -> Result<Value> {
+        self.link.send(command).await.map_err(|refused| self.placed(explain(refused, None)))
+    }
+
+    /// An error with the address that it is about, if the server was not reached or lets nobody in.
+    fn placed(&self, error: Error) -> Error {
+        let at = |message: String| format!("{}: {message}", self.place);
+        match error {
+            Error::Unavailable { message } => Error::Unavailable { message: at(message) },
+            Error::Unfit { message } => Error::Unfit { message: at(message) },
+            error => error,
         }
     }
 
     async fn status(&self, run: &RunId) -> Result<Option<RunStatus>> {
         let mut command = ::redis::cmd("HMGET");
         command.arg(keys::run(run)).arg(STATUS_FIELDS);
-        let values = self.link.send(&command).await.map_err(|refused| explain(refused, None))?;
+        let values = self.send(&command).await?;
         let values: Vec<Value> = ::redis::from_redis_value(values).map_err(|e| corrupt(&e.to_string()))?;
         if values.contains(&Value::Nil) {
             return Ok(None);
@@ -82,7 +99,7 @@ impl QueueStore for RedisStore {
         Box::pin(async move {
             let mut get = ::redis::cmd("GET");
             get.arg(keys::OWNER);
-            let owner = self.link.send(&get).await.map_err(|refused| explain(refused, None))?;
+            let owner = self.send(&get).await?;
             ::redis::from_redis_value(owner).map_err(|error| corrupt(&error.to_string()))
         })
     }
@@ -94,7 +111,7 @@ impl QueueStore for RedisStore {
             if !anew {
                 set.arg("NX");
             }
-            self.link.send(&set).await.map_err(|refused| explain(refused, None))?;
+            self.send(&set).await?;
             // Gone again if the store was just flushed.
             Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
         })
@@ -106,7 +123,7 @@ impl QueueStore for RedisStore {
             // The name is added first: `runs` skips a name without a run, but a run without a name would be hidden.
             let mut name = ::redis::cmd("SADD");
             name.arg(keys::RUNS).arg(spec.run.as_str());
-            self.link.send(&name).await.map_err(|refused| explain(refused, None))?;
+            self.send(&name).await?;
             let mut call = scripts::CREATE.key(keys::run(&spec.run));
             call.arg(&spec.plan_hash).arg(millis(spec.lease_for)).arg(spec.max_strikes);
             call.arg(spec.generation).arg(spec.ticket_floor);
@@ -127,7 +144,7 @@ impl QueueStore for RedisStore {
         Box::pin(async move {
             let mut members = ::redis::cmd("SMEMBERS");
             members.arg(keys::RUNS);
-            let names = self.link.send(&members).await.map_err(|refused| explain(refused, None))?;
+            let names = self.send(&members).await?;
             let mut names: Vec<String> =
                 ::redis::from_redis_value(names).map_err(|e| corrupt(&e.to_string()))?;
             names.sort_unstable();
@@ -162,7 +179,7 @@ impl QueueStore for RedisStore {
             let there = self.invoke("forget", &call, None).await?.read::<u8>()? == 1;
             let mut name = ::redis::cmd("SREM");
             name.arg(keys::RUNS).arg(run.as_str());
-            self.link.send(&name).await.map_err(|refused| explain(refused, None))?;
+            self.send(&name).await?;
             Ok(there)
         })
     }
@@ -513,8 +530,7 @@ impl QueueStore for RedisStore {
 
     fn check(&self) -> Reply<'_, Vec<String>> {
         Box::pin(async move {
-            let info =
-                self.link.send(&::redis::cmd("INFO")).await.map_err(|refused| explain(refused, None))?;
+            let info = self.send(&::redis::cmd("INFO")).await?;
             let through_cluster = matches!(self.link, Link::Cluster(_));
             let nodes: Vec<String> = match info {
                 // A cluster answers per node: pairs of address and information.

@@ -1,7 +1,5 @@
 //! A real Prometheus that scrapes a cluster.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +7,7 @@ use std::time::{Duration, Instant};
 use queue::testing::free_port;
 use serde_json::Value;
 
-use crate::harness::Running;
+use crate::harness::{Running, http};
 
 /// How long anything may take to show. Reached only if something is broken.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -134,10 +132,5 @@ fn encoded(text: &str) -> String {
 
 /// A page of a server on this machine.
 pub fn get(port: u16, path: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    // By the old version, which knows no chunks.
-    write!(stream, "GET {path} HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    http::get(&format!("127.0.0.1:{port}"), path).unwrap().1
 }

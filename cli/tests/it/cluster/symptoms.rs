@@ -1,0 +1,92 @@
+//! What docs/kubernetes.md lists under "When something is wrong", provoked: the log says it, and so do readiness and
+//! `kgfleet status`.
+
+use queue::testing::{free_port, wait_until};
+
+use crate::harness::{Cluster, Data, NT_TASK, Server, http};
+
+const USAGE: i32 = 2;
+const INFRASTRUCTURE: i32 = 3;
+
+/// What a coordinator says of its readiness.
+fn readiness(port: u16) -> (u16, String) {
+    http::get(&format!("127.0.0.1:{port}"), "/readyz").unwrap_or_default()
+}
+
+#[test]
+fn files_of_secrets_that_are_missing_are_named() {
+    let data = Data::new();
+    let places = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+    let missing = data.path().join("secret/file");
+    let missing = missing.to_str().unwrap();
+    for options in [
+        &["--tokens", missing][..],
+        &["--tls-cert", missing, "--tls-key", missing],
+        &["--queue", "rediss://127.0.0.1", "--queue-ca", missing],
+    ] {
+        let refused = data.kgfleet(&[&["coordinator"][..], &places, options].concat());
+        assert!(matches!(refused.code(), Some(USAGE | INFRASTRUCTURE)), "{refused}");
+        refused.says(&[missing]);
+    }
+    let worker = ["worker", "--coordinator", "http://127.0.0.1:1", "--endpoint", "http://127.0.0.1:1/v1"];
+    for options in [&["--token-file", missing][..], &["--ca", missing], &["--keys", missing]] {
+        data.kgfleet(&[&worker[..], options].concat()).expect(USAGE).says(&[missing]);
+    }
+}
+
+#[test]
+fn a_redis_that_is_missing_or_goes_is_named_by_log_readiness_and_status() {
+    let Some(mut cluster) = Cluster::start() else { return };
+    let nowhere = format!("redis://127.0.0.1:{}", free_port());
+    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &nowhere];
+    let refused = cluster.data.kgfleet(&arguments).expect(INFRASTRUCTURE);
+    refused.says(&[nowhere.trim_start_matches("redis://"), "refused"]);
+
+    let (port, queue, http_port) = (free_port(), cluster.redis.url(), free_port());
+    let http = format!("127.0.0.1:{http_port}");
+    let mut coordinator = cluster.coordinator_with(port, &["--queue", &queue, "--http", &http]);
+    let run = cluster.submit(&coordinator, &[NT_TASK], 1);
+    wait_until("the coordinator is ready", || readiness(http_port).0 == 200);
+    cluster.redis.kill();
+    wait_until("readiness says why", || readiness(http_port).0 == 503);
+    let place = format!("127.0.0.1:{}", cluster.redis.port());
+    assert!(readiness(http_port).1.contains(&place), "{:?}", readiness(http_port));
+    let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
+    assert!(status.stdout.contains(&place) && status.stdout.contains("refused"), "{status}");
+    coordinator.process.until_it_says("runs cannot be tended now");
+    cluster.redis.begin_again();
+    wait_until("the coordinator is ready again", || readiness(http_port).0 == 200);
+    let status = cluster.kgfleet(&coordinator, &["status", &run]).expect(0);
+    assert!(!status.stdout.contains("refused"), "{status}");
+}
+
+#[test]
+fn a_model_without_a_worker_is_blocked_until_one_serves_it() {
+    let Some(cluster) = Cluster::start() else { return };
+    let coordinator = cluster.coordinator();
+    let run = cluster.submit(&coordinator, &[NT_TASK], 2);
+    // Its pod is pending, or its server does not find the model: nobody serves it.
+    let blocked = ["blocked: 1 model", "no worker"];
+    cluster.kgfleet(&coordinator, &["status", &run]).expect(0).prints(&blocked);
+    // One serves it, and under another name than the pool says.
+    let server = Server::start();
+    let wrong = cluster.worker_with("wrong", coordinator.port, &server.url(), &["--model", "meta/other"]);
+    wrong.finish().expect(USAGE).says(&["meta/other", "sim", &server.url()]);
+    cluster.kgfleet(&coordinator, &["status", &run]).expect(0).prints(&blocked);
+    let _worker = cluster.worker("right", &coordinator, &server);
+    let (view, finished) = cluster.watch(&coordinator, &run);
+    finished.expect(0);
+    assert!(view.blocked().is_empty(), "{view:?}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_at_the_start() {
+    let Some(cluster) = Cluster::start() else { return };
+    // Whoever runs this, nobody can write below a file.
+    let file = cluster.data.write("volume", "a file");
+    let folder = file.join("data");
+    let (folder, queue) = (folder.to_str().unwrap(), cluster.redis.url());
+    let arguments = ["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--queue", &queue];
+    let refused = cluster.data.kgfleet(&[&arguments[..], &["--data-dir", folder]].concat());
+    refused.expect(INFRASTRUCTURE).says(&[folder]);
+}
