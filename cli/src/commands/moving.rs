@@ -263,3 +263,17 @@ pub fn sha256_of(path: &Path) -> anyhow::Result<String> {
         hasher.update(&block[..read]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_coordinator_redacts_is_known() {
+        let mut text = "A prompt of an exercise.".to_owned();
+        assert!(!is_redacted(&text));
+        results::export::jsonl::redact_text(&mut text);
+        assert!(is_redacted(&text), "{text}");
+        assert!(!is_redacted("[some characters]"));
+    }
+}

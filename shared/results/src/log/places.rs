@@ -22,6 +22,8 @@ pub struct PlaceReader {
     cipher: Option<LogCipher>,
     /// Most recently used first.
     frames: VecDeque<Frame>,
+    /// Bytes of all of them.
+    bytes: usize,
 }
 
 struct Frame {
@@ -33,7 +35,7 @@ struct Frame {
 impl PlaceReader {
     /// A reader of the log in `folder`.
     pub fn new(folder: &Path, cipher: Option<&LogCipher>) -> Self {
-        Self { folder: folder.to_owned(), cipher: cipher.cloned(), frames: VecDeque::new() }
+        Self { folder: folder.to_owned(), cipher: cipher.cloned(), frames: VecDeque::new(), bytes: 0 }
     }
 
     /// The record at a position, or [a part of it](super::RecordHead), and its JSON; `None` if there is no entry.
@@ -45,7 +47,10 @@ impl PlaceReader {
         let frame = match at.and_then(|at| self.frames.remove(at)) {
             Some(frame) => frame,
             None => match self.open(place)? {
-                Some(lines) => Frame { segment: place.segment, offset: place.offset, lines },
+                Some(lines) => {
+                    self.bytes += lines.bytes();
+                    Frame { segment: place.segment, offset: place.offset, lines }
+                }
                 None => return Ok(None),
             },
         };
@@ -73,13 +78,12 @@ impl PlaceReader {
 
     /// Drops the least recently used frames.
     fn forget(&mut self) {
-        let mut bytes = 0;
-        let kept = self.frames.iter().skip(1).take_while(|frame| {
-            bytes += frame.lines.bytes();
-            bytes <= KEPT_BYTES
-        });
-        let kept = 1 + kept.count();
-        self.frames.truncate(kept);
+        let last = self.frames.front().map_or(0, |frame| frame.lines.bytes());
+        while self.bytes - last > KEPT_BYTES
+            && let Some(frame) = self.frames.pop_back()
+        {
+            self.bytes -= frame.lines.bytes();
+        }
     }
 }
 
