@@ -117,8 +117,9 @@ impl Queues {
         Ok(status.at)
     }
 
-    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first. A queue for a plan of
-    /// before the run was extended gives way to one of the next generation, so that whoever still works by that plan finds out.
+    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first. A queue
+    /// for a plan of before the run was extended gives way to one of the next generation, so that whoever still works
+    /// by that plan finds out.
     async fn found_or_built(&self, run: &Arc<Run>, unused: &mut Option<u64>) -> Result<RunStatus> {
         for _ in 0..MAX_CLAIMS {
             // In this order: who reads the claims last would take a queue that was built in between for an old one.

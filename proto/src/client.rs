@@ -52,7 +52,8 @@ impl Interceptor for Introduction {
 /// [`Control`](domain::control::Control).
 ///
 /// It has one connection, made at the first call and again after a failure, then to another coordinator where there are
-/// several; it does not retry calls. The connection's driver belongs to the runtime that made the client: use a client on one runtime only.
+/// several; it does not retry calls. The connection's driver belongs to the runtime that made the client: use a client
+/// on one runtime only.
 #[derive(Clone, Debug)]
 pub struct Client {
     line: Line,

@@ -1,11 +1,11 @@
 //! A worker: holds many dialogues with models at once, and judges the answers.
 //!
 //! Reading order: [`dialogue`] runs one dialogue from first prompt to record, [`evaluate`] judges answers in
-//! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for leases and dialogues, [`servers`] and
-//! [`limiter`] for servers and their concurrency, [`breaker`] for models that cannot be asked, [`outbox::queue`] for
-//! the delivery of records. [`worker`] starts the parts that do the IO: the work loop, the lease keeper in
-//! [`keeper`], the [`outbox`] with its spool, and [`discovery`]. [`runs`] and [`connect`] provide tasks, evaluators
-//! and models.
+//! sandboxed processes, and [`pairs`] asks models that do not chat. Around them are plain state machines: [`slots`] for
+//! leases and dialogues, [`servers`] and [`limiter`] for servers and their concurrency, [`breaker`] for models that
+//! cannot be asked, [`outbox::queue`] for the delivery of records. [`worker`] starts the parts that do the IO: the work
+//! loop, the lease keeper in [`keeper`], the [`outbox`] with its spool, and [`discovery`]. [`runs`] and [`connect`]
+//! provide tasks, evaluators and models.
 
 pub mod breaker;
 pub mod config;

@@ -188,8 +188,8 @@ impl Coordinator {
         self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
     }
 
-    /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a crash is a pipeline as it
-    /// was, and being removed.
+    /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a
+    /// crash is a pipeline as it was, and being removed.
     pub(crate) async fn remove_documents(&self, pipeline: &Pipeline) -> Result<()> {
         self.remove_history(&pipeline.name).await?;
         for revision in (1..=pipeline.manifest.revision).rev() {

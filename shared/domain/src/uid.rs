@@ -1,8 +1,8 @@
 //! Questions to judges, told apart by what they are.
 //!
 //! A judge is asked the same question once, whoever needs its verdict and however often a pipeline is derived. Two
-//! questions are the same where everything that decides the reply is: the texts under judgement, the wording, the judge and how
-//! its tokens are drawn.
+//! questions are the same where everything that decides the reply is: the texts under judgement, the wording, the judge
+//! and how its tokens are drawn.
 
 use std::fmt;
 

@@ -6,9 +6,9 @@
 //! [`KnowledgeGraph`].
 //!
 //! Reading order: [`graph`] is what the benchmark needs of a knowledge graph, [`dump`] reads it from RDF,
-//! [`endpoint`] from a SPARQL endpoint, [`world`] invents one. [`assessment`] draws questions, [`question`] words them. [`token_set`] is the part of the entity
-//! similarity that needs no model. [`difficulty`] says how hard a question is under given [`weights`], [`calibration`] learns
-//! them, [`metrics`] counts verdicts.
+//! [`endpoint`] from a SPARQL endpoint, [`world`] invents one. [`assessment`] draws questions, [`question`] words them.
+//! [`token_set`] is the part of the entity similarity that needs no model. [`difficulty`] says how hard a question is
+//! under given [`weights`], [`calibration`] learns them, [`metrics`] counts verdicts.
 
 pub mod assessment;
 pub mod calibration;

@@ -2,7 +2,8 @@
 //!
 //! [`llmkgbench`] reads and writes the result files of LLM-KG-Bench. [`log`] is the record log of a run, [`manifest`]
 //! its plan, [`run_key`] the key of a protected run's log, [`run_dir`] its folder, and [`sink`] stores runs in
-//! folders or object stores for coordinators, and copies them between these. [`bundle`] is a run as one file. [`export`] writes the winners to files for people and tools.
+//! folders or object stores for coordinators, and copies them between these. [`bundle`] is a run as one file.
+//! [`export`] writes the winners to files for people and tools.
 
 pub mod bundle;
 pub mod export;

@@ -19,8 +19,8 @@ pub struct ClassSpec {
     pub headline: &'static [&'static str],
     /// The headline of a perfect answer and of an unreadable one.
     pub marks: Marks,
-    /// What is asked of a model. Of what is no conversation, the prompt is a JSON list of texts, and the answer a JSON object with
-    /// what the verdict needs.
+    /// What is asked of a model. Of what is no conversation, the prompt is a JSON list of texts, and the answer a JSON
+    /// object with what the verdict needs.
     pub asks: Ask,
     /// What an answer is expected to be.
     pub answers: AnswerForm,

@@ -39,8 +39,8 @@ pub struct ModelConfig {
     /// Tokens of prompt and answer together (`--max-model-len`), 64 to 16 777 216; 32 768 by default.
     #[serde(default = "default_max_model_len")]
     pub max_model_len: u32,
-    /// Requests decoded at once (`--max-num-seqs`), 1 to 1 048 576; the profile's by default. Not with profile `zero`, which never has
-    /// two requests at once.
+    /// Requests decoded at once (`--max-num-seqs`), 1 to 1 048 576; the profile's by default. Not with profile `zero`,
+    /// which never has two requests at once.
     #[serde(default)]
     pub max_num_seqs: Option<u32>,
     /// KV-cache blocks of 16 tokens (`--num-gpu-blocks-override`), enough for one request of `max_model_len`; the

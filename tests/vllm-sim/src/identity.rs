@@ -16,7 +16,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Hashes a request. The first prompt is the first message of the user; a request without one counts as having an empty one.
+    /// Hashes a request. The first prompt is the first message of the user; a request without one counts as having an
+    /// empty one.
     pub fn of(model: &str, seed: i64, messages: &[Message]) -> Self {
         let first_prompt = first_prompt(messages);
         let mut hasher = Sha256::new();

@@ -17,8 +17,8 @@ use crate::exit_code::{Exit, ExitCode};
 /// Weights of statistics, types and relations are learnt from seven tenths of each model's answers. The rest says how well
 /// they foretell: difficulty and points should be correlated negatively.
 ///
-/// Exit codes: 0 the file is written; 2 a name is no pipeline of KGHaluBench, or too few answers are scored; 3 a file cannot be
-/// read or written.
+/// Exit codes: 0 the file is written; 2 a name is no pipeline of KGHaluBench, or too few answers are scored; 3 a file
+/// cannot be read or written.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Pipelines of KGHaluBench.

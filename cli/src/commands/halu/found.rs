@@ -57,7 +57,8 @@ pub struct Reading {
     pub threshold: f64,
 }
 
-/// Who looks at every scored answer while a pipeline is read: index of the model, what was found, the answer, what judges said.
+/// Who looks at every scored answer while a pipeline is read: index of the model, what was found, the answer, what
+/// judges said.
 pub type Look<'l> = dyn FnMut(usize, &Answer, &Subject, &Judgements<'_>) + 'l;
 
 /// Reads a pipeline; `None` if there is none of this name.

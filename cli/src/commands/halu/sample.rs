@@ -26,8 +26,8 @@ const PROBLEMS_TOLD_MAX: usize = 20;
 /// whose answer it is. People write one of the words of column `choose` into column `verdict`; `kgfleet halu agreement` reads
 /// the sheet back.
 ///
-/// Exit codes: 0 the sheet is written; 2 the name is no pipeline of KGHaluBench, or its texts are protected; 3 a file cannot be
-/// read or written.
+/// Exit codes: 0 the sheet is written; 2 the name is no pipeline of KGHaluBench, or its texts are protected; 3 a file
+/// cannot be read or written.
 #[derive(Debug, clap::Args)]
 pub(super) struct SampleArguments {
     /// A pipeline of KGHaluBench.

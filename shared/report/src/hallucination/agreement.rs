@@ -238,8 +238,8 @@ mod tests {
         let lines = compare(&all, &said, 0.7);
         assert_eq!(line(&lines, "abstain", None).agreement(), Some(1.0));
         assert_eq!(line(&lines, "all filters", None).agreement(), Some(1.0));
-        // Twelve answers about the entity, one fact of each decided by each filter; the classifier misses those that the others
-        // find stated.
+        // Twelve answers about the entity, one fact of each decided by each filter; the classifier misses those that
+        // the others find stated.
         let nli = line(&lines, "nli", None);
         assert_eq!((nli.rows, nli.both, nli.judge_only, nli.person_only), (36, 12.0, 0.0, 20.0));
         let llm = line(&lines, "llm", None);

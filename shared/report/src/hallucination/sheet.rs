@@ -222,7 +222,8 @@ pub enum SheetError {
     NoColumn(&'static str),
 }
 
-/// Reads a sheet that people filled in, as spreadsheets save it: commas, semicolons or tabs, with or without a byte order mark.
+/// Reads a sheet that people filled in, as spreadsheets save it: commas, semicolons or tabs, with or without a byte
+/// order mark.
 ///
 /// # Errors
 /// The file cannot be read, or is no sheet.

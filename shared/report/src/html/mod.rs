@@ -4,7 +4,8 @@
 //! enter the page as compressed JSON and leave it as text nodes only, with controls and marks of direction made visible;
 //! a content security policy lets no other script or style run and nothing be fetched.
 //!
-//! [`grid()`](grid::grid), [`tables`] and [`dialogue()`](dialogue::dialogue) are its parts, which the live page of a coordinator is made of, too.
+//! [`grid()`](grid::grid), [`tables`] and [`dialogue()`](dialogue::dialogue) are its parts, which the live page of a
+//! coordinator is made of, too.
 
 pub mod dialogue;
 pub mod grid;

@@ -2,7 +2,8 @@
 //! known of it and a column per score.
 //!
 //! In the long form a dialogue without scores has one row with an empty `score`, so that no dialogue is missed when
-//! counting. What many dialogues share, such as the scoring rules, stands once, under a number: [`provenance`](super::provenance).
+//! counting. What many dialogues share, such as the scoring rules, stands once, under a number:
+//! [`provenance`](super::provenance).
 
 use std::collections::HashMap;
 

@@ -2,10 +2,10 @@
 //!
 //! **What is kept.** For each run its manifest, in revisions that are written once; its record log; its state, which is
 //! replaced as a whole; what was asked again, one file or object each time; the generations that its queue had; and its
-//! history, to which is only added. Documents of pipelines, their histories among them. Packs, by their hash. A random name that tells this sink from
-//! others, made once; and the names of runs that were removed. Nothing else:
-//! whatever a cluster needs besides can be made of these. [`run_dir`](crate::run_dir) has the names of the files; objects
-//! have the same ones.
+//! history, to which is only added. Documents of pipelines, their histories among them. Packs, by their hash. A random
+//! name that tells this sink from others, made once; and the names of runs that were removed. Nothing else: whatever a
+//! cluster needs besides can be made of these. [`run_dir`](crate::run_dir) has the names of the files; objects have the
+//! same ones.
 //!
 //! **Durability.** A call that writes returns when its content survives a power cut: a synced file under its name, or a
 //! complete object.

@@ -122,9 +122,9 @@ impl Derivation<'_> {
         standings
     }
 
-    /// Hands the open questions of each stage to `each`, up to the first stage that is not done: what is asked after it depends
-    /// on its verdicts. A stage about cases is asked for all models at once, so nothing of it is open here; it holds up those
-    /// that read it.
+    /// Hands the open questions of each stage to `each`, up to the first stage that is not done: what is asked after it
+    /// depends on its verdicts. A stage about cases is asked for all models at once, so nothing of it is open here; it
+    /// holds up those that read it.
     fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<Question>, bool)) {
         let mut judgements: Vec<Judgements<'_>> =
             vec![Judgements::under(self.settings); asked.subjects.len()];

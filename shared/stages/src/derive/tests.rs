@@ -265,7 +265,8 @@ enum Event {
     Crash {
         coordinator: usize,
     },
-    /// A judge replies: the first time, after a retry, or to a worker that was given up: late, or twice after the queue was lost.
+    /// A judge replies: the first time, after a retry, or to a worker that was given up: late, or twice after the queue
+    /// was lost.
     Judge {
         place: usize,
         said: u8,

@@ -114,7 +114,8 @@ impl BlockPool {
         Some(Holding { prompt: prompt.to_vec(), anonymous, cached_tokens })
     }
 
-    /// Gives a request's blocks back. `answer` are the hashes of the full blocks that its answer filled; empty for an aborted one.
+    /// Gives a request's blocks back. `answer` are the hashes of the full blocks that its answer filled; empty for an
+    /// aborted one.
     pub fn release(&mut self, holding: Holding, answer: &[u64]) {
         let Holding { prompt, anonymous, .. } = holding;
         self.anonymous -= anonymous;

@@ -181,7 +181,8 @@ impl Engine {
         self.admit();
     }
 
-    /// Lets time pass until `now`; a time before the last one changes nothing. Collect the events with [`Engine::take_events`].
+    /// Lets time pass until `now`; a time before the last one changes nothing. Collect the events with
+    /// [`Engine::take_events`].
     pub fn advance(&mut self, now: Duration) {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.pass_time_until(at);
@@ -243,8 +244,8 @@ impl Engine {
         u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
-    /// Nanoseconds per token at the present load. At least one, so that the odometer is never divided by zero; a law without decode
-    /// time does not come here (see [`Engine::first_token`]).
+    /// Nanoseconds per token at the present load. At least one, so that the odometer is never divided by zero; a law
+    /// without decode time does not come here (see [`Engine::first_token`]).
     fn speed(&self) -> u64 {
         self.settings.law.inter_token_latency_ns(self.running_count(), self.settings.max_num_seqs).max(1)
     }

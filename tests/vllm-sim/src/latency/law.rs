@@ -27,7 +27,8 @@ impl Law {
         Duration::from_nanos(self.prefill_overhead_ns.saturating_add(prefill))
     }
 
-    /// Time between two tokens of each request while `running` of at most `max_num_seqs` requests run, rounded up to a nanosecond.
+    /// Time between two tokens of each request while `running` of at most `max_num_seqs` requests run, rounded up to a
+    /// nanosecond.
     pub fn inter_token_latency_ns(&self, running: u32, max_num_seqs: u32) -> u64 {
         let slower = u128::from(self.decode_full_ns.saturating_sub(self.decode_per_token_ns));
         let share = (slower * u128::from(running)).div_ceil(u128::from(max_num_seqs.max(1)));

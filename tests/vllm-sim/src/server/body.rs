@@ -42,8 +42,8 @@ impl SimBody {
     }
 }
 
-/// Breaks the connection off, but only after what was written has reached the socket: hyper drops its buffer when a body fails,
-/// and flushes it when a body has to be waited for.
+/// Breaks the connection off, but only after what was written has reached the socket: hyper drops its buffer when a
+/// body fails, and flushes it when a body has to be waited for.
 pub(super) async fn break_off<T>() -> Result<T, BrokenOff> {
     tokio::task::yield_now().await;
     Err(BrokenOff)

@@ -177,7 +177,8 @@ impl SimHandle {
         stats
     }
 
-    /// Stops at once: connections are cut, as vLLM does on SIGTERM without a shutdown timeout. Waits until all tasks have ended.
+    /// Stops at once: connections are cut, as vLLM does on SIGTERM without a shutdown timeout. Waits until all tasks
+    /// have ended.
     pub async fn shutdown(self) {
         self.stop.cancel();
         self.tasks.wait().await;

@@ -5,8 +5,8 @@
 //! their answers. Stage `similarity`: the judge `embedder` says how near the answer is to the reference. Stage `support`: for
 //! answers that are near enough, the judge `classifier` says whether the statement follows from them; where none was written,
 //! the reference stands in its place.
-//! Scores of an answer: `similarity`, the cosine; `near`, 1 from [`NEAR`] on; `supported`, 1 for entailment, 0 for contradiction
-//! and for what is not near.
+//! Scores of an answer: `similarity`, the cosine; `near`, 1 from [`NEAR`] on; `supported`, 1 for entailment, 0 for
+//! contradiction and for what is not near.
 
 use domain::{FailureCause, Scores};
 use serde_json::{Map, Value};

@@ -4,11 +4,12 @@
 //! Stage `facts`: the judge `writer` states each fact in a sentence; once for all models, beside their answers. Stage
 //! `abstain`: the judge `abstention` tells answers from admissions not to know. Stage `similarity`: the judge `embedder` says
 //! how near an answer is to the entity's description; with the token-set ratio this decides whether it is about the entity.
-//! Of answers that are, each fact goes through up to three filters: stage `nli`, the judge `classifier`; stage `llm`, the judge
-//! `entailment`, for what is not entailed; stage `expert`, the judge `expert`, where the two contradict each other.
+//! Of answers that are, each fact goes through up to three filters: stage `nli`, the judge `classifier`; stage `llm`,
+//! the judge `entailment`, for what is not entailed; stage `expert`, the judge `expert`, where the two contradict each
+//! other.
 //!
-//! Scores of an answer: `points` of 3, `abstained`, `hallucinated`, `aligned`; where it is aligned, `wrong` facts, and `by_nli`,
-//! `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.
+//! Scores of an answer: `points` of 3, `abstained`, `hallucinated`, `aligned`; where it is aligned, `wrong` facts, and
+//! `by_nli`, `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.
 
 use domain::{FailureCause, Mean, Scores};
 use halu::metrics::{Decision, Fate, Filter};
@@ -91,8 +92,9 @@ enum Checked {
     AskExpert,
 }
 
-/// Follows one fact through the filters. `nli` are the rulings on the parts of the answer. `llm` and `expert` are the rulings on those facts that reached the filter, in order;
-/// a ruling is taken from them when the fact is such a one. They end early while a stage still waits.
+/// Follows one fact through the filters. `nli` are the rulings on the parts of the answer. `llm` and `expert` are the
+/// rulings on those facts that reached the filter, in order; a ruling is taken from them when the fact is such a one.
+/// They end early while a stage still waits.
 fn check<'r>(
     nli: &[&Ruling],
     llm: &mut impl Iterator<Item = &'r Ruling>,

@@ -4,9 +4,10 @@
 //! `{"cosine": 0.73}`, of a classifier `{"label": "ENTAILMENT", "probability": 0.98, ...}`. A second question would bring the
 //! same answer, so there is no follow-up: one that cannot be read leaves the dialogue unscored.
 //!
-//! JudgePairSimilarity: score `cosine`, -1 to 1; no parameters. JudgePairClass: parameters `choices`, the classes, and `worth`,
-//! the score of each, in the same order; scores `grade` and `probability`; info `choice`, the class as it stands in `choices`.
-//! Models write their classes in whatever case. One that is none of `choices` leaves the dialogue unscored.
+//! JudgePairSimilarity: score `cosine`, -1 to 1; no parameters. JudgePairClass: parameters `choices`, the classes, and
+//! `worth`, the score of each, in the same order; scores `grade` and `probability`; info `choice`, the class as it
+//! stands in `choices`. Models write their classes in whatever case. One that is none of `choices` leaves the dialogue
+//! unscored.
 
 use domain::{Ask, Infos, Scores};
 use serde::Deserialize;
