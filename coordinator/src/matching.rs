@@ -55,7 +55,9 @@ pub enum Fit {
 pub fn says_it_can(status: &WorkerStatus, spec: &ModelSpec) -> Fit {
     let reach = status.reach.as_ref();
     let mut fit = Fit::No;
-    for name in &status.serves {
+    // Views ask this of every worker and model, and a worker may serve dozens: names that do not fit cost a comparison only.
+    let may_fit = |name: &&String| *name == spec.requested() || *name == spec.connector.as_str();
+    for name in status.serves.iter().filter(may_fit) {
         let named = Serves::Model(name.clone());
         let connector = (spec.connector.as_str() == name).then_some(Serves::Connector(spec.connector));
         for serves in [Some(named), connector].into_iter().flatten().filter(|serves| is_served(serves, spec))
