@@ -138,8 +138,7 @@ fn a_run_killed_at_any_moment_ends_with_one_record_per_dialogue() {
         let run = data.run();
         assert_eq!(durable.len(), planned);
         assert!(durable.keys().all(|key| key.model.as_str() == server::MODEL));
-        let results =
-            run.exported().find(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let results = run.exported().find(|path| path.to_string_lossy().ends_with("_result.json"));
         let results: Vec<Value> = serde_json::from_slice(&std::fs::read(results.unwrap()).unwrap()).unwrap();
         assert_eq!(results.len(), planned);
         let verified = data.kgfleet(&["verify", run.name()]).expect(0);

@@ -32,8 +32,6 @@ fn pods_of_busy_workers_cost_more_than_those_of_idle_ones() {
     let coordinator = cluster.coordinator_with(port, &options);
     server.gate().close();
     let worker = cluster.worker("pool-7d9f-x2x4z", &coordinator, &server);
-    // A worker that is no pod, and whose name leads elsewhere, is left alone.
-    let _stranger = cluster.worker("pool/../../secrets", &coordinator, &server);
     let run = cluster.submit(&coordinator, &[NT_TASK], 8);
     server.gate().until_held(2);
     let costs = |requests: &[Request]| -> Vec<u32> {
@@ -45,6 +43,9 @@ fn pods_of_busy_workers_cost_more_than_those_of_idle_ones() {
             .all(|request| request.headers.to_lowercase().contains("authorization: bearer of-the-account")),
         "{busy:?}"
     );
+    // A worker that is no pod, and whose name leads elsewhere, is left alone. It comes when the other one has all the work.
+    let mut stranger = cluster.worker("pool/../../secrets", &coordinator, &server);
+    stranger.until_it_says("registered");
     server.gate().open();
     cluster.watch(&coordinator, &run).1.expect(0);
     let idle = kubernetes.until(|requests| costs(requests).last() == Some(&0));
