@@ -1,6 +1,6 @@
 //! Displays a pipeline: models under test as columns, stages as rows of progress, then the results.
 
-use domain::control::{CellView, ModelView, Pace, RunPhase, RunView};
+use domain::control::{CellView, ModelView, Pace, RESULT_PREFIX, RunPhase, RunView};
 use domain::{Mean, ModelSpec, RunId};
 use stages::names;
 
@@ -10,9 +10,6 @@ use super::summary::Summary;
 use crate::Coordinator;
 use crate::errors::{Result, not_found};
 use crate::view::Detail;
-
-/// Prefix of the names of results, to distinguish them from stages.
-const METRIC: &str = "= ";
 
 impl Coordinator {
     /// The view of a pipeline.
@@ -171,7 +168,7 @@ impl Coordinator {
             }
             for (name, mean) in known.metrics {
                 cells.push(CellView {
-                    task: format!("{METRIC}{name}").as_str().into(),
+                    task: format!("{RESULT_PREFIX}{name}").as_str().into(),
                     model: model.label.clone(),
                     scored: mean.covered,
                     failed: 0,

@@ -249,6 +249,9 @@ pub struct CellView {
     pub missing: u64,
 }
 
+/// Prefix of the names of a pipeline's results, which stand among its stages.
+pub const RESULT_PREFIX: &str = "= ";
+
 impl CellView {
     /// The mean, with how much of the plan it covers.
     pub fn covered_mean(&self) -> Mean {

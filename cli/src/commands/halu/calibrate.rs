@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
+use domain::RunId;
 use halu::calibration::{Observation, calibrate};
 use report::table::{Align, Cell, Table};
 use serde_json::json;
@@ -11,6 +12,7 @@ use serde_json::json;
 use super::found;
 use crate::commands::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
+use crate::run_name;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
@@ -40,8 +42,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (mut assessments, mut observations) = (Vec::new(), Vec::new());
     let mut models = std::collections::BTreeSet::new();
-    for name in &arguments.pipelines {
-        let found = found::expect(name, arguments.data.path(), &mut |_, _, _, _| ())?.found;
+    let names = arguments.pipelines.iter().map(|name| run_name::of_folder(name, arguments.data.path()));
+    let names: Vec<RunId> = names.collect::<anyhow::Result<_>>()?;
+    for name in &names {
+        let found = found::expect(name.as_str(), arguments.data.path(), &mut |_, _, _, _| ())?.found;
         let before = assessments.len();
         for model in found.models {
             observations.extend(model.answers.iter().map(|answer| Observation {
@@ -54,9 +58,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         assessments.extend(found.assessments);
     }
-    let source = format!("{} models of {}", models.len(), arguments.pipelines.join(", "));
+    let names: Vec<&str> = names.iter().map(RunId::as_str).collect();
+    let source = format!("{} models of {}", models.len(), names.join(", "));
     let learnt = calibrate(&assessments, &observations, source, arguments.seed).map_err(|error| {
-        Exit::usage(anyhow!("no weights can be learnt from {}: {error}", arguments.pipelines.join(", ")))
+        Exit::usage(anyhow!("no weights can be learnt from {}: {error}", names.join(", ")))
     })?;
     let path = &arguments.out;
     std::fs::write(path, learnt.weights.to_toml()?)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use coordinator::{ModelReading, PipelineReading};
-use domain::{DialogueKey, RunId};
+use domain::DialogueKey;
 use halu::metrics::Fate;
 use halu::{Weights, exercise};
 use report::hallucination::{Answer, Found, ModelFound, Replies, Study};
@@ -15,6 +15,7 @@ use stages::{Judgements, Subject};
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
 use crate::run::judged;
+use crate::run_name;
 
 /// Which weights difficulties are computed with.
 #[derive(Debug, clap::Args)]
@@ -61,15 +62,16 @@ pub struct Reading {
 /// judges said.
 pub type Look<'l> = dyn FnMut(usize, &Answer, &Subject, &Judgements<'_>) + 'l;
 
-/// Reads a pipeline; `None` if there is none of this name.
+/// Reads a pipeline; `None` if there is none of this name. The name may be the beginning of one, or `latest`.
 ///
 /// # Errors
-/// It cannot be read, or is of another kind.
+/// Several begin like this; it cannot be read, or is of another kind.
 pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<Option<Reading>> {
+    let name = run_name::of_folder(name, data_dir)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let coordinator = judged::beside(data_dir)?;
-        let reading = coordinator.read_pipeline(&RunId::new(name)).await.map_err(explained)?;
+        let reading = coordinator.read_pipeline(&name).await.map_err(explained)?;
         let Some(reading) = reading else { return Ok(None) };
         if reading.kind().name != kghalubench::KIND.name {
             return Err(Exit::usage(anyhow!(

@@ -22,6 +22,9 @@ fn the_quick_configuration_ends_in_numbers_that_follow_the_skill_of_the_models()
     let name = view.run.as_str();
     let table = rows(&data, name, "halu");
     assert_eq!(table.len(), 3);
+    for name in ["latest", &name[..name.len() - 2]] {
+        assert_eq!(rows(&data, name, "halu"), table, "{name}");
+    }
     for row in &table {
         let model = row["model"].as_str().unwrap();
         for (column, task) in [
@@ -66,7 +69,7 @@ fn the_quick_configuration_ends_in_numbers_that_follow_the_skill_of_the_models()
 fn weights_are_learnt_and_used(data: &Data, name: &str) {
     let weights = data.path().join("weights.toml");
     let file = weights.to_str().unwrap();
-    let learnt = data.kgfleet(&["halu", "calibrate", name, "--out", file, "--json"]).expect(0).json();
+    let learnt = data.kgfleet(&["halu", "calibrate", "latest", "--out", file, "--json"]).expect(0).json();
     assert_eq!((learnt["learnt_from"].as_u64(), learnt["checked_with"].as_u64()), (Some(63), Some(27)));
     let told = data.kgfleet(&["table", name, "--weights", file]).expect(0);
     told.prints(&[learnt["weights"].as_str().unwrap(), "3 models of halu-quick"]);

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use domain::control::{CellView, ModelView, RunView};
+use domain::control::{CellView, ModelView, RESULT_PREFIX, RunView};
 use domain::{Mean, TaskLabel};
 
 use crate::dialogues::Dialogues;
@@ -188,22 +188,35 @@ impl Grid {
             let head = [Some(Cell::from(task.label.as_str())), score(task.score.as_ref())];
             table.row(head.into_iter().flatten().chain(cells.iter().cloned()));
         }
+        if self.is_of_pipeline() {
+            return table;
+        }
         let head = [Some(Cell::from("mean of tasks")), score(None)];
         table.total(head.into_iter().flatten().chain(self.models.iter().map(|model| model.total.clone())));
         table
     }
 
     fn turned(&self) -> Table {
-        let mut table = Table::new(&[("model", Align::Left), ("mean of tasks", Align::Right)]);
+        let mut table = Table::new(&[("model", Align::Left)]);
+        let has_mean = !self.is_of_pipeline();
+        if has_mean {
+            table.column("mean of tasks", Align::Right, None);
+        }
         for (number, task) in self.tasks.iter().enumerate() {
             let score = task.score.as_ref().map(|score| format!(" ({score})")).unwrap_or_default();
             table.column(format!("{}{score}", task.label), Align::Right, Some((number + 1).to_string()));
         }
         for (at, model) in self.models.iter().enumerate() {
             let cells = self.cells.iter().map(|row| row[at].clone());
-            table.row([Cell::from(model.name.as_str()), model.total.clone()].into_iter().chain(cells));
+            let total = has_mean.then(|| model.total.clone());
+            table.row([Cell::from(model.name.as_str())].into_iter().chain(total).chain(cells));
         }
         table
+    }
+
+    /// Whether rows are stages and results of a pipeline, of which a mean says nothing.
+    fn is_of_pipeline(&self) -> bool {
+        self.tasks.iter().any(|task| task.label.starts_with(RESULT_PREFIX))
     }
 }
 
@@ -270,6 +283,17 @@ mod tests {
         let by_name = Grid::of(&all).sorted(&Sort::Name, false).unwrap();
         assert_eq!(by_name, Grid::of(&all));
         assert_eq!(Grid::of(&all).sorted(&Sort::Mean, true).unwrap(), by_name, "the worst first");
+    }
+
+    #[test]
+    fn stages_and_results_of_a_pipeline_have_no_mean() {
+        for models in [2, 7] {
+            let names: Vec<String> = (0..models).map(|n| format!("m{n}")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let all = matrix(&names, &["ask", "= accuracy"], 2, |_, _, _| 0.5);
+            let shown = text(&Grid::of(&all).table());
+            assert!(shown.contains("= accuracy") && !shown.contains("mean of tasks"), "{shown}");
+        }
     }
 
     #[test]
