@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use domain::RunId;
 use domain::text::hex;
 use packs::{Identity, Pack};
+use results::export::jsonl::is_redacted;
 use results::log::{LogOptions, LogWriter};
 use results::run_dir::RunLock;
 use results::sink::transfer::{Transferred, transfer};
@@ -137,7 +138,7 @@ fn from_fetched(dir: &RunDir, manifest: &RunManifest, data: &Path) -> anyhow::Re
     refuse_redacted(dir, manifest)?;
     let index = session::recorded(dir, manifest)?;
     let cipher = protection::cipher(manifest)?;
-    let source = dir.path().parent().and_then(Path::parent).unwrap_or(dir.path());
+    let source = session::data_of(dir);
     if RunDir::open(data, run).is_err() {
         return between_folders(source, data, run);
     }
@@ -194,12 +195,6 @@ pub fn refuse_redacted(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(
 /// Records between two writes.
 const GROUP_RECORDS: usize = 1024;
 
-/// Whether a text was replaced by its length.
-fn is_redacted(text: &str) -> bool {
-    let number = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(" characters]"));
-    number.is_some_and(|number| number.parse::<u64>().is_ok())
-}
-
 fn is_coordinator(place: &str) -> bool {
     place.starts_with("http://") || place.starts_with("https://")
 }
@@ -237,9 +232,7 @@ fn sealed_pack(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(String, 
         bail!("it asked pack SHA-256 {}, and here is {hash}", used.unwrap_or("none"));
     }
     let identity = Identity::published()?;
-    let kept =
-        dir.path().parent().and_then(Path::parent).map(|data| data.join(format!("packs/{hash}.kgpack")));
-    let kept = kept.and_then(|path| std::fs::read(path).ok());
+    let kept = std::fs::read(session::data_of(dir).join(format!("packs/{hash}.kgpack"))).ok();
     let sealed = kept.or_else(|| packs::bundled(pack.name()).map(<[u8]>::to_vec)).filter(|sealed| {
         Pack::open_bytes(&hash, sealed, &identity).is_ok_and(|found| found.hash().as_str() == hash)
     });
@@ -261,19 +254,5 @@ pub fn sha256_of(path: &Path) -> anyhow::Result<String> {
             return Ok(hex(hasher.finalize()));
         }
         hasher.update(&block[..read]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_coordinator_redacts_is_known() {
-        let mut text = "A prompt of an exercise.".to_owned();
-        assert!(!is_redacted(&text));
-        results::export::jsonl::redact_text(&mut text);
-        assert!(is_redacted(&text), "{text}");
-        assert!(!is_redacted("[some characters]"));
     }
 }

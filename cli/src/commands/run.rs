@@ -14,7 +14,7 @@ use report::hallucination::Study;
 use report::views::hallucination;
 use stages::kinds::kghalubench;
 
-use crate::commands::fleet::{MaybeRemote, steer, submit, view};
+use crate::commands::fleet::{MaybeRemote, block_on, steer, submit, view};
 use crate::commands::halu::found;
 use crate::exit_code::{Exit, ExitCode};
 use crate::notify::{Notifier, Notify};
@@ -267,8 +267,7 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
 
 /// Whether this is a pipeline of this machine.
 fn is_pipeline(name: &RunId, common: &Common) -> anyhow::Result<bool> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    Ok(runtime.block_on(judged::find(name, &common.data_dir))?.is_some())
+    Ok(block_on(judged::find(name, &common.data_dir))?.is_some())
 }
 
 /// Judge the answers of a pipeline again, with other judges.

@@ -38,12 +38,16 @@ impl DataDir {
     /// A run in it, by its name.
     pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
         let name = run_name::of_folder(run, &self.data_dir)?;
-        if let Some(stage) = judged::runs_in(&name, &self.data_dir)?.first() {
+        let opened = session::open(&name, &self.data_dir);
+        // Runs are listed only where this is none.
+        if opened.is_err()
+            && let Some(stage) = judged::runs_in(&name, &self.data_dir)?.first()
+        {
             return Err(Exit::usage(anyhow!(
                 "{name} is a pipeline: name the run of one of its stages, such as {stage} (`kgfleet runs --stages` lists them)"
             )));
         }
-        session::open(&name, &self.data_dir)
+        opened
     }
 }
 
@@ -77,9 +81,7 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
     let mut listed = Vec::new();
     for view in judged::all(arguments.data.path())? {
         let busy = |found: &FoundRun| found.dir.lock().is_err();
-        let is_of_it = |found: &FoundRun| {
-            RunName::read(&found.dir.run()).is_some_and(|name| name.pipeline == view.run.as_str())
-        };
+        let is_of_it = |found: &FoundRun| judged::is_run_of(&found.dir.run(), view.run.as_str());
         listed.push(Listed {
             state: match view.phase {
                 RunPhase::Preparing | RunPhase::Active => {

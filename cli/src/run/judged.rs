@@ -24,7 +24,7 @@ use super::material;
 use super::preflight::{self, Level, LongestPrompt};
 use super::progress::Progress;
 use super::session::{self, Options};
-use crate::commands::fleet::{explained, submit};
+use crate::commands::fleet::{block_on, explained, submit};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
 
@@ -75,14 +75,17 @@ pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Op
 
 /// The pipelines of this machine, briefly.
 pub fn all(data_dir: &std::path::Path) -> anyhow::Result<Vec<RunView>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async { beside(data_dir)?.pipelines().await.map_err(explained) })
+    block_on(async { beside(data_dir)?.pipelines().await.map_err(explained) })
 }
 
 /// Those of these runs that belong to a pipeline; none where it is none.
 pub fn runs_of(pipeline: &str, runs: impl IntoIterator<Item = RunId>) -> Vec<RunId> {
-    let of_it = |run: &RunId| RunName::read(run).is_some_and(|name| name.pipeline == pipeline);
-    runs.into_iter().filter(of_it).collect()
+    runs.into_iter().filter(|run| is_run_of(run, pipeline)).collect()
+}
+
+/// Whether a run is that of one of a pipeline's stages.
+pub fn is_run_of(run: &RunId, pipeline: &str) -> bool {
+    RunName::read(run).is_some_and(|name| name.pipeline == pipeline)
 }
 
 /// The runs of a pipeline of this machine; none where it is none.

@@ -103,10 +103,14 @@ pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
     Ok((pack, plan))
 }
 
+/// The data folder that a run lies in.
+pub fn data_of(dir: &RunDir) -> &Path {
+    dir.path().parent().and_then(Path::parent).unwrap_or(dir.path())
+}
+
 /// The packs that are kept beside the runs of a folder.
 pub fn packs_beside(dir: &RunDir) -> PackFolder {
-    let data = dir.path().parent().and_then(Path::parent).unwrap_or(dir.path());
-    PackFolder::new(data.join("packs"))
+    PackFolder::new(data_of(dir).join("packs"))
 }
 
 /// The pack and the plan of a run. A pack that is kept beside the runs, as those of judging runs are, comes first: it has no

@@ -26,6 +26,9 @@ use crate::manifest::{ManifestError, RunManifest};
 /// Content of the file that marks a removed run; its name is what matters.
 pub(crate) const REMOVED_MARK: &[u8] = b"removed\n";
 
+/// The file with the state of a run.
+pub(crate) const STATE: &str = "state.json";
+
 /// Revisions of a manifest. A run that is extended more often is a mistake of a program.
 pub(crate) const REVISIONS_MAX: u32 = 1_000;
 

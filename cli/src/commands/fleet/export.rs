@@ -69,10 +69,8 @@ pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
 /// Fetches the packs of a run that are not part of this program. Those that the caller may not read stay away: what can be
 /// written without them is written.
 async fn fetch_packs(client: &Client, manifest: &RunManifest, packs: &PackFolder) -> anyhow::Result<()> {
-    for used in &manifest.packs {
-        if material::open_pack(material::CORE)?.hash().as_str() == used.hash {
-            continue;
-        }
+    let core = material::open_pack(material::CORE)?;
+    for used in manifest.packs.iter().filter(|used| used.hash != core.hash().as_str()) {
         match client.pack(&used.hash).await {
             Ok(sealed) => packs.keep(&used.hash, &sealed).map(drop)?,
             Err(error) if matches!(error.code, ErrorCode::Denied | ErrorCode::NotFound) => {

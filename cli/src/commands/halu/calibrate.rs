@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
-use domain::RunId;
 use halu::calibration::{Observation, calibrate};
 use report::table::{Align, Cell, Table};
 use serde_json::json;
@@ -12,7 +11,6 @@ use serde_json::json;
 use super::found;
 use crate::commands::runs::DataDir;
 use crate::exit_code::{Exit, ExitCode};
-use crate::run_name;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
@@ -42,10 +40,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (mut assessments, mut observations) = (Vec::new(), Vec::new());
     let mut models = std::collections::BTreeSet::new();
-    let names = arguments.pipelines.iter().map(|name| run_name::of_folder(name, arguments.data.path()));
-    let names: Vec<RunId> = names.collect::<anyhow::Result<_>>()?;
-    for name in &names {
-        let found = found::expect(name.as_str(), arguments.data.path(), &mut |_, _, _, _| ())?.found;
+    let mut names = Vec::new();
+    for name in &arguments.pipelines {
+        let found = found::expect(name, arguments.data.path(), &mut |_, _, _, _| ())?.found;
+        names.push(found.pipeline);
         let before = assessments.len();
         for model in found.models {
             observations.extend(model.answers.iter().map(|answer| Observation {
@@ -58,7 +56,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         assessments.extend(found.assessments);
     }
-    let names: Vec<&str> = names.iter().map(RunId::as_str).collect();
     let source = format!("{} models of {}", models.len(), names.join(", "));
     let learnt = calibrate(&assessments, &observations, source, arguments.seed).map_err(|error| {
         Exit::usage(anyhow!("no weights can be learnt from {}: {error}", names.join(", ")))

@@ -66,7 +66,8 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
         wanted.entry(place(item.model, &item.answer)).or_default().push(row);
     }
     let mut texts = vec![Texts::default(); drawn.len()];
-    found::expect(name, data_dir, &mut |model, answer, subject, judgements| {
+    // By its own name: `latest` may be another one by now.
+    found::expect(&reading.found.pipeline, data_dir, &mut |model, answer, subject, judgements| {
         let of_answer = wanted.get(&place(model, answer)).map_or(&[][..], Vec::as_slice);
         if of_answer.is_empty() {
             return;

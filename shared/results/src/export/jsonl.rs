@@ -93,6 +93,12 @@ pub fn redact_text(text: &mut String) {
     *text = format!("[{} characters]", text.chars().count());
 }
 
+/// Whether a text is what [`redact_text`] leaves.
+pub fn is_redacted(text: &str) -> bool {
+    let number = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(" characters]"));
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
 /// Replaces every text in a value by its length in code points.
 pub fn redact_value(value: &mut Value) {
     match value {

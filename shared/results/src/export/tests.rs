@@ -142,6 +142,15 @@ fn tables_hold_no_text_of_a_dialogue() {
 }
 
 #[test]
+fn a_redacted_text_is_known() {
+    let mut text = "A prompt of an exercise.".to_owned();
+    assert!(!jsonl::is_redacted(&text));
+    jsonl::redact_text(&mut text);
+    assert!(jsonl::is_redacted(&text), "{text}");
+    assert!(!jsonl::is_redacted("[some characters]"));
+}
+
+#[test]
 fn jsonl_holds_whole_records_and_redacts_every_text_when_asked() {
     let mut bytes = Vec::new();
     jsonl::write(&mut bytes, &run(), jsonl::Texts::Keep, &headline, entries()).unwrap();

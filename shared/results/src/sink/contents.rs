@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Sink, SinkError, blocking};
 use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
-use crate::run_dir::{REVISIONS_MAX, revision_name};
+use crate::run_dir::{REVISIONS_MAX, STATE, revision_name};
 use crate::{RunDir, RunManifest, files};
 
 /// The file with the identity of a sink.
@@ -108,7 +108,7 @@ impl dyn Sink {
 
     /// The last written state of a run; `None` if none was written. The coordinator defines its format.
     pub async fn read_state<S: DeserializeOwned>(&self, run: &RunId) -> Result<Option<S>, SinkError> {
-        self.read_json(&self.file_of(run, "state.json")?).await
+        self.read_json(&self.file_of(run, STATE)?).await
     }
 
     /// Replaces the whole state of a run.
@@ -116,7 +116,7 @@ impl dyn Sink {
     /// # Errors
     /// [`SinkError::NoRun`] if there is no run of this name.
     pub async fn write_state<S: Serialize + Sync>(&self, run: &RunId, state: &S) -> Result<(), SinkError> {
-        let file = self.file_of(run, "state.json")?;
+        let file = self.file_of(run, STATE)?;
         let state = serde_json::to_vec_pretty(state).map_err(|source| json(&file, source))?;
         self.existing(run).await?;
         self.replace(&file, state.into()).await

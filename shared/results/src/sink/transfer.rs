@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::{Sink, SinkError};
 use crate::RunManifest;
 use crate::log::{Seals, SegmentId};
-use crate::run_dir::{REVISIONS_MAX, revision_name};
+use crate::run_dir::{REVISIONS_MAX, STATE, revision_name};
 
 /// Files copied at the same time from an object store, whose segments have at most a few megabytes. From a folder, where
 /// a segment can have hundreds, they are copied one by one.
@@ -24,9 +24,6 @@ const COPIES_MAX: usize = 8;
 
 /// Folders of a run whose files are written once.
 const FOLDERS: [&str; 3] = ["retries", "history", "generations"];
-
-/// The file with the state of a run.
-const STATE: &str = "state.json";
 
 /// What a copy came to.
 #[derive(Clone, Debug, PartialEq)]
