@@ -23,6 +23,7 @@ use crate::bond::Bond;
 use crate::commit::Commits;
 use crate::config::CoordinatorConfig;
 use crate::configuration::Benchmark;
+use crate::crew::Statuses;
 use crate::health::{Clock, Health};
 use crate::look::Readings;
 use crate::measured::Measured;
@@ -33,7 +34,7 @@ use crate::rebuild::Queues;
 use crate::runs::Runs;
 use crate::storage::Storage;
 use crate::tend::{self, Tending};
-use crate::view::{Detail, WATCH_EVERY};
+use crate::view::WATCH_EVERY;
 
 /// A coordinator over a queue and a sink. Any number of coordinators may share them; none has state that another one could
 /// not rebuild.
@@ -54,6 +55,7 @@ pub struct Coordinator {
     pub(crate) patience: Mutex<Patience>,
     pub(crate) submissions: Submissions,
     pub(crate) readings: Readings,
+    pub(crate) statuses: Statuses,
     pub(crate) bond: Bond,
     /// Whether it is shutting down: calls no longer wait for work.
     pub(crate) closing: AtomicBool,
@@ -105,6 +107,7 @@ impl Coordinator {
             patience: Mutex::default(),
             submissions: Submissions::default(),
             readings: Readings::default(),
+            statuses: Statuses::default(),
             bond: Bond::default(),
             closing: AtomicBool::new(false),
             config,
@@ -285,7 +288,7 @@ impl Control for Coordinator {
                 Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
                 followed => followed?,
             };
-            Ok(self.view(&run, Detail::Full).await)
+            Ok(self.view_now(&run).await)
         })
     }
 
@@ -310,7 +313,7 @@ impl Control for Coordinator {
                 return self.pipeline_view(run).await;
             }
             let run = self.command_run(run, command).await?;
-            Ok(self.view(&run, Detail::Full).await)
+            Ok(self.view_now(&run).await)
         })
     }
 

@@ -3,7 +3,7 @@
 //! Reading order: [`configuration`] is what a user writes, [`plan`] expands it into dialogues and units, `submit` creates a
 //! run from it. `exchange` and `grants` talk to workers, `commit` stores their records, [`aggregate`] counts them. `rebuild`
 //! reconciles queue and log, `tend` is the periodic work, `control` has the commands of users, `look` the single
-//! dialogues. [`Coordinator`] is the public interface, [`access::OnBehalf`] the same for one caller.
+//! dialogues, `crew` the workers as people see them. [`Coordinator`] is the public interface, [`access::OnBehalf`] the same for one caller.
 //!
 //! The parts build on each other: `storage` (the sink), `pack_store`, `runs` (the loaded runs), `rebuild` (their queues),
 //! `commit` (their logs).
@@ -21,6 +21,7 @@ pub mod config;
 pub mod configuration;
 mod control;
 mod coordinator;
+mod crew;
 mod errors;
 mod exchange;
 mod export;

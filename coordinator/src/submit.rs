@@ -21,7 +21,6 @@ use crate::manifest::Planned;
 use crate::protection;
 use crate::run::Run;
 use crate::storage::RunStateFile;
-use crate::view::Detail;
 
 /// The name in error messages of a configuration without a file.
 const CONFIGURATION: &str = "configuration";
@@ -200,7 +199,7 @@ impl Coordinator {
         if run.phase() != RunPhase::Finished || !run.table(Aggregate::is_complete) {
             self.activate(&run).await?;
         }
-        Ok(self.view(&run, Detail::Full).await)
+        Ok(self.view_now(&run).await)
     }
 
     /// Checks and plans a submission; returns the file of the pack if it is not the built-in one.

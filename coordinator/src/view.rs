@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use domain::comparison::{self, Condition, Conditions};
 use domain::control::{CellView, HistoryEntry, ModelView, Pace, RefusalView, RunPhase, RunView, WorkerView};
-use domain::exchange::WorkerStatus;
 use domain::{ErrorCode, Mean, ModelSpec, RunId, ServiceError};
 use futures::FutureExt;
 use jiff::Timestamp;
-use queue::{ModelCounts, WorkerEntry};
+use queue::ModelCounts;
 use results::RunManifest;
 
 use crate::coordinator::Coordinator;
+use crate::crew::Crew;
 use crate::errors::Result;
-use crate::matching::{Fit, says_it_can, why_nobody};
 use crate::plan::PlannedModel;
 use crate::progress::{self, Progress};
 use crate::run::Run;
@@ -30,14 +29,18 @@ pub(crate) enum Detail {
 }
 
 impl Coordinator {
+    /// The full view of a run.
+    pub(crate) async fn view_now(&self, run: &Arc<Run>) -> RunView {
+        let crew = self.crew().await.unwrap_or_default();
+        self.view(run, &crew, Detail::Full).await
+    }
+
     /// The view of a run. If the queue cannot be reached, its part is left out.
-    pub(crate) async fn view(&self, run: &Arc<Run>, detail: Detail) -> RunView {
+    pub(crate) async fn view(&self, run: &Arc<Run>, crew: &Crew, detail: Detail) -> RunView {
         let counts = self.counts_of(run).await.unwrap_or_default();
-        let workers: Vec<WorkerStatus> =
-            self.queue.workers().await.unwrap_or_default().iter().map(status).collect();
         let phase = self.phase_of(run);
         let cells = run.table(|table| table.cells(&run.plan, &run.layout));
-        let models = self.model_views(run, &cells, &counts, &workers);
+        let models = self.model_views(run, &cells, &counts, crew);
         let Progress { rate, tokens_per_second, eta_s } = progress::of_run(&models);
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
@@ -98,19 +101,20 @@ impl Coordinator {
         history
     }
 
-    /// The models of a run with their counts in the queue and their progress.
+    /// The models of a run with their counts in the queue and their progress. The cells are those of its table.
     pub(crate) fn model_views(
         &self,
         run: &Run,
         cells: &[CellView],
         counts: &[ModelCounts],
-        workers: &[WorkerStatus],
+        crew: &Crew,
     ) -> Vec<ModelView> {
         let (now, active) = (self.clock.now(), self.phase_of(run) == RunPhase::Active);
         let view = |(place, (spec, planned)): (usize, (&ModelSpec, &PlannedModel))| {
             let counts = counts.iter().find(|counts| counts.model == spec.label);
             let count = |of: fn(&ModelCounts) -> u64| counts.map_or(0, of);
-            let of_model = || cells.iter().filter(|cell| cell.model == spec.label);
+            // Cells stand in the order of the plan, task by task.
+            let of_model = || cells.iter().skip(place).step_by(run.models.len());
             let sum = |of: fn(&CellView) -> u64| of_model().map(of).sum::<u64>();
             let parked = counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone());
             let mut view = ModelView {
@@ -122,7 +126,7 @@ impl Coordinator {
                 units_leased: count(|counts| counts.leased),
                 units_dead: count(|counts| counts.dead),
                 units_suspect: count(|counts| counts.suspects_pending + counts.suspects_leased),
-                workers: workers.iter().filter(|status| says_it_can(status, spec) == Fit::Yes).count() as u64,
+                workers: crew.able(spec),
                 parked,
                 pace: Pace::default(),
                 blocked: None,
@@ -131,7 +135,7 @@ impl Coordinator {
             if active && view.remaining() > 0 {
                 let nobody = || {
                     let waits = self.storage.is_shared() && view.units_pending > 0;
-                    waits.then(|| why_nobody(workers, spec)).flatten()
+                    waits.then(|| crew.why_nobody(spec)).flatten()
                 };
                 view.blocked = view.parked.as_ref().map(|reason| format!("parked: {reason}")).or_else(nobody);
             }
@@ -144,10 +148,10 @@ impl Coordinator {
 
     /// All runs; a run that is over and not loaded is shown by its last state.
     pub(crate) async fn views(&self) -> Result<Vec<RunView>> {
-        let mut views = Vec::new();
+        let (mut views, crew) = (Vec::new(), self.crew().await.unwrap_or_default());
         for (id, manifest) in self.storage.found().await? {
             if let Some(run) = self.runs.get(&id) {
-                views.push(self.view(&run, Detail::Brief).await);
+                views.push(self.view(&run, &crew, Detail::Brief).await);
                 continue;
             }
             let over = match self.storage.state(&id).await {
@@ -159,7 +163,7 @@ impl Coordinator {
                 (Ok(manifest), Some(state)) => view_of_file(&id, Some(&manifest), &state),
                 // A run that cannot be read must not hide the others.
                 (manifest, _) => match self.runs.known(&id).await {
-                    Ok(run) => self.view(&run, Detail::Brief).await,
+                    Ok(run) => self.view(&run, &crew, Detail::Brief).await,
                     Err(error) => broken_view(&id, manifest.ok().as_ref(), error.message),
                 },
             });
@@ -184,17 +188,17 @@ impl Coordinator {
 
     /// The workers, by name.
     pub(crate) async fn worker_views(&self) -> Result<Vec<WorkerView>> {
-        let workers = self.health.note_queue(self.queue.workers().await)?;
+        let workers = self.crew().await?.members;
         // The store's clock may differ from ours: the latest heartbeat defines the present.
-        let now_ms = workers.iter().map(|entry| entry.seen_ms).max().unwrap_or_default();
+        let now_ms = workers.iter().map(|member| member.seen_ms).max().unwrap_or_default();
         let now_ms = now_ms.max(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default());
         Ok(workers
             .into_iter()
-            .map(|entry| WorkerView {
-                status: status(&entry),
-                worker: entry.worker,
-                seen_ms_ago: now_ms.saturating_sub(entry.seen_ms),
-                draining: entry.draining,
+            .map(|member| WorkerView {
+                status: member.status,
+                worker: member.worker,
+                seen_ms_ago: now_ms.saturating_sub(member.seen_ms),
+                draining: member.draining,
             })
             .collect())
     }
@@ -238,11 +242,6 @@ fn notes(run: &Run) -> Vec<String> {
     });
     let columns = run.models.iter().zip(&conditions).map(|(spec, of)| (spec.label.as_str(), of));
     comparison::differences(columns).into_iter().collect()
-}
-
-/// The last reported status of a worker.
-pub(crate) fn status(entry: &WorkerEntry) -> WorkerStatus {
-    serde_json::from_slice(&entry.info).unwrap_or_default()
 }
 
 fn name_of(manifest: &RunManifest) -> String {

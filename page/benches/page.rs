@@ -21,6 +21,8 @@ use world::{Played, World, path};
 const PROPRIETARY: usize = 10;
 const OPEN: usize = 31;
 const WORKERS: usize = 1_000;
+/// Workers that report between two looks: every worker does once in ten seconds.
+const REPORTING: usize = WORKERS / 10;
 /// Requests of each kind.
 const REQUESTS: u32 = 20;
 /// What a page computes is kept for a second.
@@ -54,10 +56,12 @@ async fn measure() {
     let configuration = json!({"name": "matrix", "seed": 1, "models": models.collect::<Vec<_>>()});
     let view = world.coordinator.submit(Submission { configuration, pack: None }).await.unwrap();
     let run = view.run;
+    let mut workers = Vec::with_capacity(WORKERS);
     for number in 0..WORKERS {
         let mut worker =
             Played::serving(&world.coordinator, &format!("worker-{number}"), names.clone()).await;
         worker.take(&world.coordinator, 0).await;
+        workers.push(worker);
     }
     let mut worker = Played::serving(&world.coordinator, "worker-0", names).await;
     let text = "The answer is Ann, because she is known by most. ".repeat(20);
@@ -79,6 +83,12 @@ async fn measure() {
         view.planned,
         view.models.len()
     );
+
+    // Their registrations have ended meanwhile.
+    for worker in &mut workers {
+        worker.take(&world.coordinator, 0).await;
+    }
+    let mut next = 0;
 
     let cell = "model=model-7&task=RdfFriendCount-turtle-1";
     let dialogue = format!("{}/dialogue?{cell}&iteration=3", path(&run));
@@ -118,6 +128,10 @@ async fn measure() {
         for _ in 0..REQUESTS {
             if ticks {
                 tokio::time::sleep(TICK).await;
+                for _ in 0..REPORTING {
+                    workers[next % WORKERS].take(&world.coordinator, 0).await;
+                    next += 1;
+                }
             }
             let begun = (Instant::now(), cpu());
             bytes = world.visit().get(&address).await.expect(200).body.len();

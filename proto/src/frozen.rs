@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
@@ -380,7 +381,12 @@ fn exports() {
 fn workers_and_dead_letters() {
     frozen::<_, wire::WorkerView>(
         "worker_view",
-        WorkerView { worker: "node-1-a".into(), status: status(), seen_ms_ago: 1500, draining: true },
+        WorkerView {
+            worker: "node-1-a".into(),
+            status: Arc::new(status()),
+            seen_ms_ago: 1500,
+            draining: true,
+        },
     );
     let strike = StrikeView {
         worker: "node-1-a".into(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
@@ -461,7 +462,7 @@ proptest! {
 
     #[test]
     fn worker_views(worker in name(), status in status(), seen_ms_ago in any::<u64>(), draining in any::<bool>()) {
-        let worker = worker.as_str().into();
+        let (worker, status) = (worker.as_str().into(), Arc::new(status));
         there_and_back::<_, wire::WorkerView>(WorkerView { worker, status, seen_ms_ago, draining })?;
     }
 

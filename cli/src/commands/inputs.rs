@@ -110,6 +110,9 @@ impl Inputs {
             bail!("nothing could be read (see above); encrypted files need --password");
         }
         let dialogues = self.select(all)?;
+        if dialogues.is_empty() && !named.is_empty() {
+            say("there are no dialogues in what was read");
+        }
         for warning in &dialogues.warnings {
             say(&format!("warning: {}", warning.0));
         }

@@ -8,6 +8,7 @@ pub mod inputs;
 pub mod launch;
 pub mod moving;
 pub mod pack;
+pub mod pictures;
 pub mod plan;
 pub mod reevaluate;
 pub mod rejudge;

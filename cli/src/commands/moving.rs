@@ -78,7 +78,7 @@ pub fn push(arguments: PushArguments) -> anyhow::Result<ExitCode> {
         }
         Ok(moved)
     })?;
-    tell(&moved, &to.to_string());
+    tell(&moved, &arguments.to);
     Ok(ExitCode::Success)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use report::Dialogues;
-use report::analysis::groups::Group;
+use report::analysis::groups::{self as task_groups, Group};
 use report::analysis::scheme::{self, Scheme};
 use report::hallucination::Study;
 use report::table::{Table, printable, write_workbook};
@@ -176,11 +176,7 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
         Show::Preferences => preferences::published_layout(all),
         Show::PreferenceTests => preferences::tests(all),
         Show::Combined => combined::table(all, scheme),
-        Show::Groups if arguments.groups.is_empty() => {
-            let groups: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(Group::parse).collect();
-            groups::table(all, &groups.map_err(anyhow::Error::msg)?, arguments.score.as_deref())
-        }
-        Show::Groups => groups::table(all, &arguments.groups, arguments.score.as_deref()),
+        Show::Groups => compared(all, arguments)?,
         Show::Dialogues => dialogues::wide(all),
         Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
             bail!(Exit::usage(anyhow!(
@@ -190,6 +186,29 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
     };
     order(&mut table, wanted, reverse)?;
     Ok(table)
+}
+
+/// Groups of tasks against each other.
+fn compared(all: &Dialogues, arguments: &Arguments) -> anyhow::Result<Table> {
+    let (mut groups, score) = (arguments.groups.clone(), arguments.score.as_deref());
+    if groups.is_empty() {
+        let usual: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(Group::parse).collect();
+        groups = usual.map_err(anyhow::Error::msg)?;
+    }
+    if let Some(empty) = groups.iter().find(|group| group.tasks(all).is_empty())
+        && !arguments.groups.is_empty()
+    {
+        bail!(Exit::usage(anyhow!("--group {}: no task fits", printable(&empty.name))));
+    }
+    if let Some(score) = score.filter(|score| !task_groups::is_there(all, &groups, score))
+        && arguments.show == Show::Groups
+    {
+        bail!(Exit::usage(anyhow!(
+            "--score: no dialogue of these groups has a score `{}`",
+            printable(score)
+        )));
+    }
+    Ok(groups::table(all, &groups, score))
 }
 
 /// Sorts a table by a column.

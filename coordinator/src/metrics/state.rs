@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use domain::control::{CellView, RunPhase};
-use domain::exchange::WorkerStatus;
 use metrics::gauge;
 use queue::ModelCounts;
 use service_kit::metrics::frame::{self, Frame};
@@ -12,9 +11,9 @@ use stages::names::RunName;
 use super::blocked_word;
 use super::table::*;
 use crate::coordinator::Coordinator;
+use crate::crew::Crew;
 use crate::progress::{self, Progress};
 use crate::run::Run;
-use crate::view::status;
 
 /// The phases of runs that are not over.
 const PHASES: [RunPhase; 3] = [RunPhase::Preparing, RunPhase::Active, RunPhase::Paused];
@@ -34,14 +33,14 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
     if !service_kit::metrics::is_collecting() {
         return;
     }
-    let mut statuses = Vec::new();
-    if let Ok(workers) = coordinator.queue.workers().await {
-        statuses.extend(workers.iter().map(status));
-        let troubled = statuses.iter().filter(|status: &&WorkerStatus| status.trouble.is_some()).count();
-        gauge!(WORKERS).set(workers.len() as f64);
+    let crew = coordinator.crew().await;
+    if let Ok(Crew { members, .. }) = &crew {
+        let troubled = members.iter().filter(|member| member.status.trouble.is_some()).count();
+        gauge!(WORKERS).set(members.len() as f64);
         gauge!(WORKERS_IN_TROUBLE).set(troubled as f64);
-        gauge!(WORKERS_DRAINING).set(workers.iter().filter(|worker| worker.draining).count() as f64);
+        gauge!(WORKERS_DRAINING).set(members.iter().filter(|member| member.draining).count() as f64);
     }
+    let crew = crew.unwrap_or_default();
     let Ok(snapshot) = coordinator.backlog().await else { return };
     let mut frame = Frame::default();
     let mut models: BTreeMap<&str, [u64; 5]> = BTreeMap::new();
@@ -56,7 +55,7 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
             let numbers = [counts.pending, counts.leased, counts.dead, suspects, counts.backlog_dialogues];
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
-        state_run(coordinator, &of_run.run, &counts, &statuses, &mut frame);
+        state_run(coordinator, &of_run.run, &counts, &crew, &mut frame);
     }
     for (model, [pending, leased, dead, suspect, backlog]) in models {
         for (state, units) in [("pending", pending), ("leased", leased), ("dead", dead), ("suspect", suspect)]
@@ -69,15 +68,9 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
     gauge!(RUNS).set(snapshot.runs.len() as f64);
 }
 
-fn state_run(
-    coordinator: &Coordinator,
-    run: &Run,
-    counts: &[ModelCounts],
-    statuses: &[WorkerStatus],
-    frame: &mut Frame,
-) {
+fn state_run(coordinator: &Coordinator, run: &Run, counts: &[ModelCounts], crew: &Crew, frame: &mut Frame) {
     let cells = run.table(|table| table.cells(&run.plan, &run.layout));
-    let views = coordinator.model_views(run, &cells, counts, statuses);
+    let views = coordinator.model_views(run, &cells, counts, crew);
     let Progress { rate, tokens_per_second, eta_s } = progress::of_run(&views);
     let id = run.id().as_str();
     let of_run = [("run", id)];

@@ -8,6 +8,7 @@ use super::document::Pipeline;
 use super::gather::{FoundStage, is_finished};
 use super::summary::Summary;
 use crate::Coordinator;
+use crate::crew::Crew;
 use crate::errors::{Result, not_found};
 use crate::view::Detail;
 
@@ -22,6 +23,7 @@ impl Coordinator {
         let chain = self.pipeline_chain(&pipeline).await?;
         let mut view = self.empty_view(&pipeline, state.phase);
         view.history = self.pipeline_history(name).await?;
+        let crew = self.crew().await.unwrap_or_default();
         let mut columns: Vec<Vec<CellView>> = Vec::new();
         for model in &pipeline.benchmark.models {
             let runs = self.find_stages(&chain, model).await?;
@@ -37,7 +39,7 @@ impl Coordinator {
             };
             let is_first = columns.is_empty();
             let (shown, cells) =
-                self.model_column(&pipeline, model, (&runs, is_first), known, &mut view).await?;
+                self.model_column(&pipeline, model, (&runs, is_first), known, &crew, &mut view).await?;
             view.models.push(shown);
             columns.push(cells);
         }
@@ -94,6 +96,7 @@ impl Coordinator {
         model: &ModelSpec,
         (runs, is_first): (&[FoundStage], bool),
         known: Option<Summary>,
+        crew: &Crew,
         view: &mut RunView,
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = empty_model(model);
@@ -116,7 +119,7 @@ impl Coordinator {
                     Some(state) if state.phase.is_over() => (None, Some(state)),
                     _ => {
                         let run = self.runs.known(run).await?;
-                        (Some(self.view(&run, Detail::Brief).await), None)
+                        (Some(self.view(&run, crew, Detail::Brief).await), None)
                     }
                 };
                 if let Some(state) = over {

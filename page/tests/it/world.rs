@@ -256,6 +256,7 @@ pub struct Played {
     serves: Vec<String>,
     held: Vec<Grant>,
     finished: Vec<LeaseId>,
+    reports: u64,
 }
 
 impl Played {
@@ -271,6 +272,7 @@ impl Played {
             serves,
             held: Vec::new(),
             finished: Vec::new(),
+            reports: 0,
         };
         let registration = Registration {
             worker: played.id.clone(),
@@ -283,8 +285,9 @@ impl Played {
         played
     }
 
-    /// Reports, takes up to this number of units.
+    /// Reports, each time something else, and takes up to this number of units.
     pub async fn take(&mut self, coordinator: &Coordinator, room: u32) {
+        self.reports += 1;
         let ended = std::mem::take(&mut self.finished).into_iter().map(|lease| (lease, LeaseEnd::Finished));
         let offer = |name: &String| Offer { serves: Serves::Model(name.clone()), room };
         let report = Report {
@@ -299,6 +302,7 @@ impl Played {
             status: WorkerStatus {
                 serves: self.serves.clone(),
                 host: "host <b>".into(),
+                dialogues: self.reports,
                 ..Default::default()
             },
         };

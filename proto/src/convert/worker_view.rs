@@ -1,5 +1,7 @@
 //! A worker as people see it.
 
+use std::sync::Arc;
+
 use domain::WorkerId;
 use domain::control::WorkerView;
 
@@ -10,7 +12,7 @@ impl From<WorkerView> for wire::WorkerView {
     fn from(view: WorkerView) -> Self {
         Self {
             worker: view.worker.to_string(),
-            status: Some(view.status.into()),
+            status: Some(Arc::unwrap_or_clone(view.status).into()),
             seen_ms_ago: view.seen_ms_ago,
             draining: view.draining,
         }
@@ -23,7 +25,7 @@ impl TryFrom<wire::WorkerView> for WorkerView {
     fn try_from(view: wire::WorkerView) -> Result<Self, ConversionError> {
         Ok(Self {
             worker: WorkerId::new(required("WorkerView.worker", view.worker)?),
-            status: present("WorkerView.status", view.status)?.try_into()?,
+            status: Arc::new(present("WorkerView.status", view.status)?.try_into()?),
             seen_ms_ago: view.seen_ms_ago,
             draining: view.draining,
         })

@@ -437,7 +437,7 @@ pub fn run_view() -> RunView {
 
 pub fn worker_view() -> WorkerView {
     let status = WorkerStatus { serves: vec!["tiny".to_owned()], in_flight: 3, ..WorkerStatus::default() };
-    WorkerView { worker: "w".into(), status, seen_ms_ago: 12, draining: true }
+    WorkerView { worker: "w".into(), status: Arc::new(status), seen_ms_ago: 12, draining: true }
 }
 
 pub fn dead_letter() -> DeadLetterView {

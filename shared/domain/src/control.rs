@@ -287,12 +287,30 @@ pub enum ExportItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerView {
     pub worker: WorkerId,
-    /// Its last report.
-    pub status: WorkerStatus,
+    /// Its last report, which is shared: it may name dozens of models.
+    #[serde(with = "shared")]
+    pub status: Arc<WorkerStatus>,
     /// Milliseconds since then.
     pub seen_ms_ago: u64,
     /// Whether it was asked to drain.
     pub draining: bool,
+}
+
+/// Values that are shared here are values as JSON.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(from).map(Arc::new)
+    }
 }
 
 /// A dead letter or suspect as people see it.

@@ -175,7 +175,7 @@ async fn fleet(control: &dyn Control, benchmark: &Benchmark, findings: &mut Find
         Ok(workers) => workers,
         Err(error) => return findings.add(Level::Problem, "workers", explain(&error)),
     };
-    let statuses: Vec<&WorkerStatus> = workers.iter().map(|worker| &worker.status).collect();
+    let statuses: Vec<&WorkerStatus> = workers.iter().map(|worker| &*worker.status).collect();
     for model in &benchmark.models {
         let (level, message) = served(&statuses, model);
         findings.add(level, format!("model {}", model.label), message);

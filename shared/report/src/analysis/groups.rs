@@ -48,6 +48,13 @@ impl Group {
     }
 }
 
+/// Whether any dialogue of these groups has the score.
+pub fn is_there(all: &Dialogues, groups: &[Group], score: &str) -> bool {
+    let of_groups =
+        |dialogue: &Dialogue| groups.iter().any(|group| group.has(&all.tasks[dialogue.task].label));
+    all.iter().any(|dialogue| of_groups(dialogue) && all.score(dialogue, score).is_some())
+}
+
 /// Compares two groups over these columns together, on one score, or on the headline of each task.
 pub fn compare(
     all: &Dialogues,

@@ -84,7 +84,7 @@ pub fn write(report: &Report<'_>, details: Details, mut out: impl Write) -> io::
         blocks: counts,
         dialogues: listed.collect(),
     };
-    let style = format!("{STYLE}{}", plot::STYLE);
+    let style = format!("{STYLE}{}", plot::style());
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
         hash(SCRIPT),

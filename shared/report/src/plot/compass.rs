@@ -11,7 +11,7 @@ use crate::analysis::scheme::Scheme;
 use crate::dialogues::{ColumnId, Dialogues};
 
 const CELL: f64 = 250.0;
-const RADIUS: f64 = 78.0;
+const RADIUS: f64 = 66.0;
 const ACROSS: usize = 4;
 
 /// A compass of its own for every model, by family and size.
@@ -37,7 +37,7 @@ pub fn grid(all: &Dialogues, scheme: &Scheme) -> Svg {
         let center = (CELL * (column as f64 + 0.5), 40.0 + CELL * row as f64 + 132.0);
         let name = fitted(&headings[model.column], 13.0, CELL - 20.0);
         svg.text((center.0, center.1 - 108.0), Anchor::Middle, 13.0, "bold", &name);
-        rings(&mut svg, center, RADIUS, scheme, Some(&model.categories));
+        rings(&mut svg, center, (RADIUS, CELL / 2.0), scheme, Some(&model.categories));
         needle(&mut svg, center, RADIUS, &model.categories, None, &headings[model.column]);
     }
     explain(&mut svg, all, scheme, "band: half a standard deviation to both sides");
@@ -52,7 +52,7 @@ pub fn overlay(all: &Dialogues, scheme: &Scheme, columns: &[ColumnId]) -> Svg {
     let height = 460.0_f64.max(80.0 + 20.0 * columns.len() as f64) + legend;
     let mut svg = Svg::new(820.0, height, &scheme.title);
     let (center, radius) = ((230.0, 250.0), 160.0);
-    rings(&mut svg, center, radius, scheme, None);
+    rings(&mut svg, center, (radius, 228.0), scheme, None);
     for (number, &column) in columns.iter().enumerate() {
         let colour = PALETTE[number % PALETTE.len()];
         needle(&mut svg, center, radius, &found[column].categories, Some(colour), &headings[column]);
@@ -96,10 +96,11 @@ fn place(center: (f64, f64), radius: f64, axis: usize, axes: usize, value: f64) 
     (center.0 + radius * value * angle.cos(), center.1 - radius * value * angle.sin())
 }
 
+/// The axes with their names, which reach no further than `room` to both sides of the center.
 fn rings(
     svg: &mut Svg,
     center: (f64, f64),
-    radius: f64,
+    (radius, room): (f64, f64),
     scheme: &Scheme,
     scores: Option<&[Option<CategoryScore>]>,
 ) {
@@ -124,7 +125,8 @@ fn rings(
         };
         let missing = scores.is_some_and(|scores| scores[axis].is_none());
         let name = if missing { format!("({})", category.name) } else { category.name.clone() };
-        svg.text((x, y + 4.0), anchor, 11.0, "soft", &name);
+        let beside = if anchor == Anchor::Middle { 2.0 * room } else { room - (x - center.0).abs() };
+        svg.text((x, y + 4.0), anchor, 11.0, "soft", &fitted(&name, 11.0, beside));
     }
 }
 

@@ -20,7 +20,7 @@ pub use compass::{grid as compasses, overlay as compass};
 pub use gains::gains;
 pub use heat::heat;
 pub use scatter::{cost, sizes};
-pub use svg::{STYLE, Svg};
+pub use svg::{Ground, Svg, style};
 
 use crate::dialogues::Dialogues;
 

@@ -7,14 +7,40 @@ use crate::table::printable;
 /// Size of ordinary words, in pixels.
 pub const SIZE: f64 = 12.0;
 
-/// Colours of ground, words and lines, light and dark. Pages that hold plots have it once.
-pub const STYLE: &str = "\
-.kgf{--paper:#fff;--ink:#1a1a1a;--soft:#595959;--line:#c8c8c8;--faint:#ececec;--accent:#0072b2;\
-font-family:system-ui,'Segoe UI','DejaVu Sans',Arial,sans-serif;background:var(--paper)}\
-@media(prefers-color-scheme:dark){.kgf{--paper:#16181b;--ink:#ececec;--soft:#a8a8a8;--line:#4a4d52;--faint:#2a2d31;--accent:#56b4e9}}\
+/// Colours of ground, words and lines on light ground and on dark, as CSS variables.
+const LIGHT: &str =
+    "--paper:#fff;--ink:#1a1a1a;--soft:#595959;--line:#c8c8c8;--faint:#ececec;--accent:#0072b2";
+const DARK: &str =
+    "--paper:#16181b;--ink:#ececec;--soft:#a8a8a8;--line:#4a4d52;--faint:#2a2d31;--accent:#56b4e9";
+
+/// What the parts of a drawing look like in these colours.
+const RULES: &str = "\
+.kgf{font-family:system-ui,'Segoe UI','DejaVu Sans',Arial,sans-serif;background:var(--paper)}\
 .kgf .paper{fill:var(--paper)}.kgf text{fill:var(--ink)}.kgf .soft{fill:var(--soft)}.kgf .on-dark{fill:#fff}.kgf .on-light{fill:#000}\
 .kgf .line{stroke:var(--line)}.kgf .faint{stroke:var(--faint)}.kgf .ink{stroke:var(--ink)}.kgf .accent{stroke:var(--accent)}\
 .kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}";
+
+/// The ground of a picture that cannot follow its reader's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    Light,
+    Dark,
+}
+
+/// What plots look like, light or dark as the reader prefers. Pages that hold plots have it once.
+pub fn style() -> String {
+    format!(".kgf{{{LIGHT}}}@media(prefers-color-scheme:dark){{.kgf{{{DARK}}}}}{RULES}")
+}
+
+/// The same on one ground, in plain CSS without variables.
+fn style_on(ground: Ground) -> String {
+    let colours = match ground {
+        Ground::Light => LIGHT,
+        Ground::Dark => DARK,
+    };
+    let pairs = colours.split(';').filter_map(|pair| pair.split_once(':'));
+    pairs.fold(RULES.to_owned(), |rules, (name, colour)| rules.replace(&format!("var({name})"), colour))
+}
 
 /// Where a text begins, ends or has its middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +70,20 @@ impl Svg {
 
     /// As a file of its own.
     pub fn document(&self) -> String {
-        self.write(&format!("<style>{STYLE}</style>"))
+        self.write(&format!("<style>{}</style>", style()))
     }
 
-    /// As a part of a page that has [`STYLE`].
+    /// As a file for what draws pictures of it, with the colours of one ground.
+    pub fn on(&self, ground: Ground) -> String {
+        self.write(&format!("<style>{}</style>", style_on(ground)))
+    }
+
+    /// Width and height, in pixels.
+    pub fn size(&self) -> (f64, f64) {
+        (self.width.round(), self.height.round())
+    }
+
+    /// As a part of a page that has [`style`].
     pub fn inline(&self) -> String {
         self.write("")
     }
@@ -138,7 +174,7 @@ impl Svg {
         self.put(format_args!("<path d=\"{path}\" {attributes}>{tip}</path>"));
     }
 
-    /// Words. `class` is empty, `soft`, `bold`, or another class of [`STYLE`].
+    /// Words. `class` is empty, `soft`, `bold`, or another class of [`style`].
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: f64, class: &str, text: &str) {
         self.turned_text((x, y), 0.0, anchor, size, class, text);
     }
@@ -201,6 +237,8 @@ fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
+            // Everything else that is no character of XML is spelled out already.
+            '\u{fffe}' | '\u{ffff}' => safe.push(char::REPLACEMENT_CHARACTER),
             c => safe.push(c),
         }
     }
@@ -213,7 +251,7 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_their_place() {
-        let hostile = "\"><script>alert(1)</script>&\u{1b}\u{202e}";
+        let hostile = "\"><script>alert(1)</script>&\u{1b}\u{202e}\u{fffe}\u{ffff}";
         let mut svg = Svg::new(10.0, 10.0, hostile);
         svg.text((0.0, 0.0), Anchor::Start, 1.0, "", hostile);
         svg.rect((0.0, 0.0), (1.0, 1.0), "#fff", 1.0, hostile);
@@ -221,7 +259,21 @@ mod tests {
             assert!(
                 !written.contains("<script") && !written.contains('\u{1b}') && !written.contains('\u{202e}')
             );
+            assert!(!written.contains(['\u{fffe}', '\u{ffff}']), "no XML: {written}");
             assert_eq!(written.matches("&lt;script&gt;").count(), 4, "label, title, text and tooltip");
+        }
+    }
+
+    #[test]
+    fn a_picture_has_the_colours_of_its_ground_and_no_variables() {
+        let svg = Svg::new(10.4, 9.6, "t");
+        assert_eq!(svg.size(), (10.0, 10.0));
+        for (ground, paper, other) in
+            [(Ground::Light, "fill:#fff", "#16181b"), (Ground::Dark, "fill:#16181b", "#1a1a1a")]
+        {
+            let written = svg.on(ground);
+            assert!(written.contains(paper) && !written.contains(other), "{written}");
+            assert!(!written.contains("var(") && !written.contains("@media"), "{written}");
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::analysis::scheme::Scheme;
 use crate::dialogues::Dialogues;
 use crate::table::{Align, Cell, Table};
 
-/// One row per model, the best first, within each set of exercises. A star marks the models of the leading group.
+/// One row per model, the best first, within each set of exercises. A star marks the models of the leading group; who has no
+/// rival does not lead.
 pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
     let mut table = Table::new(&[
         ("", Align::Left),
@@ -26,17 +27,19 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
     }
     let headings = all.headings();
     let found = combined(all, scheme);
-    let mut without = Vec::new();
+    let (mut without, mut is_ranked) = (Vec::new(), false);
     for (exercises, columns) in all.exercise_sets() {
         let (scored, rest): (Vec<&Combined>, Vec<&Combined>) =
             columns.iter().map(|&column| &found[column]).partition(|found| found.mean.is_some());
         without.extend(rest.iter().map(|found| headings[found.column].as_str()));
         let samples: Vec<(f64, &[f64])> =
             scored.iter().map(|found| (found.mean.unwrap_or(f64::NAN), found.values.as_slice())).collect();
+        let has_rivals = samples.len() > 1;
+        is_ranked |= has_rivals;
         for rank in rank(&samples) {
             let found = scored[rank.item];
             let cells = [
-                Cell::from(if rank.leads { "*" } else { "" }),
+                Cell::from(if rank.leads && has_rivals { "*" } else { "" }),
                 Cell::from(headings[found.column].as_str()),
                 Cell::from(exercises.short()),
                 Cell::Count(found.n as u64),
@@ -52,11 +55,14 @@ pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
             table.row(cells.into_iter().chain(categories));
         }
     }
-    table.notes.push(
-        "* leads: Welch's tests against the best, down to the first p < 0.05; p Holm: corrected for all comparisons with \
-         the best; sd: of all values, with n below."
-            .to_owned(),
-    );
+    if is_ranked {
+        table.notes.push(
+            "* leads: Welch's tests against the best, down to the first p < 0.05; p Holm: corrected for all comparisons \
+             with the best."
+                .to_owned(),
+        );
+    }
+    table.notes.push("sd: of all values, with n below.".to_owned());
     for category in &scheme.categories {
         let tasks = category.tasks(all);
         let tasks = if tasks.is_empty() { "no task".to_owned() } else { tasks.join(", ") };
@@ -73,6 +79,22 @@ mod tests {
     use super::*;
     use crate::analysis::scheme::{bundled, named};
     use crate::dialogues::testing::matrix;
+
+    #[test]
+    fn who_has_no_rival_does_not_lead() {
+        let stars = |models: &[&str]| {
+            let scheme = named(&bundled(), "semantic").unwrap();
+            let categories =
+                scheme.categories.into_iter().filter(|category| category.name == "R-Ana").collect();
+            let scheme = Scheme { categories, ..scheme };
+            let all = matrix(models, &["RdfFriendCount-turtle-1"], 5, |_, _, n| f64::from(n) / 4.0);
+            let mut csv = Vec::new();
+            table(&all, &scheme).write_csv(&mut csv).unwrap();
+            let csv = String::from_utf8(csv).unwrap();
+            csv.lines().filter(|line| line.starts_with('*')).count()
+        };
+        assert_eq!((stars(&["m"]), stars(&["m", "n"])), (0, 2));
+    }
 
     #[test]
     fn what_lacks_a_category_is_named_and_not_ranked() {

@@ -4,7 +4,7 @@ use crate::workspace::members;
 
 /// The members in their order: each may use those before it and no others. Members that are planned and not there yet have
 /// their place already.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "test-support",
     "domain",
     "proto",
@@ -19,6 +19,7 @@ const ORDER: [&str; 22] = [
     "queue",
     "history",
     "report",
+    "raster",
     "vllm-sim",
     "worker",
     "coordinator",
