@@ -198,10 +198,9 @@ fn every_dialogue_is_scored_whatever_fails() {
         if exported.lines().count() as u64 != DIALOGUES {
             wrong.push(format!("{run}: {} dialogues were exported", exported.lines().count()));
         }
-        let records = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        for record in records.filter(|record| !record["failure"].is_null()) {
-            let unscored = [&record["task"], &record["iteration"], &record["failure"]];
-            wrong.push(format!("{run}: not scored: {}", serde_json::to_string(&unscored).unwrap()));
+        let lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        for record in lines.map(|line| line["record"].clone()).filter(|r| r["outcome"]["state"] != "scored") {
+            wrong.push(format!("{run}: {}, {}, {}", record["key"], record["outcome"], record["failed_calls"]));
         }
     }
     let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
