@@ -116,7 +116,7 @@ impl<T> Breaker<T> {
                 self.open(QUOTA_PARKED, now)
             }
             Some(cause) if parks(cause) => self.in_a_row(record, STREAK_MAX, now),
-            Some(cause) if self.is_fault(cause) => {
+            Some(cause) if self.is_fault(cause) && self.openings < FAULT_PARKINGS_MAX => {
                 self.held_at = Some(now);
                 self.in_a_row(record, FAULTS_MAX, now)
             }
@@ -142,7 +142,7 @@ impl<T> Breaker<T> {
                     None => self.manner = Manner::Answers,
                 }
                 // The server answered, if only to refuse: it is reachable. A fault that is recorded is no answer.
-                if !failure.is_some_and(|failure| failure.cause == FailureCause::Server) {
+                if failure.is_none_or(|failure| failure.cause != FailureCause::Server) {
                     (self.streak, self.openings) = (0, 0);
                 }
                 let mut records = std::mem::take(&mut self.held_back);
@@ -164,10 +164,9 @@ impl<T> Breaker<T> {
         self.open(parked_for, now)
     }
 
-    /// Whether this is a fault of a server that has answered, and not one that it has with its dialogues for long.
+    /// Whether this is a fault of a server that has answered.
     fn is_fault(&self, cause: FailureCause) -> bool {
-        let has_answered = matches!(self.manner, Manner::Answers);
-        has_answered && cause == FailureCause::Server && self.openings < FAULT_PARKINGS_MAX
+        matches!(self.manner, Manner::Answers) && cause == FailureCause::Server
     }
 
     /// Counts a refusal: how many times the model has said nothing but this, or `None` if it has answered, or has

@@ -200,7 +200,8 @@ fn every_dialogue_is_scored_whatever_fails() {
         }
         let lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         for record in lines.map(|line| line["record"].clone()).filter(|r| r["outcome"]["state"] != "scored") {
-            wrong.push(format!("{run}: {}, {}, {}", record["key"], record["outcome"], record["failed_calls"]));
+            wrong
+                .push(format!("{run}: {}, {}, {}", record["key"], record["outcome"], record["failed_calls"]));
         }
     }
     let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
