@@ -16,6 +16,10 @@ pub const PIXELS_MAX: u64 = 64 << 20;
 /// Length of a drawing at most, in bytes.
 pub const DRAWING_BYTES_MAX: usize = 64 << 20;
 
+/// Characters of a text at most. The time that a text takes grows with the square of its length, and no longer one is
+/// readable in a picture.
+pub const TEXT_MAX: usize = 10_000;
+
 /// Pixels per unit of a drawing at most.
 pub const SCALE_MAX: f32 = 16.0;
 
@@ -33,6 +37,9 @@ pub enum Error {
     /// More than [`DRAWING_BYTES_MAX`].
     #[error("the drawing has {0} bytes, more than the {DRAWING_BYTES_MAX} allowed")]
     TooLong(usize),
+    /// A text of more than [`TEXT_MAX`] characters.
+    #[error("a text of the drawing has {0} characters, more than the {TEXT_MAX} allowed")]
+    Text(usize),
     /// More than [`PIXELS_MAX`], or none at all.
     #[error(
         "a picture of {width} x {height} pixels cannot be drawn: it must have between 1 and {PIXELS_MAX}"
@@ -87,7 +94,8 @@ impl Painter {
     /// ground, the picture lets through what is behind it.
     ///
     /// # Errors
-    /// Not SVG, or it declares entities; too large, see [`PIXELS_MAX`], [`DRAWING_BYTES_MAX`] and [`SCALE_MAX`].
+    /// Not SVG, or it declares entities; too large, see [`PIXELS_MAX`], [`DRAWING_BYTES_MAX`], [`TEXT_MAX`] and
+    /// [`SCALE_MAX`].
     pub fn png(&self, svg: &str, scale: f32) -> Result<Vec<u8>, Error> {
         if !(scale > 0.0 && scale <= SCALE_MAX) {
             return Err(Error::Scale(scale));
@@ -97,6 +105,14 @@ impl Painter {
         }
         // The parser refuses document types, so no entity grows here.
         let document = Document::parse(svg).map_err(|error| Error::Unreadable(error.to_string()))?;
+        let long = document.descendants().filter(|node| node.has_tag_name("text")).find_map(|text| {
+            let parts = text.descendants().filter(|node| node.is_text()).filter_map(|node| node.text());
+            let length = parts.map(|part| part.chars().count()).sum();
+            (length > TEXT_MAX).then_some(length)
+        });
+        if let Some(length) = long {
+            return Err(Error::Text(length));
+        }
         let tree = Tree::from_xmltree(&document, &self.options)
             .map_err(|error| Error::Unreadable(error.to_string()))?;
         let (width, height) = ((tree.size().width() * scale).ceil(), (tree.size().height() * scale).ceil());
@@ -148,6 +164,10 @@ mod tests {
         for scale in [0.0, -1.0, f32::NAN, f32::INFINITY, SCALE_MAX + 1.0] {
             assert!(matches!(error(&square("9"), scale), Error::Scale(_)), "{scale}");
         }
+        let text = |length: usize| {
+            drawing("width=\"9\" height=\"9\"", &format!("<text>{}</text>", "a".repeat(length)))
+        };
+        assert_eq!(error(&text(TEXT_MAX + 1), 1.0), Error::Text(TEXT_MAX + 1));
         let bomb = format!("<!DOCTYPE svg [<!ENTITY a \"aaaaaaaa\">]>{}", drawing("", "<text>&a;</text>"));
         assert!(matches!(error(&bomb, 1.0), Error::Unreadable(_)));
     }

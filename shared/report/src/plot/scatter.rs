@@ -3,7 +3,7 @@
 use super::boxes::short;
 use super::scale::{Scale, decades, ticks};
 use super::svg::{Anchor, Svg};
-use super::text::width;
+use super::text::{fitted, width};
 use super::{colours, mixed};
 use crate::analysis::cells::{ColumnStatistics, totals};
 use crate::dialogues::Dialogues;
@@ -14,6 +14,8 @@ const LEFT: f64 = 60.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 470.0;
 const LABEL: f64 = 11.0;
+/// Width of names at most, in pixels.
+const NAMES_MAX: f64 = 240.0;
 
 /// A model in a plot.
 struct Point {
@@ -92,7 +94,6 @@ fn draw(svg: &mut Svg, points: &[Point], axis: &str, front: bool) {
             pareto(points).iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
         svg.outline(&path, false, "class=\"accent none\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"", "");
     }
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for point in points {
         let (px, py) = (x.at(point.x), y.at(point.y));
         let tip = format!(
@@ -101,7 +102,13 @@ fn draw(svg: &mut Svg, points: &[Point], axis: &str, front: bool) {
         );
         svg.stroke((px, y.at(point.low)), (px, y.at(point.high)), point.colour, 1.0);
         svg.circle((px, py), 5.0, Some(point.colour), &tip);
-        let length = width(&point.name, LABEL);
+    }
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    // Names lie above all marks, with a border of the ground around them.
+    for point in points {
+        let (px, py) = (x.at(point.x), y.at(point.y));
+        let name = fitted(&point.name, LABEL, NAMES_MAX);
+        let length = width(&name, LABEL);
         // To the right where there is room, else to the left; moved down where another label stands.
         let begin = if px + 9.0 + length <= right { px + 9.0 } else { px - 9.0 - length };
         let free = |line: f64| {
@@ -110,7 +117,7 @@ fn draw(svg: &mut Svg, points: &[Point], axis: &str, front: bool) {
         let places = [4.0, 16.0, -8.0, 28.0, -20.0].map(|shift| py + shift);
         if let Some(line) = places.into_iter().find(|line| free(*line)) {
             taken.push((begin, begin + length, line));
-            svg.text((begin, line), Anchor::Start, LABEL, "", &point.name);
+            svg.text((begin, line), Anchor::Start, LABEL, "halo", &name);
         }
     }
 }

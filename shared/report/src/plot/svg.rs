@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::text::fitted;
 use crate::table::printable;
 
 /// Size of ordinary words, in pixels.
@@ -18,7 +19,8 @@ const RULES: &str = "\
 .kgf{font-family:system-ui,'Segoe UI','DejaVu Sans',Arial,sans-serif;background:var(--paper)}\
 .kgf .paper{fill:var(--paper)}.kgf text{fill:var(--ink)}.kgf .soft{fill:var(--soft)}.kgf .on-dark{fill:#fff}.kgf .on-light{fill:#000}\
 .kgf .line{stroke:var(--line)}.kgf .faint{stroke:var(--faint)}.kgf .ink{stroke:var(--ink)}.kgf .accent{stroke:var(--accent)}\
-.kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}";
+.kgf .band{fill:var(--accent);fill-opacity:.18}.kgf .none{fill:none}\
+.kgf .halo{stroke:var(--paper);stroke-width:3;stroke-linejoin:round;paint-order:stroke}";
 
 /// The ground of a picture that cannot follow its reader's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Svg {
     /// An empty drawing with its title above.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let mut svg = Self { width, height, title: title.to_owned(), body: String::new() };
-        svg.text((12.0, 22.0), Anchor::Start, 15.0, "bold", title);
+        svg.text((12.0, 22.0), Anchor::Start, 15.0, "bold", &fitted(title, 15.0, width - 24.0));
         svg
     }
 
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn names_cannot_leave_their_place() {
         let hostile = "\"><script>alert(1)</script>&\u{1b}\u{202e}\u{fffe}\u{ffff}";
-        let mut svg = Svg::new(10.0, 10.0, hostile);
+        let mut svg = Svg::new(2000.0, 10.0, hostile);
         svg.text((0.0, 0.0), Anchor::Start, 1.0, "", hostile);
         svg.rect((0.0, 0.0), (1.0, 1.0), "#fff", 1.0, hostile);
         for written in [svg.document(), svg.inline()] {
