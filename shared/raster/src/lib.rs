@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::roxmltree::Document;
+use resvg::usvg::roxmltree::{Document, Node};
 use resvg::usvg::{FontResolver, ImageHrefResolver, Options, Tree, fontdb};
 
 /// Pixels of a picture at most; each takes 4 bytes of memory while it is drawn, and often less than one on disk.
@@ -106,7 +106,7 @@ impl Painter {
         // The parser refuses document types, so no entity grows here.
         let document = Document::parse(svg).map_err(|error| Error::Unreadable(error.to_string()))?;
         let long = document.descendants().filter(|node| node.has_tag_name("text")).find_map(|text| {
-            let parts = text.descendants().filter(|node| node.is_text()).filter_map(|node| node.text());
+            let parts = text.descendants().filter(Node::is_text).filter_map(|node| node.text());
             let length = parts.map(|part| part.chars().count()).sum();
             (length > TEXT_MAX).then_some(length)
         });

@@ -1,6 +1,8 @@
 //! Every plot of a report as a picture: of the right size, not blank, with words, on light ground and on dark. The pictures
 //! stay in `target/tmp/pictures`, for people to look at.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap as tests do")]
+
 use raster::Painter;
 use report::Dialogues;
 use report::analysis::scheme::{bundled, named};

@@ -94,31 +94,42 @@ fn draw(svg: &mut Svg, points: &[Point], axis: &str, front: bool) {
             pareto(points).iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
         svg.outline(&path, false, "class=\"accent none\" stroke-width=\"1.5\" stroke-dasharray=\"5 3\"", "");
     }
+    let place = |point: &Point| (x.at(point.x), y.at(point.y));
     for point in points {
-        let (px, py) = (x.at(point.x), y.at(point.y));
-        let tip = format!(
-            "{}: {:.3} ({:.3} to {:.3}), {axis}: {:.1}",
-            point.name, point.y, point.low, point.high, point.x
-        );
+        let px = x.at(point.x);
         svg.stroke((px, y.at(point.low)), (px, y.at(point.high)), point.colour, 1.0);
-        svg.circle((px, py), 5.0, Some(point.colour), &tip);
     }
     let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    // Names lie above all marks, with a border of the ground around them.
+    // Names lie above the bars, with a border of the ground around them, and below the circles.
     for point in points {
-        let (px, py) = (x.at(point.x), y.at(point.y));
+        let (px, py) = place(point);
         let name = fitted(&point.name, LABEL, NAMES_MAX);
         let length = width(&name, LABEL);
-        // To the right where there is room, else to the left; moved down where another label stands.
+        // To the right where there is room, else to the left; above or below where another name or, if that can be, a
+        // circle is.
         let begin = if px + 9.0 + length <= right { px + 9.0 } else { px - 9.0 - length };
         let free = |line: f64| {
             taken.iter().all(|(l, r, t)| begin > *r || begin + length < *l || (line - t).abs() >= 12.0)
         };
-        let places = [4.0, 16.0, -8.0, 28.0, -20.0].map(|shift| py + shift);
-        if let Some(line) = places.into_iter().find(|line| free(*line)) {
+        let clear = |line: f64| {
+            points
+                .iter()
+                .map(place)
+                .all(|(x, y)| x < begin - 5.0 || x > begin + length + 5.0 || (line - 4.0 - y).abs() >= 9.0)
+        };
+        let places =
+            || [4.0, 16.0, -8.0, 28.0, -20.0].into_iter().map(|shift| py + shift).filter(|line| free(*line));
+        if let Some(line) = places().find(|line| clear(*line)).or_else(|| places().next()) {
             taken.push((begin, begin + length, line));
             svg.text((begin, line), Anchor::Start, LABEL, "halo", &name);
         }
+    }
+    for point in points {
+        let tip = format!(
+            "{}: {:.3} ({:.3} to {:.3}), {axis}: {:.1}",
+            point.name, point.y, point.low, point.high, point.x
+        );
+        svg.circle(place(point), 5.0, Some(point.colour), &tip);
     }
 }
 
