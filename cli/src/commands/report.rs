@@ -13,7 +13,7 @@ use report::html::{self, Report};
 use report::plot::{self, Svg};
 use report::views::card;
 
-use super::halu::found::WeightsFile;
+use super::halu::found::StudyFiles;
 use super::inputs::Inputs;
 use super::table::{create, schemes};
 use crate::exit_code::{Exit, ExitCode};
@@ -59,7 +59,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "no_texts")]
     plaintext: bool,
     #[command(flatten)]
-    weights: WeightsFile,
+    study: StudyFiles,
     #[command(flatten)]
     from: Inputs,
 }
@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
     let mut details = Details::new(arguments.plaintext);
     let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
-    let hallucination = &arguments.weights.studies(&pipelines)?;
+    let hallucination = &arguments.study.studies(&pipelines)?;
     let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
     let all = &read.dialogues;
     let title = &arguments.title;

@@ -6,6 +6,7 @@ use std::fmt;
 use domain::seed::SplitMix64;
 use serde::{Deserialize, Serialize};
 
+use crate::Date;
 use crate::frequency::{self, Frequency, Groups};
 use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph, Statistics};
 use crate::question;
@@ -49,6 +50,8 @@ pub struct Assessment {
     pub recipe: Recipe,
     /// State of the graph it was made from.
     pub snapshot: String,
+    /// When the graph was in that state, where that is known.
+    pub as_of: Option<Date>,
     /// The questions, in the order in which they were drawn.
     pub questions: Vec<Question>,
 }
@@ -164,7 +167,7 @@ pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Resu
         };
         questions.push(question);
     }
-    Ok(Assessment { number, recipe, snapshot: graph.snapshot(), questions })
+    Ok(Assessment { number, recipe, snapshot: graph.snapshot(), as_of: None, questions })
 }
 
 /// The question about the first entity of a batch, rare types first, that has all a question needs.

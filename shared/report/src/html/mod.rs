@@ -168,7 +168,7 @@ mod tests {
     fn a_pipeline_has_its_section_and_its_names_are_text() {
         let mut found = crate::hallucination::testing::found();
         found.models[0].model = "<img src=x>\u{202e}".to_owned();
-        let study = [Study::of(&found, &halu::Weights::default())];
+        let study = [Study::of(&found, &halu::Weights::default(), &crate::hallucination::About::default())];
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
         let all = Dialogues::default();

@@ -1,5 +1,6 @@
 //! The tables of KGHaluBench.
 
+use halu::Date;
 use halu::frequency::Frequency;
 use halu::metrics::{Filter, Spread};
 
@@ -20,6 +21,7 @@ pub fn main(studies: &[Study]) -> Table {
             "Halu_BOK %",
             "Halu_DOK %",
             "size in B",
+            "cut-off",
             "scored",
             "not scored",
         ],
@@ -49,6 +51,7 @@ pub fn main(studies: &[Study]) -> Table {
                 percent(counts.breadth_hallucination(), best[2][place]),
                 percent(counts.depth_hallucination(), best[3][place]),
                 Cell::number(model.size, 1),
+                cut_off(model, study),
                 Cell::Count(u64::from(counts.scored)),
                 Cell::Count(u64::from(counts.not_scored)),
             ];
@@ -65,6 +68,7 @@ pub fn main(studies: &[Study]) -> Table {
             if studies.len() > 1 { format!("{}: {text}", study.pipeline) } else { text.to_owned() }
         };
         table.notes.extend(study.notes.iter().map(|note| named(note)));
+        table.notes.extend(cut_offs(study).map(|note| named(&note)));
         if let (Some(spearman), Some(kendall)) = study.correlation {
             let text = format!(
                 "Difficulty and points: Spearman's rho {spearman:.3}, Kendall's tau-b {kendall:.3}, over all answers."
@@ -73,6 +77,32 @@ pub fn main(studies: &[Study]) -> Table {
         }
     }
     table
+}
+
+/// Until when the training data of a model go, marked where facts may have changed since.
+fn cut_off(model: &ModelStudy, study: &Study) -> Cell {
+    match &model.cut_off {
+        None => Cell::from("unknown"),
+        Some(date) if is_outdated(date, study) => Cell::from(format!("{date} !")),
+        Some(date) => Cell::from(date.to_string()),
+    }
+}
+
+fn is_outdated(date: &Date, study: &Study) -> bool {
+    study.as_of.as_ref().is_some_and(|as_of| date.is_before(as_of))
+}
+
+/// What cut-offs have to do with the graph; nothing where none is known.
+fn cut_offs(study: &Study) -> Option<String> {
+    let mut known = study.models.iter().filter_map(|model| model.cut_off.as_ref()).peekable();
+    known.peek()?;
+    Some(match &study.as_of {
+        None => "Of when the graph is, its pack does not say (`kgfleet halu generate --as-of`): no cut-off was compared with it.".to_owned(),
+        Some(as_of) if known.any(|date| is_outdated(date, study)) => {
+            format!("! before the state of the graph, {as_of}: what changed in between counts as wrong.")
+        }
+        Some(as_of) => format!("No cut-off is before the state of the graph, {as_of}."),
+    })
 }
 
 /// What answers were made of, and how many facts were wrong in those about the entity.
@@ -257,10 +287,11 @@ mod tests {
     use halu::Weights;
 
     use super::*;
+    use crate::hallucination::About;
     use crate::hallucination::testing::found;
 
     fn study() -> Vec<Study> {
-        vec![Study::of(&found(), &Weights::simulated().unwrap())]
+        vec![Study::of(&found(), &Weights::simulated().unwrap(), &About::default())]
     }
 
     fn shown(table: &Table, row: usize) -> Vec<String> {
@@ -274,9 +305,34 @@ mod tests {
         assert_eq!((first[0].as_str(), second[0].as_str()), ("strong-8B", "weak-1B"));
         assert!(first[1].ends_with(" *") && second[1].ends_with(" +"), "{first:?} {second:?}");
         assert_eq!(second[3..8], ["41.67 +", "0.00", "25.00", "33.33 +", "33.33 +"]);
-        assert_eq!((first[8].as_str(), first[9].as_str(), first[10].as_str()), ("8.0", "8", "0"));
+        assert_eq!(first[8..], ["8.0", "unknown", "8", "0"]);
         let two = main(&[study(), study()].concat());
         assert_eq!(two.headings()[0].name, "pipeline");
+    }
+
+    #[test]
+    fn cut_offs_are_compared_with_the_state_of_the_graph() {
+        let about = "[models.\"weak-1B\"]\ncut_off = \"2023-12\"\n[models.\"strong-8B\"]\nsize = 9.0\n";
+        let about = About::parse(about).unwrap();
+        let table = |as_of: &[&str]| {
+            let mut found = found();
+            for (assessment, date) in found.assessments.iter_mut().zip(as_of) {
+                assessment.as_of = Some(date.parse().unwrap());
+            }
+            main(&[Study::of(&found, &Weights::default(), &about)])
+        };
+        let cells = |table: &Table| [0, 1].map(|row| shown(table, row)[8..10].join(" "));
+        let notes = |table: &Table| table.notes.join(" ");
+        for (as_of, weak, note) in [
+            (&["2024-06", "2024-01"][..], "1.0 2023-12 !", "! before the state of the graph, 2024-01"),
+            (&["2023", "2023-12-31"], "1.0 2023-12", "No cut-off is before the state of the graph, 2023"),
+            (&["2024-06"], "1.0 2023-12", "its pack does not say"),
+        ] {
+            let table = table(as_of);
+            assert_eq!(cells(&table), ["9.0 unknown", weak]);
+            assert!(notes(&table).contains(note), "{}", notes(&table));
+        }
+        assert!(!notes(&main(&study())).contains("cut-off"));
     }
 
     #[test]
@@ -297,7 +353,7 @@ mod tests {
     fn a_model_without_answers_has_no_numbers() {
         let mut found = found();
         found.models[1].answers.clear();
-        let table = main(&[Study::of(&found, &Weights::default())]);
+        let table = main(&[Study::of(&found, &Weights::default(), &About::default())]);
         assert_eq!(shown(&table, 1)[..5], ["strong-8B", "-", "-", "-", "-"]);
     }
 }
