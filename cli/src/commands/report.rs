@@ -78,12 +78,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let page = Report { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
     let out = create(&arguments.out)?;
     html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
-    say(&format!(
-        "wrote {} ({} dialogues of {} models)",
-        arguments.out.display(),
-        all.len(),
-        all.columns.len()
-    ));
+    let judged: Vec<String> = hallucination
+        .iter()
+        .map(|study| format!("pipeline {} with {} models", study.pipeline, study.models.len()))
+        .collect();
+    let dialogues = (!all.is_empty() || judged.is_empty())
+        .then(|| format!("{} dialogues of {} models", all.len(), all.columns.len()));
+    let content: Vec<String> = judged.into_iter().chain(dialogues).collect();
+    say(&format!("wrote {} ({})", arguments.out.display(), content.join(", ")));
     if let Some(folder) = &arguments.plots {
         let mut plots = if all.is_empty() { Vec::new() } else { plots(all, &compass) };
         plots.extend(hallucination.iter().flat_map(figures));

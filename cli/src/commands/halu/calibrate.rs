@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::found::Whose;
 use crate::exit_code::{Exit, ExitCode};
+use crate::output::say;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
@@ -62,6 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let path = &arguments.out;
     std::fs::write(path, learnt.weights.to_toml()?)
         .with_context(|| format!("cannot write {}", path.display()))?;
+    say(&format!("wrote weights {} into {}", learnt.weights.fingerprint()?, path.display()));
     let mut out = io::stdout().lock();
     if arguments.json {
         let object = json!({

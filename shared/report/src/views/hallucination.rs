@@ -5,7 +5,7 @@ use halu::frequency::Frequency;
 use halu::metrics::{Filter, Spread};
 
 use crate::hallucination::{ModelStudy, Replies, Study};
-use crate::table::{Align, Cell, Table};
+use crate::table::{Align, Cell, Place, Table};
 
 /// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
 pub fn main(studies: &[Study]) -> Table {
@@ -34,20 +34,20 @@ pub fn main(studies: &[Study]) -> Table {
         });
         // Which two are best: of hallucinations the least, of points the most.
         let best = [
-            marks(&models, false, &|model| mean(model.metrics.weighted_accuracy())),
-            marks(&models, false, &|model| mean(model.metrics.accuracy())),
-            marks(&models, true, &|model| model.metrics.counts.breadth_hallucination()),
-            marks(&models, true, &|model| model.metrics.counts.depth_hallucination()),
+            places(&models, false, &|model| mean(model.metrics.weighted_accuracy())),
+            places(&models, false, &|model| mean(model.metrics.accuracy())),
+            places(&models, true, &|model| model.metrics.counts.breadth_hallucination()),
+            places(&models, true, &|model| model.metrics.counts.depth_hallucination()),
         ];
         for (place, model) in models.iter().enumerate() {
             let (metrics, counts) = (&model.metrics, &model.metrics.counts);
             let (weighted, accuracy) = (metrics.weighted_accuracy(), metrics.accuracy());
             let cells = [
                 percent(mean(weighted), best[0][place]),
-                percent(deviation(weighted), ""),
+                percent(deviation(weighted), None),
                 percent(mean(accuracy), best[1][place]),
-                percent(deviation(accuracy), ""),
-                percent(counts.abstention(), ""),
+                percent(deviation(accuracy), None),
+                percent(counts.abstention(), None),
                 percent(counts.breadth_hallucination(), best[2][place]),
                 percent(counts.depth_hallucination(), best[3][place]),
                 Cell::number(model.size, 1),
@@ -115,10 +115,10 @@ pub fn distributions(studies: &[Study]) -> Table {
     for study in studies {
         for model in &study.models {
             let counts = &model.metrics.counts;
-            let of_scored = |count: u32| percent(share(count, counts.scored), "");
+            let of_scored = |count: u32| percent(share(count, counts.scored), None);
             let mut cells =
                 vec![of_scored(counts.aligned), of_scored(counts.hallucinated), of_scored(counts.abstained)];
-            cells.extend(counts.by_wrong_facts.map(|count| percent(share(count, counts.aligned), "")));
+            cells.extend(counts.by_wrong_facts.map(|count| percent(share(count, counts.aligned), None)));
             row(&mut table, studies, study, &model.model, cells);
         }
     }
@@ -155,7 +155,7 @@ pub fn stages(studies: &[Study]) -> Table {
                 Cell::Count(replies.number),
                 Cell::number(seconds, 3),
                 Cell::count(decided.map(u64::from)),
-                percent(decided.and_then(|decided| share(decided, facts)), ""),
+                percent(decided.and_then(|decided| share(decided, facts)), None),
             ]);
         }
     }
@@ -182,9 +182,9 @@ pub fn types(studies: &[Study]) -> Table {
                 Cell::from(frequency(of_type.frequency)),
                 Cell::Count(of_type.questions),
                 Cell::Count(u64::from(of_type.counts.scored)),
-                percent(of_type.score, ""),
-                percent(of_type.counts.breadth_hallucination(), ""),
-                percent(of_type.counts.depth_hallucination(), ""),
+                percent(of_type.score, None),
+                percent(of_type.counts.breadth_hallucination(), None),
+                percent(of_type.counts.depth_hallucination(), None),
             ]);
         }
     }
@@ -238,12 +238,12 @@ fn row(
     table.row(pipeline.into_iter().chain([Cell::from(model)]).chain(cells));
 }
 
-/// A star for the best and a plus for the second value, for each model; nothing where all are equal.
-fn marks(
+/// The best and the second value, for each model; nothing where all are equal.
+fn places(
     models: &[&ModelStudy],
     least: bool,
     value: &dyn Fn(&ModelStudy) -> Option<f64>,
-) -> Vec<&'static str> {
+) -> Vec<Option<Place>> {
     let values: Vec<Option<f64>> = models.iter().map(|model| value(model)).collect();
     let mut ranked: Vec<f64> = values.iter().flatten().copied().collect();
     ranked.sort_by(f64::total_cmp);
@@ -252,21 +252,21 @@ fn marks(
         ranked.reverse();
     }
     if ranked.len() < 2 {
-        return vec![""; models.len()];
+        return vec![None; models.len()];
     }
-    let mark = |value: &Option<f64>| match value {
-        Some(value) if *value == ranked[0] => " *",
-        Some(value) if *value == ranked[1] => " +",
-        _ => "",
+    let place = |value: &Option<f64>| match value {
+        Some(value) if *value == ranked[0] => Some(Place::First),
+        Some(value) if *value == ranked[1] => Some(Place::Second),
+        _ => None,
     };
-    values.iter().map(mark).collect()
+    values.iter().map(place).collect()
 }
 
-fn percent(share: Option<f64>, mark: &str) -> Cell {
-    match share {
-        None => Cell::Empty,
-        Some(share) if mark.is_empty() => Cell::Number(100.0 * share, 2),
-        Some(share) => Cell::Told(format!("{:.2}{mark}", 100.0 * share), Some(100.0 * share)),
+fn percent(share: Option<f64>, place: Option<Place>) -> Cell {
+    match (share, place) {
+        (None, _) => Cell::Empty,
+        (Some(share), None) => Cell::Number(100.0 * share, 2),
+        (Some(share), Some(place)) => Cell::Placed(100.0 * share, 2, place),
     }
 }
 
@@ -306,6 +306,10 @@ mod tests {
         assert!(first[1].ends_with(" *") && second[1].ends_with(" +"), "{first:?} {second:?}");
         assert_eq!(second[3..8], ["41.67 +", "0.00", "25.00", "33.33 +", "33.33 +"]);
         assert_eq!(first[8..], ["8.0", "unknown", "8", "0"]);
+        let mut markdown = Vec::new();
+        table.write_markdown(&mut markdown).unwrap();
+        let markdown = String::from_utf8(markdown).unwrap();
+        assert!(markdown.contains("\\*** |") && markdown.contains("<u>41.67 +</u>"), "{markdown}");
         let two = main(&[study(), study()].concat());
         assert_eq!(two.headings()[0].name, "pipeline");
     }
