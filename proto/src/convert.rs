@@ -1,37 +1,26 @@
-//! Converts between wire messages and `domain` types: one file per type.
+//! Converts between wire messages and `domain` types. Messages that look the same on both sides are lists of
+//! fields in [`messages`]; the others have a file each. [`on_wire`] says how each type of value travels.
 //!
 //! No message can cause a panic here. Conversions to the wire cannot fail, except for values that cannot be written
 //! as JSON. Conversions from the wire check everything: required fields, enumeration numbers, ranges.
 
-mod connector;
-mod dead_letter;
+#[macro_use]
+mod on_wire;
 mod delivery;
-mod dialogue_key;
-mod error_code;
 mod export_item;
-mod failure_cause;
-mod grant;
-mod lease_id;
+mod messages;
 mod offer;
-mod orders;
-mod parking;
 mod rate_budget;
-mod registration;
+mod reach;
 mod report;
-mod run_command;
 mod run_material;
-mod run_phase;
-mod run_view;
 mod submission;
 mod time;
-mod worker_status;
-mod worker_view;
 
 use domain::{ErrorCode, ServiceError};
 
 pub(crate) use delivery::{receipts_from_wire, receipts_to_wire};
-pub(crate) use error_code::{error_from_wire, error_to_wire};
-pub(crate) use failure_cause::{causes_from_wire, causes_to_wire};
+pub(crate) use messages::{causes_from_wire, causes_to_wire};
 pub(crate) use rate_budget::{wait_from_wire, wait_to_wire};
 pub(crate) use submission::configuration_from_wire;
 
@@ -75,16 +64,6 @@ pub(crate) fn required(field: &'static str, text: String) -> Result<String, Conv
     if text.is_empty() { Err(ConversionError::Missing { field }) } else { Ok(text) }
 }
 
-/// A required message.
-fn present<T>(field: &'static str, value: Option<T>) -> Result<T, ConversionError> {
-    value.ok_or(ConversionError::Missing { field })
-}
-
-/// The generated enumeration of a number. The caller must refuse 0.
-fn enumerated<T: TryFrom<i32>>(field: &'static str, number: i32) -> Result<T, ConversionError> {
-    T::try_from(number).map_err(|_| ConversionError::Unknown { field, number })
-}
-
 /// Converts all items, or returns the first error.
 pub(crate) fn all<T, U: TryFrom<T, Error = ConversionError>>(
     items: Vec<T>,
@@ -95,20 +74,6 @@ pub(crate) fn all<T, U: TryFrom<T, Error = ConversionError>>(
 /// Converts all items; cannot fail.
 pub(crate) fn every<T, U: From<T>>(items: Vec<T>) -> Vec<U> {
     items.into_iter().map(U::from).collect()
-}
-
-/// Decodes a text that travels as bytes.
-fn text(field: &'static str, bytes: &[u8]) -> Result<std::sync::Arc<str>, ConversionError> {
-    match std::str::from_utf8(bytes) {
-        Ok("") => Err(ConversionError::Missing { field }),
-        Ok(text) => Ok(text.into()),
-        Err(e) => Err(ConversionError::Unreadable { field, reason: e.to_string() }),
-    }
-}
-
-/// Encodes a text as bytes. Copied once: text and bytes of the two sides have different owners.
-fn bytes(text: &str) -> prost::bytes::Bytes {
-    prost::bytes::Bytes::copy_from_slice(text.as_bytes())
 }
 
 /// The error for an invalid request.

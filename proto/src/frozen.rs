@@ -21,7 +21,7 @@ use domain::{
 };
 use prost::Message;
 
-use crate::convert::{all, causes_from_wire, causes_to_wire, error_from_wire, error_to_wire, every};
+use crate::convert::{all, causes_from_wire, causes_to_wire, every};
 use crate::convert::{
     configuration_from_wire, receipts_from_wire, receipts_to_wire, wait_from_wire, wait_to_wire,
 };
@@ -198,10 +198,10 @@ fn records() {
     assert_eq!(taken("batch_taken_later", receipts_to_wire(receipts.clone())), (300, receipts));
 
     let error = ServiceError::new(ErrorCode::Full, "the disk is full");
-    let outcome = Some(Outcome::Error(error_to_wire(error.clone())));
+    let outcome = Some(Outcome::Error(error.clone().into()));
     let refused = thawed("batch_refused", wire::BatchOutcome { sequence: 301, outcome });
     let Some(Outcome::Error(found)) = refused.outcome else { panic!("{refused:?}") };
-    assert_eq!((refused.sequence, error_from_wire(found).unwrap()), (301, error));
+    assert_eq!((refused.sequence, ServiceError::try_from(found).unwrap()), (301, error));
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn commands() {
     {
         let request = wire::RetryRequest { run: "r".into(), causes: causes_to_wire(causes) };
         let request = thawed(name, request);
-        assert_eq!(causes_from_wire(&request.causes).unwrap(), causes, "{name}");
+        assert_eq!(causes_from_wire(request.causes).unwrap(), causes, "{name}");
     }
 
     let request = thawed("requeue", wire::RequeueRequest { run: "r".into(), units: vec![1, 1 << 40] });

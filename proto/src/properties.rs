@@ -396,8 +396,8 @@ proptest! {
     #[test]
     fn errors_of_batches(code in proptest::sample::select(ErrorCode::ALL.to_vec()), message in words()) {
         let error = ServiceError { code, message };
-        let arrived = over_the_wire(&convert::error_to_wire(error.clone()));
-        prop_assert_eq!(convert::error_from_wire(arrived).unwrap(), error);
+        let arrived = over_the_wire(&wire::BatchError::from(error.clone()));
+        prop_assert_eq!(ServiceError::try_from(arrived).unwrap(), error);
     }
 
     #[test]
@@ -422,7 +422,7 @@ proptest! {
     #[test]
     fn causes(causes in vec(cause(), 0..20)) {
         let message = wire::RetryRequest { run: "r".to_owned(), causes: convert::causes_to_wire(&causes) };
-        prop_assert_eq!(convert::causes_from_wire(&over_the_wire(&message).causes).unwrap(), causes);
+        prop_assert_eq!(convert::causes_from_wire(over_the_wire(&message).causes).unwrap(), causes);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use domain::reach::Denied;
 use domain::{Ask, Connector, KeyPlace, ModelSpec};
 use models::{
-    Anthropic, AnthropicConfig, CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig,
-    Gemini, GeminiConfig, HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret,
-    SetupError, VllmClassifier,
+    CallError, ChatModel, ChatReply, ChatRequest, ClassifyConfig, EmbedConfig, Hosted, HostedConfig,
+    HttpClient, ModelIdentity, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret, SetupError,
+    VllmClassifier,
 };
 
 use crate::dialogue::Script;
@@ -222,7 +222,10 @@ impl Connect for Connectors {
         }
         let requested = spec.requested();
         let key = self.key(spec, server)?;
-        let needed_key = |key: Option<Secret>| key.ok_or_else(missing_key).map_err(setup);
+        let hosted = |key: Option<Secret>| {
+            let key = key.ok_or_else(missing_key).map_err(setup)?;
+            Ok(HostedConfig { endpoint: spec.endpoint.clone(), model: requested.to_owned(), key })
+        };
         let connected = match (spec.connector, server) {
             (Connector::OpenaiCompatible | Connector::Simulated, _) => {
                 let endpoint = server.map(|server| server.endpoint.clone()).or_else(|| spec.endpoint.clone());
@@ -249,14 +252,10 @@ impl Connect for Connectors {
                 return Ok(Connected { model, listing: Some(server), script: None });
             }
             (Connector::Anthropic, _) => {
-                let mut config = AnthropicConfig::new(requested, needed_key(key)?);
-                config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
-                Connected::opaque(Arc::new(Anthropic::with_client(config, &self.http).map_err(setup)?))
+                Connected::opaque(Arc::new(Hosted::anthropic(hosted(key)?, &self.http).map_err(setup)?))
             }
             (Connector::Gemini, _) => {
-                let mut config = GeminiConfig::new(requested, needed_key(key)?);
-                config.endpoint = spec.endpoint.clone().unwrap_or(config.endpoint);
-                Connected::opaque(Arc::new(Gemini::with_client(config, &self.http).map_err(setup)?))
+                Connected::opaque(Arc::new(Hosted::gemini(hosted(key)?, &self.http).map_err(setup)?))
             }
             (Connector::Replay, _) => {
                 return Err(ConnectError::Unsupported {

@@ -31,7 +31,6 @@ struct File {
     #[serde(default)]
     #[expect(dead_code, reason = "read so that it is not reported as unknown")]
     sizes: Vec<u64>,
-    #[serde(default)]
     iterations: Option<u32>,
 }
 

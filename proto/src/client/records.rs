@@ -16,7 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use super::{Line, Wire};
-use crate::convert::{error_from_wire, every, receipts_from_wire, refuse_answer};
+use crate::convert::{every, receipts_from_wire, refuse_answer};
 use crate::limits::{BATCH_TIMEOUT, BATCHES_IN_FLIGHT, CALL_TIMEOUT, DELIVERY_BYTES};
 use crate::wire::work_service_client::WorkServiceClient;
 use crate::wire::{self, batch_outcome::Outcome};
@@ -211,7 +211,7 @@ async fn read(mut outcomes: Streaming<wire::BatchOutcome>, waiting: Arc<Waiting>
 fn receipts(outcome: Option<Outcome>, records: usize) -> Result<Vec<Receipt>, ServiceError> {
     match outcome {
         Some(Outcome::Receipts(receipts)) => receipts_from_wire(receipts, records).map_err(refuse_answer),
-        Some(Outcome::Error(error)) => Err(error_from_wire(error).unwrap_or_else(refuse_answer)),
+        Some(Outcome::Error(error)) => Err(error.try_into().unwrap_or_else(refuse_answer)),
         None => Err(refuse_answer(crate::ConversionError::Missing { field: "BatchOutcome.outcome" })),
     }
 }

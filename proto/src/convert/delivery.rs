@@ -1,38 +1,9 @@
-//! Records on their way to the log, and their receipts.
+//! The receipts of records.
 
-use domain::RunId;
-use domain::exchange::{Delivery, Receipt};
+use domain::exchange::Receipt;
 
-use super::failure_cause::{cause_from_wire, cause_to_wire};
-use super::{ConversionError, bytes, present, required, text};
+use super::ConversionError;
 use crate::wire;
-
-impl From<Delivery> for wire::Delivery {
-    fn from(delivery: Delivery) -> Self {
-        Self {
-            run: delivery.run.to_string(),
-            key: Some(delivery.key.into()),
-            failure: delivery.failure.map(cause_to_wire),
-            json: bytes(&delivery.json),
-        }
-    }
-}
-
-impl TryFrom<wire::Delivery> for Delivery {
-    type Error = ConversionError;
-
-    fn try_from(delivery: wire::Delivery) -> Result<Self, ConversionError> {
-        Ok(Self {
-            run: RunId::new(required("Delivery.run", delivery.run)?),
-            key: present("Delivery.key", delivery.key)?.try_into()?,
-            failure: delivery
-                .failure
-                .map(|number| cause_from_wire("Delivery.failure", number))
-                .transpose()?,
-            json: text("Delivery.json", &delivery.json)?,
-        })
-    }
-}
 
 impl From<Receipt> for wire::Receipt {
     fn from(receipt: Receipt) -> Self {

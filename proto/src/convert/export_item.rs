@@ -2,16 +2,17 @@
 
 use domain::control::ExportItem;
 
-use super::{ConversionError, bytes, text};
+use super::ConversionError;
+use super::on_wire::OnWire;
 use crate::wire;
 use crate::wire::export_item::Item;
 
 impl From<ExportItem> for wire::ExportItem {
     fn from(item: ExportItem) -> Self {
         let item = match item {
-            ExportItem::Manifest(json) => Item::ManifestJson(bytes(&json)),
+            ExportItem::Manifest(json) => Item::ManifestJson(json.to_wire()),
             ExportItem::Record { ticket, json } => {
-                Item::Record(wire::ExportedRecord { ticket, json: bytes(&json) })
+                Item::Record(wire::ExportedRecord { ticket, json: json.to_wire() })
             }
         };
         Self { item: Some(item) }
@@ -24,9 +25,11 @@ impl TryFrom<wire::ExportItem> for ExportItem {
     fn try_from(item: wire::ExportItem) -> Result<Self, ConversionError> {
         match item.item {
             None => Err(ConversionError::Missing { field: "ExportItem.item" }),
-            Some(Item::ManifestJson(json)) => Ok(Self::Manifest(text("ExportItem.manifest_json", &json)?)),
-            Some(Item::Record(record)) => {
-                Ok(Self::Record { ticket: record.ticket, json: text("ExportedRecord.json", &record.json)? })
+            Some(Item::ManifestJson(json)) => {
+                Ok(Self::Manifest(OnWire::from_wire("ExportItem.manifest_json", json)?))
+            }
+            Some(Item::Record(wire::ExportedRecord { ticket, json })) => {
+                Ok(Self::Record { ticket, json: OnWire::from_wire("ExportedRecord.json", json)? })
             }
         }
     }

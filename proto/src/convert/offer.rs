@@ -2,7 +2,7 @@
 
 use domain::exchange::{Offer, Serves};
 
-use super::connector::{connector_from_wire, connector_to_wire};
+use super::on_wire::OnWire;
 use super::{ConversionError, required};
 use crate::wire;
 
@@ -10,7 +10,7 @@ impl From<Offer> for wire::Offer {
     fn from(offer: Offer) -> Self {
         let serves = match offer.serves {
             Serves::Model(name) => wire::offer::Serves::Model(name),
-            Serves::Connector(connector) => wire::offer::Serves::Connector(connector_to_wire(connector)),
+            Serves::Connector(connector) => wire::offer::Serves::Connector(connector.to_wire()),
         };
         Self { serves: Some(serves), room: offer.room }
     }
@@ -24,9 +24,11 @@ impl TryFrom<wire::Offer> for Offer {
             None => return Err(ConversionError::Missing { field: "Offer.serves" }),
             Some(wire::offer::Serves::Model(name)) => Serves::Model(required("Offer.model", name)?),
             Some(wire::offer::Serves::Connector(number)) => {
-                Serves::Connector(connector_from_wire("Offer.connector", number)?)
+                Serves::Connector(OnWire::from_wire("Offer.connector", number)?)
             }
         };
         Ok(Self { serves, room: offer.room })
     }
 }
+
+message!(Offer => Offer);

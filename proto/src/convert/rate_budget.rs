@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::exchange::RateBudget;
 
-use super::time::{duration_from_wire, duration_to_wire};
+use super::on_wire::OnWire;
 use super::{ConversionError, required};
 use crate::wire;
 
@@ -33,10 +33,10 @@ impl TryFrom<wire::RateRequest> for (RateBudget, u32) {
 
 /// How long to wait for permits, if at all.
 pub(crate) fn wait_to_wire(wait: Option<Duration>) -> wire::RateAnswer {
-    wire::RateAnswer { wait: wait.map(duration_to_wire) }
+    wire::RateAnswer { wait: wait.to_wire() }
 }
 
 /// How long to wait for permits, if at all.
 pub(crate) fn wait_from_wire(answer: wire::RateAnswer) -> Result<Option<Duration>, ConversionError> {
-    answer.wait.map(|wait| duration_from_wire("RateAnswer.wait", Some(wait))).transpose()
+    OnWire::from_wire("RateAnswer.wait", answer.wait)
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use domain::exchange::{LeaseEnd, LeaseId, Report};
-use domain::{InstanceId, WorkerId};
 
-use super::time::{duration_from_wire, duration_to_wire};
-use super::{ConversionError, all, every, present, required};
+use super::ConversionError;
+use super::on_wire::OnWire;
 use crate::wire;
 
 impl From<Report> for wire::Report {
@@ -19,16 +18,16 @@ impl From<Report> for wire::Report {
             }
         }
         Self {
-            worker: report.worker.to_string(),
-            instance: report.instance.to_string(),
-            offers: every(report.offers),
-            held: every(report.held),
-            finished: every(finished),
-            released: every(released),
-            parked: every(report.parked),
+            worker: report.worker.to_wire(),
+            instance: report.instance.to_wire(),
+            offers: report.offers.to_wire(),
+            held: report.held.to_wire(),
+            finished: finished.to_wire(),
+            released: released.to_wire(),
+            parked: report.parked.to_wire(),
             draining: report.draining,
-            wait: Some(duration_to_wire(report.wait)),
-            status: Some(report.status.into()),
+            wait: report.wait.to_wire(),
+            status: report.status.to_wire(),
         }
     }
 }
@@ -37,20 +36,21 @@ impl TryFrom<wire::Report> for Report {
     type Error = ConversionError;
 
     fn try_from(report: wire::Report) -> Result<Self, ConversionError> {
-        let [finished, released]: [Vec<LeaseId>; 2] = [all(report.finished)?, all(report.released)?];
+        let finished: Vec<LeaseId> = OnWire::from_wire("Report.finished", report.finished)?;
+        let released: Vec<LeaseId> = OnWire::from_wire("Report.released", report.released)?;
         let mut ended: BTreeMap<_, _> =
             released.into_iter().map(|lease| (lease, LeaseEnd::Released)).collect();
         ended.extend(finished.into_iter().map(|lease| (lease, LeaseEnd::Finished)));
         Ok(Self {
-            worker: WorkerId::new(required("Report.worker", report.worker)?),
-            instance: InstanceId::new(report.instance),
-            offers: all(report.offers)?,
-            held: all(report.held)?,
+            worker: OnWire::from_wire("Report.worker", report.worker)?,
+            instance: OnWire::from_wire("Report.instance", report.instance)?,
+            offers: OnWire::from_wire("Report.offers", report.offers)?,
+            held: OnWire::from_wire("Report.held", report.held)?,
             ended,
-            parked: all(report.parked)?,
+            parked: OnWire::from_wire("Report.parked", report.parked)?,
             draining: report.draining,
-            wait: duration_from_wire("Report.wait", report.wait)?,
-            status: present("Report.status", report.status)?.try_into()?,
+            wait: OnWire::from_wire("Report.wait", report.wait)?,
+            status: OnWire::from_wire("Report.status", report.status)?,
         })
     }
 }

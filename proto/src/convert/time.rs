@@ -4,56 +4,57 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{ConversionError, present};
+use super::ConversionError;
+use super::on_wire::{OnWire, present};
 
 const NANOS: i32 = 1_000_000_000;
 
-/// Encodes a duration, capped at 2^63 seconds.
-pub(super) fn duration_to_wire(duration: Duration) -> prost_types::Duration {
-    prost_types::Duration {
-        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        // Always below 10^9.
-        nanos: duration.subsec_nanos().cast_signed(),
+/// Not negative, and capped at 2^63 seconds.
+impl OnWire<prost_types::Duration> for Duration {
+    fn to_wire(self) -> prost_types::Duration {
+        prost_types::Duration {
+            seconds: i64::try_from(self.as_secs()).unwrap_or(i64::MAX),
+            // Always below 10^9.
+            nanos: self.subsec_nanos().cast_signed(),
+        }
+    }
+
+    fn from_wire(field: &'static str, duration: prost_types::Duration) -> Result<Self, ConversionError> {
+        let prost_types::Duration { seconds, nanos } = duration;
+        match (u64::try_from(seconds), u32::try_from(nanos)) {
+            (Ok(seconds), Ok(nanos_u32)) if nanos < NANOS => Ok(Self::new(seconds, nanos_u32)),
+            _ => Err(ConversionError::OutOfRange {
+                field,
+                value: format!("{seconds} s and {nanos} ns"),
+                range: "durations from 0 s with 0 ns to 999999999 ns",
+            }),
+        }
     }
 }
 
-/// A required duration, not negative.
-pub(super) fn duration_from_wire(
-    field: &'static str,
-    duration: Option<prost_types::Duration>,
-) -> Result<Duration, ConversionError> {
-    let prost_types::Duration { seconds, nanos } = present(field, duration)?;
-    match (u64::try_from(seconds), u32::try_from(nanos)) {
-        (Ok(seconds), Ok(nanos_u32)) if nanos < NANOS => Ok(Duration::new(seconds, nanos_u32)),
-        _ => Err(ConversionError::OutOfRange {
+impl OnWire<prost_types::Timestamp> for Timestamp {
+    fn to_wire(self) -> prost_types::Timestamp {
+        let (seconds, nanos) = (self.as_second(), self.subsec_nanosecond());
+        // On the wire, nanoseconds count forwards, also before 1970.
+        if nanos < 0 {
+            prost_types::Timestamp { seconds: seconds - 1, nanos: nanos + NANOS }
+        } else {
+            prost_types::Timestamp { seconds, nanos }
+        }
+    }
+
+    fn from_wire(field: &'static str, timestamp: prost_types::Timestamp) -> Result<Self, ConversionError> {
+        let prost_types::Timestamp { seconds, nanos } = timestamp;
+        let timestamp = if (0..NANOS).contains(&nanos) { Self::new(seconds, nanos).ok() } else { None };
+        timestamp.ok_or_else(|| ConversionError::OutOfRange {
             field,
             value: format!("{seconds} s and {nanos} ns"),
-            range: "durations from 0 s with 0 ns to 999999999 ns",
-        }),
+            range: "the instants of the years -9999 to 9999",
+        })
     }
 }
 
-/// Encodes an instant.
-pub(super) fn timestamp_to_wire(timestamp: Timestamp) -> prost_types::Timestamp {
-    let (seconds, nanos) = (timestamp.as_second(), timestamp.subsec_nanosecond());
-    // On the wire, nanoseconds count forwards, also before 1970.
-    if nanos < 0 {
-        prost_types::Timestamp { seconds: seconds - 1, nanos: nanos + NANOS }
-    } else {
-        prost_types::Timestamp { seconds, nanos }
-    }
-}
-
-/// A required instant.
-pub(super) fn timestamp_from_wire(
-    field: &'static str,
-    timestamp: Option<prost_types::Timestamp>,
-) -> Result<Timestamp, ConversionError> {
-    let prost_types::Timestamp { seconds, nanos } = present(field, timestamp)?;
-    let timestamp = if (0..NANOS).contains(&nanos) { Timestamp::new(seconds, nanos).ok() } else { None };
-    timestamp.ok_or_else(|| ConversionError::OutOfRange {
-        field,
-        value: format!("{seconds} s and {nanos} ns"),
-        range: "the instants of the years -9999 to 9999",
-    })
+required_message! {
+    Duration => prost_types::Duration,
+    Timestamp => prost_types::Timestamp,
 }

@@ -112,7 +112,7 @@ impl ControlService for ControlHandlers {
         answer(&self.closing, async {
             let wire::RetryRequest { run, causes } = request.into_inner();
             let run = run_id("RetryRequest.run", run)?;
-            let causes = causes_from_wire(&causes).map_err(refuse_request)?;
+            let causes = causes_from_wire(causes).map_err(refuse_request)?;
             Ok(wire::Count { count: control.retry(&run, &causes).await? })
         })
         .await

@@ -11,7 +11,7 @@ use tonic::{Status, Streaming};
 
 use super::closing::Closing;
 use super::feed::{revoked, until_cut};
-use crate::convert::{error_to_wire, receipts_to_wire};
+use crate::convert::receipts_to_wire;
 use crate::limits::BATCHES_STORED_AT_ONCE;
 use crate::status::to_status;
 use crate::wire::{self, batch_outcome::Outcome};
@@ -50,7 +50,7 @@ pub(super) fn outcomes(
                 });
                 let outcome = match result {
                     Ok(receipts) => Outcome::Receipts(receipts_to_wire(receipts)),
-                    Err(error) => Outcome::Error(error_to_wire(error)),
+                    Err(error) => Outcome::Error(error.into()),
                 };
                 Ok(wire::BatchOutcome { sequence, outcome: Some(outcome) })
             }

@@ -205,7 +205,6 @@ pub struct ModelView {
     #[serde(default)]
     pub pace: Pace,
     /// Why no worker can ask its remaining dialogues, if so.
-    #[serde(default)]
     pub blocked: Option<String>,
     /// Mean of the means of its tasks.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Answer, DialogueKey, FailureCause, Message, ModelProvenance, RetryAdvice, Sampling};
+use domain::{Answer, DialogueKey, Message, ModelProvenance, Sampling};
 use futures::future::BoxFuture;
 
 use crate::error::CallError;
@@ -105,14 +105,6 @@ pub(crate) fn cut_text(text: &mut String, bytes_max: usize) -> bool {
     let end = (0..=bytes_max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text.truncate(end);
     true
-}
-
-/// The error for a sampling field that a provider's API lacks. Dropping the field silently would measure something
-/// other than the configuration says.
-pub(crate) fn unsupported_field(provider: &str, field: &str) -> CallError {
-    let message =
-        format!("{provider}'s API has no sampling parameter {field}; remove it from the configuration");
-    CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
 }
 
 #[cfg(test)]

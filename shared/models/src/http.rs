@@ -13,7 +13,7 @@ use reqwest::{Client, Method, Request, Response, Url, redirect};
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
 use crate::resolve::GuardedResolver;
-use crate::secret::Secret;
+use crate::secret::{Secret, scrub_with};
 
 /// Connect timeout, in seconds. Long enough for two retransmissions of a lost SYN packet.
 const CONNECT_SECONDS_MAX: u64 = 10;
@@ -292,6 +292,22 @@ fn wrong_scheme(chain: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// The error for a request that is no JSON.
+pub(crate) fn unserialisable(error: serde_json::Error) -> CallError {
+    let message = format!("the request cannot be serialised: {error}");
+    CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
+}
+
+/// The error for an answer that no version of an API sends. A retry may get a better one.
+pub(crate) fn unusable(message: &str) -> CallError {
+    CallError::new(FailureCause::Server, RetryAdvice::Transient, message)
+}
+
+/// The same for an answer that is not the expected JSON.
+pub(crate) fn unparsable(error: &serde_json::Error, key: Option<&Secret>) -> CallError {
+    unusable(&scrub_with(key, &format!("the answer cannot be parsed: {error}")))
 }
 
 /// The error for a body that broke off.

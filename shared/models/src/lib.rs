@@ -3,16 +3,17 @@
 //! network, [`replay`] and [`scripted`], support chat.
 //!
 //! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries
-//! transport errors. [`openai`] is the main connector. The providers share [`http`] (sending), [`sse`] (event
+//! transport errors. [`openai`] is the main connector, [`hosted`] the one for Anthropic and Gemini. They share [`http`] (sending), [`sse`] (event
 //! streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
 
-pub mod anthropic;
+mod anthropic;
 pub mod chat;
 pub mod classify;
 pub mod deadline;
 pub mod embed;
 pub mod error;
-pub mod gemini;
+mod gemini;
+pub mod hosted;
 pub mod http;
 pub mod openai;
 pub mod reasoning;
@@ -23,12 +24,11 @@ pub mod scripted;
 mod secret;
 pub mod sse;
 
-pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 pub use classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
 pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 pub use error::{CallError, SetupError};
-pub use gemini::{Gemini, GeminiConfig};
+pub use hosted::{Hosted, HostedConfig};
 pub use http::{HttpClient, install_crypto};
 pub use openai::{
     ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PairLayout, ServedModel,

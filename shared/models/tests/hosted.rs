@@ -5,24 +5,22 @@
 mod support;
 
 use domain::{FailureCause, FinishReason, Message, RetryAdvice, Role, Usage};
-use models::{Anthropic, AnthropicConfig, ChatModel, ChatRequest, Gemini, GeminiConfig, Secret};
+use models::{ChatModel, ChatRequest, Hosted, HostedConfig, HttpClient, Secret};
 use serde_json::json;
 use support::{Canned, Server, question, request};
 
 const KEY: &str = "sk-0123456789-very-secret";
 
+fn config(server: &Server, model: &str) -> HostedConfig {
+    HostedConfig { endpoint: Some(server.url.clone()), model: model.to_owned(), key: Secret::new(KEY) }
+}
+
 fn anthropic(server: &Server) -> Box<dyn ChatModel> {
-    let config = AnthropicConfig {
-        endpoint: server.url.clone(),
-        ..AnthropicConfig::new("claude-x", Secret::new(KEY))
-    };
-    Box::new(Anthropic::new(config).unwrap())
+    Box::new(Hosted::anthropic(config(server, "claude-x"), &HttpClient::new()).unwrap())
 }
 
 fn gemini(server: &Server) -> Box<dyn ChatModel> {
-    let config =
-        GeminiConfig { endpoint: server.url.clone(), ..GeminiConfig::new("gemini-x", Secret::new(KEY)) };
-    Box::new(Gemini::new(config).unwrap())
+    Box::new(Hosted::gemini(config(server, "gemini-x"), &HttpClient::new()).unwrap())
 }
 
 type Connector = fn(&Server) -> Box<dyn ChatModel>;

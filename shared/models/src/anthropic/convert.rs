@@ -1,11 +1,12 @@
 //! Converts between our types and Anthropic's.
 
-use domain::{Answer, FailureCause, FinishReason, RetryAdvice, Role, Sampling, Usage};
+use domain::{FinishReason, Role, Sampling, Usage};
 
 use super::wire::{MessagesBody, MessagesReply, OutputConfig, WireMessage};
-use crate::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatReply, ChatRequest, cut_text, unsupported_field};
+use crate::chat::{ChatReply, ChatRequest};
 use crate::error::CallError;
-use crate::reasoning;
+use crate::hosted;
+use crate::http::{unparsable, unserialisable};
 use crate::secret::Secret;
 
 /// Serialises a request.
@@ -14,26 +15,17 @@ use crate::secret::Secret;
 /// A sampling field is set that the API does not have.
 pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, CallError> {
     let sampling = &request.sampling;
-    for (field, set) in [
+    let lacking = [
         ("min_p", sampling.min_p.is_some()),
         ("presence_penalty", sampling.presence_penalty.is_some()),
         ("frequency_penalty", sampling.frequency_penalty.is_some()),
         ("repetition_penalty", sampling.repetition_penalty.is_some()),
-    ] {
-        if set {
-            return Err(unsupported_field("Anthropic", field));
-        }
-    }
-    let system: Vec<&str> = request
-        .messages
-        .iter()
-        .filter(|message| message.role == Role::System)
-        .map(|message| message.content.as_str())
-        .collect();
+    ];
+    hosted::refuse_fields("Anthropic", &lacking)?;
     let body = MessagesBody {
         model,
         max_tokens: sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT),
-        system: (!system.is_empty()).then(|| system.join("\n\n")),
+        system: hosted::instructions(request),
         messages: request
             .messages
             .iter()
@@ -46,10 +38,7 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
         stop_sequences: &sampling.stop,
         output_config: sampling.reasoning_effort.as_deref().map(|effort| OutputConfig { effort }),
     };
-    serde_json::to_vec(&body).map_err(|error| {
-        let message = format!("the request cannot be serialised: {error}");
-        CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
-    })
+    serde_json::to_vec(&body).map_err(unserialisable)
 }
 
 /// Parses the body of a success.
@@ -57,22 +46,12 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
 /// # Errors
 /// It is not an answer.
 pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
-    let reply: MessagesReply = serde_json::from_slice(body).map_err(|error| {
-        let message = format!("the answer cannot be parsed: {error}");
-        CallError::new(FailureCause::Server, RetryAdvice::Transient, key.scrub(&message))
-    })?;
+    let reply: MessagesReply = serde_json::from_slice(body).map_err(|error| unparsable(&error, Some(key)))?;
     let (mut text, mut thinking) = (String::new(), String::new());
     for block in &reply.content {
         text.push_str(block.text.as_deref().unwrap_or_default());
         thinking.push_str(block.thinking.as_deref().unwrap_or_default());
     }
-    cut_text(&mut thinking, ANSWER_BYTES_MAX);
-    let finish_reason = if cut_text(&mut text, ANSWER_BYTES_MAX) {
-        Some(FinishReason::Other(ANSWER_TOO_LARGE.to_owned()))
-    } else {
-        reply.stop_reason.map(finish_reason)
-    };
-    let (text, reasoning) = reasoning::split(text, Some(thinking));
     let usage = &reply.usage;
     let prompt_parts = [usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens];
     let usage = Usage {
@@ -82,7 +61,7 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
         reasoning_tokens: None,
     };
     Ok(ChatReply {
-        answer: Answer { text, reasoning, finish_reason, usage },
+        answer: hosted::answer(text, thinking, reply.stop_reason.map(finish_reason), usage),
         reported_model: reply.model,
         system_fingerprint: None,
         first_token: None,

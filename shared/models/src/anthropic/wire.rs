@@ -38,10 +38,8 @@ pub(super) struct OutputConfig<'a> {
 /// A whole answer.
 #[derive(Deserialize)]
 pub(super) struct MessagesReply {
-    #[serde(default)]
     pub(super) model: Option<String>,
     pub(super) content: Vec<Block>,
-    #[serde(default)]
     pub(super) stop_reason: Option<String>,
     #[serde(default)]
     pub(super) usage: WireUsage,
@@ -50,22 +48,16 @@ pub(super) struct MessagesReply {
 /// A part of an answer. Kinds that we never request, such as tool use, are recognised and skipped.
 #[derive(Deserialize)]
 pub(super) struct Block {
-    #[serde(default)]
     pub(super) text: Option<String>,
-    #[serde(default)]
     pub(super) thinking: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 pub(super) struct WireUsage {
     /// Prompt tokens outside the prompt cache.
-    #[serde(default)]
     pub(super) input_tokens: Option<u64>,
-    #[serde(default)]
     pub(super) cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
     pub(super) cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
     pub(super) output_tokens: Option<u64>,
 }
 

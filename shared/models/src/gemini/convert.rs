@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 
-use domain::{Answer, FailureCause, FinishReason, RetryAdvice, Role, Sampling, Usage};
+use domain::{Answer, FinishReason, Role, Sampling, Usage};
 
 use super::wire::{
     Candidate, Content, GenerateBody, GenerateReply, GenerationConfig, TextPart, ThinkingConfig,
     UsageMetadata,
 };
-use crate::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatReply, ChatRequest, cut_text, unsupported_field};
+use crate::chat::{ChatReply, ChatRequest};
 use crate::error::CallError;
-use crate::reasoning;
+use crate::hosted;
+use crate::http::{unparsable, unserialisable, unusable};
 use crate::secret::Secret;
 
 /// Serialises a request.
@@ -19,19 +20,9 @@ use crate::secret::Secret;
 /// A sampling field is set that the API does not have.
 pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
     let sampling = &request.sampling;
-    for (field, set) in
-        [("min_p", sampling.min_p.is_some()), ("repetition_penalty", sampling.repetition_penalty.is_some())]
-    {
-        if set {
-            return Err(unsupported_field("Gemini", field));
-        }
-    }
-    let system: Vec<&str> = request
-        .messages
-        .iter()
-        .filter(|message| message.role == Role::System)
-        .map(|message| message.content.as_str())
-        .collect();
+    let lacking =
+        [("min_p", sampling.min_p.is_some()), ("repetition_penalty", sampling.repetition_penalty.is_some())];
+    hosted::refuse_fields("Gemini", &lacking)?;
     let content = |role, text| Content { role, parts: [TextPart { text }] };
     let body = GenerateBody {
         contents: request
@@ -46,7 +37,7 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
                 Some(content(Some(role), Cow::Borrowed(message.content.as_str())))
             })
             .collect(),
-        system_instruction: (!system.is_empty()).then(|| content(None, Cow::Owned(system.join("\n\n")))),
+        system_instruction: hosted::instructions(request).map(|text| content(None, Cow::Owned(text))),
         generation_config: GenerationConfig {
             max_output_tokens: sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT),
             temperature: sampling.temperature,
@@ -62,10 +53,7 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
                 .map(|thinking_level| ThinkingConfig { thinking_level }),
         },
     };
-    serde_json::to_vec(&body).map_err(|error| {
-        let message = format!("the request cannot be serialised: {error}");
-        CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
-    })
+    serde_json::to_vec(&body).map_err(unserialisable)
 }
 
 /// The API takes signed 32-bit seeds; the low 31 bits of ours are as random as all of it.
@@ -78,10 +66,7 @@ fn seed(seed: u64) -> i32 {
 /// # Errors
 /// It is not an answer.
 pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
-    let unreadable =
-        |message: String| CallError::new(FailureCause::Server, RetryAdvice::Transient, key.scrub(&message));
-    let reply: GenerateReply = serde_json::from_slice(body)
-        .map_err(|error| unreadable(format!("the answer cannot be parsed: {error}")))?;
+    let reply: GenerateReply = serde_json::from_slice(body).map_err(|error| unparsable(&error, Some(key)))?;
     let blocked = reply.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some());
     let answer = match reply.candidates.into_iter().next() {
         Some(candidate) => answer(candidate, usage(&reply.usage_metadata)),
@@ -90,7 +75,7 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
             usage: usage(&reply.usage_metadata),
             ..Answer::text("")
         },
-        None => return Err(unreadable("the answer has no candidates".to_owned())),
+        None => return Err(unusable("the answer has no candidates")),
     };
     Ok(ChatReply { answer, reported_model: reply.model_version, system_fingerprint: None, first_token: None })
 }
@@ -100,14 +85,7 @@ fn answer(candidate: Candidate, usage: Usage) -> Answer {
     for part in candidate.content.into_iter().flat_map(|content| content.parts) {
         if part.thought { &mut thoughts } else { &mut text }.push_str(&part.text);
     }
-    cut_text(&mut thoughts, ANSWER_BYTES_MAX);
-    let finish_reason = if cut_text(&mut text, ANSWER_BYTES_MAX) {
-        Some(FinishReason::Other(ANSWER_TOO_LARGE.to_owned()))
-    } else {
-        candidate.finish_reason.as_deref().map(finish_reason)
-    };
-    let (text, reasoning) = reasoning::split(text, Some(thoughts));
-    Answer { text, reasoning, finish_reason, usage }
+    hosted::answer(text, thoughts, candidate.finish_reason.as_deref().map(finish_reason), usage)
 }
 
 fn finish_reason(word: &str) -> FinishReason {

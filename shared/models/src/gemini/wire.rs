@@ -61,11 +61,9 @@ pub(super) struct ThinkingConfig<'a> {
 pub(super) struct GenerateReply {
     #[serde(default)]
     pub(super) candidates: Vec<Candidate>,
-    #[serde(default)]
     pub(super) prompt_feedback: Option<PromptFeedback>,
     #[serde(default)]
     pub(super) usage_metadata: UsageMetadata,
-    #[serde(default)]
     pub(super) model_version: Option<String>,
 }
 
@@ -73,9 +71,7 @@ pub(super) struct GenerateReply {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Candidate {
     /// Absent if the answer was withheld.
-    #[serde(default)]
     pub(super) content: Option<CandidateContent>,
-    #[serde(default)]
     pub(super) finish_reason: Option<String>,
 }
 
@@ -97,20 +93,15 @@ pub(super) struct CandidatePart {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PromptFeedback {
-    #[serde(default)]
     pub(super) block_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UsageMetadata {
-    #[serde(default)]
     pub(super) prompt_token_count: Option<u64>,
-    #[serde(default)]
     pub(super) candidates_token_count: Option<u64>,
-    #[serde(default)]
     pub(super) cached_content_token_count: Option<u64>,
-    #[serde(default)]
     pub(super) thoughts_token_count: Option<u64>,
 }
 
@@ -133,13 +124,11 @@ pub(super) struct ErrorDetail {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Extra {
     /// Of `ErrorInfo`, such as `API_KEY_INVALID`.
-    #[serde(default)]
     pub(super) reason: Option<String>,
     /// Of `QuotaFailure`.
     #[serde(default)]
     pub(super) violations: Vec<Violation>,
     /// Of `RetryInfo`, such as `34s`.
-    #[serde(default)]
     pub(super) retry_delay: Option<String>,
 }
 

@@ -7,6 +7,7 @@ use super::errors::{self, Rejected};
 use super::wire::{Reply, Said, Text};
 use crate::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatReply, cut_text};
 use crate::error::CallError;
+use crate::http::{unparsable, unusable};
 use crate::reasoning;
 use crate::secret::{Secret, scrub_with};
 
@@ -37,11 +38,8 @@ pub(super) enum Absorbed {
 impl AnswerBuilder {
     /// Adds one JSON piece.
     pub(super) fn absorb(&mut self, json: &[u8], key: Option<&Secret>) -> Result<Absorbed, Rejected> {
-        let reply: Reply<'_> = serde_json::from_slice(json).map_err(|error| {
-            // Invalid UTF-8 is an error here, too: no version of the API sends it.
-            let message = format!("the answer cannot be parsed: {error}");
-            CallError::new(FailureCause::Server, RetryAdvice::Transient, scrub_with(key, &message))
-        })?;
+        // Invalid UTF-8 is an error here, too: no version of the API sends it.
+        let reply: Reply<'_> = serde_json::from_slice(json).map_err(|error| unparsable(&error, key))?;
         if reply.error.is_some() || reply.object.is_some_and(|object| object.0 == "error") {
             let text = String::from_utf8_lossy(json);
             return Err(errors::classify_within_success(&scrub_with(key, &text)));
@@ -113,8 +111,7 @@ impl AnswerBuilder {
 pub(super) fn read_whole(body: &[u8], key: Option<&Secret>) -> Result<ChatReply, Rejected> {
     let mut answer = AnswerBuilder::default();
     if answer.absorb(body, key)? == Absorbed::Other {
-        let message = "the answer has no choices";
-        return Err(CallError::new(FailureCause::Server, RetryAdvice::Transient, message).into());
+        return Err(unusable("the answer has no choices").into());
     }
     Ok(answer.finish())
 }

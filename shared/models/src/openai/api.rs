@@ -17,7 +17,7 @@ use super::wire::{ModelList, ServedModel};
 use crate::chat::ModelIdentity;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
-use crate::http::{self, HttpClient, Route};
+use crate::http::{self, HttpClient, Route, unparsable, unserialisable, unusable};
 use crate::secret::{Secret, scrub_with};
 
 /// Timeout of [`Api::models`] and [`Api::health`], in seconds.
@@ -152,10 +152,7 @@ impl Api {
         question: &impl Serialize,
         clock: &CallClock,
     ) -> Result<T, CallError> {
-        let body = serde_json::to_vec(question).map_err(|error| {
-            let message = format!("the request cannot be serialised: {error}");
-            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
-        })?;
+        let body = serde_json::to_vec(question).map_err(unserialisable)?;
         let response = self.send(route, Some(body), clock).await.map_err(|rejected| rejected.error)?;
         read(&clock.wait(http::read_body(response)).await??, self.key())
     }
@@ -185,22 +182,15 @@ impl Api {
 pub(super) fn read<T: DeserializeOwned>(body: &[u8], key: Option<&Secret>) -> Result<T, CallError> {
     #[derive(Deserialize)]
     struct Failure {
-        #[serde(default)]
         error: Option<IgnoredAny>,
-        #[serde(default)]
         object: Option<String>,
     }
     serde_json::from_slice(body).map_err(|error| match serde_json::from_slice::<Failure>(body) {
         Ok(failure) if failure.error.is_some() || failure.object.as_deref() == Some("error") => {
             errors::classify_within_success(&scrub_with(key, &String::from_utf8_lossy(body))).error
         }
-        _ => unusable(&scrub_with(key, &format!("the answer cannot be parsed: {error}"))),
+        _ => unparsable(&error, key),
     })
-}
-
-/// The error for an answer that no version of the API sends. A retry may get a better one.
-pub(super) fn unusable(message: &str) -> CallError {
-    CallError::new(FailureCause::Server, RetryAdvice::Transient, message)
 }
 
 /// Puts the parts of an answer to `count` inputs into the order of the inputs, by the index in each part.

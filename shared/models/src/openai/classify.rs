@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::api::{Api, in_order, unusable};
+use super::api::{Api, in_order};
 use super::convert;
 use super::join::{Frame, TokenizeText, Tokens};
 use super::wire::{ServedModel, WireUsage};
@@ -19,7 +19,7 @@ use crate::chat::ModelIdentity;
 use crate::classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
-use crate::http::{HttpClient, Route};
+use crate::http::{HttpClient, Route, unusable};
 use crate::secret::Secret;
 
 pub use super::join::PairLayout;
@@ -180,10 +180,8 @@ struct Question<'a> {
 /// Its answer.
 #[derive(Deserialize)]
 struct Reply {
-    #[serde(default)]
     model: Option<String>,
     data: Vec<Item>,
-    #[serde(default)]
     usage: Option<WireUsage>,
 }
 
@@ -191,7 +189,6 @@ struct Reply {
 struct Item {
     index: usize,
     /// The name of the likeliest class; null if the model's configuration has no names.
-    #[serde(default)]
     label: Option<String>,
     probs: Vec<f64>,
 }

@@ -8,14 +8,14 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::api::{Api, in_order, unusable};
+use super::api::{Api, in_order};
 use super::convert;
 use super::wire::{ServedModel, WireUsage};
 use crate::chat::ModelIdentity;
 use crate::deadline::CallClock;
 use crate::embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 use crate::error::{CallError, SetupError};
-use crate::http::{HttpClient, Route};
+use crate::http::{HttpClient, Route, unusable};
 use crate::secret::Secret;
 
 /// Configuration of an embedder.
@@ -125,10 +125,8 @@ struct Question<'a> {
 /// Its answer.
 #[derive(Deserialize)]
 struct Reply {
-    #[serde(default)]
     model: Option<String>,
     data: Vec<Item>,
-    #[serde(default)]
     usage: Option<WireUsage>,
 }
 

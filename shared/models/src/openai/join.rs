@@ -68,7 +68,6 @@ pub(super) struct TokenizeText<'a> {
 pub(super) struct Tokens {
     pub(super) tokens: Vec<u32>,
     /// The model's context in tokens.
-    #[serde(default)]
     pub(super) max_model_len: Option<u32>,
 }
 

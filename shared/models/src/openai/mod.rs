@@ -269,10 +269,7 @@ impl OpenAiCompatible {
         let messages = self.fold(&request.messages);
         let completion_tokens = self.learnt.completion_tokens.load(Ordering::Relaxed);
         let body = wire::ChatBody::new(&self.config, request, &messages, max_tokens, completion_tokens);
-        let body = body.to_bytes().map_err(|error| {
-            let message = format!("the request cannot be serialised: {error}");
-            CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
-        })?;
+        let body = body.to_bytes().map_err(http::unserialisable)?;
         let response = self.api.send(&self.chat, Some(body), &clock).await?;
         // Some servers ignore the request for a stream, so the response's own type decides.
         if is_event_stream(&response) {

@@ -105,10 +105,8 @@ pub(super) struct Reply<'a> {
     pub(super) object: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
     pub(super) usage: Option<WireUsage>,
     /// Servers that fail midway report it with status 200.
-    #[serde(default)]
     pub(super) error: Option<IgnoredAny>,
 }
 
@@ -140,25 +138,19 @@ pub(super) struct Said<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct WireUsage {
-    #[serde(default)]
     pub(super) prompt_tokens: Option<u64>,
-    #[serde(default)]
     pub(super) completion_tokens: Option<u64>,
-    #[serde(default)]
     pub(super) prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
     pub(super) completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct PromptDetails {
-    #[serde(default)]
     pub(super) cached_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct CompletionDetails {
-    #[serde(default)]
     pub(super) reasoning_tokens: Option<u64>,
 }
 
@@ -171,7 +163,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
         struct TextVisitor;
         #[derive(Deserialize)]
         struct Part {
-            #[serde(default)]
             text: Option<String>,
         }
         impl<'de> Visitor<'de> for TextVisitor {
@@ -213,10 +204,8 @@ pub struct ServedModel {
     /// The name to ask for.
     pub id: String,
     /// What vLLM loaded under that name: a repository or a folder.
-    #[serde(default)]
     pub root: Option<String>,
     /// The context in tokens, prompt and answer together (vLLM).
-    #[serde(default)]
     pub max_model_len: Option<u32>,
 }
 

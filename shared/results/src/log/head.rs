@@ -52,9 +52,7 @@ pub enum OutcomeHead {
 #[derive(Deserialize)]
 struct OutcomeFields {
     state: State,
-    #[serde(default)]
     scores: Option<Scores>,
-    #[serde(default)]
     cause: Option<FailureCause>,
     #[serde(default)]
     message: String,

@@ -1,0 +1,152 @@
+//! The messages and enumerations that look the same on both sides.
+
+use domain::control::{
+    CellView, DeadLetterView, HistoryEntry, ModelView, Pace, RefusalView, RunCommand, RunPhase, RunView,
+    StrikeView, WorkerView,
+};
+use domain::exchange::{
+    Delivery, Grant, LeaseId, NameTaken, Orders, Parking, Registered, Registration, TaskUse, WorkerStatus,
+};
+use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, RunId, ServiceError};
+
+use super::on_wire::{OnWire, given, present};
+use super::{ConversionError, required};
+use crate::wire;
+
+numbered! {
+    Connector => Connector { OpenaiCompatible, Anthropic, Gemini, Simulated, Replay }
+
+    RunPhase => RunPhase { Preparing, Active, Paused, Cancelled, Finished }
+
+    RunCommand => RunCommand { Pause, Resume, Cancel }
+
+    ErrorCode => ErrorCode { Invalid, NotFound, Conflict, Incompatible, Denied, Full, Unavailable, Internal }
+
+    FailureCause => FailureCause {
+        Connection, Timeout, Overloaded, RateLimited, QuotaExhausted, Server, Aborted, Unauthorized, ModelNotFound,
+        WrongModel, BadRequest, ContextExceeded, EvaluatorFailed, Poisoned, Cancelled, JudgeUnparseable,
+    }
+}
+
+// What workers and coordinators tell each other.
+mirrored! {
+    Registration => Registration { worker, instance, predecessors, kgfleet, host }
+
+    Registered => Registered { kgfleet, report_every, taken }
+
+    NameTaken => NameTaken { instance, host, silent_for, free_in }
+
+    WorkerStatus => WorkerStatus {
+        kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble, reach, lacks,
+        sandbox,
+    }
+
+    Parking => Parking { run, model, parked_for, reason }
+
+    Orders => Orders { grants, lost, noted, drain, superseded }
+
+    Grant => Grant { lease, task, iterations: given, lease_for, retry }
+
+    // Attempts count from 1: the 0 of an absent field must not be a valid fence.
+    LeaseId => LeaseId { run, generation, model, unit, attempt: given }
+
+    DialogueKey => DialogueKey { model, task, iteration }
+
+    Delivery => Delivery { run, key, failure, json }
+
+    TaskUse => TaskUse { label, pack_label }
+
+    About => About { pipeline: given, stage: given, model, number }
+
+    // Why a batch was refused. Errors of whole calls are in `status`.
+    ServiceError => BatchError { code, message }
+}
+
+// What people see.
+mirrored! {
+    RunView => RunView {
+        run, name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models,
+        cells, tokens_per_second, refusals, notes, history,
+    }
+
+    HistoryEntry => HistoryEntry { at, who, what }
+
+    ModelView => ModelView {
+        model, planned, scored, failed, units_pending, units_leased, units_dead, units_suspect, workers, parked, pace,
+        blocked, mean,
+    }
+
+    Pace => Pace { rate, tokens_per_second, eta_s }
+
+    Mean => Mean { value, covered, planned }
+
+    CellView => CellView { task, model, scored, failed, mean, planned, missing }
+
+    RefusalView => Refusal { model, cause, message, dialogues }
+
+    WorkerView => WorkerView { worker, status, seen_ms_ago, draining }
+
+    DeadLetterView => DeadLetter { unit, dialogues, strikes, suspect }
+
+    StrikeView => Strike { worker, attempt, cause, at }
+}
+
+required_message! {
+    DialogueKey => wire::DialogueKey,
+    LeaseId => wire::LeaseId,
+    WorkerStatus => wire::WorkerStatus,
+}
+
+/// Lets a message stand in a field that older peers leave out: absent is zero.
+macro_rules! zero_where_absent {
+    ($($type:ident),+) => {$(
+        impl OnWire<Option<wire::$type>> for $type {
+            fn to_wire(self) -> Option<wire::$type> {
+                Some(self.to_wire())
+            }
+
+            fn from_wire(_: &'static str, message: Option<wire::$type>) -> Result<Self, ConversionError> {
+                message.map_or_else(|| Ok(Self::default()), Self::try_from)
+            }
+        }
+    )+};
+}
+
+zero_where_absent!(Pace, Mean);
+
+/// How many dialogues failed for a cause.
+impl OnWire<wire::FailureCount> for (FailureCause, u64) {
+    fn to_wire(self) -> wire::FailureCount {
+        wire::FailureCount { cause: self.0.to_wire(), dialogues: self.1 }
+    }
+
+    fn from_wire(_: &'static str, count: wire::FailureCount) -> Result<Self, ConversionError> {
+        Ok((OnWire::from_wire("FailureCount.cause", count.cause)?, count.dialogues))
+    }
+}
+
+/// A command for a run.
+impl From<(&RunId, RunCommand)> for wire::CommandRequest {
+    fn from((run, command): (&RunId, RunCommand)) -> Self {
+        Self { run: run.to_string(), command: command.to_wire() }
+    }
+}
+
+impl TryFrom<wire::CommandRequest> for (RunId, RunCommand) {
+    type Error = ConversionError;
+
+    fn try_from(request: wire::CommandRequest) -> Result<Self, ConversionError> {
+        let command = OnWire::from_wire("CommandRequest.command", request.command)?;
+        Ok((RunId::new(required("CommandRequest.run", request.run)?), command))
+    }
+}
+
+/// The causes of a request to queue failed dialogues again.
+pub(crate) fn causes_from_wire(numbers: Vec<i32>) -> Result<Vec<FailureCause>, ConversionError> {
+    OnWire::from_wire("RetryRequest.causes", numbers)
+}
+
+/// The numbers of causes.
+pub(crate) fn causes_to_wire(causes: &[FailureCause]) -> Vec<i32> {
+    causes.to_vec().to_wire()
+}
