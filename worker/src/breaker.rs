@@ -1,5 +1,5 @@
 //! A circuit breaker per model: stops asking a model whose quota is used up, whose server is gone, whose key is
-//! refused, or whose server refuses every request.
+//! refused, or whose server refuses or fails every request.
 //!
 //! A plain state machine, one per model of a run. Records that failed for such a reason say nothing about the model.
 //! They are held back until it is clear whether the cause is the dialogue itself: if the breaker opens, they are
@@ -17,8 +17,16 @@ pub const STREAK_MAX: u32 = 5;
 /// as refusing everything. Two units, because a single one may have a case that the server does not accept.
 pub const REFUSALS_MAX: u32 = 20;
 
-/// How long refusals are held back after the last of them: until more units of the model can be granted.
-pub const REFUSALS_HELD: Duration = Duration::from_secs(2);
+/// Dialogues in a row that must fail by a fault of the server (5xx) before a model that has answered counts as out of
+/// order: a gateway without its server, or an engine that waits to be restarted. More than for the connection, because
+/// a case that its server cannot take fails in each iteration.
+pub const FAULTS_MAX: u32 = 20;
+
+/// Parkings in a row, for such faults, after which they are recorded as those of the dialogues: a quarter of an hour.
+pub const FAULT_PARKINGS_MAX: u32 = 4;
+
+/// How long refusals and faults are held back after the last of them: until more units of the model can be granted.
+pub const HELD_FOR: Duration = Duration::from_secs(2);
 
 /// Parking of a model whose quota is used up. Quotas renew by the hour or the day, hence no shorter wait.
 pub const QUOTA_PARKED: Duration = Duration::from_secs(15 * 60);
@@ -61,7 +69,7 @@ enum Manner {
     #[default]
     Unknown,
     /// It has refused every dialogue so far, in the same words.
-    Refuses { cause: FailureCause, message: String, times: u32, last: Instant },
+    Refuses { cause: FailureCause, message: String, times: u32 },
     /// It answers, or its refusals differ: a refusal concerns the dialogue.
     Answers,
 }
@@ -76,11 +84,20 @@ pub struct Breaker<T> {
     /// Openings since the last success.
     openings: u32,
     parked_until: Option<Instant>,
+    /// The last refusal or fault that was held back.
+    held_at: Option<Instant>,
 }
 
 impl<T> Default for Breaker<T> {
     fn default() -> Self {
-        Self { held_back: Vec::new(), manner: Manner::Unknown, streak: 0, openings: 0, parked_until: None }
+        Self {
+            held_back: Vec::new(),
+            manner: Manner::Unknown,
+            streak: 0,
+            openings: 0,
+            parked_until: None,
+            held_at: None,
+        }
     }
 }
 
@@ -88,30 +105,27 @@ impl<T> Breaker<T> {
     /// Records the end of a dialogue; no `failure` means scores.
     pub fn ended(&mut self, record: T, failure: Option<Failure<'_>>, now: Instant) -> Decision<T> {
         match failure.map(|failure| failure.cause) {
-            Some(cause) if self.is_open(now) && (parks(cause) || self.is_known_refusal(failure)) => {
+            Some(cause)
+                if self.is_open(now)
+                    && (parks(cause) || self.is_fault(cause) || self.is_known_refusal(failure)) =>
+            {
                 Decision::Forget(record)
             }
             Some(FailureCause::QuotaExhausted) => {
                 self.held_back.push(record);
                 self.open(QUOTA_PARKED, now)
             }
-            Some(cause) if parks(cause) => {
-                self.held_back.push(record);
-                self.streak += 1;
-                // After a parking, one failure is enough to open again.
-                let enough = if self.openings > 0 { 1 } else { STREAK_MAX };
-                if self.streak >= enough {
-                    let parked_for = self.next_parking();
-                    self.open(parked_for, now)
-                } else {
-                    Decision::Hold
-                }
+            Some(cause) if parks(cause) => self.in_a_row(record, STREAK_MAX, now),
+            Some(cause) if self.is_fault(cause) && self.openings < FAULT_PARKINGS_MAX => {
+                self.held_at = Some(now);
+                self.in_a_row(record, FAULTS_MAX, now)
             }
             _ => {
                 match failure {
                     Some(failure) if refuses(failure.cause) => {
-                        if let Some(times) = self.refused(failure, now) {
+                        if let Some(times) = self.refused(failure) {
                             self.held_back.push(record);
+                            self.held_at = Some(now);
                             return if times < REFUSALS_MAX {
                                 Decision::Hold
                             } else {
@@ -127,8 +141,10 @@ impl<T> Breaker<T> {
                     Some(_) => {}
                     None => self.manner = Manner::Answers,
                 }
-                // The server answered, if only to refuse: it is reachable.
-                (self.streak, self.openings) = (0, 0);
+                // The server answered, if only to refuse: it is reachable. A fault that is recorded is no answer.
+                if failure.is_none_or(|failure| failure.cause != FailureCause::Server) {
+                    (self.streak, self.openings) = (0, 0);
+                }
                 let mut records = std::mem::take(&mut self.held_back);
                 records.push(record);
                 Decision::Deliver(records)
@@ -136,21 +152,37 @@ impl<T> Breaker<T> {
         }
     }
 
+    /// Holds back a failure that says nothing about its dialogue, until there are `enough` of them in a row.
+    fn in_a_row(&mut self, record: T, enough: u32, now: Instant) -> Decision<T> {
+        self.held_back.push(record);
+        self.streak += 1;
+        // After a parking, one failure is enough to open again.
+        if self.streak < enough && self.openings == 0 {
+            return Decision::Hold;
+        }
+        let parked_for = self.next_parking();
+        self.open(parked_for, now)
+    }
+
+    /// Whether this is a fault of a server that has answered.
+    fn is_fault(&self, cause: FailureCause) -> bool {
+        matches!(self.manner, Manner::Answers) && cause == FailureCause::Server
+    }
+
     /// Counts a refusal: how many times the model has said nothing but this, or `None` if it has answered, or has
     /// refused in other words.
-    fn refused(&mut self, failure: Failure<'_>, now: Instant) -> Option<u32> {
+    fn refused(&mut self, failure: Failure<'_>) -> Option<u32> {
         match &mut self.manner {
             Manner::Answers => None,
             Manner::Unknown => {
                 let (cause, message) = (failure.cause, failure.message.to_owned());
-                self.manner = Manner::Refuses { cause, message, times: 1, last: now };
+                self.manner = Manner::Refuses { cause, message, times: 1 };
                 Some(1)
             }
-            Manner::Refuses { cause, message, times, last }
+            Manner::Refuses { cause, message, times }
                 if *cause == failure.cause && message == failure.message =>
             {
                 *times = times.saturating_add(1);
-                *last = now;
                 Some(*times)
             }
             Manner::Refuses { .. } => {
@@ -165,9 +197,9 @@ impl<T> Breaker<T> {
         failure.is_some_and(|failure| failure.cause == *cause && failure.message == message)
     }
 
-    /// Whether refusals are held back that further dialogues may explain.
+    /// Whether refusals or faults are held back that further dialogues may explain.
     pub fn waits(&self, now: Instant) -> bool {
-        matches!(self.manner, Manner::Refuses { last, .. } if now < last + REFUSALS_HELD)
+        self.held_at.is_some_and(|at| now < at + HELD_FOR)
     }
 
     /// Opens for a reason outside dialogues, such as a missing key. Returns the duration, and the records to drop.
@@ -271,7 +303,7 @@ mod tests {
     fn refusals_wait_a_moment_for_more_and_no_longer() {
         let (mut breaker, now) = (Breaker::default(), Instant::now());
         assert_eq!(breaker.ended(0, REFUSED, now), Decision::Hold);
-        assert!(breaker.waits(now) && !breaker.waits(now + REFUSALS_HELD));
+        assert!(breaker.waits(now) && !breaker.waits(now + HELD_FOR));
         assert_eq!(breaker.settle(), [0]);
     }
 
@@ -320,6 +352,46 @@ mod tests {
         assert_eq!(breaker.ended(2, GONE, now), Decision::Hold);
         assert_eq!(breaker.settle(), [2]);
         assert!(!breaker.holds());
+    }
+
+    const FAULT: Option<Failure<'static>> = failed(FailureCause::Server);
+
+    #[test]
+    fn a_server_that_answered_and_then_fails_everybody_is_given_a_quarter_of_an_hour() {
+        let (mut breaker, mut now) = (Breaker::default(), Instant::now());
+        assert_eq!(breaker.ended(0, None, now), Decision::Deliver(vec![0]));
+        for record in 1..FAULTS_MAX {
+            assert_eq!(breaker.ended(record, FAULT, now), Decision::Hold);
+        }
+        assert!(breaker.waits(now) && !breaker.waits(now + HELD_FOR));
+        let mut parked = Duration::ZERO;
+        for record in FAULTS_MAX.. {
+            match breaker.ended(record, FAULT, now) {
+                Decision::Open { forgotten, parked_for } => {
+                    assert_eq!(forgotten.last(), Some(&record));
+                    assert_eq!(breaker.ended(99, FAULT, now), Decision::Forget(99));
+                    (parked, now) = (parked + parked_for, now + parked_for);
+                }
+                decision => {
+                    assert_eq!(decision, Decision::Deliver(vec![record]), "it is the dialogues, then");
+                    break;
+                }
+            }
+        }
+        assert_eq!(parked, Duration::from_secs(15 * 60));
+        assert_eq!(breaker.ended(0, FAULT, now), Decision::Deliver(vec![0]));
+        assert_eq!(breaker.ended(0, None, now), Decision::Deliver(vec![0]));
+        assert_eq!(breaker.ended(1, FAULT, now), Decision::Hold, "it works again");
+    }
+
+    #[test]
+    fn a_fault_between_answers_is_that_of_its_dialogue() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        for record in 0..3 * FAULTS_MAX {
+            assert_eq!(breaker.ended(record, None, now), Decision::Deliver(vec![record]));
+            assert_eq!(breaker.ended(100, FAULT, now), Decision::Hold);
+            assert_eq!(breaker.ended(101, None, now), Decision::Deliver(vec![100, 101]));
+        }
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::error::CallError;
 /// How often a call is retried, and with which delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Maximum attempts after a temporary fault (broken connection, stall, 5xx), including the first.
+    /// Maximum attempts after a temporary fault (broken connection, stall, 5xx), including the first. Enough for a
+    /// gateway whose server is gone for half a minute.
     pub attempts_max: u32,
     /// Maximum attempts while the server is full or limits the rate (503, 429), including the first. More than for
     /// faults, because this passes when other calls finish.
@@ -40,7 +41,7 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            attempts_max: 4,
+            attempts_max: 8,
             busy_attempts_max: 60,
             absent_attempts_max: 60,
             delay_first: Duration::from_millis(500),
@@ -229,7 +230,7 @@ mod tests {
     async fn attempts_are_bounded() {
         let (reply, failed) = ask((0..10).map(|_| fault(FailureCause::Server)).collect()).await;
         assert!(reply.is_err());
-        assert_eq!(failed.len(), 4);
+        assert_eq!(failed.len(), 8);
     }
 
     #[test]
@@ -265,13 +266,23 @@ mod tests {
             let mut backoff = RetryState::new(&policy, 1);
             1 + (0..1000).take_while(|_| backoff.after(retry, Duration::ZERO).is_some()).count()
         };
-        assert_eq!(attempts(RetryAdvice::Transient), 4);
+        assert_eq!(attempts(RetryAdvice::Transient), 8);
         assert_eq!(attempts(RetryAdvice::RateLimited { after: None }), 60);
         assert_eq!(attempts(RetryAdvice::Unreachable), 60);
         assert_eq!(attempts(RetryAdvice::No), 1);
     }
 
     proptest! {
+        #[test]
+        fn faults_of_half_a_minute_are_outlived(seed: u64) {
+            let policy = RetryPolicy::default();
+            let mut backoff = RetryState::new(&policy, seed);
+            let mut elapsed = Duration::ZERO;
+            while elapsed < Duration::from_secs(30) {
+                elapsed += backoff.after(RetryAdvice::Transient, elapsed).expect("one more attempt");
+            }
+        }
+
         #[test]
         fn delays_are_repeatable_bounded_and_never_pass_the_total(
             seed: u64, failures in proptest::collection::vec((0_u8..4, 0_u64..5_000), 1..80)

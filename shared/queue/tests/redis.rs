@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use queue::testing::{Bench, RedisServer, block_on, free_port, wait_until};
+use queue::testing::{Bench, RedisServer, Sentinel, block_on, free_port};
 use queue::{
     Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions,
     RedisStore, RunRef, RunSpec, Transition, UnitId,
@@ -250,38 +250,16 @@ fn a_user_with_few_rights_is_enough() {
     });
 }
 
-/// Ends its process however the test ends.
-struct Ended(std::process::Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_sentinel_leads_to_the_primary() {
     let Some(server) = RedisServer::start() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("sentinel.conf");
-    std::fs::write(&file, format!("sentinel monitor fleet 127.0.0.1 {} 1\n", server.port())).unwrap();
-    let port = free_port();
-    let sentinel = std::process::Command::new("redis-server")
-        .arg(&file)
-        .args(["--sentinel", "--bind", "127.0.0.1", "--port", &port.to_string()])
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let _sentinel = Ended(sentinel);
-    wait_until("the sentinel listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let sentinel = Sentinel::start(server.port());
     block_on(async {
-        let store = store(format!("redis+sentinel://127.0.0.1:{port}/fleet"));
+        let store = store(sentinel.url());
         store.check().await.unwrap();
         let at = filled(&store, LONG, 1).await;
         assert_eq!(store.lease(&at, &ask("a")).await.unwrap().len(), 1);
-        let unknown =
-            RedisStore::new(&RedisOptions::new(format!("redis+sentinel://127.0.0.1:{port}/other"))).unwrap();
+        let unknown = RedisStore::new(&RedisOptions::new(sentinel.url_of("other"))).unwrap();
         assert!(unknown.check().await.is_err());
     });
 }

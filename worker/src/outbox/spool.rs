@@ -93,6 +93,8 @@ struct Segment {
     bytes: u64,
     /// Unacknowledged records.
     live: u64,
+    /// Whether nothing more may be written: half a frame stands at its end, and would hide what comes after it.
+    is_torn: bool,
 }
 
 /// A folder of segments, locked for this process. Its methods block.
@@ -169,7 +171,7 @@ impl Spool {
         }
         file.set_len(offset as u64).map_err(at(&path))?;
         self.bytes += offset as u64;
-        self.segments.insert(number, Segment { path, file, bytes: offset as u64, live });
+        self.segments.insert(number, Segment { path, file, bytes: offset as u64, live, is_torn: false });
         Ok(())
     }
 
@@ -179,7 +181,7 @@ impl Spool {
     /// None of the records is certain to be on disk, for example because it is full.
     pub fn append(&mut self, deliveries: &[Delivery]) -> io::Result<Vec<Location>> {
         let number = match self.segments.last_key_value() {
-            Some((number, segment)) if segment.bytes < SEGMENT_BYTES_MAX => *number,
+            Some((number, segment)) if segment.bytes < SEGMENT_BYTES_MAX && !segment.is_torn => *number,
             _ => self.begin_segment()?,
         };
         let Some(segment) = self.segments.get_mut(&number) else {
@@ -201,8 +203,7 @@ impl Spool {
             locations.push(Location { segment: number, offset: segment.bytes + record as u64, bytes });
         }
         if let Err(error) = segment.file.write_all(&frames) {
-            // Half a frame would hide everything written after it.
-            segment.file.set_len(segment.bytes)?;
+            segment.is_torn = segment.file.set_len(segment.bytes).is_err();
             return Err(error);
         }
         segment.bytes += frames.len() as u64;
@@ -213,13 +214,18 @@ impl Spool {
 
     fn begin_segment(&mut self) -> io::Result<u64> {
         let number = self.next_segment;
+        // Whatever comes of this one, the next has another name: a full disk has room for a name, but not for the
+        // first bytes, and a file of that name may be left.
+        self.next_segment += 1;
         let path = self.path(number);
         let mut file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
-        file.write_all(MAGIC)?;
-        self.next_segment += 1;
+        if let Err(error) = file.write_all(MAGIC) {
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
         let bytes = MAGIC.len() as u64;
         self.bytes += bytes;
-        self.segments.insert(number, Segment { path, file, bytes, live: 0 });
+        self.segments.insert(number, Segment { path, file, bytes, live: 0, is_torn: false });
         Ok(number)
     }
 
@@ -400,6 +406,22 @@ mod tests {
         }
         spool.forget(locations[10..].iter().copied());
         assert_eq!((spool.bytes(), files()), (0, 0));
+    }
+
+    #[test]
+    fn what_a_full_disk_left_does_not_stop_the_records_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut spool, _) = Spool::open(dir.path(), 0).unwrap();
+        std::fs::write(spool.path(1), &MAGIC[..3]).unwrap();
+        assert!(spool.append(&[delivery(0, "on the full disk")]).is_err());
+        let later = delivery(1, "when there is room again");
+        spool.append(std::slice::from_ref(&later)).unwrap();
+        spool.segments.last_entry().unwrap().get_mut().is_torn = true;
+        let after = delivery(2, "after half a frame");
+        spool.append(std::slice::from_ref(&after)).unwrap();
+        drop(spool);
+        let (spool, recovered) = Spool::open(dir.path(), 0).unwrap();
+        assert_eq!(all(&spool, &recovered), [later, after]);
     }
 
     #[test]

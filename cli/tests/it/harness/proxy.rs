@@ -1,4 +1,4 @@
-//! A line between two processes that a test can cut, and lead elsewhere.
+//! A line between two processes that a test can cut.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,7 +15,6 @@ pub struct Proxy {
 
 struct State {
     open: bool,
-    target: u16,
     /// Both ends of the connections, so that they can be cut.
     live: Vec<TcpStream>,
 }
@@ -25,11 +24,11 @@ impl Proxy {
     pub fn to(target: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(Mutex::new(State { open: true, target, live: Vec::new() }));
+        let state = Arc::new(Mutex::new(State { open: true, live: Vec::new() }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                connect(&shared, near);
+                connect(&shared, near, target);
             }
         });
         Self { port, state }
@@ -55,13 +54,6 @@ impl Proxy {
     pub fn mend(&self) {
         self.state().open = true;
     }
-
-    /// Leads to another port from now on; who was connected has to connect again.
-    pub fn lead_to(&self, target: u16) {
-        let mut state = self.state();
-        state.target = target;
-        hang_up(&mut state);
-    }
 }
 
 fn hang_up(state: &mut State) {
@@ -71,20 +63,16 @@ fn hang_up(state: &mut State) {
     }
 }
 
-fn connect(shared: &Arc<Mutex<State>>, near: TcpStream) {
-    let target = {
-        let state = shared.lock().unwrap();
-        if !state.open {
-            return;
-        }
-        state.target
-    };
+fn connect(shared: &Arc<Mutex<State>>, near: TcpStream, target: u16) {
+    if !shared.lock().unwrap().open {
+        return;
+    }
     let Ok(far) = TcpStream::connect(("127.0.0.1", target)) else { return };
     let _ = (near.set_nodelay(true), far.set_nodelay(true));
     let (Ok(near_again), Ok(far_again)) = (near.try_clone(), far.try_clone()) else { return };
     {
         let mut state = shared.lock().unwrap();
-        if !state.open || state.target != target {
+        if !state.open {
             return;
         }
         state.live.retain(|end| end.peer_addr().is_ok());

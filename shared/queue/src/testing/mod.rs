@@ -1,6 +1,7 @@
 //! Support for tests of any store: a store whose time the test controls.
 
 mod redis;
+mod sentinel;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::local::MemoryStore;
 use crate::store::QueueStore;
 
 pub use redis::{RedisServer, free_port, wait_until};
+pub use sentinel::Sentinel;
 
 /// Time controlled by a test.
 pub trait Time: Send + Sync {

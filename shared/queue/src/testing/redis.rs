@@ -43,7 +43,7 @@ impl RedisServer {
 
     /// The same with variables in its environment.
     pub fn start_in(arguments: &[&str], environment: &[(String, String)]) -> Option<Self> {
-        let Some(program) = ["redis-server", "valkey-server"].into_iter().find_map(find_program) else {
+        let Some(program) = program() else {
             test_support::skip("neither redis-server nor valkey-server is installed");
             return None;
         };
@@ -92,12 +92,7 @@ impl RedisServer {
 
     /// Sends a command given as text.
     pub fn say<T: FromRedisValue>(&self, words: &str) -> T {
-        let mut words = words.split_whitespace();
-        let mut command = redis::cmd(words.next().expect("a command"));
-        words.for_each(|word| {
-            command.arg(word);
-        });
-        self.send(&command)
+        self.send(&command(words))
     }
 
     /// Kills it, like a power cut.
@@ -126,14 +121,22 @@ impl RedisServer {
 
     /// What it answers to a command given in words; nothing where it does not.
     pub fn ask<T: FromRedisValue>(&self, words: &str) -> Option<T> {
-        let mut words = words.split_whitespace();
-        let mut command = redis::cmd(words.next()?);
-        words.for_each(|word| {
-            command.arg(word);
-        });
-        let mut connection = redis::Client::open(self.url()).ok()?.get_connection_with_timeout(SOON).ok()?;
-        connection.set_read_timeout(Some(SOON)).ok()?;
-        command.query(&mut connection).ok()
+        ask(&self.url(), words)
+    }
+
+    /// Whether its replication is as these words of `INFO replication` say.
+    pub fn replicates(&self, words: &str) -> bool {
+        self.ask::<String>("INFO replication").is_some_and(|info| info.contains(words))
+    }
+
+    /// Makes a replica go without what its primary is told from now on: it cannot log in to it again.
+    pub fn cut_off(&self) {
+        for command in
+            ["CONFIG SET masteruser nobody", "CONFIG SET masterauth nothing", "CLIENT KILL TYPE master"]
+        {
+            // The last one answers with an error where the link is down already.
+            drop(self.ask::<redis::Value>(command));
+        }
     }
 
     fn connection(&self) -> redis::RedisResult<redis::Connection> {
@@ -178,9 +181,27 @@ fn spawn(
         .expect("redis-server starts")
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
+/// A command given as text.
+fn command(words: &str) -> Cmd {
+    let mut command = Cmd::new();
+    words.split_whitespace().for_each(|word| {
+        command.arg(word);
+    });
+    command
+}
+
+/// What the server at an address answers to a command given as text; nothing where it does not soon.
+pub(super) fn ask<T: FromRedisValue>(url: &str, words: &str) -> Option<T> {
+    let mut connection = redis::Client::open(url).ok()?.get_connection_with_timeout(SOON).ok()?;
+    connection.set_read_timeout(Some(SOON)).ok()?;
+    command(words).query(&mut connection).ok()
+}
+
+/// The server's program, where it is installed.
+pub(super) fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    let files = |name| std::env::split_paths(&path).map(move |folder: PathBuf| folder.join(name));
+    ["redis-server", "valkey-server"].into_iter().flat_map(files).find(|file| file.is_file())
 }
 
 /// A port that was free a moment ago.

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use history::{Event, Noted};
-use queue::testing::{RedisServer, free_port};
+use queue::testing::free_port;
 use rustix::process::{Signal, kill_process};
 use tempfile::TempDir;
 use vllm_sim::answers::{AnswerConfig, ScriptedAnswer};
@@ -17,6 +17,7 @@ use vllm_sim::{FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, Profile,
 
 use super::parts::Part;
 use super::plan::{Fault, Planned};
+use super::redis::{Loss, Redis};
 use crate::disk_full::Mount;
 use crate::harness::Proxy;
 use crate::harness::server::MODEL;
@@ -37,6 +38,9 @@ const BETWEEN_CUTS: Duration = Duration::from_millis(1_000);
 
 /// How long other faults last.
 const FOR: Duration = Duration::from_millis(1_500);
+
+/// How long Sentinel takes to replace a primary that was killed: from then on the time to recover counts.
+const FAILED_OVER_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long a server takes to answer, in milliseconds.
 const ROUND_MS: f64 = 200.0;
@@ -76,8 +80,7 @@ pub struct Fleet {
     workers: Vec<Part>,
     servers: Vec<Part>,
     server_configs: Vec<PathBuf>,
-    redis: RedisServer,
-    redis_line: Proxy,
+    redis: Redis,
     lines: Vec<Proxy>,
     ports: Vec<u16>,
     /// Until when Redis is in some trouble, and takes no other.
@@ -115,17 +118,14 @@ impl Fleet {
         for clock in ["redis.clock", "coordinator.clock"] {
             std::fs::write(at(clock), 0_i64.to_ne_bytes()).unwrap();
         }
-        let redis =
-            RedisServer::start_in(&redis_arguments(), &clock(clocks, &at(CLOCK), &at("redis.clock")))?;
-        let redis_line = Proxy::to(redis.port());
-        let queue = format!("redis://127.0.0.1:{}/0", redis_line.port());
+        let redis = Redis::start(clock(clocks, &at(CLOCK), &at("redis.clock")))?;
+        let queue = redis.url();
         let mut fleet = Self {
             coordinators: Vec::new(),
             workers: Vec::new(),
             servers: Vec::new(),
             server_configs: Vec::new(),
             redis,
-            redis_line,
             lines: Vec::new(),
             ports: Vec::new(),
             redis_busy: Instant::now(),
@@ -275,63 +275,41 @@ impl Fleet {
                 self.disk_busy = ends;
             }
             _ => {
-                if now < self.redis_busy {
+                if now < self.redis_busy || self.redis.is_failing_over() {
                     return None;
                 }
-                ends = self.hit_redis(planned, now);
+                ends = self.hit_redis(planned, now)?;
                 self.redis_busy = ends;
             }
         }
         Some(ends)
     }
 
-    fn hit_redis(&mut self, planned: &Planned, now: Instant) -> Instant {
+    fn hit_redis(&mut self, planned: &Planned, now: Instant) -> Option<Instant> {
         match planned.fault {
             Fault::StopRedis => {
                 self.signal_redis(Signal::STOP);
-                return self.later(now, STOPPED_FOR, Heal::ContinueRedis);
+                return Some(self.later(now, STOPPED_FOR, Heal::ContinueRedis));
             }
             Fault::CutRedis => {
-                self.redis_line.cut();
-                return self.later(now, FOR, Heal::MendRedis);
+                self.redis.line().cut();
+                return Some(self.later(now, FOR, Heal::MendRedis));
             }
             Fault::TermRedis => self.signal_redis(Signal::TERM),
-            Fault::RestartRedis => self.redis.begin_again(),
-            Fault::FlushRedis => drop(self.redis.ask::<String>("FLUSHALL")),
+            Fault::RestartRedis => self.redis.primary().begin_again(),
+            Fault::FlushRedis => drop(self.redis.primary().ask::<String>("FLUSHALL")),
             Fault::ClockOfRedis => set_clock(&self.at("redis.clock"), planned.pick),
-            Fault::FailOver => self.fail_over(),
+            Fault::FailOver => {
+                self.redis.fail_over()?;
+                return Some(Instant::now() + FAILED_OVER_WITHIN);
+            }
             other => unreachable!("{other} does not concern Redis"),
         }
-        Instant::now()
-    }
-
-    /// A replica takes the place of its primary, without what the primary was told last.
-    fn fail_over(&mut self) {
-        let environment = clock(self.clocks, &self.at(CLOCK), &self.at("redis.clock"));
-        let Some(replica) = RedisServer::start_in(&redis_arguments(), &environment) else { return };
-        let replication = Proxy::to(self.redis.port());
-        replica.ask::<String>(&format!("REPLICAOF 127.0.0.1 {}", replication.port()));
-        let begun = Instant::now();
-        let is_up =
-            || replica.ask::<String>("INFO replication").is_some_and(|info| info.contains("link_status:up"));
-        while !is_up() {
-            if begun.elapsed() > STOPPED_FOR {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        // What comes from here on the primary acknowledges, and the replica never sees.
-        let since_ms = now_ms();
-        replication.cut();
-        std::thread::sleep(Duration::from_millis(400));
-        replica.ask::<String>("REPLICAOF NO ONE");
-        self.redis_line.lead_to(replica.port());
-        self.redis = replica;
-        self.note_loss(since_ms, now_ms());
+        Some(Instant::now())
     }
 
     /// Says among the events that the queue lost what it was told in that time.
-    fn note_loss(&self, since_ms: u64, until_ms: u64) {
+    fn note_loss(&self, Loss { since_ms, until_ms }: Loss) {
         let mut lines = Vec::new();
         for run in results::RunDir::list(&self.data()).unwrap_or_default() {
             let Ok(manifest) = run.manifest else { continue };
@@ -401,8 +379,8 @@ impl Fleet {
         Some(())
     }
 
-    fn signal_redis(&self, signal: Signal) {
-        let pid = rustix::process::Pid::from_raw(self.redis.pid() as i32).unwrap();
+    fn signal_redis(&mut self, signal: Signal) {
+        let pid = rustix::process::Pid::from_raw(self.redis.primary().pid() as i32).unwrap();
         let _ = kill_process(pid, signal);
     }
 
@@ -418,8 +396,8 @@ impl Fleet {
         for (_, heal) in due {
             self.heal(heal);
         }
-        if self.redis.has_ended() {
-            self.redis.begin_again();
+        if let Some(loss) = self.redis.tend(now) {
+            self.note_loss(loss);
         }
         for parts in [&mut self.coordinators, &mut self.workers, &mut self.servers] {
             parts.iter_mut().for_each(Part::watch);
@@ -433,6 +411,9 @@ impl Fleet {
         for (_, heal) in heals {
             self.heal(heal);
         }
+        if let Some(loss) = self.redis.settle() {
+            self.note_loss(loss);
+        }
         for clock in ["redis.clock", "coordinator.clock"] {
             set_clock(&self.at(clock), 0);
         }
@@ -442,7 +423,7 @@ impl Fleet {
         match heal {
             Heal::Continue(role, number) => self.parts(role)[number].signal(Signal::CONT),
             Heal::ContinueRedis => self.signal_redis(Signal::CONT),
-            Heal::MendRedis => self.redis_line.mend(),
+            Heal::MendRedis => self.redis.line().mend(),
             Heal::CutCoordinators => self.lines.iter().for_each(Proxy::cut),
             Heal::MendCoordinators => self.lines.iter().for_each(Proxy::mend),
             Heal::FreeDisk => std::fs::remove_file(self.data().join("filler")).unwrap(),
@@ -472,16 +453,12 @@ impl Fleet {
 }
 
 /// Milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
 fn url(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
-}
-
-fn redis_arguments() -> [&'static str; 8] {
-    ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--repl-diskless-sync-delay", "0"]
 }
 
 /// Makes the library that sets clocks; whether that could be done.

@@ -6,6 +6,7 @@
 mod fleet;
 mod parts;
 mod plan;
+mod redis;
 mod tally;
 
 use std::collections::BTreeMap;
@@ -193,9 +194,14 @@ fn every_dialogue_is_scored_whatever_fails() {
         }
         let out = fleet.data().join("events").join("export.jsonl");
         ask(&fleet, &["export", run, "--format", "jsonl", "--out", out.to_str().unwrap()]).expect(0);
-        let exported = std::fs::read_to_string(&out).unwrap().lines().count() as u64;
-        if exported != DIALOGUES {
-            wrong.push(format!("{run}: {exported} dialogues were exported"));
+        let exported = std::fs::read_to_string(&out).unwrap();
+        if exported.lines().count() as u64 != DIALOGUES {
+            wrong.push(format!("{run}: {} dialogues were exported", exported.lines().count()));
+        }
+        let lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        for record in lines.map(|line| line["record"].clone()).filter(|r| r["outcome"]["state"] != "scored") {
+            wrong
+                .push(format!("{run}: {}, {}, {}", record["key"], record["outcome"], record["failed_calls"]));
         }
     }
     let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
@@ -225,5 +231,6 @@ fn every_dialogue_is_scored_whatever_fails() {
         }
     }
     assert!(!work.runs.is_empty() && tally.total() > 0, "something was tried");
-    assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), fleet.last_words());
+    // What is wrong stands last, because the end of an output is what people and machines keep.
+    assert!(wrong.is_empty(), "{}\n{}", fleet.last_words(), wrong.join("\n"));
 }

@@ -110,7 +110,7 @@ impl fmt::Display for Fault {
             Self::RestartRedis => "Redis killed and started again",
             Self::FlushRedis => "Redis flushed",
             Self::CutRedis => "Redis cut off",
-            Self::FailOver => "failover that loses writes",
+            Self::FailOver => "failover by Sentinel that loses writes",
             Self::ClockOfRedis => "clock of Redis set",
             Self::ClockOfCoordinator => "clock of a coordinator set",
             Self::CutCoordinators => "coordinators cut from workers",

@@ -1,0 +1,146 @@
+//! The Redis of a cluster under faults: a primary, a replica, and a real Sentinel that leads everybody to the primary.
+
+use std::time::{Duration, Instant};
+
+use queue::testing::{RedisServer, Sentinel, wait_until};
+
+use super::fleet::now_ms;
+use crate::harness::Proxy;
+
+const ARGUMENTS: [&str; 8] =
+    ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--repl-diskless-sync-delay", "0"];
+
+/// How long the primary must be silent before Sentinel replaces it, in milliseconds: longer than any other fault, and
+/// short once it is killed for that purpose.
+const SILENT_MS: u64 = 20_000;
+const KILLED_MS: u64 = 300;
+
+/// For how long the primary of a failover acknowledges what its replica never sees.
+const UNSEEN_FOR: Duration = Duration::from_millis(400);
+
+/// Between two looks at a failover under way: each is a connection.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// A server, and the line on which everybody reaches it.
+struct Node {
+    server: RedisServer,
+    line: Proxy,
+}
+
+impl Node {
+    fn start(environment: &[(String, String)]) -> Option<Self> {
+        let server = RedisServer::start_in(&ARGUMENTS, environment)?;
+        let line = Proxy::to(server.port());
+        Some(Self { server, line })
+    }
+
+    /// Follows a primary, and tells Sentinel of its own line.
+    fn follow(&self, primary: &Self) {
+        self.server.say::<()>("CONFIG SET replica-announce-ip 127.0.0.1");
+        self.server.say::<()>(&format!("CONFIG SET replica-announce-port {}", self.line.port()));
+        self.server.say::<()>(&format!("REPLICAOF 127.0.0.1 {}", primary.line.port()));
+    }
+}
+
+/// What the queue was told in this time is lost, milliseconds since the Unix epoch.
+#[derive(Clone, Copy)]
+pub struct Loss {
+    pub since_ms: u64,
+    pub until_ms: u64,
+}
+
+/// See the module.
+pub struct Redis {
+    primary: Node,
+    replica: Node,
+    sentinel: Sentinel,
+    environment: Vec<(String, String)>,
+    /// The loss of a failover under way, and when to look at it again.
+    failover: Option<(Loss, Instant)>,
+}
+
+impl Redis {
+    /// Starts all three; `None`, said aloud, without redis-server.
+    pub fn start(environment: Vec<(String, String)>) -> Option<Self> {
+        let (primary, replica) = (Node::start(&environment)?, Node::start(&environment)?);
+        replica.follow(&primary);
+        wait_until("the replica has the data", || replica.server.replicates("master_link_status:up"));
+        let sentinel = Sentinel::start(primary.line.port());
+        sentinel.set_down_after(SILENT_MS);
+        wait_until("the sentinel knows the replica", || sentinel.knows_a_replica());
+        Some(Self { primary, replica, sentinel, environment, failover: None })
+    }
+
+    /// The address for coordinators.
+    pub fn url(&self) -> String {
+        self.sentinel.url()
+    }
+
+    /// The server that is the primary.
+    pub fn primary(&mut self) -> &mut RedisServer {
+        &mut self.primary.server
+    }
+
+    /// The line to the primary.
+    pub fn line(&self) -> &Proxy {
+        &self.primary.line
+    }
+
+    /// Whether a failover is under way.
+    pub fn is_failing_over(&self) -> bool {
+        self.failover.is_some()
+    }
+
+    /// Kills the primary after a moment in which its replica heard nothing of what it acknowledged. `None` where the
+    /// replica is not ready to take its place.
+    pub fn fail_over(&mut self) -> Option<()> {
+        let is_ready =
+            self.replica.server.replicates("master_link_status:up") && self.sentinel.knows_a_replica();
+        is_ready.then_some(())?;
+        let since_ms = now_ms();
+        self.replica.server.cut_off();
+        std::thread::sleep(UNSEEN_FOR);
+        self.sentinel.set_down_after(KILLED_MS);
+        self.primary.server.kill();
+        self.failover = Some((Loss { since_ms, until_ms: now_ms() }, Instant::now()));
+        Some(())
+    }
+
+    /// Starts again what has ended, and goes on with a failover; what it lost, once it is over.
+    pub fn tend(&mut self, now: Instant) -> Option<Loss> {
+        if self.replica.server.has_ended() {
+            self.replica.server.begin_again();
+        }
+        let Some((loss, look)) = &mut self.failover else {
+            if self.primary.server.has_ended() {
+                self.primary.server.begin_again();
+            }
+            return None;
+        };
+        if now < *look {
+            return None;
+        }
+        *look = now + LOOK;
+        if self.sentinel.watched() != Some(self.replica.line.port()) {
+            return None;
+        }
+        let loss = *loss;
+        let replica = Node::start(&self.environment).expect("it was there before");
+        self.primary = std::mem::replace(&mut self.replica, replica);
+        self.replica.follow(&self.primary);
+        self.sentinel.set_down_after(SILENT_MS);
+        self.sentinel.look_again();
+        self.failover = None;
+        Some(loss)
+    }
+
+    /// Waits until a failover is over.
+    pub fn settle(&mut self) -> Option<Loss> {
+        let mut loss = None;
+        wait_until("a failover is over", || {
+            loss = loss.or(self.tend(Instant::now()));
+            !self.is_failing_over()
+        });
+        loss
+    }
+}
