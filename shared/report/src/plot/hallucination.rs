@@ -67,7 +67,7 @@ pub fn hallucinations(study: &Study) -> Svg {
         of_values(&model.model, vec![counts.breadth_hallucination(), counts.depth_hallucination()])
     };
     let rows: Vec<Row> = models.iter().map(row).collect();
-    let note = "smaller models first, models whose names state no size last";
+    let note = "smaller models first, those of unknown size last";
     bars("Hallucinations", &["Halu_BOK: other entity", "Halu_DOK: wrong facts"], &rows, Stand::Beside, note)
 }
 
