@@ -8,3 +8,16 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     let time = Duration::try_from_secs_f64(given).ok().filter(|time| !time.is_zero());
     time.ok_or_else(|| "expected a time of more than 0 seconds".to_owned())
 }
+
+/// Dialogues in flight; none to adapt to the server.
+#[derive(Clone, Copy, Debug)]
+pub struct Concurrency(pub Option<u32>);
+
+/// Parses `auto` or a number.
+pub fn concurrency(text: &str) -> Result<Concurrency, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(Concurrency(None)),
+        Ok(number @ 1..) => Ok(Concurrency(Some(number))),
+        _ => Err("expected `auto` or a number from 1".to_owned()),
+    }
+}

@@ -70,25 +70,15 @@ impl FromStr for Target {
     }
 }
 
-/// What is worth telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Event {
-    /// The run is over, finished or cancelled.
-    Finished,
-    /// No record has come for a while.
-    Stalled,
-    /// The rest of a model can be asked by nobody.
-    Blocked,
-}
-
-impl Event {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Stalled => "stalled",
-            Self::Blocked => "blocked",
-        }
+domain::named! {
+    /// What is worth telling.
+    pub enum Event {
+        /// The run is over, finished or cancelled.
+        Finished = "finished",
+        /// No record has come for a while.
+        Stalled = "stalled",
+        /// Nobody can ask the rest of a model.
+        Blocked = "blocked",
     }
 }
 

@@ -108,7 +108,7 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
         let Some(coordinator) = coordinator.upgrade() else { return };
         let tended = {
             let mut tending = std::pin::pin!(coordinator.tend());
-            // A queue or a log that stands still holds up the round, and is what health tells of.
+            // A queue or a log that hangs holds up the round: report the health meanwhile.
             loop {
                 match tokio::time::timeout(every, &mut tending).await {
                     Ok(tended) => break tended,
@@ -203,7 +203,7 @@ impl Coordinator {
                 }
             };
             if let Some(known) = self.runs.get(&name) {
-                // One that goes on again may have been extended; then it is read anew.
+                // A run that continues may have been extended, and is then read again.
                 self.runs.expect_newest(&known).await.ok();
             }
             match self.runs.followed(&name, Duration::ZERO).await {
@@ -224,7 +224,8 @@ impl Coordinator {
         // The queue was read before the state: a command in between is not undone.
         let Some(state) = self.storage.state(run.id()).await? else { return self.queues.expect(run).await };
         if state.phase.is_over() {
-            // Who ended it knows records that were not read here yet; first of all, so that nobody sees it change.
+            // Whoever ended it may have read records that were not read here. Read them first, so that nobody sees the
+            // run change.
             self.runs.follow(run).await?;
         }
         run.set_phase(state.phase);
@@ -271,9 +272,9 @@ impl Coordinator {
         if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
             return Ok(());
         }
-        // One that was extended is not finished, also where who extended it has died since.
+        // A run that was extended is not finished, even if the process that extended it has died.
         self.runs.expect_newest(run).await?;
-        // From here on the records count that count now; first of all, so that nobody sees a finished run change.
+        // This fixes which records count. It comes first, so that nobody sees a finished run change.
         if let Some((number, event)) = run.close()
             && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
         {
@@ -290,8 +291,8 @@ impl Coordinator {
         let left: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
         let dead: u64 = counts.iter().map(|counts| counts.dead).sum();
         if left > 0 && dead == 0 {
-            // Units of a queue that was rebuilt, all of whose dialogues have a record: nobody will come for them. What
-            // is asked of the run later is queued anew.
+            // Units of a rebuilt queue, all of whose dialogues have a record: no worker will ask for them. A later retry
+            // is queued anew.
             self.health.note_queue(self.queue.forget_run(run.id()).await)?;
             run.clear_at();
         }

@@ -13,9 +13,10 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Ready, or why not.
+    /// Whether it is ready.
     ///
     /// # Errors
+    /// What keeps it from working.
     pub fn get(&self) -> Result<(), String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

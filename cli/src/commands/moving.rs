@@ -70,7 +70,7 @@ pub fn push(arguments: PushArguments) -> anyhow::Result<ExitCode> {
     let (from, to) = (sink::folder(arguments.data.path()), open(&arguments.to, mirror.path())?);
     let moved = block_on(async {
         let moved = transfer(&*from, &*to, &manifest.run).await?;
-        // Packs of this machine are files anywhere; where the run goes, it needs its own.
+        // On this machine, a pack may be a file anywhere; the copy needs one of its own.
         if let Some((hash, sealed)) = pack_of(&dir, &manifest)
             && to.pack(&hash).await?.is_none()
         {
@@ -110,7 +110,7 @@ fn into_folder(from: &Arc<dyn Sink>, data: &Path, run: &RunId) -> anyhow::Result
     block_on(async { Ok(transfer(&**from, &*to, run).await?) })
 }
 
-/// The right to write a run of this machine, if there is one of this name.
+/// Locks the run of this name in a data folder, if there is one.
 fn lock_if_there(data: &Path, run: &RunId) -> anyhow::Result<Option<RunLock>> {
     match RunDir::open(data, run) {
         Ok((dir, _)) => Ok(Some(dir.lock()?)),
@@ -173,7 +173,7 @@ fn from_fetched(dir: &RunDir, manifest: &RunManifest, data: &Path) -> anyhow::Re
         0 => say(&format!("{added} records of run {run} were missing here ({bytes} bytes)")),
         lacking => bail!("{lacking} records of run {run} are other ones here than at the coordinator"),
     }
-    // Compared with itself: what is told are its files and the hash of its log.
+    // Comparing the folder with itself counts its files and hashes its log.
     between_folders(data, data, run)
 }
 
@@ -211,8 +211,8 @@ fn open(place: &str, mirror: &Path) -> anyhow::Result<Arc<dyn Sink>> {
     Ok(sink::folder(PathBuf::from(place)))
 }
 
-/// The hash of a run's pack, and the pack as a sealed file. A run whose pack is not here goes without, which is said: tables
-/// and reports can be made of its records alone.
+/// The hash of a run's pack, and the pack as a sealed file. If the pack is not here, this warns and returns none: tables
+/// and reports need only the records.
 pub fn pack_of(dir: &RunDir, manifest: &RunManifest) -> Option<(String, Vec<u8>)> {
     match sealed_pack(dir, manifest) {
         Ok(found) => Some(found),
@@ -223,7 +223,7 @@ pub fn pack_of(dir: &RunDir, manifest: &RunManifest) -> Option<(String, Vec<u8>)
     }
 }
 
-/// The file that there is, because sealing again gives other bytes.
+/// The same, or why there is none. An existing file comes first, because sealing again gives other bytes.
 fn sealed_pack(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(String, Vec<u8>)> {
     let (pack, _) = session::plan_kept(dir, manifest)?;
     let hash = pack.hash().as_str().to_owned();
@@ -232,12 +232,14 @@ fn sealed_pack(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(String, 
         bail!("it asked pack SHA-256 {}, and here is {hash}", used.unwrap_or("none"));
     }
     let identity = Identity::published()?;
-    let kept = std::fs::read(session::data_of(dir).join(format!("packs/{hash}.kgpack"))).ok();
-    let sealed = kept.or_else(|| packs::bundled(pack.name()).map(<[u8]>::to_vec)).filter(|sealed| {
+    if let Some((path, _)) = session::packs_beside(dir).find(&hash) {
+        return Ok((hash, std::fs::read(path)?));
+    }
+    let bundled = packs::bundled(pack.name()).filter(|sealed| {
         Pack::open_bytes(&hash, sealed, &identity).is_ok_and(|found| found.hash().as_str() == hash)
     });
-    match sealed {
-        Some(sealed) => Ok((hash, sealed)),
+    match bundled {
+        Some(sealed) => Ok((hash, sealed.to_vec())),
         None => Ok((hash, packs::seal_quickly(pack.parts(), &identity)?)),
     }
 }

@@ -14,6 +14,7 @@ use report::hallucination::{About, Study};
 use report::views::hallucination;
 use stages::kinds::kghalubench;
 
+use crate::arguments::{Concurrency, concurrency};
 use crate::commands::fleet::{MaybeRemote, block_on, steer, submit, view};
 use crate::commands::halu::found;
 use crate::exit_code::{Exit, ExitCode};
@@ -163,20 +164,6 @@ pub struct Common {
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
     exports: Option<Vec<Format>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Concurrency {
-    Auto,
-    Fixed(u32),
-}
-
-fn concurrency(text: &str) -> Result<Concurrency, String> {
-    match text.parse() {
-        _ if text == "auto" => Ok(Concurrency::Auto),
-        Ok(number @ 1..) => Ok(Concurrency::Fixed(number)),
-        _ => Err("expected `auto` or a number from 1".to_owned()),
-    }
 }
 
 /// Continue an interrupted run, on this machine or, with --coordinator, in its fleet.
@@ -343,10 +330,7 @@ fn hold_judged(
 
 fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
     Options {
-        concurrency: match common.concurrency {
-            Concurrency::Auto => None,
-            Concurrency::Fixed(number) => Some(number),
-        },
+        concurrency: common.concurrency.0,
         no_sandbox: common.no_sandbox,
         evaluators: common
             .evaluators

@@ -204,8 +204,6 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     if arguments.form.is_some() && !matches!(arguments.format, Format::Csv | Format::Parquet) {
         bail!(Exit::usage(anyhow!("--form is for csv and parquet")));
     }
-    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
-    let form = arguments.form.unwrap_or_default();
     let judged = match arguments.remote.named() {
         Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
         None => {
@@ -213,47 +211,38 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
             judged::runs_in(&name, arguments.data.path())?
         }
     };
-    if !judged.is_empty() {
-        return export_all(&arguments, &judged, &disclosure);
-    }
-    if let Some(remote) = arguments.remote.named() {
-        let fetched = fleet::export::fetch(&remote, &arguments.run)?;
-        let name = arguments.format.file_name(form, &fetched.manifest, &disclosure);
-        let path = arguments.out.unwrap_or_else(|| PathBuf::from(name));
-        let source = Source::open(fetched.dir, fetched.manifest)?;
-        tell(&path, source.write(arguments.format, form, &path, &disclosure)?, arguments.json)?;
+    if judged.is_empty() {
+        export_run(&arguments, &arguments.run, None)?;
         return Ok(ExitCode::Success);
     }
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
-    let default = || dir.exports().join(arguments.format.file_name(form, &manifest, &disclosure));
-    let path = arguments.out.unwrap_or_else(default);
-    let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
-    tell(&path, written, arguments.json)?;
-    Ok(ExitCode::Success)
-}
-
-/// Writes the runs of a pipeline, a file each.
-fn export_all(
-    arguments: &ExportArguments,
-    runs: &[RunId],
-    disclosure: &Disclosure,
-) -> anyhow::Result<ExitCode> {
     let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(&arguments.run));
     std::fs::create_dir_all(&folder)
         .map_err(|error| anyhow!("cannot make the folder {}: {error}", folder.display()))?;
-    for run in runs {
-        let fetched = arguments.remote.named().map(|remote| fleet::export::fetch(&remote, run.as_str()));
-        let fetched = fetched.transpose()?;
-        let (dir, manifest) = match &fetched {
-            Some(fetched) => (fetched.dir.clone(), fetched.manifest.clone()),
-            None => session::open(run, &arguments.data.data_dir)?,
-        };
-        let form = arguments.form.unwrap_or_default();
-        let path = folder.join(arguments.format.file_name(form, &manifest, disclosure));
-        let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, disclosure)?;
-        tell(&path, written, arguments.json)?;
+    for run in &judged {
+        export_run(&arguments, run.as_str(), Some(&folder))?;
     }
     Ok(ExitCode::Success)
+}
+
+/// Writes a run as a file, one of a pipeline into the folder of its pipeline.
+fn export_run(arguments: &ExportArguments, run: &str, of_pipeline: Option<&Path>) -> anyhow::Result<()> {
+    // The fetched folder is read before it is removed.
+    let fetched = arguments.remote.named().map(|remote| fleet::export::fetch(&remote, run)).transpose()?;
+    let (dir, manifest) = match &fetched {
+        Some(fetched) => (fetched.dir.clone(), fetched.manifest.clone()),
+        None => arguments.data.open(run)?,
+    };
+    let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };
+    let form = arguments.form.unwrap_or_default();
+    let name = arguments.format.file_name(form, &manifest, &disclosure);
+    let path = match (of_pipeline, &arguments.out) {
+        (Some(folder), _) => folder.join(name),
+        (None, Some(path)) => path.clone(),
+        (None, None) if fetched.is_some() => PathBuf::from(name),
+        (None, None) => dir.exports().join(name),
+    };
+    let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
+    Ok(tell(&path, written, arguments.json)?)
 }
 
 /// Describes a written file.

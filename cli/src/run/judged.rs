@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use coordinator::configuration::Benchmark;
 use coordinator::{Coordinator, CoordinatorConfig};
-use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
+use domain::control::{Control, RunCommand, RunPhase, RunView};
 use domain::text::with_causes;
 use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
@@ -21,7 +21,7 @@ use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
 use super::judge_key::WithJudges;
 use super::material;
-use super::preflight::{self, Level, LongestPrompt};
+use super::preflight::{self, LongestPrompt};
 use super::progress::Progress;
 use super::session::{self, Options};
 use crate::commands::fleet::{block_on, explained, submit};
@@ -113,7 +113,7 @@ pub fn remove(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option
 /// A coordinator that looks at what there is, and does nothing by itself.
 pub fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
     let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
-    Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
+    session::coordinator(config, data_dir)
 }
 
 /// Runs a pipeline until it is finished, the user stops it, or no model can be reached and `waits` is false.
@@ -136,19 +136,10 @@ pub async fn run(
     if matches!(wanted, Wanted::Configured(_)) && benchmark.reuse.is_none() {
         // Check judges only when they are needed: one GPU cannot serve all models at once.
         let longest = LongestPrompt::of(&plan, &tasks, benchmark.seed);
-        for spec in &benchmark.models {
-            let (level, message) = preflight::model(spec, &*connect, &longest).await?;
-            if level != Level::Ok {
-                eprintln!("warning: model `{}`: {message}", spec.label);
-            }
-        }
+        preflight::models(&benchmark.models, &*connect, &longest).await?;
     }
-    let coordinator = Coordinator::start(
-        CoordinatorConfig::local(),
-        queue::open("memory", None)?,
-        results::sink::folder(data_dir.clone()),
-    );
-    let submission = Submission { configuration: serde_json::to_value(&benchmark)?, pack: None };
+    let coordinator = session::coordinator(CoordinatorConfig::local(), &data_dir)?;
+    let submission = session::submission(&benchmark)?;
     let begun = match wanted {
         Wanted::Configured(_) => coordinator.submit(submission).await,
         Wanted::Named(name) => coordinator.command(&name, RunCommand::Resume).await,

@@ -63,6 +63,24 @@ impl<'a> LongestPrompt<'a> {
     }
 }
 
+/// Checks models and their servers, and warns of what is worth knowing.
+///
+/// # Errors
+/// See [`model`].
+pub async fn models<'a>(
+    specs: impl IntoIterator<Item = &'a ModelSpec>,
+    connect: &dyn Connect,
+    longest: &LongestPrompt<'_>,
+) -> anyhow::Result<()> {
+    for spec in specs {
+        let (level, message) = model(spec, connect, longest).await?;
+        if level != Level::Ok {
+            eprintln!("warning: model `{}`: {message}", spec.label);
+        }
+    }
+    Ok(())
+}
+
 /// Checks a model and its server: what is worth knowing, or why no dialogue with it can succeed.
 ///
 /// # Errors

@@ -158,16 +158,20 @@ pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest
     })
 }
 
+/// A coordinator in this process over a data folder.
+pub fn coordinator(config: CoordinatorConfig, data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
+    Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
+}
+
 /// A submission of a configuration. It contains no pack: the coordinator of this process reads the pack itself.
-fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
+pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
     Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: None })
 }
 
 impl Session {
     /// Asks the coordinator of this process for the run. A new run is not written yet.
     pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
-        let sink = results::sink::folder(data_dir.clone());
-        let coordinator = Coordinator::start(CoordinatorConfig::local(), queue::open("memory", None)?, sink);
+        let coordinator = coordinator(CoordinatorConfig::local(), &data_dir)?;
         let proposal = match &wanted {
             Wanted::Configured(benchmark) => coordinator.propose(submission(benchmark)?).await,
             Wanted::Named(run) => {
@@ -284,12 +288,8 @@ impl Session {
     ) -> anyhow::Result<()> {
         let Planned { benchmark, plan, .. } = self.planned();
         let longest = LongestPrompt::of(plan, tasks, benchmark.seed);
-        for spec in benchmark.models.iter().filter(|spec| wanted(&spec.label)) {
-            let (level, message) = preflight::model(spec, connect, &longest).await?;
-            if level != Level::Ok {
-                eprintln!("warning: model `{}`: {message}", spec.label);
-            }
-        }
+        let asked = benchmark.models.iter().filter(|spec| wanted(&spec.label));
+        preflight::models(asked, connect, &longest).await?;
         // The process that writes to the folder will report that it cannot be written.
         if let Ok((level, message)) = preflight::disk(&self.data_dir, plan.dialogues()).await
             && level != Level::Ok

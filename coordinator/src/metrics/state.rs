@@ -1,4 +1,4 @@
-//! What is the case now: stated as a whole, round by round.
+//! Gauges: the present state, written as a whole once a round.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::view::status;
 /// The phases of runs that are not over.
 const PHASES: [RunPhase; 3] = [RunPhase::Preparing, RunPhase::Active, RunPhase::Paused];
 
-/// How the coordinator itself is. Told also where the queue cannot be reached.
+/// The health of the coordinator itself. Also written while the queue cannot be reached.
 pub(crate) fn health(coordinator: &Coordinator) {
     gauge!(BYTES_IN_FLIGHT).set(coordinator.commits.bytes_in_flight() as f64);
     gauge!(COMMIT_LAG_SECONDS).set(coordinator.commits.lag().as_secs_f64());
@@ -29,7 +29,7 @@ pub(crate) fn health(coordinator: &Coordinator) {
     }
 }
 
-/// Everything else that is not counted as it happens.
+/// All other gauges.
 pub(crate) async fn gauges(coordinator: &Coordinator) {
     if !service_kit::metrics::is_collecting() {
         return;

@@ -1,6 +1,7 @@
 //! Enums whose variants have names: one list from which code, files and messages take them.
 
 /// Declares an enum and gives each variant its name in files and on the command line.
+#[macro_export]
 macro_rules! named {
     (
         $(#[$about:meta])*

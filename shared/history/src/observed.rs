@@ -45,13 +45,38 @@ impl Observed {
     }
 }
 
-impl QueueStore for Observed {
-    fn owner(&self) -> Reply<'_, Option<String>> {
-        self.queue.owner()
-    }
+/// Passes calls on of which nothing is noted.
+macro_rules! passed_on {
+    ($($call:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {$(
+        fn $call<'a>(&'a self, $($argument: $type),*) -> Reply<'a, $answer> {
+            self.queue.$call($($argument),*)
+        }
+    )+};
+}
 
-    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String> {
-        self.queue.claim(owner, anew)
+impl QueueStore for Observed {
+    passed_on! {
+        owner() -> Option<String>;
+        claim(owner: &'a str, anew: bool) -> String;
+        run(run: &'a RunId) -> Option<RunStatus>;
+        runs() -> Vec<RunStatus>;
+        set_state(at: &'a RunRef, to: RunState) -> RunState;
+        forget_run(run: &'a RunId) -> bool;
+        tickets(at: &'a RunRef, count: u32) -> Range<u64>;
+        committed(at: &'a RunRef, keys: &'a [DialogueKey]) -> Vec<Option<Committed>>;
+        counts(at: &'a RunRef) -> Vec<ModelCounts>;
+        suspects(at: &'a RunRef, dead: bool, after: Option<UnitId>, limit: u32) -> Vec<Suspect>;
+        suspect(at: &'a RunRef, unit: UnitId) -> Option<Suspect>;
+        requeue(at: &'a RunRef, units: &'a [UnitId]) -> u64;
+        park(at: &'a RunRef, model: &'a ModelLabel, parked_for: Duration, reason: &'a str) -> ();
+        unpark(at: &'a RunRef, model: &'a ModelLabel) -> ();
+        heartbeat(worker: &'a WorkerId, claim: &'a Claim, info: &'a [u8], ttl: Duration) -> Heartbeat;
+        workers() -> Vec<WorkerEntry>;
+        drain_worker(worker: &'a WorkerId) -> bool;
+        deregister(worker: &'a WorkerId, instance: &'a InstanceId) -> bool;
+        take_rate(bucket: &'a str, rate: RateLimit, permits: u32) -> RateReply;
+        now_ms() -> u64;
+        check() -> Vec<String>;
     }
 
     fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
@@ -62,22 +87,6 @@ impl QueueStore for Observed {
             self.events.write(&spec.run, opened).await;
             Ok(status)
         })
-    }
-
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>> {
-        self.queue.run(run)
-    }
-
-    fn runs(&self) -> Reply<'_, Vec<RunStatus>> {
-        self.queue.runs()
-    }
-
-    fn set_state<'a>(&'a self, at: &'a RunRef, to: RunState) -> Reply<'a, RunState> {
-        self.queue.set_state(at, to)
-    }
-
-    fn forget_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, bool> {
-        self.queue.forget_run(run)
     }
 
     fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added> {
@@ -150,10 +159,6 @@ impl QueueStore for Observed {
         })
     }
 
-    fn tickets<'a>(&'a self, at: &'a RunRef, count: u32) -> Reply<'a, Range<u64>> {
-        self.queue.tickets(at, count)
-    }
-
     fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>> {
         Box::pin(async move {
             let effects = self.queue.commit(at, commits).await?;
@@ -165,79 +170,5 @@ impl QueueStore for Observed {
             }
             Ok(effects)
         })
-    }
-
-    fn committed<'a>(&'a self, at: &'a RunRef, keys: &'a [DialogueKey]) -> Reply<'a, Vec<Option<Committed>>> {
-        self.queue.committed(at, keys)
-    }
-
-    fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>> {
-        self.queue.counts(at)
-    }
-
-    fn suspects<'a>(
-        &'a self,
-        at: &'a RunRef,
-        dead: bool,
-        after: Option<UnitId>,
-        limit: u32,
-    ) -> Reply<'a, Vec<Suspect>> {
-        self.queue.suspects(at, dead, after, limit)
-    }
-
-    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>> {
-        self.queue.suspect(at, unit)
-    }
-
-    fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64> {
-        self.queue.requeue(at, units)
-    }
-
-    fn park<'a>(
-        &'a self,
-        at: &'a RunRef,
-        model: &'a ModelLabel,
-        parked_for: Duration,
-        reason: &'a str,
-    ) -> Reply<'a, ()> {
-        self.queue.park(at, model, parked_for, reason)
-    }
-
-    fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()> {
-        self.queue.unpark(at, model)
-    }
-
-    fn heartbeat<'a>(
-        &'a self,
-        worker: &'a WorkerId,
-        claim: &'a Claim,
-        info: &'a [u8],
-        ttl: Duration,
-    ) -> Reply<'a, Heartbeat> {
-        self.queue.heartbeat(worker, claim, info, ttl)
-    }
-
-    fn workers(&self) -> Reply<'_, Vec<WorkerEntry>> {
-        self.queue.workers()
-    }
-
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool> {
-        self.queue.drain_worker(worker)
-    }
-
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool> {
-        self.queue.deregister(worker, instance)
-    }
-
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply> {
-        self.queue.take_rate(bucket, rate, permits)
-    }
-
-    fn now_ms(&self) -> Reply<'_, u64> {
-        self.queue.now_ms()
-    }
-
-    fn check(&self) -> Reply<'_, Vec<String>> {
-        self.queue.check()
     }
 }

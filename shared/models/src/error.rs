@@ -63,11 +63,6 @@ impl CallError {
         Self { message: one_line(&format!("{part}: {}", self.message)), ..self }
     }
 
-    /// Whether another attempt is allowed at all.
-    pub fn is_retryable(&self) -> bool {
-        self.retry != RetryAdvice::No
-    }
-
     /// The form in which a record stores this attempt.
     pub fn to_failed_call(&self, at: Timestamp) -> FailedCall {
         FailedCall { at, cause: self.cause, message: self.told() }

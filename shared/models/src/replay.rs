@@ -87,7 +87,7 @@ mod tests {
         asked.round = 2;
         let error = model.complete(asked.clone()).await.unwrap_err();
         assert_eq!(error.cause, FailureCause::BadRequest);
-        assert!(!error.is_retryable());
+        assert_eq!(error.retry, RetryAdvice::No);
         assert!(error.message.contains("round 2 of m/t/3, which has 2 recorded rounds"), "{error}");
         asked.key.iteration = 9;
         assert_eq!(model.answer(&asked.key, 0).unwrap_err().recorded, 0);

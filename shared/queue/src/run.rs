@@ -1,6 +1,5 @@
 //! Runs as the queue knows them: a name, a plan hash, a generation, a state, and counts.
 
-use std::fmt;
 use std::time::Duration;
 
 use domain::{ModelLabel, RunId};
@@ -46,35 +45,22 @@ impl RunSpec {
     }
 }
 
-/// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what people
-/// see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunState {
-    /// Units are leased out.
-    Active,
-    /// No unit is leased out; current leases continue and their records are accepted.
-    Paused,
-    /// Stopped by hand; workers drop the dialogues in progress. Late records are accepted.
-    Cancelled,
-    /// Complete.
-    Finished,
+domain::named! {
+    /// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what
+    /// people see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
+    pub enum RunState {
+        /// Units are leased out.
+        Active = "active",
+        /// No unit is leased out; current leases continue and their records are accepted.
+        Paused = "paused",
+        /// Stopped by hand; workers drop the dialogues in progress. Late records are accepted.
+        Cancelled = "cancelled",
+        /// Complete.
+        Finished = "finished",
+    }
 }
 
 impl RunState {
-    /// Every state.
-    pub const ALL: [Self; 4] = [Self::Active, Self::Paused, Self::Cancelled, Self::Finished];
-
-    /// The name used in stores and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Paused => "paused",
-            Self::Cancelled => "cancelled",
-            Self::Finished => "finished",
-        }
-    }
-
     /// Whether a run may change from this state to `to`. Any state may become active again: resuming a cancelled run
     /// and retrying the failures of a finished one are ordinary. Keeping the state is always allowed, so that a
     /// repeated call succeeds.
@@ -93,12 +79,6 @@ impl RunState {
             .into_iter()
             .find(|state| state.as_str() == text)
             .ok_or_else(|| Error::Corrupt { message: format!("`{text}` is not a run state") })
-    }
-}
-
-impl fmt::Display for RunState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -8,12 +8,13 @@ use std::sync::OnceLock;
 
 use domain::{RunId, Scores};
 use jiff::Timestamp;
+use results::names::Names;
 
 use crate::analysis::cells::{CellStatistics, ColumnStatistics};
 
 mod shapes;
 
-use self::shapes::{Names, Shapes};
+use self::shapes::Shapes;
 
 /// Place of a column in [`Dialogues::columns`].
 pub type ColumnId = usize;

@@ -14,8 +14,8 @@ pub fn replace(path: &Path, write: impl FnOnce(File) -> io::Result<File>) -> io:
 }
 
 /// Like [`replace`], for files that several processes may replace at the same time, perhaps on several machines: in
-/// the end the file has one of their contents, complete. Remains of a crash are not overwritten by the next writer,
-/// hence for small files.
+/// the end the file has one of their contents, complete. A crash leaves a file that no later writer replaces, so use it
+/// for small files only.
 pub fn replace_shared(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, &unique_ending(), |mut file| {
         file.write_all(content)?;

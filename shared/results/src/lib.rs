@@ -11,6 +11,7 @@ pub mod files;
 pub mod llmkgbench;
 pub mod log;
 pub mod manifest;
+pub mod names;
 pub mod run_dir;
 pub mod run_key;
 pub mod sink;

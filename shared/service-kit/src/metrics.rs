@@ -19,27 +19,24 @@ const BUILD_INFO: &str = "kgfleet_build_info";
 
 /// What every process tells, beside [`process::DEFINITIONS`].
 pub const DEFINITIONS: &[MetricDefinition] = &[
-    MetricDefinition {
-        name: BUILD_INFO,
-        kind: MetricKind::Gauge,
-        unit: Unit::Count,
-        help: "1 for the version of this process.",
-        labels: &["component", "version"],
-    },
-    MetricDefinition {
-        name: frame::DROPPED_SERIES,
-        kind: MetricKind::Gauge,
-        unit: Unit::Count,
-        help: "Series left out because their metric has 5000 already; 0 unless models times tasks of the active runs are more.",
-        labels: &[],
-    },
-    MetricDefinition {
-        name: crate::traces::DROPPED_SPANS,
-        kind: MetricKind::Counter,
-        unit: Unit::Count,
-        help: "Spans of traces that were not sent: too many at once, or the collector did not take them.",
-        labels: &[],
-    },
+    MetricDefinition::gauge(
+        BUILD_INFO,
+        Unit::Count,
+        &["component", "version"],
+        "1 for the version of this process.",
+    ),
+    MetricDefinition::gauge(
+        frame::DROPPED_SERIES,
+        Unit::Count,
+        &[],
+        "Series left out because their metric has 5000 already; 0 unless models times tasks of the active runs are more.",
+    ),
+    MetricDefinition::counter(
+        crate::traces::DROPPED_SPANS,
+        Unit::Count,
+        &[],
+        "Spans of traces that were not sent: too many at once, or the collector did not take them.",
+    ),
 ];
 
 /// Upper bounds of the buckets of every histogram, in seconds: from a local call to a long answer of a slow model.
@@ -114,6 +111,30 @@ impl MetricDefinition {
     pub const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
         Self { name, kind: MetricKind::Histogram, unit: Unit::Seconds, help, labels }
     }
+}
+
+/// Declares metrics: a constant with the name of each, and a table of them all. A line is
+/// `CONSTANT = kind "name" Unit ["label"] "Help.";`, for a histogram without the unit, which is seconds.
+#[macro_export]
+macro_rules! metric_table {
+    (
+        $(#[$about:meta])*
+        pub const $table:ident;
+
+        $($constant:ident = $kind:ident $name:literal $($unit:ident)? [$($label:literal),*] $help:literal;)+
+    ) => {
+        $(pub(super) const $constant: &str = $name;)+
+
+        $(#[$about])*
+        pub const $table: &[$crate::metrics::MetricDefinition] = &[
+            $($crate::metrics::MetricDefinition::$kind(
+                $constant,
+                $($crate::metrics::Unit::$unit,)?
+                &[$($label),*],
+                $help,
+            )),+
+        ];
+    };
 }
 
 /// The metrics of this process.

@@ -118,20 +118,20 @@ pub enum Stage {
     WithoutParsing(Limit),
 }
 
-/// The limit that an answer hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// Processor time.
-    CpuTime,
-    /// Memory.
-    Memory,
-    /// Nesting of brackets and groups.
-    Nesting,
-    /// Size of the answer.
-    Size,
-    /// The evaluation process died for another reason while judging the answer.
-    Crash,
+domain::named! {
+    /// The limit that an answer hit.
+    pub enum Limit {
+        /// Processor time.
+        CpuTime = "cpu-time",
+        /// Memory.
+        Memory = "memory",
+        /// Nesting of brackets and groups.
+        Nesting = "nesting",
+        /// Size of the answer.
+        Size = "size",
+        /// The evaluation process died for another reason while judging the answer.
+        Crash = "crash",
+    }
 }
 
 impl Stage {
@@ -146,20 +146,6 @@ impl Stage {
 }
 
 impl Limit {
-    /// Every limit.
-    pub const ALL: [Self; 5] = [Self::CpuTime, Self::Memory, Self::Nesting, Self::Size, Self::Crash];
-
-    /// The name in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CpuTime => "cpu-time",
-            Self::Memory => "memory",
-            Self::Nesting => "nesting",
-            Self::Size => "size",
-            Self::Crash => "crash",
-        }
-    }
-
     /// The text in the infos.
     pub fn message(self) -> &'static str {
         match self {

@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use coordinator::Coordinator;
 use domain::WorkerId;
 use domain::control::Control;
+use domain::reach::is_loopback_host;
 use futures::{StreamExt, stream};
 use reqwest::{Certificate, Client, StatusCode, Url, header};
 use serde_json::json;
@@ -121,7 +122,7 @@ impl PodCosts {
                 .map_err(Exit::usage)
         };
         let api = &self.kubernetes_api;
-        let is_local = matches!(api.host_str(), Some("127.0.0.1" | "[::1]" | "localhost"));
+        let is_local = api.host_str().is_some_and(is_loopback_host);
         if api.scheme() != "https" && !(api.scheme() == "http" && is_local) {
             bail!(Exit::usage(anyhow!("--kubernetes-api {api}: a token is sent over https only")));
         }

@@ -31,7 +31,7 @@ use worker::{
 use super::door::{Door, Fleet};
 use super::pod_costs::PodCosts;
 use super::{Remote, explained};
-use crate::arguments::seconds;
+use crate::arguments::{Concurrency, concurrency, seconds};
 use crate::commands::verify::EVENTS;
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
@@ -147,8 +147,8 @@ pub struct WorkerArguments {
     )]
     allow_endpoints: Vec<String>,
     /// Dialogues in flight per server: a number, or `auto` to adapt.
-    #[arg(long, value_name = "auto|N", default_value = "auto")]
-    concurrency: String,
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = concurrency)]
+    concurrency: Concurrency,
     /// Number of evaluation processes. Default: one per CPU.
     #[arg(long, value_name = "N")]
     evaluators: Option<NonZeroUsize>,
@@ -356,12 +356,6 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         Some(file) => Endpoints::File(file.clone()),
         None => Endpoints::Listed(arguments.endpoints.clone()),
     };
-    let concurrency = match arguments.concurrency.as_str() {
-        "auto" => None,
-        number => Some(number.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
-            Exit::usage(anyhow!("--concurrency {number}: expected `auto` or a number from 1"))
-        })?),
-    };
     let evaluation = EvaluationMode::Sandbox {
         program: std::env::current_exe().context("cannot find this program's own file")?,
         arguments: vec![EVALUATOR_COMMAND.to_owned()],
@@ -383,7 +377,7 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
         connect: Arc::new(Connectors::of_fleet(Arc::clone(&keys))),
         keys: Some(keys),
         sandbox,
-        concurrency,
+        concurrency: arguments.concurrency.0,
         evaluators: arguments.evaluators.unwrap_or(usual.evaluators),
         pack_dir: Some(arguments.work_dir.join("packs")),
         spool: Some(SpoolConfig {

@@ -184,7 +184,7 @@ mod tests {
         ] {
             let rejected = read_whole(json.as_bytes(), None).unwrap_err();
             assert_eq!(rejected.error.cause, cause, "{json}");
-            assert!(rejected.error.is_retryable(), "{json}");
+            assert_ne!(rejected.error.retry, RetryAdvice::No, "{json}");
         }
     }
 }

@@ -244,7 +244,7 @@ mod tests {
         ] {
             let error = read::<Known>(body, None).unwrap_err();
             assert_eq!(error.cause, cause, "{body:?}");
-            assert!(error.is_retryable());
+            assert_ne!(error.retry, RetryAdvice::No);
         }
         let key = Secret::new("hunter2");
         let error = read::<Known>(br#"{"data":"hunter2"}"#, Some(&key)).unwrap_err();

@@ -7,29 +7,6 @@ use domain::Scores;
 
 use super::Dialogue;
 
-/// Texts by number.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Names {
-    numbers: HashMap<String, u32>,
-    texts: Vec<String>,
-}
-
-impl Names {
-    pub(super) fn number(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
-        }
-        let number = self.texts.len() as u32;
-        self.numbers.insert(text.to_owned(), number);
-        self.texts.push(text.to_owned());
-        number
-    }
-
-    pub(super) fn text(&self, number: u32) -> Option<&str> {
-        self.texts.get(number as usize).map(String::as_str)
-    }
-}
-
 /// The names of scores. Dialogues of a task have one of few sets of them, so each keeps only its values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {

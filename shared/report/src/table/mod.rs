@@ -197,11 +197,6 @@ impl Table {
         &self.rows
     }
 
-    /// Whether the last row sums up the others.
-    pub fn has_total(&self) -> bool {
-        self.total
-    }
-
     /// Whether a file holds numbers in a column, not words.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self

@@ -14,6 +14,7 @@ use super::error::LogError;
 use super::lines::Location;
 use super::ordered::Ordered;
 use super::reader::{LogItem, LogReader};
+use crate::names::Names;
 
 /// The rank of a record of a key: the smallest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,36 +171,20 @@ impl Iterator for WinningRecords<'_> {
 
 /// Model and task labels by number, because a million keys share a few dozen of them.
 #[derive(Debug, Default)]
-struct Labels {
-    numbers: HashMap<String, u32>,
-    texts: Vec<String>,
-}
+struct Labels(Names);
 
 impl Labels {
     fn intern(&mut self, key: &DialogueKey) -> (u32, u32, Iteration) {
-        (self.number(key.model.as_str()), self.number(key.task.as_str()), key.iteration)
-    }
-
-    fn number(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
-        }
-        let number = self.texts.len() as u32;
-        self.numbers.insert(text.to_owned(), number);
-        self.texts.push(text.to_owned());
-        number
+        (self.0.number(key.model.as_str()), self.0.number(key.task.as_str()), key.iteration)
     }
 
     fn find(&self, key: &DialogueKey) -> Option<(u32, u32, Iteration)> {
-        Some((*self.numbers.get(key.model.as_str())?, *self.numbers.get(key.task.as_str())?, key.iteration))
+        Some((self.0.find(key.model.as_str())?, self.0.find(key.task.as_str())?, key.iteration))
     }
 
     fn key(&self, (model, task, iteration): (u32, u32, Iteration)) -> DialogueKey {
-        DialogueKey {
-            model: self.texts[model as usize].as_str().into(),
-            task: self.texts[task as usize].as_str().into(),
-            iteration,
-        }
+        let label = |number| self.0.text(number).unwrap_or_default();
+        DialogueKey { model: label(model).into(), task: label(task).into(), iteration }
     }
 }
 

@@ -1,59 +1,27 @@
 //! What the kernel says of this process, under the names that all of Prometheus's clients use.
 
+use super::MetricDefinition as Metric;
+use super::Unit::{Bytes, Count, Seconds};
 use super::frame::{header, write_series};
-use super::{MetricDefinition, MetricKind, Unit};
-
-const CPU_SECONDS: &str = "process_cpu_seconds_total";
-const RESIDENT_BYTES: &str = "process_resident_memory_bytes";
-const OPEN_FDS: &str = "process_open_fds";
-const MAX_FDS: &str = "process_max_fds";
-const THREADS: &str = "process_threads";
-const START_SECONDS: &str = "process_start_time_seconds";
 
 /// What every process tells of itself; where `/proc` is missing, nothing.
-pub const DEFINITIONS: &[MetricDefinition] = &[
-    MetricDefinition {
-        name: CPU_SECONDS,
-        kind: MetricKind::Counter,
-        unit: Unit::Seconds,
-        help: "Processor time of the process, its children left out.",
-        labels: &[],
-    },
-    MetricDefinition {
-        name: RESIDENT_BYTES,
-        kind: MetricKind::Gauge,
-        unit: Unit::Bytes,
-        help: "Memory of the process that is in RAM.",
-        labels: &[],
-    },
-    MetricDefinition {
-        name: OPEN_FDS,
-        kind: MetricKind::Gauge,
-        unit: Unit::Count,
-        help: "Open file descriptors.",
-        labels: &[],
-    },
-    MetricDefinition {
-        name: MAX_FDS,
-        kind: MetricKind::Gauge,
-        unit: Unit::Count,
-        help: "File descriptors that the process may open.",
-        labels: &[],
-    },
-    MetricDefinition {
-        name: THREADS,
-        kind: MetricKind::Gauge,
-        unit: Unit::Count,
-        help: "Threads of the process.",
-        labels: &[],
-    },
-    MetricDefinition {
-        name: START_SECONDS,
-        kind: MetricKind::Gauge,
-        unit: Unit::Seconds,
-        help: "When the process started, since the Unix epoch.",
-        labels: &[],
-    },
+pub const DEFINITIONS: &[Metric] = &[
+    Metric::counter(
+        "process_cpu_seconds_total",
+        Seconds,
+        &[],
+        "Processor time of the process, its children left out.",
+    ),
+    Metric::gauge("process_resident_memory_bytes", Bytes, &[], "Memory of the process that is in RAM."),
+    Metric::gauge("process_open_fds", Count, &[], "Open file descriptors."),
+    Metric::gauge("process_max_fds", Count, &[], "File descriptors that the process may open."),
+    Metric::gauge("process_threads", Count, &[], "Threads of the process."),
+    Metric::gauge(
+        "process_start_time_seconds",
+        Seconds,
+        &[],
+        "When the process started, since the Unix epoch.",
+    ),
 ];
 
 /// The state of this process now.

@@ -1,7 +1,7 @@
 //! JudgeText: a model that writes a text for later stages, such as the sentence that states a fact.
 //!
-//! The text is the reply without white space around it and without quotes around all of it; info `text`. Whether it says what
-//! it should is up to who reads it, with the case at hand. A reply without any letter or digit is asked again once, with the
+//! The info `text` holds the reply without surrounding white space and quotes. Whether it says the right thing is decided
+//! by the stage that reads it, which has the case. A reply without any letter or digit is asked again once, with the
 //! follow-up `choice`; a second one leaves the dialogue unscored. No parameters; score `written`, 1 where there is a text.
 
 use domain::{Ask, Infos, PromptKind, Scores};
@@ -61,7 +61,7 @@ impl Exercise for JudgeText {
     }
 }
 
-/// Without quotes around all of it.
+/// The text without the quotes that enclose all of it.
 fn unquoted(text: &str) -> &str {
     let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inner.filter(|inner| !inner.contains('"')).map_or(text, str::trim)

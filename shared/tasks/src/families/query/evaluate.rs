@@ -57,7 +57,7 @@ impl From<Limit> for ParseFailure {
 
 impl QueryCase {
     /// The verdict on one answer.
-    pub(crate) fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+    pub(super) fn verdict(&self, answer: &str, effort: &Effort) -> Verdict {
         // An answer above the size limit is not searched for a query.
         let too_large = answer.len() > effort.limits.answer_bytes_max;
         let query = if too_large { None } else { extract_query(answer) };

@@ -22,10 +22,11 @@ use std::sync::LazyLock;
 use rdf::{Dialect, PrefixTable, QueryGraph};
 use serde_json::{Map, Value};
 
-use crate::exercise::{CaseError, Effort, Shots};
+use crate::exercise::{CaseError, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::graphs::LoadedGraph;
 use crate::text::python::splitlines;
+use crate::wording::Fields;
 
 pub(crate) mod case_graph;
 mod evaluate;
@@ -49,6 +50,8 @@ pub(crate) struct QueryCase {
     reference: Reference,
     ground: LazyLock<Result<Ground, CaseError>, Survey>,
     shots: Shots,
+    /// Generated values of the first prompt.
+    opening: Fields,
 }
 
 /// What depends on the graph of a case. Processes that only ask questions defer reading it.
@@ -112,6 +115,7 @@ impl QueryCase {
                 answers_max_empty_result: limit(data, "multishotResultLimit", answers_max)?,
                 aggregated: AGGREGATED,
             },
+            opening: Fields::new(),
         };
         if !deferred {
             case.prepare()?;
@@ -119,30 +123,43 @@ impl QueryCase {
         Ok(case)
     }
 
-    /// Reads the graph if that was deferred.
-    pub(crate) fn prepare(&self) -> Result<(), CaseError> {
-        self.ground.as_ref().map(|_| ()).map_err(Clone::clone)
+    /// The same case with generated values of the first prompt.
+    pub(crate) fn opened_with(self, opening: Fields) -> Self {
+        Self { opening, ..self }
     }
 
     /// What depends on the graph.
     ///
     /// # Panics
-    /// The graph was deferred and cannot be read; call [`QueryCase::prepare`] first, see [`crate::Exercise::prepare`].
+    /// The graph was deferred and cannot be read; call [`Exercise::prepare`] first.
     fn ground(&self) -> &Ground {
         match &*self.ground {
             Ok(ground) => ground,
             Err(error) => panic!("judged without being prepared: {error}"),
         }
     }
+}
 
-    /// The rounds of a dialogue.
-    pub(crate) fn shots(&self) -> Shots {
+impl Exercise for QueryCase {
+    fn opening(&self, _question_seed: u64) -> Fields {
+        self.opening.clone()
+    }
+
+    fn shots(&self) -> Shots {
         self.shots.clone()
     }
 
-    /// The parser's message if it refuses a query. The graph, whose prefixes the query may use, must have been read.
-    pub(crate) fn complaint(&self, query: &str, effort: &Effort) -> Option<String> {
+    fn prepare(&self) -> Result<(), CaseError> {
+        self.ground.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
+    /// The graph, whose prefixes the query may use, must have been read.
+    fn complaint(&self, query: &str, effort: &Effort) -> Option<String> {
         self.parse(Some(query), effort).err().map(|failure| failure.message)
+    }
+
+    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
+        self.verdict(answer, effort)
     }
 }
 

@@ -18,18 +18,12 @@ use rdf::{Dialect, PrefixTable};
 use super::query::case_graph::{self, CaseGraph};
 use super::query::{QueryCase, QuerySetting, ValueTexts, wikidata};
 use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
-use crate::exercise::{CaseError, CaseInput, Effort, EvaluationLimits, Exercise, Shots, Verdict};
+use crate::exercise::{CaseError, CaseInput, Effort, EvaluationLimits, Exercise};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
 use crate::wording::Fields;
 
 mod extract;
-
-/// One broken query.
-struct SparqlSyntaxFixing {
-    case: QueryCase,
-    opening: Fields,
-}
 
 /// Repair a SPARQL query.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
@@ -66,7 +60,7 @@ fn exercise(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Box<dyn Exe
     };
     let case = QueryCase::read(input.data, graph, setting)?;
     let opening = opening(input, &case)?;
-    Ok(Box::new(SparqlSyntaxFixing { case, opening }))
+    Ok(Box::new(case.opened_with(opening)))
 }
 
 /// The fields of the first prompt. A recorded first prompt needs none.
@@ -93,33 +87,12 @@ fn opening(input: &CaseInput<'_>, case: &QueryCase) -> Result<Fields, CaseError>
     Ok(fields)
 }
 
-impl Exercise for SparqlSyntaxFixing {
-    fn prepare(&self) -> Result<(), CaseError> {
-        self.case.prepare()
-    }
-
-    fn opening(&self, _question_seed: u64) -> Fields {
-        self.opening.clone()
-    }
-
-    fn shots(&self) -> Shots {
-        self.case.shots()
-    }
-
-    fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
-        self.case.complaint(text, effort)
-    }
-
-    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
-        self.case.judge(answer, effort)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
+    use crate::exercise::Verdict;
 
     fn data() -> Map<String, Value> {
         let data = json!({

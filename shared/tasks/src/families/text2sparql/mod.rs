@@ -15,7 +15,7 @@ use rdf::{Dialect, PrefixTable};
 
 use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph};
 use crate::class::{AnswerForm, ClassSpec, Marks, Published};
-use crate::exercise::{CaseError, CaseInput, Compat, Effort, Exercise, Shots, Verdict};
+use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
 
@@ -87,11 +87,6 @@ const CLASS: ClassSpec = ClassSpec {
     exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Generic, graphs, compat),
 };
 
-/// One question.
-struct Text2Sparql {
-    case: QueryCase,
-}
-
 /// Reads a case of a data set.
 fn exercise(
     input: &CaseInput<'_>,
@@ -103,7 +98,7 @@ fn exercise(
     let graph = graphs::graph(input, set, library)?;
     let of_case = case_graph::prefixes_of_case(input.data)?;
     let setting = move |loaded: &LoadedGraph| setting(loaded, set, &of_case, compat);
-    Ok(Box::new(Text2Sparql { case: QueryCase::read(input.data, graph, setting)? }))
+    Ok(Box::new(QueryCase::read(input.data, graph, setting)?))
 }
 
 fn setting(loaded: &LoadedGraph, set: Text2SparqlSet, of_case: &PrefixTable, compat: Compat) -> QuerySetting {
@@ -126,30 +121,12 @@ fn setting(loaded: &LoadedGraph, set: Text2SparqlSet, of_case: &PrefixTable, com
     QuerySetting { graph: loaded.graph.clone(), prefixes: queries, dialect, value_texts }
 }
 
-impl Exercise for Text2Sparql {
-    fn prepare(&self) -> Result<(), CaseError> {
-        self.case.prepare()
-    }
-
-    fn shots(&self) -> Shots {
-        self.case.shots()
-    }
-
-    fn complaint(&self, text: &str, effort: &Effort) -> Option<String> {
-        self.case.complaint(text, effort)
-    }
-
-    fn judge(&self, answer: &str, effort: &Effort) -> Verdict {
-        self.case.judge(answer, effort)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::{EvaluationLimits, Limit, Stage};
+    use crate::exercise::{Effort, EvaluationLimits, Limit, Stage, Verdict};
 
     const AVIARY: &str = "@prefix zoo: <http://example.org/zoo#> .\n\
         @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
