@@ -336,9 +336,12 @@ impl Control for Coordinator {
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
-        Box::pin(stream::once(self.is_no_pipeline(run)).flat_map(move |checked| match checked {
-            Ok(()) => self.export(run),
-            Err(error) => Box::pin(stream::once(std::future::ready(Err(error)))) as Feed<'a, ExportItem>,
+        Box::pin(stream::once(self.copy_of(run)).flat_map(move |copied| match copied.transpose() {
+            None => self.export(run),
+            Some(copied) => {
+                let item = copied.map(|json| ExportItem::Manifest(json.into()));
+                Box::pin(stream::once(std::future::ready(item))) as Feed<'a, ExportItem>
+            }
         }))
     }
 

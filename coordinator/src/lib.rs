@@ -61,5 +61,5 @@ mod view;
 pub use config::{CoordinatorConfig, Scope};
 pub use coordinator::Coordinator;
 pub use pack_store::CORE_PACK;
-pub use pipeline::{ModelReading, PipelineReading};
+pub use pipeline::{ModelReading, PipelineCopy, PipelineReading};
 pub use submit::Proposal;

@@ -53,7 +53,7 @@ impl Read {
 }
 
 impl Inputs {
-    /// Reads those names that are pipelines of KGHaluBench on this machine; gives the other names back.
+    /// Reads those names that are pipelines of KGHaluBench; gives the other names back.
     ///
     /// # Errors
     /// A pipeline cannot be read, or is of another kind.
@@ -61,8 +61,9 @@ impl Inputs {
         let (mut pipelines, mut others) = (Vec::new(), Vec::new());
         for name in named {
             let read = match self.remote.named() {
-                None if !is_file(name) => found::read(name, self.data.path(), &mut |_, _, _, _| ())?,
-                _ => None,
+                _ if is_file(name) => None,
+                None => found::read(name, self.data.path(), &mut |_, _, _, _| ())?,
+                Some(remote) => found::read_of_fleet(&remote, name)?,
             };
             match read {
                 Some(reading) => pipelines.push(reading.found),

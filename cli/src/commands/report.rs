@@ -13,7 +13,7 @@ use report::html::{self, Report};
 use report::plot::{self, Svg};
 use report::views::card;
 
-use super::halu::found::WeightsFile;
+use super::halu::found::StudyFiles;
 use super::inputs::Inputs;
 use super::pictures::{GROUNDS, Pictures};
 use super::table::{create, schemes};
@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "no_texts")]
     plaintext: bool,
     #[command(flatten)]
-    weights: WeightsFile,
+    study: StudyFiles,
     #[command(flatten)]
     from: Inputs,
 }
@@ -77,19 +77,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let compass = scheme::named(&known, &arguments.compass).map_err(Exit::usage)?;
     let mut details = Details::new(arguments.plaintext);
     let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
-    let hallucination = &arguments.weights.studies(&pipelines)?;
+    let hallucination = &arguments.study.studies(&pipelines)?;
     let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
     let all = &read.dialogues;
     let title = &arguments.title;
     let page = Report { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
     let out = create(&arguments.out)?;
     html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
-    say(&format!(
-        "wrote {} ({} dialogues of {} models)",
-        arguments.out.display(),
-        all.len(),
-        all.columns.len()
-    ));
+    let judged: Vec<String> = hallucination
+        .iter()
+        .map(|study| format!("pipeline {} with {} models", study.pipeline, study.models.len()))
+        .collect();
+    let dialogues = (!all.is_empty() || judged.is_empty())
+        .then(|| format!("{} dialogues of {} models", all.len(), all.columns.len()));
+    let content: Vec<String> = judged.into_iter().chain(dialogues).collect();
+    say(&format!("wrote {} ({})", arguments.out.display(), content.join(", ")));
     if let Some(folder) = &arguments.plots {
         let mut plots = if all.is_empty() { Vec::new() } else { plots(all, &compass) };
         plots.extend(hallucination.iter().flat_map(figures));

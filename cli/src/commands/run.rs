@@ -10,7 +10,7 @@ use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
 use domain::control::RunCommand;
 use domain::{FailureCause, RunId};
 use halu::Weights;
-use report::hallucination::Study;
+use report::hallucination::{About, Study};
 use report::views::hallucination;
 use stages::kinds::kghalubench;
 
@@ -265,7 +265,7 @@ fn is_pipeline(name: &RunId, common: &Common) -> anyhow::Result<bool> {
 /// Exit codes as for `kgfleet run`.
 #[derive(Debug, clap::Args)]
 pub struct JudgeArguments {
-    /// Name of the pipeline.
+    #[arg(help = run_name::HELP)]
     pipeline: String,
     /// The configuration with other judges.
     #[arg(long = "with", value_name = "CONFIG")]
@@ -282,7 +282,13 @@ pub struct JudgeArguments {
 /// `kgfleet judge`.
 pub fn judge(arguments: JudgeArguments) -> anyhow::Result<ExitCode> {
     let benchmark = Selection::default().benchmark(Some(&arguments.config))?;
-    let benchmark = judged::again(&RunId::new(arguments.pipeline), benchmark)?;
+    let name = match arguments.remote.named() {
+        None => run_name::of_folder(&arguments.pipeline, &arguments.common.data_dir)?,
+        Some(remote) => {
+            block_on(async { run_name::of_coordinator(&arguments.pipeline, &remote.client()?).await })?
+        }
+    };
+    let benchmark = judged::again(&name, benchmark)?;
     if let Some(remote) = arguments.remote.named() {
         return submit::benchmark(&remote, &benchmark, arguments.common.json);
     }
@@ -312,7 +318,7 @@ fn hold_judged(
         view::scores(&outcome.view, |_| None, &mut out)?;
         if outcome.kind == kghalubench::KIND.name {
             let reading = found::expect(outcome.view.run.as_str(), &data_dir, &mut |_, _, _, _| ())?;
-            let study = Study::of(&reading.found, &Weights::simulated()?);
+            let study = Study::of(&reading.found, &Weights::simulated()?, &About::default());
             writeln!(out)?;
             hallucination::main(&[study]).write(&mut out)?;
         }

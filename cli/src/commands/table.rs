@@ -15,7 +15,7 @@ use report::views::{
     Grid, Sort, combined, dialogues, groups, hallucination, preferences, sources, statistics,
 };
 
-use super::halu::found::WeightsFile;
+use super::halu::found::StudyFiles;
 use super::inputs::Inputs;
 use crate::exit_code::{Exit, ExitCode};
 
@@ -23,8 +23,7 @@ use crate::exit_code::{Exit, ExitCode};
 ///
 /// A name that is a file, a folder or an archive is read as result files of LLM-KG-Bench; anything else names a run.
 /// Published models are marked where both occur, and scores on different exercises never share a column. Pipelines of
-/// KGHaluBench on this machine have tables of their own: `halu`, which is what `scores` shows of them, and those that begin
-/// with it.
+/// KGHaluBench have tables of their own: `halu`, which is what `scores` shows of them, and those that begin with it.
 ///
 /// Exit codes: 0 done; 2 nothing fits, or the command line is wrong; 3 nothing could be read; 4 some files or records
 /// could not be used.
@@ -63,7 +62,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    weights: WeightsFile,
+    study: StudyFiles,
     #[command(flatten)]
     from: Inputs,
 }
@@ -141,7 +140,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 "{run} is no pipeline of KGHaluBench, and pipelines have tables of their own"
             )));
         }
-        return of_pipelines(&arguments, &arguments.weights.studies(&pipelines)?);
+        return of_pipelines(&arguments, &arguments.study.studies(&pipelines)?);
     }
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
@@ -179,9 +178,7 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
         Show::Groups => compared(all, arguments)?,
         Show::Dialogues => dialogues::wide(all),
         Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
-            bail!(Exit::usage(anyhow!(
-                "--show halu is for pipelines of KGHaluBench on this machine; none is named"
-            )))
+            bail!(Exit::usage(anyhow!("--show halu is for pipelines of KGHaluBench; none is named")))
         }
     };
     order(&mut table, wanted, reverse)?;

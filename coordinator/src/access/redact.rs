@@ -5,6 +5,7 @@ use domain::control::ExportItem;
 use results::RunManifest;
 use results::export::jsonl;
 
+use crate::PipelineCopy;
 use crate::errors::{Result, internal};
 
 /// An item of an export without protected texts. `protected` is set from the run's manifest, which comes
@@ -13,6 +14,8 @@ use crate::errors::{Result, internal};
 /// Items that cannot be parsed are not passed on.
 pub(crate) fn item(item: ExportItem, protected: &mut bool) -> Result<ExportItem> {
     match item {
+        // A pipeline, which has no texts.
+        ExportItem::Manifest(json) if PipelineCopy::read(&json).is_some() => Ok(ExportItem::Manifest(json)),
         ExportItem::Manifest(json) => {
             let manifest: RunManifest = serde_json::from_str(&json).map_err(internal)?;
             *protected = manifest.protected;

@@ -253,18 +253,6 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Checks that a name is not that of a pipeline: only runs have records.
-    ///
-    /// # Errors
-    /// It is a pipeline; the message names its runs.
-    pub(crate) async fn is_no_pipeline(&self, name: &RunId) -> Result<()> {
-        if !self.is_pipeline(name).await? {
-            return Ok(());
-        }
-        let runs: Vec<String> = self.own_runs(name).await?.iter().map(ToString::to_string).collect();
-        Err(invalid(format!("{name} is a pipeline; its records are those of its runs: {}", runs.join(", "))))
-    }
-
     /// The runs that a pipeline has created.
     pub(super) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
         let pipeline = self.find_pipeline(name).await?;

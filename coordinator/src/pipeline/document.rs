@@ -181,6 +181,11 @@ impl Coordinator {
         Ok(self.find_pipeline(name).await?.is_some())
     }
 
+    /// Writes a manifest as the only revision.
+    pub(super) async fn write_first_revision(&self, name: &RunId, content: Vec<u8>) -> Result<bool> {
+        self.storage.create_document(name, &revision_name(1), content).await
+    }
+
     /// Writes a revision; `false` if one of this number exists.
     pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
         let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;

@@ -7,10 +7,11 @@
 //!
 //! `document` is what the sink keeps, `summary` what came out as it is kept there, `gather` reads what the runs came to,
 //! `ask` looks after the runs of the models under test, `derive` creates what is missing, `control` does what people ask for,
-//! `view` shows it, with its `history`; `reading` hands it to reports.
+//! `view` shows it, with its `history`; `reading` hands it to reports, `copy` to other machines.
 
 mod ask;
 mod control;
+mod copy;
 mod derive;
 mod document;
 mod gather;
@@ -24,6 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::RunId;
 
+pub use copy::PipelineCopy;
 pub(crate) use gather::ModelState;
 pub use reading::{ModelReading, PipelineReading};
 

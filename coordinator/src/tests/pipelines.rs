@@ -6,14 +6,17 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use domain::control::{Control, RunCommand, RunPhase, RunView, Submission};
+use domain::caller::{Caller, Role};
+use domain::control::{Control, ExportItem, RunCommand, RunPhase, RunView, Submission};
 use domain::exchange::{Delivery, LeaseId, Receipt, Serves};
 use domain::{DialogueKey, FailureCause, RunId};
+use futures::StreamExt;
 use serde_json::{Value, json};
 use stages::RunName;
 
 use super::worker::{Ground, Worker, keys};
-use crate::Coordinator;
+use crate::access::OnBehalf;
+use crate::{Coordinator, PipelineCopy};
 
 /// Rounds of tending and working after which a pipeline must be finished.
 pub(super) const ROUNDS_MAX: usize = 20;
@@ -311,6 +314,36 @@ async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
     let mut anew = Asked::default();
     assert_eq!(finish(&coordinator, &name, &mut anew).await.scored, 4);
     assert_eq!(anew.judged.len(), before.len());
+}
+
+#[tokio::test]
+async fn an_export_of_a_pipeline_names_the_runs_that_it_is_read_from() {
+    let ground = Ground::new();
+    let coordinator = ground.coordinator();
+    let name = coordinator.submit(submission(&["m", "n"])).await.unwrap().run;
+    finish(&coordinator, &name, &mut Asked::default()).await;
+    let mut again = submission(&["m", "n"]);
+    again.configuration["judges"]["reviewer"]["model"] = json!("m");
+    again.configuration["reuse"] = json!(name.as_str());
+    let second = coordinator.submit(again).await.unwrap().run;
+    finish(&coordinator, &second, &mut Asked::default()).await;
+    // Also for those who may only read: it holds no text.
+    let reader = OnBehalf::of(&coordinator, &Caller::new("r", [Role::Reader], None));
+    let first_of = async |name: &RunId| -> (String, usize) {
+        let items: Vec<_> = reader.records(name).map(Result::unwrap).collect().await;
+        let [ExportItem::Manifest(json), records @ ..] = items.as_slice() else { panic!("{items:?}") };
+        (json.to_string(), records.len())
+    };
+    let (json, records) = first_of(&second).await;
+    let copy = PipelineCopy::read(&json).unwrap();
+    assert_eq!((copy.kind(), records), (Some("judged-facts"), 0));
+    let runs: Vec<String> = copy.runs().map(ToString::to_string).collect();
+    // The answers and grades are those of the first pipeline.
+    let has = |beginning: String| runs.iter().any(|run| run.starts_with(&beginning));
+    assert!(has(format!("{name}.ask.n.")) && has(format!("{name}.grade.m.")), "{runs:?}");
+    assert!(has(format!("{second}.review.")) && !has(format!("{second}.ask.")), "{runs:?}");
+    let (json, records) = first_of(&RunId::new(runs[0].as_str())).await;
+    assert!(PipelineCopy::read(&json).is_none() && records > 0);
 }
 
 #[tokio::test]

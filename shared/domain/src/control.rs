@@ -42,7 +42,8 @@ pub trait Control: Send + Sync + 'static {
     /// a removed run are refused for good. Repetition: harmless.
     fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()>;
 
-    /// Yields the manifest, then the winner of every dialogue that has one.
+    /// Yields the manifest, then the winner of every dialogue that has one. Of a pipeline: only a document that names its
+    /// runs, in place of the manifest.
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem>;
 
     /// The workers, by name.
@@ -271,7 +272,7 @@ pub struct RefusalView {
 /// One piece of an export, in this order: the manifest, then records by model, task and iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExportItem {
-    /// The run's manifest as JSON.
+    /// The run's manifest as JSON; of a pipeline, a copy of its documents.
     Manifest(Arc<str>),
     /// The winner of a dialogue.
     Record {

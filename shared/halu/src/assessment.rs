@@ -1,11 +1,12 @@
 //! Draws the questions of an assessment from a knowledge graph (paper, 3.1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use domain::seed::SplitMix64;
 use serde::{Deserialize, Serialize};
 
+use crate::Date;
 use crate::frequency::{self, Frequency, Groups};
 use crate::graph::{Candidate, Entity, Fact, GraphError, KnowledgeGraph, Statistics};
 use crate::question;
@@ -49,6 +50,8 @@ pub struct Assessment {
     pub recipe: Recipe,
     /// State of the graph it was made from.
     pub snapshot: String,
+    /// When the graph was in that state, where that is known.
+    pub as_of: Option<Date>,
     /// The questions, in the order in which they were drawn.
     pub questions: Vec<Question>,
 }
@@ -76,7 +79,7 @@ pub struct Question {
     pub statistics: Statistics,
 }
 
-/// Why candidates were passed over.
+/// Why entities were passed over, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
     /// Their type is no valid one.
@@ -91,6 +94,22 @@ pub struct PassedOver {
     pub no_description: u64,
     /// A statistic is missing.
     pub no_statistics: u64,
+}
+
+/// The entities that were passed over so far.
+#[derive(Default)]
+struct Passing {
+    over: PassedOver,
+    seen: BTreeSet<String>,
+}
+
+impl Passing {
+    /// Counts an entity, unless it was counted before.
+    fn note(&mut self, entity: &str, reason: Reason) {
+        if self.seen.insert(entity.to_owned()) {
+            *reason(&mut self.over) += 1;
+        }
+    }
 }
 
 impl fmt::Display for PassedOver {
@@ -144,12 +163,12 @@ pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Resu
     let groups = frequency::group(&graph.types()?, recipe.groups);
     let mut random = SplitMix64::new(SplitMix64::mix(recipe.seed) ^ u64::from(number));
     let mut questions: Vec<Question> = Vec::with_capacity(recipe.questions as usize);
-    let mut passed_over = PassedOver::default();
+    let mut passing = Passing::default();
     while questions.len() < recipe.questions as usize {
         let mut found = None;
         for _ in 0..recipe.draws_max {
             let batch = graph.draw(random.next_u64(), recipe.batch as usize)?;
-            found = first_usable(graph, &groups, batch, &questions, &mut random, &mut passed_over)?;
+            found = first_usable(graph, &groups, batch, &questions, &mut random, &mut passing)?;
             if found.is_some() {
                 break;
             }
@@ -159,12 +178,12 @@ pub fn draw(graph: &mut dyn KnowledgeGraph, recipe: Recipe, number: u32) -> Resu
                 filled: questions.len(),
                 wanted: recipe.questions,
                 draws: recipe.draws_max,
-                passed_over,
+                passed_over: passing.over,
             });
         };
         questions.push(question);
     }
-    Ok(Assessment { number, recipe, snapshot: graph.snapshot(), questions })
+    Ok(Assessment { number, recipe, snapshot: graph.snapshot(), as_of: None, questions })
 }
 
 /// The question about the first entity of a batch, rare types first, that has all a question needs.
@@ -174,53 +193,44 @@ fn first_usable(
     batch: Vec<Candidate>,
     asked: &[Question],
     random: &mut SplitMix64,
-    passed_over: &mut PassedOver,
+    passing: &mut Passing,
 ) -> Result<Option<Question>, GraphError> {
     let mut ordered = Vec::with_capacity(batch.len());
     for candidate in batch {
         match groups.get(&candidate.type_id) {
             Some(frequency) => ordered.push((*frequency, candidate)),
-            None => passed_over.invalid_type += 1,
+            None => passing.note(&candidate.id, |over| &mut over.invalid_type),
         }
     }
     // Stable: within a group the order of the draw remains.
     ordered.sort_by_key(|(frequency, _)| *frequency);
     for (frequency, candidate) in ordered {
         if asked.iter().any(|question| question.entity == candidate.id) {
-            passed_over.repeated += 1;
+            passing.note(&candidate.id, |over| &mut over.repeated);
             continue;
         }
         let Some(entity) = graph.entity(&candidate.id)? else {
-            passed_over.gone += 1;
+            passing.note(&candidate.id, |over| &mut over.gone);
             continue;
         };
-        if let Some(question) = ask(entity, frequency, random, passed_over) {
-            return Ok(Some(question));
+        match ask(entity, frequency, random) {
+            Ok(question) => return Ok(Some(question)),
+            Err(reason) => passing.note(&candidate.id, reason),
         }
     }
     Ok(None)
 }
 
-fn ask(
-    entity: Entity,
-    frequency: Frequency,
-    random: &mut SplitMix64,
-    passed_over: &mut PassedOver,
-) -> Option<Question> {
+/// Where an entity without something that a question needs is counted.
+type Reason = fn(&mut PassedOver) -> &mut u64;
+
+fn ask(entity: Entity, frequency: Frequency, random: &mut SplitMix64) -> Result<Question, Reason> {
     let context = question::context(&entity);
-    let Some(facts) = three(entity.facts, random) else {
-        passed_over.few_facts += 1;
-        return None;
-    };
-    let Some(description) = entity.description.filter(|text| !text.trim().is_empty()) else {
-        passed_over.no_description += 1;
-        return None;
-    };
-    let Some(statistics) = entity.statistics else {
-        passed_over.no_statistics += 1;
-        return None;
-    };
-    Some(Question {
+    let facts = three(entity.facts, random).ok_or::<Reason>(|over| &mut over.few_facts)?;
+    let description = entity.description.filter(|text| !text.trim().is_empty());
+    let description = description.ok_or::<Reason>(|over| &mut over.no_description)?;
+    let statistics = entity.statistics.ok_or::<Reason>(|over| &mut over.no_statistics)?;
+    Ok(Question {
         entity: entity.id,
         name: entity.name,
         context,
@@ -333,7 +343,8 @@ mod tests {
     fn a_poor_graph_is_told_what_it_lacks() {
         let message = too_poor(|_, entity| entity.description = None);
         assert!(
-            message.contains("0 of 30 questions") && message.contains("without a description"),
+            // Each entity is counted once, however often it was drawn.
+            message.contains("0 of 30 questions") && message.contains("over: 38 without a description"),
             "{message}"
         );
         let message = too_poor(|_, entity| entity.facts.truncate(2));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn assessment(questions: Vec<Question>) -> Assessment {
-        Assessment { number: 0, recipe: Recipe::default(), snapshot: String::new(), questions }
+        Assessment { number: 0, recipe: Recipe::default(), snapshot: String::new(), as_of: None, questions }
     }
 
     fn weights() -> Weights {

@@ -26,12 +26,15 @@ pub fn task(assessment: &Assessment) -> Result<TaskData, serde_json::Error> {
     let mut wording = Wording::default();
     wording.insert(PromptKind::System, Template::new(question::SYSTEM));
     wording.insert(PromptKind::First, Template::new("{{question}}"));
-    let Assessment { number, recipe, snapshot, questions } = assessment;
-    let parameters = Map::from_iter([
+    let Assessment { number, recipe, snapshot, as_of, questions } = assessment;
+    let mut parameters = Map::from_iter([
         ("assessment".to_owned(), (*number).into()),
         ("recipe".to_owned(), serde_json::to_value(recipe)?),
         ("snapshot".to_owned(), snapshot.as_str().into()),
     ]);
+    if let Some(date) = as_of {
+        parameters.insert("as_of".to_owned(), date.to_string().into());
+    }
     let case = |(place, question): (usize, &Question)| {
         // Somebody else to mistake the entity for.
         let another = &questions[(place + 1) % questions.len()];
@@ -71,6 +74,7 @@ pub fn assessment_of(task: &TaskData) -> Result<Assessment, serde_json::Error> {
         number: serde_json::from_value(parameter("assessment"))?,
         recipe: serde_json::from_value(parameter("recipe"))?,
         snapshot: serde_json::from_value(parameter("snapshot"))?,
+        as_of: serde_json::from_value(parameter("as_of"))?,
         questions: task.cases.iter().map(|case| question_of(&case.data)).collect::<Result<_, _>>()?,
     })
 }
@@ -93,7 +97,9 @@ mod tests {
     fn a_question_survives_its_case() {
         let mut dump = world::generate(1).open().unwrap();
         let recipe = Recipe { questions: 5, ..Recipe::default() };
-        let assessment = draw(&mut dump, recipe, 2).unwrap();
+        let drawn = draw(&mut dump, recipe, 2).unwrap();
+        assert_eq!(assessment_of(&task(&drawn).unwrap()).unwrap(), drawn);
+        let assessment = Assessment { as_of: "2025-06".parse().ok(), ..drawn };
         let task = task(&assessment).unwrap();
         assert_eq!(task.label.as_str(), "KGHalu-03");
         for (case, question) in task.cases.iter().zip(&assessment.questions) {

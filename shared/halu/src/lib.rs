@@ -12,6 +12,7 @@
 
 pub mod assessment;
 pub mod calibration;
+mod date;
 pub mod difficulty;
 pub mod dump;
 pub mod endpoint;
@@ -29,6 +30,7 @@ pub mod weights;
 pub mod world;
 
 pub use assessment::{Assessment, Question, Recipe, Unfillable};
+pub use date::{Date, DateError};
 pub use difficulty::Difficulty;
 pub use dump::Dump;
 pub use endpoint::{Endpoint, Select};

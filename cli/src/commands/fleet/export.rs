@@ -1,6 +1,9 @@
 //! Fetches a coordinator's run into a run folder on this machine, from which every export is written.
 
-use anyhow::{Context, bail};
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use coordinator::PipelineCopy;
 use domain::control::{Control, ExportItem};
 use domain::exchange::WorkExchange;
 use domain::{ErrorCode, RunId};
@@ -11,12 +14,17 @@ use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
 use super::{Remote, block_on, explained};
+use crate::commands::moving::refuse_redacted;
+use crate::exit_code::Exit;
 use crate::output::say;
 use crate::run::{judged, material, protection, session};
 use crate::run_name;
 
 /// Records buffered before a write.
 const GROUP_RECORDS: usize = 1024;
+
+/// Runs of a pipeline that a message names.
+const STAGES_NAMED_MAX: usize = 5;
 
 /// A fetched run; its folder is removed with it.
 pub struct Fetched {
@@ -42,28 +50,99 @@ pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
     block_on(async {
         let client = remote.client()?;
         let run = &run_name::of_coordinator(run, &client).await?;
-        let mut items = client.records(run);
-        let manifest: RunManifest = match items.next().await.transpose().map_err(explained)? {
-            Some(ExportItem::Manifest(json)) => {
-                serde_json::from_str(&json).context("the coordinator sent a manifest that cannot be read")?
-            }
-            _ => bail!("{} sent no manifest of run {run}", remote.address()),
-        };
-        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-        let dir = RunDir::create(folder.path(), &manifest)?;
-        fetch_packs(&client, &manifest, &session::packs_beside(&dir)).await?;
-        let cipher = protection::writing_cipher(&manifest)?;
-        let (mut writer, _) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
-        while let Some(item) = items.next().await.transpose().map_err(explained)? {
-            let ExportItem::Record { ticket, json } = item else { continue };
-            writer.append_raw(ticket, &json)?;
-            if writer.group_entries() >= GROUP_RECORDS {
-                writer.commit()?;
-            }
-        }
-        writer.commit()?;
+        let folder = temporary()?;
+        let (dir, manifest) = fetch_into(&client, remote, run, folder.path()).await?;
         Ok(Fetched { dir, manifest, _folder: folder })
     })
+}
+
+/// A fetched pipeline in a data folder of its own, which is removed with it.
+pub struct FetchedPipeline {
+    /// Its name.
+    pub name: RunId,
+    folder: tempfile::TempDir,
+}
+
+impl FetchedPipeline {
+    /// The data folder.
+    pub fn data_dir(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Fetches a pipeline with the winners of all its runs; `None` if the name is that of a run. `check` sees what is known of it
+/// before records are fetched.
+///
+/// # Errors
+/// `check` fails; the coordinator does not answer, or gives the texts that are judged only to others.
+pub fn fetch_pipeline(
+    remote: &Remote,
+    name: &str,
+    check: impl FnOnce(&RunId, &PipelineCopy) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<FetchedPipeline>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let client = remote.client()?;
+        let name = run_name::of_coordinator(name, &client).await?;
+        let first = client.records(&name).next().await.transpose().map_err(explained)?;
+        let Some(ExportItem::Manifest(json)) = first else { return Ok(None) };
+        let Some(copy) = PipelineCopy::read(&json) else { return Ok(None) };
+        check(&name, &copy)?;
+        say(&format!("fetching {} runs of pipeline {name}", copy.runs().len()));
+        let folder = temporary()?;
+        // Whoever may not read the questions may not read the answers, without which verdicts say nothing.
+        if let Some(hash) = copy.pack_hash() {
+            let sealed = client.pack(hash).await.map_err(explained)?;
+            PackFolder::new(folder.path().join("packs")).keep(hash, &sealed)?;
+        }
+        for run in copy.runs() {
+            let (dir, manifest) = fetch_into(&client, remote, run, folder.path()).await?;
+            refuse_redacted(&dir, &manifest)?;
+        }
+        judged::beside(folder.path())?.take_copy(copy).await.map_err(explained)?;
+        Ok(Some(FetchedPipeline { name, folder }))
+    })
+}
+
+fn temporary() -> anyhow::Result<tempfile::TempDir> {
+    tempfile::tempdir().context("cannot make a temporary folder")
+}
+
+/// Fetches the winners of a run, and its packs, into a data folder.
+async fn fetch_into(
+    client: &Client,
+    remote: &Remote,
+    run: &RunId,
+    data_dir: &Path,
+) -> anyhow::Result<(RunDir, RunManifest)> {
+    let mut items = client.records(run);
+    let manifest: RunManifest = match items.next().await.transpose().map_err(explained)? {
+        Some(ExportItem::Manifest(json)) => {
+            if let Some(copy) = PipelineCopy::read(&json) {
+                let stages: Vec<&str> = copy.runs().take(STAGES_NAMED_MAX).map(RunId::as_str).collect();
+                let more = if copy.runs().len() > stages.len() { ", …" } else { "" };
+                bail!(Exit::usage(anyhow!(
+                    "{run} is a pipeline; its records are those of its runs: {}{more}",
+                    stages.join(", ")
+                )));
+            }
+            serde_json::from_str(&json).context("the coordinator sent a manifest that cannot be read")?
+        }
+        _ => bail!("{} sent no manifest of run {run}", remote.address()),
+    };
+    let dir = RunDir::create(data_dir, &manifest)?;
+    fetch_packs(client, &manifest, &session::packs_beside(&dir)).await?;
+    let cipher = protection::writing_cipher(&manifest)?;
+    let (mut writer, _) = LogWriter::open(&dir.log(), LogOptions { cipher, ..LogOptions::default() })?;
+    while let Some(item) = items.next().await.transpose().map_err(explained)? {
+        let ExportItem::Record { ticket, json } = item else { continue };
+        writer.append_raw(ticket, &json)?;
+        if writer.group_entries() >= GROUP_RECORDS {
+            writer.commit()?;
+        }
+    }
+    writer.commit()?;
+    Ok((dir, manifest))
 }
 
 /// Fetches the packs of a run that are not part of this program. Those that the caller may not read stay away: what can be
@@ -71,6 +150,10 @@ pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
 async fn fetch_packs(client: &Client, manifest: &RunManifest, packs: &PackFolder) -> anyhow::Result<()> {
     let core = material::open_pack(material::CORE)?;
     for used in manifest.packs.iter().filter(|used| used.hash != core.hash().as_str()) {
+        // Runs of a pipeline share some.
+        if packs.find(&used.hash).is_some() {
+            continue;
+        }
         match client.pack(&used.hash).await {
             Ok(sealed) => packs.keep(&used.hash, &sealed).map(drop)?,
             Err(error) if matches!(error.code, ErrorCode::Denied | ErrorCode::NotFound) => {

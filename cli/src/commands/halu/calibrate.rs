@@ -8,9 +8,9 @@ use halu::calibration::{Observation, calibrate};
 use report::table::{Align, Cell, Table};
 use serde_json::json;
 
-use super::found;
-use crate::commands::runs::DataDir;
+use super::found::Whose;
 use crate::exit_code::{Exit, ExitCode};
+use crate::output::say;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
 ///
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    data: DataDir,
+    whose: Whose,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut models = std::collections::BTreeSet::new();
     let mut names = Vec::new();
     for name in &arguments.pipelines {
-        let found = found::expect(name, arguments.data.path(), &mut |_, _, _, _| ())?.found;
+        let found = arguments.whose.place(name)?.read(&mut |_, _, _, _| ())?.found;
         names.push(found.pipeline);
         let before = assessments.len();
         for model in found.models {
@@ -63,6 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let path = &arguments.out;
     std::fs::write(path, learnt.weights.to_toml()?)
         .with_context(|| format!("cannot write {}", path.display()))?;
+    say(&format!("wrote weights {} into {}", learnt.weights.fingerprint()?, path.display()));
     let mut out = io::stdout().lock();
     if arguments.json {
         let object = json!({

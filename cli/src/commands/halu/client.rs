@@ -100,7 +100,8 @@ impl PoliteClient {
             .body(query.to_owned())
             .send()
             .await;
-        let response = sent.map_err(|error| Refused::later(domain::text::with_causes(&error), None))?;
+        let response =
+            sent.map_err(|error| Refused::later(domain::text::with_causes(&error.without_url()), None))?;
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             let wait =
@@ -114,7 +115,14 @@ impl PoliteClient {
                 again: Again::Never,
             });
         }
-        bounded(response).await
+        let text = bounded(response).await?;
+        // Kept answers are never asked for again.
+        match serde_json::from_str::<Whole>(&text) {
+            Ok(_) => Ok(text),
+            Err(error) => {
+                Err(Refused::later(format!("its answer is no SPARQL result in JSON: {error}"), None))
+            }
+        }
     }
 
     fn failed(&self, reason: &str) -> GraphError {
@@ -124,6 +132,13 @@ impl PoliteClient {
             self.cache.display()
         ))
     }
+}
+
+/// An answer that is whole. Servers that give up cut it off, or say so in HTML, and call it a success.
+#[derive(serde::Deserialize)]
+struct Whole {
+    #[serde(rename = "results")]
+    _results: serde::de::IgnoredAny,
 }
 
 /// An attempt without an answer.

@@ -1,50 +1,128 @@
-//! Reads pipelines of KGHaluBench on this machine.
+//! Reads pipelines of KGHaluBench, of this machine or of a fleet.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use coordinator::{ModelReading, PipelineReading};
-use domain::DialogueKey;
+use domain::{DialogueKey, RunId};
 use halu::metrics::Fate;
 use halu::{Weights, exercise};
-use report::hallucination::{Answer, Found, ModelFound, Replies, Study};
+use report::hallucination::{About, Answer, Found, ModelFound, Replies, Study};
 use stages::kinds::kghalubench;
 use stages::{Judgements, Subject};
 
-use crate::commands::fleet::explained;
+use crate::commands::fleet::export::{FetchedPipeline, fetch_pipeline};
+use crate::commands::fleet::{MaybeRemote, Remote, explained};
+use crate::commands::runs::DataDir;
 use crate::exit_code::Exit;
 use crate::run::judged;
 use crate::run_name;
 
-/// Which weights difficulties are computed with.
+/// What numbers of KGHaluBench are made of besides records.
 #[derive(Debug, clap::Args)]
-pub struct WeightsFile {
+pub struct StudyFiles {
     /// Weights of KGHaluBench's difficulties, as `kgfleet halu calibrate` writes them. Default: those that come with the
     /// program, learnt from simulated models.
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
+    /// What is known of models, for KGHaluBench's tables (TOML): `[models."LABEL"]` with `cut_off = "2023-12"`, until when
+    /// their training data go, and `size = 8.0`, billions of parameters.
+    #[arg(long, value_name = "FILE")]
+    about: Option<PathBuf>,
 }
 
-impl WeightsFile {
-    /// The weights.
-    ///
-    /// # Errors
-    /// The file cannot be read, or holds no weights.
-    pub fn read(&self) -> anyhow::Result<Weights> {
-        let Some(path) = &self.weights else { return Ok(Weights::simulated()?) };
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Weights::parse(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))
-    }
-
+impl StudyFiles {
     /// The numbers of some pipelines.
     ///
     /// # Errors
-    /// See [`WeightsFile::read`].
+    /// A file cannot be read, or holds something else.
     pub fn studies(&self, found: &[Found]) -> anyhow::Result<Vec<Study>> {
-        let weights = self.read()?;
-        Ok(found.iter().map(|found| Study::of(found, &weights)).collect())
+        let weights = match &self.weights {
+            None => Weights::simulated()?,
+            Some(path) => parsed(path, Weights::parse)?,
+        };
+        let about = self.about.as_deref().map(|path| parsed(path, About::parse)).transpose()?;
+        let about = about.unwrap_or_default();
+        Ok(found.iter().map(|found| Study::of(found, &weights, &about)).collect())
+    }
+}
+
+fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))
+}
+
+/// Where a pipeline is: on this machine or in a fleet.
+#[derive(Debug, clap::Args)]
+pub(super) struct Whose {
+    #[command(flatten)]
+    remote: MaybeRemote,
+    #[command(flatten)]
+    data: DataDir,
+}
+
+impl Whose {
+    /// The pipeline of this name. That of a fleet is fetched.
+    ///
+    /// # Errors
+    /// There is none; the coordinator does not answer.
+    pub(super) fn place(&self, name: &str) -> anyhow::Result<Place> {
+        let Some(remote) = self.remote.named() else {
+            return Ok(Place::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
+        };
+        let fetched = fetch_pipeline(&remote, name, |name, copy| expect_kind(name, copy.kind()))?;
+        fetched
+            .map(Place::Fetched)
+            .ok_or_else(|| Exit::usage(anyhow!("{name} is no pipeline at {}", remote.address())))
+    }
+}
+
+/// A pipeline that can be read, also several times.
+pub(super) enum Place {
+    Here { name: String, data_dir: PathBuf },
+    Fetched(FetchedPipeline),
+}
+
+impl Place {
+    /// The same pipeline as was read: `latest` may be another one by now.
+    pub(super) fn named(self, reading: &Reading) -> Self {
+        match self {
+            Self::Here { data_dir, .. } => Self::Here { name: reading.found.pipeline.clone(), data_dir },
+            fetched @ Self::Fetched(_) => fetched,
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(super) fn read(&self, look: &mut Look<'_>) -> anyhow::Result<Reading> {
+        match self {
+            Self::Here { name, data_dir } => expect(name, data_dir, look),
+            Self::Fetched(fetched) => expect(fetched.name.as_str(), fetched.data_dir(), look),
+        }
+    }
+}
+
+/// A pipeline of a fleet; `None` if the name is that of a run.
+///
+/// # Errors
+/// It cannot be fetched or read, or is of another kind.
+pub fn read_of_fleet(remote: &Remote, name: &str) -> anyhow::Result<Option<Reading>> {
+    let fetched = fetch_pipeline(remote, name, |name, copy| expect_kind(name, copy.kind()))?;
+    fetched.map(|fetched| Place::Fetched(fetched).read(&mut |_, _, _, _| ())).transpose()
+}
+
+fn expect_kind(name: &RunId, kind: Option<&str>) -> anyhow::Result<()> {
+    let wanted = kghalubench::KIND.name;
+    match kind {
+        Some(kind) if kind == wanted => Ok(()),
+        kind => Err(Exit::usage(anyhow!(
+            "pipeline {name} is of kind {}; only those of {wanted} have tables and reports of their own. `kgfleet status` and \
+             the end of `kgfleet run` show the numbers of any kind",
+            kind.unwrap_or("unknown")
+        ))),
     }
 }
 
@@ -73,14 +151,7 @@ pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<
         let coordinator = judged::beside(data_dir)?;
         let reading = coordinator.read_pipeline(&name).await.map_err(explained)?;
         let Some(reading) = reading else { return Ok(None) };
-        if reading.kind().name != kghalubench::KIND.name {
-            return Err(Exit::usage(anyhow!(
-                "pipeline {name} is of kind {}; only those of {} have tables and reports of their own. `kgfleet status` and \
-                 the end of `kgfleet run` show the numbers of any kind",
-                reading.kind().name,
-                kghalubench::KIND.name
-            )));
-        }
+        expect_kind(&name, Some(reading.kind().name))?;
         let mut read = Pipeline::new(&reading);
         for spec in &reading.benchmark().models {
             let model = coordinator.read_about(&reading, spec).await.map_err(explained)?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use domain::TaskLabel;
+use halu::Date;
 use halu::assessment::{self, Assessment, Recipe, Unfillable};
 use halu::exercise;
 use halu::frequency::{Frequency, Groups};
@@ -69,6 +70,9 @@ pub(super) struct Arguments {
     /// Percent of all entities up to which types are common; the rest is uncommon.
     #[arg(long, default_value_t = Groups::default().common, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     common: u8,
+    /// When the graph was as it is: YYYY, YYYY-MM or YYYY-MM-DD. Tables compare models' cut-offs with it.
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<Date>,
     /// Decides which questions are drawn.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -94,7 +98,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let groups = Groups { very_common, common };
     let recipe = Recipe { questions, seed, batch, groups, ..Recipe::default() };
     let drawn = (0..arguments.assessments).map(|number| assessment::draw(graph.as_mut(), recipe, number));
-    let assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
+    let mut assessments = drawn.collect::<Result<Vec<Assessment>, Unfillable>>().map_err(as_exit_code)?;
+    for assessment in &mut assessments {
+        assessment.as_of.clone_from(&arguments.as_of);
+    }
     let parts = lay_out(name, &arguments.kg, &assessments)?;
     let pack = seal_file(&parts, &identity, &arguments.out).map_err(as_exit)?;
 

@@ -11,8 +11,7 @@ use report::hallucination::{Answer, agreement};
 use stages::Subject;
 use stages::kinds::kghalubench;
 
-use super::found;
-use crate::commands::runs::DataDir;
+use super::found::Whose;
 use crate::commands::table::{self, Format};
 use crate::exit_code::{Exit, ExitCode};
 use crate::output::say;
@@ -45,12 +44,13 @@ pub(super) struct SampleArguments {
     #[arg(long)]
     plaintext: bool,
     #[command(flatten)]
-    data: DataDir,
+    whose: Whose,
 }
 
 pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
-    let (name, data_dir) = (&arguments.pipeline, arguments.data.path());
-    let reading = found::expect(name, data_dir, &mut |_, _, _, _| ())?;
+    let name = &arguments.pipeline;
+    let place = arguments.whose.place(name)?;
+    let reading = place.read(&mut |_, _, _, _| ())?;
     if reading.protected && !arguments.plaintext {
         return Err(Exit::usage(anyhow!(
             "pipeline {name} holds protected exercises, and a sheet consists of their texts; pass --plaintext to write them \
@@ -61,14 +61,13 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     if drawn.is_empty() {
         return Err(Exit::usage(anyhow!("pipeline {name} has no scored answer to draw from")));
     }
-    let mut wanted: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+    let mut wanted: BTreeMap<AnswerPlace, Vec<usize>> = BTreeMap::new();
     for (row, item) in drawn.iter().enumerate() {
-        wanted.entry(place(item.model, &item.answer)).or_default().push(row);
+        wanted.entry(place_of(item.model, &item.answer)).or_default().push(row);
     }
     let mut texts = vec![Texts::default(); drawn.len()];
-    // By its own name: `latest` may be another one by now.
-    found::expect(&reading.found.pipeline, data_dir, &mut |model, answer, subject, judgements| {
-        let of_answer = wanted.get(&place(model, answer)).map_or(&[][..], Vec::as_slice);
+    place.named(&reading).read(&mut |model, answer, subject, judgements| {
+        let of_answer = wanted.get(&place_of(model, answer)).map_or(&[][..], Vec::as_slice);
         if of_answer.is_empty() {
             return;
         }
@@ -84,9 +83,9 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Model, assessment, question and repetition of an answer.
-type Place = (usize, usize, usize, u32);
+type AnswerPlace = (usize, usize, usize, u32);
 
-fn place(model: usize, answer: &Answer) -> Place {
+fn place_of(model: usize, answer: &Answer) -> AnswerPlace {
     (model, answer.assessment, answer.question, answer.repetition)
 }
 
@@ -119,14 +118,14 @@ pub(super) struct AgreementArguments {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    data: DataDir,
+    whose: Whose,
 }
 
 pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCode> {
     if arguments.format == Format::Xlsx {
         return Err(Exit::usage(anyhow!("--format xlsx is not for this table")));
     }
-    let reading = found::expect(&arguments.pipeline, arguments.data.path(), &mut |_, _, _, _| ())?;
+    let reading = arguments.whose.place(&arguments.pipeline)?.read(&mut |_, _, _, _| ())?;
     let items = sheet::items(&reading.found);
     let path = &arguments.sheet;
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -175,9 +175,13 @@ fn serve(answers: Vec<String>) -> (String, std::sync::Arc<std::sync::atomic::Ato
 fn an_endpoint_is_asked_politely_and_never_twice() {
     let empty = r#"{"head": {"vars": []}, "results": {"bindings": []}}"#;
     let close = "Connection: close";
+    let ok =
+        |body: &str| format!("HTTP/1.1 200 OK\r\n{close}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let (url, asked) = serve(vec![
         format!("HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\n{close}\r\nContent-Length: 0\r\n\r\n"),
-        format!("HTTP/1.1 200 OK\r\n{close}\r\nContent-Length: {}\r\n\r\n{empty}", empty.len()),
+        ok("<html>too busy</html>"),
+        ok(&empty[..empty.len() - 2]),
+        ok(empty),
         format!("HTTP/1.1 400 Bad Request\r\n{close}\r\nContent-Length: 9\r\n\r\nno SPARQL"),
     ]);
     let data = Data::new();
@@ -186,8 +190,8 @@ fn an_endpoint_is_asked_politely_and_never_twice() {
         ask("cache").expect(2).says(&["counts no entities"]);
         assert_eq!(
             asked.load(std::sync::atomic::Ordering::SeqCst),
-            2,
-            "the second command finds the answer kept"
+            4,
+            "the second command finds the answer kept, and nothing that was none"
         );
     }
     ask("other").expect(3).says(&["400", "no SPARQL"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::Outcome;
 use queue::testing::free_port;
 
-use super::{configuration, pack, rows, view, with_judge_at};
+use super::{configuration, pack, rows, view, with_judge_at, with_skill};
 use crate::harness::server::MODEL;
 use crate::harness::{Data, Server};
 
@@ -56,40 +56,101 @@ fn the_tails_of_ten_coins() {
     assert!((below - 176.0 / 1024.0).abs() < 1e-12 && (above - 968.0 / 1024.0).abs() < 1e-12);
 }
 
+/// Runs a pipeline on this configuration; its name.
+fn truth(data: &Data, configuration: &str) -> String {
+    let file = data.write("right.toml", configuration);
+    view(&data.kgfleet(&["run", file.to_str().unwrap(), "--json"]).expect(0)).run.to_string()
+}
+
+/// Judges the answers of a pipeline by other judges; the name of the new pipeline.
+fn judged_again(data: &Data, truth: &str, configuration: &str, code: i32) -> String {
+    let file = data.write("erring.toml", configuration);
+    let judged = data.kgfleet(&["judge", truth, "--with", file.to_str().unwrap(), "--json"]).expect(code);
+    view(&judged).run.to_string()
+}
+
+/// Asserts that `found` of `all` are as many as expected at this rate, within exact binomial bounds.
+fn expect_rate(what: &str, found: usize, all: usize, rate: f64) {
+    let (below, above) = tails(all, found, rate);
+    assert!(
+        below > UNLIKELY && above > UNLIKELY,
+        "{what}: {found} of {all}, where a share of {rate} is expected"
+    );
+}
+
+/// A chat model errs in half of the replies that are not right; the other half fits nothing, and of these as many are
+/// mended by the follow-up as first replies are right. Gives the shares of wrong verdicts and of none.
+fn rates_of_chat(skill: f64) -> (f64, f64) {
+    let wrong = 1.0 - skill;
+    (wrong / 2.0, wrong / 2.0 * (1.0 - skill))
+}
+
+/// Compares what a stage of the second pipeline said with the right words of the first one.
+fn expect_errors(data: &Data, [truth, erring]: [&str; 2], stage: &str, (errs, silent): (f64, f64)) {
+    let (truth, said) = (said(data, truth, stage), said(data, erring, stage));
+    let both: Vec<_> = truth.iter().filter_map(|(prompt, right)| Some((right, said.get(prompt)?))).collect();
+    let count = |holds: fn(&Option<String>, &Option<String>) -> bool| {
+        both.iter().filter(|(right, said)| holds(right, said)).count()
+    };
+    let wrong = count(|right, said| said.is_some() && said != right);
+    let none = count(|_, said| said.is_none());
+    assert!(both.len() >= 20, "{stage}: {} questions", both.len());
+    expect_rate(&format!("{stage}, wrong"), wrong, both.len(), errs);
+    expect_rate(&format!("{stage}, without a verdict"), none, both.len(), silent);
+}
+
 #[test]
 fn judges_of_known_error_rates_err_as_often_as_that() {
     let data = Data::new();
     let pack = pack(&data, QUESTIONS, 1);
-    let right = data.write("right.toml", configuration(&pack, QUESTIONS, &[0.5], 1.0));
-    let truth = view(&data.kgfleet(&["run", right.to_str().unwrap(), "--json"]).expect(0)).run.to_string();
-    let erring = data.write("erring.toml", configuration(&pack, QUESTIONS, &[0.5], SKILL));
+    let truth = truth(&data, &configuration(&pack, QUESTIONS, &[0.5], 1.0));
     // Some replies fit nothing twice: these answers have no score, and the command says so by its code.
-    let erring = data.kgfleet(&["judge", &truth, "--with", erring.to_str().unwrap(), "--json"]).expect(1);
-    let erring = view(&erring).run.to_string();
-
-    // A chat model errs in half of the replies that are not right; the other half fits nothing, and of these as many are
-    // mended by the follow-up as first replies are right. A classifier takes one class for another one.
-    let wrong = 1.0 - SKILL;
-    let chat = (wrong / 2.0, wrong / 2.0 * (1.0 - SKILL));
-    for (stage, (errs, silent)) in [("abstain", chat), ("nli", (wrong, 0.0)), ("llm", chat)] {
-        let (truth, said) = (said(&data, &truth, stage), said(&data, &erring, stage));
-        let both: Vec<_> =
-            truth.iter().filter_map(|(prompt, right)| Some((right, said.get(prompt)?))).collect();
-        let count = |holds: fn(&Option<String>, &Option<String>) -> bool| {
-            both.iter().filter(|(right, said)| holds(right, said)).count()
-        };
-        let wrong = count(|right, said| said.is_some() && said != right);
-        let none = count(|_, said| said.is_none());
-        assert!(both.len() >= 20, "{stage}: {} questions", both.len());
-        for (what, found, expected) in [("wrong", wrong, errs), ("without a verdict", none, silent)] {
-            let (below, above) = tails(both.len(), found, expected);
-            assert!(
-                below > UNLIKELY && above > UNLIKELY,
-                "{stage}: {found} of {} {what}, where {expected} are expected",
-                both.len()
-            );
-        }
+    let erring = judged_again(&data, &truth, &configuration(&pack, QUESTIONS, &[0.5], SKILL), 1);
+    // A classifier takes one class for another one, and always says one.
+    for (stage, rates) in
+        [("abstain", rates_of_chat(SKILL)), ("nli", (1.0 - SKILL, 0.0)), ("llm", rates_of_chat(SKILL))]
+    {
+        expect_errors(&data, [&truth, &erring], stage, rates);
     }
+}
+
+#[test]
+fn an_expert_of_known_error_rate_errs_as_often_as_that() {
+    let data = Data::new();
+    let pack = pack(&data, QUESTIONS, 1);
+    // A classifier that often takes what is stated for contradicted leaves many facts to the expert.
+    let right = with_skill(&configuration(&pack, QUESTIONS, &[0.9], 1.0), "classifier", 0.4);
+    let truth = truth(&data, &right);
+    let erring = judged_again(&data, &truth, &with_skill(&right, "expert", SKILL), 1);
+    expect_errors(&data, [&truth, &erring], "expert", rates_of_chat(SKILL));
+    // Of one model's answers, each that lost a verdict is in no number; the others differ by the expert's errors alone.
+    let row = |pipeline: &str| rows(&data, pipeline, "halu")[0].clone();
+    let (before, after) = (row(&truth), row(&erring));
+    assert_eq!(before["not scored"].as_u64(), Some(0));
+    assert!(
+        after["not scored"].as_u64() > Some(0)
+            && after["Halu_DOK %"].as_f64() > before["Halu_DOK %"].as_f64()
+    );
+}
+
+#[test]
+fn an_embedder_of_known_error_rate_loses_as_many_answers_as_that() {
+    let data = Data::new();
+    let pack = pack(&data, QUESTIONS, 1);
+    let right = configuration(&pack, QUESTIONS, &[0.7], 1.0);
+    let truth = truth(&data, &right);
+    let erring = judged_again(&data, &truth, &with_skill(&right, "embedder", SKILL), 0);
+    // How many answers are about their entities, and how many about other ones.
+    let answers = |pipeline: &str| {
+        let row = rows(&data, pipeline, "halu-answers")[0].clone();
+        let share = |column: &str| row[column].as_f64().unwrap() / 100.0 * QUESTIONS as f64;
+        [share("aligned %"), share("other entity %")].map(|number| number.round() as usize)
+    };
+    let ([aligned, other], [aligned_now, other_now]) = (answers(&truth), answers(&erring));
+    assert!(aligned >= 50 && aligned + other == aligned_now + other_now);
+    assert!(other_now >= other, "an answer about another entity is no nearer to the description by chance");
+    // A pair is judged rightly if the vectors of both of its texts are.
+    expect_rate("similarity, lost", aligned - aligned_now, aligned, 1.0 - SKILL * SKILL);
 }
 
 #[test]

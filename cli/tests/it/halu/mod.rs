@@ -5,6 +5,7 @@ use domain::control::RunView;
 
 use crate::harness::{Data, Finished};
 
+mod fleet;
 mod generating;
 mod judges;
 mod killed;
@@ -38,14 +39,28 @@ fn configuration(pack: &str, questions: usize, skills: &[f64], judges: f64) -> S
     )
 }
 
+/// The same with a judge of another skill.
+fn with_skill(configuration: &str, role: &str, skill: f64) -> String {
+    with_judge(
+        configuration,
+        role,
+        &format!("label = \"{role}-{skill}\"\nconnector = \"simulated\"\nskill = {skill}\n"),
+    )
+}
+
 /// The same with another server in the place of a judge.
 fn with_judge_at(configuration: &str, role: &str, model: &str, url: &str) -> String {
+    let judge = format!(
+        "label = \"{model}\"\nconnector = \"openai-compatible\"\nendpoint = \"{url}\"\nstream = false\n"
+    );
+    with_judge(configuration, role, &judge)
+}
+
+fn with_judge(configuration: &str, role: &str, judge: &str) -> String {
     let heading = format!("[judges.{role}]\n");
     let (before, behind) = configuration.split_once(&heading).unwrap();
     let rest = behind.find("[judges.").map_or("", |place| &behind[place..]);
-    format!(
-        "{before}{heading}label = \"{model}\"\nconnector = \"openai-compatible\"\nendpoint = \"{url}\"\nstream = false\n{rest}"
-    )
+    format!("{before}{heading}{judge}{rest}")
 }
 
 fn view(finished: &Finished) -> RunView {

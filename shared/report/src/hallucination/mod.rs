@@ -3,6 +3,7 @@
 //! [`Found`] is what was read of a pipeline, [`Study`] what follows from it. Tables are in
 //! [`views::hallucination`](crate::views::hallucination), figures in [`plot::hallucination`](crate::plot::hallucination).
 
+mod about;
 pub mod agreement;
 pub mod sheet;
 
@@ -10,7 +11,9 @@ use std::collections::BTreeMap;
 
 use halu::frequency::Frequency;
 use halu::metrics::{Answered, Counts, Fate};
-use halu::{Assessment, Difficulty, ModelMetrics, Weights, rank};
+use halu::{Assessment, Date, Difficulty, ModelMetrics, Weights, rank};
+
+pub use about::{About, AboutError, AboutModel};
 
 /// What the records of a pipeline say.
 #[derive(Clone, Debug, Default)]
@@ -75,8 +78,12 @@ pub struct Study {
     pub models: Vec<ModelStudy>,
     /// Types of entities.
     pub types: Vec<TypeStudy>,
+    /// When the graph was in the state that questions are about; the earliest, of several. Nothing where it is unknown.
+    pub as_of: Option<Date>,
     /// Rank correlation of difficulty and points over all answers: Spearman's rho and Kendall's tau-b.
     pub correlation: (Option<f64>, Option<f64>),
+    /// Fingerprint of the weights that difficulties, and so Wa, are computed with.
+    pub weights: String,
     /// What a reader must know.
     pub notes: Vec<String>,
 }
@@ -86,8 +93,10 @@ pub struct Study {
 pub struct ModelStudy {
     /// Its name.
     pub model: String,
-    /// Billions of parameters, where its name states them.
+    /// Billions of parameters, where its name or [`About`] states them.
     pub size: Option<f64>,
+    /// Until when its training data go, where that is known.
+    pub cut_off: Option<Date>,
     /// The numbers.
     pub metrics: ModelMetrics,
     /// Difficulty and share of points of each scored question.
@@ -113,10 +122,13 @@ pub struct TypeStudy {
 
 impl Study {
     /// Of what was found, under these weights.
-    pub fn of(found: &Found, weights: &Weights) -> Self {
+    pub fn of(found: &Found, weights: &Weights, about: &About) -> Self {
         let difficulty = Difficulty::new(weights, &found.assessments);
-        let models: Vec<ModelStudy> =
-            found.models.iter().map(|model| ModelStudy::of(model, &found.assessments, &difficulty)).collect();
+        let study = |model: &ModelFound| {
+            let known = about.of(&model.model);
+            ModelStudy::of(model, known, &found.assessments, &difficulty)
+        };
+        let models: Vec<ModelStudy> = found.models.iter().map(study).collect();
         let all: Vec<(f64, f64)> = models.iter().flat_map(|model| model.points.iter().copied()).collect();
         let mut notes = found.remarks.clone();
         let fingerprint = weights.fingerprint().unwrap_or_default();
@@ -136,14 +148,27 @@ impl Study {
             pipeline: found.pipeline.clone(),
             models,
             types: types(found),
+            as_of: earliest(found.assessments.iter().map(|assessment| assessment.as_of.as_ref())),
             correlation: (rank::spearman(&all), rank::kendall(&all)),
+            weights: fingerprint,
             notes,
         }
     }
 }
 
+/// The earliest of some dates, if all are known.
+fn earliest<'a>(dates: impl Iterator<Item = Option<&'a Date>>) -> Option<Date> {
+    let dates = dates.collect::<Option<Vec<&Date>>>()?;
+    dates.into_iter().reduce(|first, other| if other.is_before(first) { other } else { first }).cloned()
+}
+
 impl ModelStudy {
-    fn of(found: &ModelFound, assessments: &[Assessment], difficulty: &Difficulty<'_>) -> Self {
+    fn of(
+        found: &ModelFound,
+        about: AboutModel,
+        assessments: &[Assessment],
+        difficulty: &Difficulty<'_>,
+    ) -> Self {
         let mut answered: Vec<Vec<Answered>> = vec![Vec::new(); assessments.len()];
         let mut points = Vec::new();
         for answer in &found.answers {
@@ -158,7 +183,8 @@ impl ModelStudy {
             points.extend(answer.fate.share().map(|share| (hard, share)));
         }
         Self {
-            size: crate::names::size(&found.model),
+            size: about.size,
+            cut_off: about.cut_off,
             model: found.model.clone(),
             metrics: ModelMetrics::of(&answered),
             points,
@@ -247,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_example_of_four_questions() {
-        let study = Study::of(&testing::found(), &Weights::simulated().unwrap());
+        let study = Study::of(&testing::found(), &Weights::simulated().unwrap(), &About::default());
         let weak = &study.models[0];
         let accuracy = weak.metrics.accuracy().unwrap();
         assert!((accuracy.mean - 5.0 / 12.0).abs() < 1e-12 && accuracy.standard_deviation == Some(0.0));
@@ -258,7 +284,7 @@ mod tests {
         assert_eq!(study.types.iter().map(|of_type| of_type.questions).sum::<u64>(), 8);
         assert!(study.types.iter().all(|of_type| of_type.score.is_some()));
         assert!(study.notes.iter().all(|note| !note.contains("do not know")), "{:?}", study.notes);
-        let unknown = Study::of(&testing::found(), &Weights::default());
+        let unknown = Study::of(&testing::found(), &Weights::default(), &About::default());
         assert!(unknown.notes.iter().any(|note| note.contains("do not know")));
     }
 
@@ -266,7 +292,7 @@ mod tests {
     fn a_question_that_does_not_exist_is_in_no_number() {
         let mut found = testing::found();
         found.models[0].answers[0].question = 99;
-        let study = Study::of(&found, &Weights::default());
+        let study = Study::of(&found, &Weights::default(), &About::default());
         assert_eq!(study.models[0].metrics.counts.scored, 7);
     }
 }

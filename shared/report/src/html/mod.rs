@@ -168,7 +168,7 @@ mod tests {
     fn a_pipeline_has_its_section_and_its_names_are_text() {
         let mut found = crate::hallucination::testing::found();
         found.models[0].model = "<img src=x>\u{202e}".to_owned();
-        let study = [Study::of(&found, &halu::Weights::default())];
+        let study = [Study::of(&found, &halu::Weights::default(), &crate::hallucination::About::default())];
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
         let all = Dialogues::default();
@@ -182,14 +182,33 @@ mod tests {
         let mut out = Vec::new();
         write(&report, Details::default(), &mut out).unwrap();
         let page = String::from_utf8(out).unwrap();
+        assert_eq!(sections(&page), ["hallucination"]);
         assert!(page.contains("id=\"hallucination\"") && page.contains("Halu_BOK") && page.contains("<svg"));
         assert!(
             !page.contains("<img") && !page.contains('\u{202e}') && !page.contains("There are no dialogues")
         );
     }
 
+    /// The sections that the page's head leads to, each of which is there.
+    fn sections(page: &str) -> Vec<&str> {
+        let nav = page.split_once("<nav").unwrap().1.split_once("</nav>").unwrap().0;
+        let links: Vec<&str> =
+            nav.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        for link in &links {
+            assert!(page.contains(&format!("id=\"{link}\"")), "{link}");
+        }
+        links
+    }
+
+    #[test]
+    fn the_head_leads_to_the_sections_that_there_are() {
+        let full = page(&matrix(&["m"], &["t"], 1, |_, _, _| 0.5));
+        assert_eq!(sections(&full), ["provenance", "models", "scores", "plots", "tests", "dialogues"]);
+    }
+
     #[test]
     fn an_empty_report_is_a_page() {
-        assert!(page(&Dialogues::default()).contains("There are no dialogues"));
+        let page = page(&Dialogues::default());
+        assert!(page.contains("There are no dialogues") && sections(&page) == ["provenance"]);
     }
 }

@@ -33,9 +33,12 @@ pub fn body(report: &Report<'_>) -> Markup {
         header {
             h1 { (printable(report.title)) }
             nav aria-label="Sections" {
-                a href="#provenance" { "Provenance" } " " a href="#models" { "Models" } " " a href="#scores" { "Scores" } " "
+                @if !all.is_empty() || report.hallucination.is_empty() { a href="#provenance" { "Provenance" } " " }
                 @if !report.hallucination.is_empty() { a href="#hallucination" { "Hallucination" } " " }
-                a href="#plots" { "Plots" } " " a href="#tests" { "Tests" } " " a href="#dialogues" { "Dialogues" }
+                @if !all.is_empty() {
+                    a href="#models" { "Models" } " " a href="#scores" { "Scores" } " " a href="#plots" { "Plots" } " "
+                    a href="#tests" { "Tests" } " " a href="#dialogues" { "Dialogues" }
+                }
             }
         }
         main {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::table::{Align, Cell, Table, printable};
+use crate::table::{Align, Cell, Place, Table, printable};
 
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {
@@ -38,6 +38,11 @@ pub fn linked(table: &Table, link: impl Fn(usize, usize) -> Option<String>) -> M
 fn td(cell: &Cell, align: Align, link: Option<String>) -> Markup {
     let text = printable(&cell.shown());
     html! { td .number[align == Align::Right] data-v=[cell.value()] {
-        @match link { Some(link) => a href=(link) { (text) }, None => (text) }
+        @match (link, cell.place()) {
+            (Some(link), _) => a href=(link) { (text) },
+            (None, Some(Place::First)) => b { (text) },
+            (None, Some(Place::Second)) => u { (text) },
+            (None, None) => (text),
+        }
     } }
 }

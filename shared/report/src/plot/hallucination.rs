@@ -50,8 +50,11 @@ pub fn weighted(study: &Study) -> Svg {
         }
     };
     let rows: Vec<Row> = models.iter().map(row).collect();
-    let note = "the best models; line: standard deviation over assessments";
-    bars("Weighted accuracy", &["Wa"], &rows, Stand::Beside, note)
+    let note = format!(
+        "the best models, under weights {}; line: standard deviation over assessments",
+        study.weights
+    );
+    bars("Weighted accuracy", &["Wa"], &rows, Stand::Beside, &note)
 }
 
 /// Both rates of hallucination, by size of the model.
@@ -64,7 +67,7 @@ pub fn hallucinations(study: &Study) -> Svg {
         of_values(&model.model, vec![counts.breadth_hallucination(), counts.depth_hallucination()])
     };
     let rows: Vec<Row> = models.iter().map(row).collect();
-    let note = "smaller models first, models whose names state no size last";
+    let note = "smaller models first, those of unknown size last";
     bars("Hallucinations", &["Halu_BOK: other entity", "Halu_DOK: wrong facts"], &rows, Stand::Beside, note)
 }
 
@@ -129,7 +132,8 @@ pub fn difficulty(study: &Study) -> Svg {
         svg.line((x.at(tick), TOP), (x.at(tick), BOTTOM), "faint");
         svg.text((x.at(tick), BOTTOM + 16.0), Anchor::Middle, 11.0, "soft", &short(tick));
     }
-    svg.text(((LEFT + right) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", "estimated difficulty");
+    let axis = format!("estimated difficulty, under weights {}", study.weights);
+    svg.text(((LEFT + right) / 2.0, BOTTOM + 36.0), Anchor::Middle, 11.0, "soft", &axis);
     svg.turned_text(
         (18.0, (TOP + BOTTOM) / 2.0),
         -90.0,
@@ -204,17 +208,20 @@ mod tests {
     use halu::Weights;
 
     use super::*;
+    use crate::hallucination::About;
     use crate::hallucination::testing::found;
 
     #[test]
     fn every_figure_names_the_models_or_types_and_escapes_them() {
         let mut found = found();
         found.models[0].model = "<b>weak</b>\u{202e}".to_owned();
-        let study = Study::of(&found, &Weights::simulated().unwrap());
+        let study = Study::of(&found, &Weights::simulated().unwrap(), &About::default());
         for (name, svg) in all(&study) {
             let text = svg.document();
             let of_models = name != "types";
             assert!(text.contains("&lt;b&gt;weak") == of_models, "{name}");
+            let weighs = ["weighted-accuracy", "difficulty"].contains(&name);
+            assert_eq!(text.contains(&format!("under weights {}", study.weights)), weighs, "{name}");
             assert!(!text.contains("<b>") && !text.contains('\u{202e}'), "{name}");
         }
     }
@@ -230,7 +237,7 @@ mod tests {
     fn a_pipeline_without_answers_has_empty_figures() {
         let mut found = found();
         found.models.clear();
-        let study = Study::of(&found, &Weights::default());
+        let study = Study::of(&found, &Weights::default(), &About::default());
         assert!(all(&study).iter().any(|(_, svg)| svg.document().contains("There are no values.")));
     }
 }

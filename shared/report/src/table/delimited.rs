@@ -19,7 +19,7 @@ impl Table {
                 Cell::Text(text) if text == "-" => text.clone(),
                 Cell::Text(text) => guard_formula(text).into_owned(),
                 Cell::Told(text, _) if !self.is_numeric(column) => guard_formula(text).into_owned(),
-                Cell::Count(_) | Cell::Number(..) | Cell::Told(..) => {
+                Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) | Cell::Told(..) => {
                     cell.value().map(|value| value.to_string()).unwrap_or_default()
                 }
                 Cell::Time(time) => time.to_string(),

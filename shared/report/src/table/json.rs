@@ -16,7 +16,7 @@ impl Table {
                         Cell::Text(text) => json!(text),
                         Cell::Count(count) => json!(count),
                         Cell::Told(text, _) if !self.is_numeric(column) => json!(text),
-                        Cell::Number(..) | Cell::Told(..) => json!(cell.value()),
+                        Cell::Number(..) | Cell::Placed(..) | Cell::Told(..) => json!(cell.value()),
                         Cell::Time(time) => json!(time.to_string()),
                     };
                     (heading.name.clone(), value)

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Align, Table, printable};
+use super::{Align, Place, Table, printable};
 
 impl Table {
     /// Writes the table as Markdown.
@@ -19,7 +19,7 @@ impl Table {
         line(&self.headings.iter().map(|heading| rule(heading.align)).collect::<Vec<_>>(), out)?;
         for (index, row) in self.rows.iter().enumerate() {
             let last = self.total && index + 1 == self.rows.len();
-            let shown = row.iter().map(|found| cell(&found.shown()));
+            let shown = row.iter().map(|found| placed(cell(&found.shown()), found.place()));
             let cells: Vec<String> = if last {
                 shown.map(|text| if text.is_empty() { text } else { format!("**{text}**") }).collect()
             } else {
@@ -31,6 +31,15 @@ impl Table {
             writeln!(out, "\n{}", cell(note))?;
         }
         Ok(())
+    }
+}
+
+/// The best in bold, the second underlined.
+fn placed(text: String, place: Option<Place>) -> String {
+    match place {
+        None => text,
+        Some(Place::First) => format!("**{text}**"),
+        Some(Place::Second) => format!("<u>{text}</u>"),
     }
 }
 

@@ -31,6 +31,23 @@ pub struct Heading {
     pub short: Option<String>,
 }
 
+/// The best two: bold and underlined, and marked where letters are all alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    First,
+    Second,
+}
+
+impl Place {
+    /// Its mark.
+    pub fn mark(self) -> char {
+        match self {
+            Self::First => '*',
+            Self::Second => '+',
+        }
+    }
+}
+
 /// What stands in a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -40,6 +57,8 @@ pub enum Cell {
     Count(u64),
     /// A number, with the digits after the point that people are shown. Files get all of them.
     Number(f64, usize),
+    /// The same, as one of the best two of its column.
+    Placed(f64, usize, Place),
     /// A number that people are shown with words around it.
     Told(String, Option<f64>),
     Time(Timestamp),
@@ -90,6 +109,9 @@ impl Cell {
             Self::Empty => "-".to_owned(),
             Self::Text(text) | Self::Told(text, _) => text.clone(),
             Self::Count(count) => count.to_string(),
+            Self::Placed(number, places, place) => {
+                format!("{} {}", Self::Number(*number, *places).shown(), place.mark())
+            }
             Self::Number(number, _) if !number.is_finite() => "-".to_owned(),
             Self::Number(number, places) => {
                 let shown = format!("{number:.places$}");
@@ -101,11 +123,21 @@ impl Cell {
         }
     }
 
+    /// Whether it is one of the best two of its column.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::Placed(.., place) => Some(*place),
+            _ => None,
+        }
+    }
+
     /// Its number, for sorting and for files.
     pub fn value(&self) -> Option<f64> {
         match self {
             Self::Count(count) => Some(*count as f64),
-            Self::Number(number, _) => Some(*number).filter(|number| number.is_finite()),
+            Self::Number(number, _) | Self::Placed(number, ..) => {
+                Some(*number).filter(|number| number.is_finite())
+            }
             Self::Told(_, number) => number.filter(|number| number.is_finite()),
             Self::Empty | Self::Text(_) | Self::Time(_) => None,
         }
@@ -174,7 +206,9 @@ impl Table {
             .filter(|cell| **cell != Cell::Empty)
             .peekable();
         cells.peek().is_some()
-            && cells.all(|cell| matches!(cell, Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_))))
+            && cells.all(|cell| {
+                matches!(cell, Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) | Cell::Told(_, Some(_)))
+            })
     }
 }
 

@@ -59,7 +59,7 @@ fn text(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Text(text) | Cell::Told(text, _) => Some(text.clone()).filter(|text| !text.is_empty()),
         Cell::Time(time) => Some(time.to_string()),
-        Cell::Empty | Cell::Count(_) | Cell::Number(..) => None,
+        Cell::Empty | Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) => None,
     }
 }
 

@@ -3,9 +3,9 @@
 use std::io::{Seek, Write};
 
 use results::export::xlsx::{cell_text, excel_time};
-use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
+use rust_xlsxwriter::{Format, FormatUnderline, Workbook, Worksheet, XlsxError};
 
-use super::{Align, Cell, Table};
+use super::{Align, Cell, Place, Table};
 
 /// Characters of a sheet's name; Excel has no more.
 const SHEET_NAME_CHARACTERS: usize = 31;
@@ -51,18 +51,23 @@ fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
                 Cell::Time(time) => {
                     sheet.write_datetime_with_format(next, column, excel_time(*time)?, &date)?;
                 }
-                Cell::Count(_) | Cell::Number(..) | Cell::Told(_, Some(_)) => {
+                Cell::Count(_) | Cell::Number(..) | Cell::Placed(..) | Cell::Told(_, Some(_)) => {
                     if let Some(value) = cell.value() {
                         let places = match cell {
                             Cell::Count(_) => 0,
-                            Cell::Number(_, places) => *places,
+                            Cell::Number(_, places) | Cell::Placed(_, places, _) => *places,
                             _ => 3,
                         };
+                        let format = &digits[places.min(PLACES_MAX)];
+                        let placed = cell.place().map(|place| match place {
+                            Place::First => format.clone().set_bold(),
+                            Place::Second => format.clone().set_underline(FormatUnderline::Single),
+                        });
                         sheet.write_number_with_format(
                             next,
                             column,
                             value,
-                            &digits[places.min(PLACES_MAX)],
+                            placed.as_ref().unwrap_or(format),
                         )?;
                     }
                 }

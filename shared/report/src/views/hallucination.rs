@@ -1,10 +1,11 @@
 //! The tables of KGHaluBench.
 
+use halu::Date;
 use halu::frequency::Frequency;
 use halu::metrics::{Filter, Spread};
 
 use crate::hallucination::{ModelStudy, Replies, Study};
-use crate::table::{Align, Cell, Table};
+use crate::table::{Align, Cell, Place, Table};
 
 /// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
 pub fn main(studies: &[Study]) -> Table {
@@ -20,6 +21,7 @@ pub fn main(studies: &[Study]) -> Table {
             "Halu_BOK %",
             "Halu_DOK %",
             "size in B",
+            "cut-off",
             "scored",
             "not scored",
         ],
@@ -32,23 +34,24 @@ pub fn main(studies: &[Study]) -> Table {
         });
         // Which two are best: of hallucinations the least, of points the most.
         let best = [
-            marks(&models, false, &|model| mean(model.metrics.weighted_accuracy())),
-            marks(&models, false, &|model| mean(model.metrics.accuracy())),
-            marks(&models, true, &|model| model.metrics.counts.breadth_hallucination()),
-            marks(&models, true, &|model| model.metrics.counts.depth_hallucination()),
+            places(&models, false, &|model| mean(model.metrics.weighted_accuracy())),
+            places(&models, false, &|model| mean(model.metrics.accuracy())),
+            places(&models, true, &|model| model.metrics.counts.breadth_hallucination()),
+            places(&models, true, &|model| model.metrics.counts.depth_hallucination()),
         ];
         for (place, model) in models.iter().enumerate() {
             let (metrics, counts) = (&model.metrics, &model.metrics.counts);
             let (weighted, accuracy) = (metrics.weighted_accuracy(), metrics.accuracy());
             let cells = [
                 percent(mean(weighted), best[0][place]),
-                percent(deviation(weighted), ""),
+                percent(deviation(weighted), None),
                 percent(mean(accuracy), best[1][place]),
-                percent(deviation(accuracy), ""),
-                percent(counts.abstention(), ""),
+                percent(deviation(accuracy), None),
+                percent(counts.abstention(), None),
                 percent(counts.breadth_hallucination(), best[2][place]),
                 percent(counts.depth_hallucination(), best[3][place]),
                 Cell::number(model.size, 1),
+                cut_off(model, study),
                 Cell::Count(u64::from(counts.scored)),
                 Cell::Count(u64::from(counts.not_scored)),
             ];
@@ -65,6 +68,7 @@ pub fn main(studies: &[Study]) -> Table {
             if studies.len() > 1 { format!("{}: {text}", study.pipeline) } else { text.to_owned() }
         };
         table.notes.extend(study.notes.iter().map(|note| named(note)));
+        table.notes.extend(cut_offs(study).map(|note| named(&note)));
         if let (Some(spearman), Some(kendall)) = study.correlation {
             let text = format!(
                 "Difficulty and points: Spearman's rho {spearman:.3}, Kendall's tau-b {kendall:.3}, over all answers."
@@ -73,6 +77,32 @@ pub fn main(studies: &[Study]) -> Table {
         }
     }
     table
+}
+
+/// Until when the training data of a model go, marked where facts may have changed since.
+fn cut_off(model: &ModelStudy, study: &Study) -> Cell {
+    match &model.cut_off {
+        None => Cell::from("unknown"),
+        Some(date) if is_outdated(date, study) => Cell::from(format!("{date} !")),
+        Some(date) => Cell::from(date.to_string()),
+    }
+}
+
+fn is_outdated(date: &Date, study: &Study) -> bool {
+    study.as_of.as_ref().is_some_and(|as_of| date.is_before(as_of))
+}
+
+/// What cut-offs have to do with the graph; nothing where none is known.
+fn cut_offs(study: &Study) -> Option<String> {
+    let mut known = study.models.iter().filter_map(|model| model.cut_off.as_ref()).peekable();
+    known.peek()?;
+    Some(match &study.as_of {
+        None => "Of when the graph is, its pack does not say (`kgfleet halu generate --as-of`): no cut-off was compared with it.".to_owned(),
+        Some(as_of) if known.any(|date| is_outdated(date, study)) => {
+            format!("! before the state of the graph, {as_of}: what changed in between counts as wrong.")
+        }
+        Some(as_of) => format!("No cut-off is before the state of the graph, {as_of}."),
+    })
 }
 
 /// What answers were made of, and how many facts were wrong in those about the entity.
@@ -85,10 +115,10 @@ pub fn distributions(studies: &[Study]) -> Table {
     for study in studies {
         for model in &study.models {
             let counts = &model.metrics.counts;
-            let of_scored = |count: u32| percent(share(count, counts.scored), "");
+            let of_scored = |count: u32| percent(share(count, counts.scored), None);
             let mut cells =
                 vec![of_scored(counts.aligned), of_scored(counts.hallucinated), of_scored(counts.abstained)];
-            cells.extend(counts.by_wrong_facts.map(|count| percent(share(count, counts.aligned), "")));
+            cells.extend(counts.by_wrong_facts.map(|count| percent(share(count, counts.aligned), None)));
             row(&mut table, studies, study, &model.model, cells);
         }
     }
@@ -125,7 +155,7 @@ pub fn stages(studies: &[Study]) -> Table {
                 Cell::Count(replies.number),
                 Cell::number(seconds, 3),
                 Cell::count(decided.map(u64::from)),
-                percent(decided.and_then(|decided| share(decided, facts)), ""),
+                percent(decided.and_then(|decided| share(decided, facts)), None),
             ]);
         }
     }
@@ -152,9 +182,9 @@ pub fn types(studies: &[Study]) -> Table {
                 Cell::from(frequency(of_type.frequency)),
                 Cell::Count(of_type.questions),
                 Cell::Count(u64::from(of_type.counts.scored)),
-                percent(of_type.score, ""),
-                percent(of_type.counts.breadth_hallucination(), ""),
-                percent(of_type.counts.depth_hallucination(), ""),
+                percent(of_type.score, None),
+                percent(of_type.counts.breadth_hallucination(), None),
+                percent(of_type.counts.depth_hallucination(), None),
             ]);
         }
     }
@@ -208,12 +238,12 @@ fn row(
     table.row(pipeline.into_iter().chain([Cell::from(model)]).chain(cells));
 }
 
-/// A star for the best and a plus for the second value, for each model; nothing where all are equal.
-fn marks(
+/// The best and the second value, for each model; nothing where all are equal.
+fn places(
     models: &[&ModelStudy],
     least: bool,
     value: &dyn Fn(&ModelStudy) -> Option<f64>,
-) -> Vec<&'static str> {
+) -> Vec<Option<Place>> {
     let values: Vec<Option<f64>> = models.iter().map(|model| value(model)).collect();
     let mut ranked: Vec<f64> = values.iter().flatten().copied().collect();
     ranked.sort_by(f64::total_cmp);
@@ -222,21 +252,21 @@ fn marks(
         ranked.reverse();
     }
     if ranked.len() < 2 {
-        return vec![""; models.len()];
+        return vec![None; models.len()];
     }
-    let mark = |value: &Option<f64>| match value {
-        Some(value) if *value == ranked[0] => " *",
-        Some(value) if *value == ranked[1] => " +",
-        _ => "",
+    let place = |value: &Option<f64>| match value {
+        Some(value) if *value == ranked[0] => Some(Place::First),
+        Some(value) if *value == ranked[1] => Some(Place::Second),
+        _ => None,
     };
-    values.iter().map(mark).collect()
+    values.iter().map(place).collect()
 }
 
-fn percent(share: Option<f64>, mark: &str) -> Cell {
-    match share {
-        None => Cell::Empty,
-        Some(share) if mark.is_empty() => Cell::Number(100.0 * share, 2),
-        Some(share) => Cell::Told(format!("{:.2}{mark}", 100.0 * share), Some(100.0 * share)),
+fn percent(share: Option<f64>, place: Option<Place>) -> Cell {
+    match (share, place) {
+        (None, _) => Cell::Empty,
+        (Some(share), None) => Cell::Number(100.0 * share, 2),
+        (Some(share), Some(place)) => Cell::Placed(100.0 * share, 2, place),
     }
 }
 
@@ -257,10 +287,11 @@ mod tests {
     use halu::Weights;
 
     use super::*;
+    use crate::hallucination::About;
     use crate::hallucination::testing::found;
 
     fn study() -> Vec<Study> {
-        vec![Study::of(&found(), &Weights::simulated().unwrap())]
+        vec![Study::of(&found(), &Weights::simulated().unwrap(), &About::default())]
     }
 
     fn shown(table: &Table, row: usize) -> Vec<String> {
@@ -274,9 +305,38 @@ mod tests {
         assert_eq!((first[0].as_str(), second[0].as_str()), ("strong-8B", "weak-1B"));
         assert!(first[1].ends_with(" *") && second[1].ends_with(" +"), "{first:?} {second:?}");
         assert_eq!(second[3..8], ["41.67 +", "0.00", "25.00", "33.33 +", "33.33 +"]);
-        assert_eq!((first[8].as_str(), first[9].as_str(), first[10].as_str()), ("8.0", "8", "0"));
+        assert_eq!(first[8..], ["8.0", "unknown", "8", "0"]);
+        let mut markdown = Vec::new();
+        table.write_markdown(&mut markdown).unwrap();
+        let markdown = String::from_utf8(markdown).unwrap();
+        assert!(markdown.contains("\\*** |") && markdown.contains("<u>41.67 +</u>"), "{markdown}");
         let two = main(&[study(), study()].concat());
         assert_eq!(two.headings()[0].name, "pipeline");
+    }
+
+    #[test]
+    fn cut_offs_are_compared_with_the_state_of_the_graph() {
+        let about = "[models.\"weak-1B\"]\ncut_off = \"2023-12\"\n[models.\"strong-8B\"]\nsize = 9.0\n";
+        let about = About::parse(about).unwrap();
+        let table = |as_of: &[&str]| {
+            let mut found = found();
+            for (assessment, date) in found.assessments.iter_mut().zip(as_of) {
+                assessment.as_of = Some(date.parse().unwrap());
+            }
+            main(&[Study::of(&found, &Weights::default(), &about)])
+        };
+        let cells = |table: &Table| [0, 1].map(|row| shown(table, row)[8..10].join(" "));
+        let notes = |table: &Table| table.notes.join(" ");
+        for (as_of, weak, note) in [
+            (&["2024-06", "2024-01"][..], "1.0 2023-12 !", "! before the state of the graph, 2024-01"),
+            (&["2023", "2023-12-31"], "1.0 2023-12", "No cut-off is before the state of the graph, 2023"),
+            (&["2024-06"], "1.0 2023-12", "its pack does not say"),
+        ] {
+            let table = table(as_of);
+            assert_eq!(cells(&table), ["9.0 unknown", weak]);
+            assert!(notes(&table).contains(note), "{}", notes(&table));
+        }
+        assert!(!notes(&main(&study())).contains("cut-off"));
     }
 
     #[test]
@@ -297,7 +357,7 @@ mod tests {
     fn a_model_without_answers_has_no_numbers() {
         let mut found = found();
         found.models[1].answers.clear();
-        let table = main(&[Study::of(&found, &Weights::default())]);
+        let table = main(&[Study::of(&found, &Weights::default(), &About::default())]);
         assert_eq!(shown(&table, 1)[..5], ["strong-8B", "-", "-", "-", "-"]);
     }
 }

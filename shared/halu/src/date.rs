@@ -1,0 +1,97 @@
+//! Dates as far as they are known: a year, a month, a day.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A year, a month or a day: `2024`, `2024-06`, `2024-06-30`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Date(String);
+
+/// The text is no date.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no date: write YYYY, YYYY-MM or YYYY-MM-DD")]
+pub struct DateError(String);
+
+impl Date {
+    /// Whether it is surely before another date: as far as both are known.
+    pub fn is_before(&self, other: &Self) -> bool {
+        let common = self.0.len().min(other.0.len());
+        self.0.get(..common) < other.0.get(..common)
+    }
+}
+
+impl FromStr for Date {
+    type Err = DateError;
+
+    fn from_str(text: &str) -> Result<Self, DateError> {
+        let number = |part: &str, digits: usize, range: std::ops::RangeInclusive<u32>| {
+            part.len() == digits
+                && part.bytes().all(|byte| byte.is_ascii_digit())
+                && part.parse().is_ok_and(|number| range.contains(&number))
+        };
+        let mut parts = text.split('-');
+        let year = parts.next().is_some_and(|year| number(year, 4, 1..=9_999));
+        let month = parts.next().is_none_or(|month| number(month, 2, 1..=12));
+        let day = parts.next().is_none_or(|day| number(day, 2, 1..=31));
+        if year && month && day && parts.next().is_none() {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(DateError(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Date {
+    type Error = DateError;
+
+    fn try_from(text: String) -> Result<Self, DateError> {
+        text.parse()
+    }
+}
+
+impl From<Date> for String {
+    fn from(date: Date) -> Self {
+        date.0
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> Date {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn dates_are_compared_as_far_as_they_are_known() {
+        for (first, second, before) in [
+            ("2023-12", "2024-01", true),
+            ("2023", "2024-06-30", true),
+            ("2024", "2024-06", false),
+            ("2024-06", "2024", false),
+            ("2024-06-29", "2024-06-30", true),
+            ("2024-06-30", "2024-06-30", false),
+            ("2025", "2024-12", false),
+        ] {
+            assert_eq!(date(first).is_before(&date(second)), before, "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_refused() {
+        for text in
+            ["", "24", "2024-6", "2024-13", "2024-00", "2024-06-32", "2024-06-30-01", "June 2024", "2024-"]
+        {
+            assert!(text.parse::<Date>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What is known of models besides their answers: until when their training data go, and how large they are. It is an input
+//! of the report, as weights are: it decides nothing that is asked, and may be learnt later.
+
+use std::collections::BTreeMap;
+
+use halu::Date;
+use serde::Deserialize;
+
+/// What is known of models, by label.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// By the label that the configuration has.
+    #[serde(default)]
+    models: BTreeMap<String, AboutModel>,
+}
+
+/// What is known of a model.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AboutModel {
+    /// Billions of parameters, above 0. Default: what its name states.
+    pub size: Option<f64>,
+    /// Until when its training data go.
+    pub cut_off: Option<Date>,
+}
+
+/// Why a file says nothing of models.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AboutError {
+    /// Not TOML of this shape.
+    #[error("{0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A size that no model has.
+    #[error("`models.{model}.size` is {size}; it must be above 0")]
+    Size {
+        /// Its label.
+        model: String,
+        /// What is said.
+        size: f64,
+    },
+}
+
+impl About {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is no such file, a size is out of bounds or a cut-off no date.
+    pub fn parse(text: &str) -> Result<Self, AboutError> {
+        let about: Self = toml::from_str(text)?;
+        for (model, known) in &about.models {
+            if let Some(size) = known.size.filter(|size| !(size.is_finite() && *size > 0.0)) {
+                return Err(AboutError::Size { model: model.clone(), size });
+            }
+        }
+        Ok(about)
+    }
+
+    /// What is known of a model: nothing, mostly.
+    pub(super) fn of(&self, model: &str) -> AboutModel {
+        let known = self.models.get(model).cloned().unwrap_or_default();
+        AboutModel { size: known.size.or_else(|| crate::names::size(model)), ..known }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_says_goes_before_what_names_say() {
+        let text = "[models.\"Llama-3.1-8B\"]\ncut_off = \"2023-12\"\n[models.m]\nsize = 3\n[models.\"Q-7B\"]\nsize = 7.6\n";
+        let about = About::parse(text).unwrap();
+        let llama = about.of("Llama-3.1-8B");
+        assert_eq!((llama.size, llama.cut_off.map(String::from).as_deref()), (Some(8.0), Some("2023-12")));
+        assert_eq!(
+            (about.of("m").size, about.of("Q-7B").size, about.of("n").size),
+            (Some(3.0), Some(7.6), None)
+        );
+        assert_eq!(about.of("n").cut_off, None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        for (text, named) in [
+            ("[models.m]\nsize = -1.0", "models.m.size"),
+            ("[models.m]\nsize = nan", "models.m.size"),
+            ("[models.m]\ncut_off = \"soon\"", "`soon` is no date"),
+            ("[models.m]\ncutoff = \"2024\"", "cutoff"),
+            ("[m]\nsize = 1.0", "unknown field `m`"),
+        ] {
+            let error = About::parse(text).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}
