@@ -87,7 +87,7 @@ fn provenance(all: &Dialogues) -> Markup {
             }
             @if !all.sources.is_empty() {
                 details open[all.sources.len() <= 8] {
-                    summary { (all.sources.len()) " sources" }
+                    summary { "Sources: " (all.sources.len()) }
                     div.scroll tabindex="0" role="region" aria-label="Sources" { table {
                         thead { tr { th { "source" } th { "exercises" } th.number { "dialogues" } th.number { "planned" }
                             th { "scored by" } th { "started" } th { "configuration" } th { "protected" } } }
