@@ -124,14 +124,8 @@ impl<T> Breaker<T> {
                 match failure {
                     Some(failure) if refuses(failure.cause) => {
                         if let Some(times) = self.refused(failure) {
-                            self.held_back.push(record);
                             self.held_at = Some(now);
-                            return if times < REFUSALS_MAX {
-                                Decision::Hold
-                            } else {
-                                let parked_for = self.next_parking();
-                                self.open(parked_for, now)
-                            };
+                            return self.hold(record, times >= REFUSALS_MAX, now);
                         }
                     }
                     // A failure for another reason says nothing about the records held back.
@@ -154,14 +148,15 @@ impl<T> Breaker<T> {
 
     /// Holds back a failure that says nothing about its dialogue, until there are `enough` of them in a row.
     fn in_a_row(&mut self, record: T, enough: u32, now: Instant) -> Decision<T> {
-        self.held_back.push(record);
         self.streak += 1;
         // After a parking, one failure is enough to open again.
-        if self.streak < enough && self.openings == 0 {
-            return Decision::Hold;
-        }
-        let parked_for = self.next_parking();
-        self.open(parked_for, now)
+        self.hold(record, self.streak >= enough || self.openings > 0, now)
+    }
+
+    /// Holds a record back, and opens where it is the last one needed for that.
+    fn hold(&mut self, record: T, is_enough: bool, now: Instant) -> Decision<T> {
+        self.held_back.push(record);
+        if is_enough { self.open(self.next_parking(), now) } else { Decision::Hold }
     }
 
     /// Whether this is a fault of a server that has answered.

@@ -230,6 +230,8 @@ fn export_run(arguments: &ExportArguments, run: &str, of_pipeline: Option<&Path>
     let fetched = arguments.remote.named().map(|remote| fleet::export::fetch(&remote, run)).transpose()?;
     let (dir, manifest) = match &fetched {
         Some(fetched) => (fetched.dir.clone(), fetched.manifest.clone()),
+        // Its name is whole: looking it up would list all runs again for each of them.
+        None if of_pipeline.is_some() => session::open(&RunId::new(run), arguments.data.path())?,
         None => arguments.data.open(run)?,
     };
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: arguments.password.clone() };

@@ -257,7 +257,12 @@ impl Coordinator {
     pub(super) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
         let pipeline = self.find_pipeline(name).await?;
         let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
-        let chain = self.pipeline_chain(&pipeline).await?;
+        self.runs_created_by(&pipeline).await
+    }
+
+    /// The same of a pipeline at hand.
+    pub(super) async fn runs_created_by(&self, pipeline: &Pipeline) -> Result<Vec<RunId>> {
+        let chain = self.pipeline_chain(pipeline).await?;
         let mut runs: Vec<RunId> = Vec::new();
         for model in &pipeline.benchmark.models {
             let stages = self.find_stages(&chain, model).await?;

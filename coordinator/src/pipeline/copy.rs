@@ -6,7 +6,7 @@ use domain::{RunId, ServiceError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::document::{PipelineManifest, PipelineState};
+use super::document::{Pipeline, PipelineManifest, PipelineState};
 use crate::Coordinator;
 use crate::errors::{Result, internal};
 use crate::storage::RunStateFile;
@@ -52,13 +52,10 @@ impl PipelineCopy {
 impl Coordinator {
     /// A copy of a pipeline as JSON; `None` if there is none of this name.
     pub(crate) async fn copy_of(&self, name: &RunId) -> Result<Option<String>> {
-        if !self.is_pipeline(name).await? {
-            return Ok(None);
-        }
         let Some(pipeline) = self.find_pipeline(name).await? else { return Ok(None) };
         let (mut pipelines, mut runs) = (Vec::new(), BTreeMap::new());
         for one in self.pipeline_chain(&pipeline).await? {
-            for run in self.own_runs(&one.name).await? {
+            for run in self.runs_created_by(&one).await? {
                 let state = self.storage.state(&run).await?;
                 runs.insert(run, state);
             }
@@ -71,7 +68,7 @@ impl Coordinator {
     /// Writes the documents of a copied pipeline into the sink of this coordinator, which has its runs already.
     ///
     /// # Errors
-    /// The sink cannot be written, or lacks a run.
+    /// The sink cannot be written, or lacks a run; a newer version wrote the pipeline.
     pub async fn take_copy(&self, copy: PipelineCopy) -> std::result::Result<(), ServiceError> {
         for (run, state) in &copy.runs {
             if let Some(state) = state {
@@ -81,8 +78,7 @@ impl Coordinator {
         for Copied { name, mut manifest, state } in copy.pipelines {
             // Revisions are numbered from 1 without gaps; those before this one are not needed.
             manifest.revision = 1;
-            let content = serde_json::to_vec_pretty(&manifest).map_err(internal)?;
-            self.write_first_revision(&name, content).await?;
+            self.write_revision(&Pipeline::of(name.clone(), manifest)?).await?;
             self.set_pipeline_state(&name, &state).await?;
         }
         Ok(())

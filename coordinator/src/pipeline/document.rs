@@ -99,7 +99,7 @@ impl Pipeline {
         Self::of(name, manifest)
     }
 
-    fn of(name: RunId, manifest: PipelineManifest) -> Result<Self> {
+    pub(super) fn of(name: RunId, manifest: PipelineManifest) -> Result<Self> {
         if manifest.version > VERSION {
             return Err(conflict(format!(
                 "pipeline {name} was written by a newer kgfleet ({}); use that one",
@@ -160,7 +160,8 @@ const STATE: &str = "state.json";
 impl Coordinator {
     /// A pipeline by name, in its newest revision; `None` if there is none.
     pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
-        if !names::is_pipeline_name(name.as_str()) {
+        // A run that is loaded is none; that spares asking the sink.
+        if !names::is_pipeline_name(name.as_str()) || self.runs.get(name).is_some() {
             return Ok(None);
         }
         let mut newest = None;
@@ -175,15 +176,7 @@ impl Coordinator {
 
     /// Whether a name is that of a pipeline and not of a run.
     pub(crate) async fn is_pipeline(&self, name: &RunId) -> Result<bool> {
-        if self.runs.get(name).is_some() {
-            return Ok(false);
-        }
         Ok(self.find_pipeline(name).await?.is_some())
-    }
-
-    /// Writes a manifest as the only revision.
-    pub(super) async fn write_first_revision(&self, name: &RunId, content: Vec<u8>) -> Result<bool> {
-        self.storage.create_document(name, &revision_name(1), content).await
     }
 
     /// Writes a revision; `false` if one of this number exists.

@@ -80,8 +80,7 @@ pub fn fetch_pipeline(
     name: &str,
     check: impl FnOnce(&RunId, &PipelineCopy) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<FetchedPipeline>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    block_on(async {
         let client = remote.client()?;
         let name = run_name::of_coordinator(name, &client).await?;
         let first = client.records(&name).next().await.transpose().map_err(explained)?;

@@ -71,9 +71,7 @@ impl Whose {
         let Some(remote) = self.remote.named() else {
             return Ok(Place::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
         };
-        let fetched = fetch_pipeline(&remote, name, |name, copy| expect_kind(name, copy.kind()))?;
-        fetched
-            .map(Place::Fetched)
+        fetched(&remote, name)?
             .ok_or_else(|| Exit::usage(anyhow!("{name} is no pipeline at {}", remote.address())))
     }
 }
@@ -110,8 +108,12 @@ impl Place {
 /// # Errors
 /// It cannot be fetched or read, or is of another kind.
 pub fn read_of_fleet(remote: &Remote, name: &str) -> anyhow::Result<Option<Reading>> {
+    fetched(remote, name)?.map(|place| place.read(&mut |_, _, _, _| ())).transpose()
+}
+
+fn fetched(remote: &Remote, name: &str) -> anyhow::Result<Option<Place>> {
     let fetched = fetch_pipeline(remote, name, |name, copy| expect_kind(name, copy.kind()))?;
-    fetched.map(|fetched| Place::Fetched(fetched).read(&mut |_, _, _, _| ())).transpose()
+    Ok(fetched.map(Place::Fetched))
 }
 
 fn expect_kind(name: &RunId, kind: Option<&str>) -> anyhow::Result<()> {

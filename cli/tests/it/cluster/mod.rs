@@ -23,9 +23,15 @@ mod tls;
 use std::collections::BTreeMap;
 
 use domain::DialogueKey;
+use jiff::Timestamp;
 use results::log::LogEntry;
 
 use crate::harness::{Cluster, RunOnDisk};
+
+/// Milliseconds since the Unix epoch.
+fn now_ms() -> u64 {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap()
+}
 
 /// The record of every dialogue that counts, and that there are exactly so many.
 #[track_caller]

@@ -1,11 +1,9 @@
 //! A real Sentinel makes a replica the primary that lacks what the old primary had acknowledged.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use history::{Event, Noted};
 use queue::testing::{RedisServer, Sentinel, free_port, wait_until};
 
-use super::winners;
+use super::{now_ms, winners};
 use crate::harness::{Cluster, NT_TASK, Server, TURTLE_TASK};
 
 const ITERATIONS: u32 = 40;
@@ -14,10 +12,6 @@ const DIALOGUES: usize = 80;
 /// Records before the replica is cut off, and records that it never hears of.
 const KNOWN: usize = 10;
 const UNKNOWN: usize = 10;
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
-}
 
 #[test]
 fn a_failover_by_sentinel_that_loses_acknowledged_writes_loses_no_record() {
@@ -34,7 +28,7 @@ fn a_failover_by_sentinel_that_loses_acknowledged_writes_loses_no_record() {
     let mut worker = cluster.worker("worker", &coordinator, &server);
     cluster.data.until_recorded(&mut worker, KNOWN);
 
-    // From here on the primary acknowledges what the replica never sees: it cannot log in to it again.
+    // From here on the primary acknowledges what the replica never sees.
     let since_ms = now_ms();
     replica.cut_off();
     wait_until("the replica is cut off", || replica.replicates("master_link_status:down"));

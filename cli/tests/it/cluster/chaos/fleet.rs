@@ -452,11 +452,6 @@ impl Fleet {
     }
 }
 
-/// Milliseconds since the Unix epoch.
-pub fn now_ms() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64
-}
-
 fn url(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }

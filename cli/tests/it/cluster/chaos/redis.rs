@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use queue::testing::{RedisServer, Sentinel, wait_until};
 
-use super::fleet::now_ms;
+use crate::cluster::now_ms;
 use crate::harness::Proxy;
 
 const ARGUMENTS: [&str; 8] =
