@@ -177,24 +177,10 @@ impl Coordinator {
         Ok(self.find_pipeline(name).await?.map(|pipeline| pipeline.benchmark))
     }
 
-    /// Carries out a call, unless nothing may be said here because the records are not those of the queue.
-    fn serve<'a, T: Send + 'a>(
-        &'a self,
-        call: impl Future<Output = Result<T, ServiceError>> + Send + 'a,
-    ) -> Reply<'a, T> {
-        Box::pin(async move {
-            self.health.serves()?;
-            call.await
-        })
-    }
-
     /// Stores records on behalf of a caller.
-    pub(crate) fn deliver_as<'a>(
-        &'a self,
-        deliveries: Vec<Delivery>,
-        caller: &'a Caller,
-    ) -> Reply<'a, Vec<Receipt>> {
-        self.serve(self.commits.deliver(deliveries, caller))
+    pub(crate) async fn deliver_as(&self, deliveries: Vec<Delivery>, caller: &Caller) -> Reply<Vec<Receipt>> {
+        self.health.serves()?;
+        self.commits.deliver(deliveries, caller).await
     }
 }
 
@@ -203,93 +189,98 @@ fn is_pipeline(submission: &Submission) -> bool {
     submission.configuration.get("pipeline").is_some_and(|kind| !kind.is_null())
 }
 
+#[async_trait::async_trait]
 impl WorkExchange for Coordinator {
-    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
-        self.serve(self.register_worker(registration))
+    async fn register(&self, registration: Registration) -> Reply<Registered> {
+        self.health.serves()?;
+        self.register_worker(registration).await
     }
 
-    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
-        self.serve(self.answer_report(report))
+    async fn exchange(&self, report: Report) -> Reply<Orders> {
+        self.health.serves()?;
+        self.answer_report(report).await
     }
 
-    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        self.serve(async move { self.commits.deliver(deliveries, &Caller::anyone()).await })
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
+        self.health.serves()?;
+        self.commits.deliver(deliveries, &Caller::anyone()).await
     }
 
-    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        self.serve(async move { Ok(self.runs.newest(run).await?.material.clone()) })
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {
+        self.health.serves()?;
+        Ok(self.runs.newest(run).await?.material.clone())
     }
 
-    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        self.serve(self.packs.sealed(hash))
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
+        self.health.serves()?;
+        self.packs.sealed(hash).await
     }
 
-    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
-        self.serve(self.take_permits(budget, permits))
+    async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {
+        self.health.serves()?;
+        self.take_permits(budget, permits).await
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
-        self.serve(self.deregister_worker(worker, instance))
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()> {
+        self.health.serves()?;
+        self.deregister_worker(worker, instance).await
     }
 }
 
+#[async_trait::async_trait]
 impl Control for Coordinator {
-    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
-        self.serve(async move {
-            if is_pipeline(&submission) {
-                let name = self.submit_pipeline(submission).await?;
-                return self.pipeline_view(&name).await;
-            }
-            let proposal = self.propose(submission).await?;
-            self.begin(&proposal).await
-        })
+    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+        self.health.serves()?;
+        if is_pipeline(&submission) {
+            let name = self.submit_pipeline(submission).await?;
+            return self.pipeline_view(&name).await;
+        }
+        let proposal = self.propose(submission).await?;
+        self.begin(&proposal).await
     }
 
-    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
-        self.serve(async move {
-            if !self.is_pipeline(run).await? {
-                return self.extend_run(run, submission).await;
-            }
-            let changes = self.extend_pipeline(run, submission).await?;
-            let mut view = self.pipeline_view(run).await?;
-            view.notes.splice(0..0, changes);
-            Ok(view)
-        })
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+        self.health.serves()?;
+        if !self.is_pipeline(run).await? {
+            return self.extend_run(run, submission).await;
+        }
+        let changes = self.extend_pipeline(run, submission).await?;
+        let mut view = self.pipeline_view(run).await?;
+        view.notes.splice(0..0, changes);
+        Ok(view)
     }
 
-    fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        self.serve(async move {
-            let mut views = self.views().await?;
-            views.extend(self.pipelines().await?);
-            Ok(views)
-        })
+    async fn runs(&self) -> Reply<Vec<RunView>> {
+        self.health.serves()?;
+        let mut views = self.views().await?;
+        views.extend(self.pipelines().await?);
+        Ok(views)
     }
 
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
-        self.serve(async move {
-            if self.is_pipeline(run).await? {
-                return self.pipeline_view(run).await;
-            }
-            let mut known = self.runs.known(run).await;
-            if self.storage.sink.has_locks()
-                && let Ok(over) = &known
-                && over.phase().is_over()
-            {
-                // Another coordinator may have extended it.
-                known = self.runs.newest(run).await;
-            }
-            let known = match known {
-                Ok(run) => run,
-                Err(error) => return self.view_of_broken(run, error).await,
-            };
-            // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
-            // read now, a run that goes on is shown as it was last seen, with its trouble.
-            let run = match self.runs.followed(run, self.config.tend_every).await {
-                Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
-                followed => followed?,
-            };
-            Ok(self.view_now(&run).await)
-        })
+    async fn run(&self, run: &RunId) -> Reply<RunView> {
+        self.health.serves()?;
+        if self.is_pipeline(run).await? {
+            return self.pipeline_view(run).await;
+        }
+        let mut known = self.runs.known(run).await;
+        if self.storage.sink.has_locks()
+            && let Ok(over) = &known
+            && over.phase().is_over()
+        {
+            // Another coordinator may have extended it.
+            known = self.runs.newest(run).await;
+        }
+        let known = match known {
+            Ok(run) => run,
+            Err(error) => return self.view_of_broken(run, error).await,
+        };
+        // Records come to other coordinators, too: what one of them has shown, the next one shows. Where they cannot be
+        // read now, a run that goes on is shown as it was last seen, with its trouble.
+        let run = match self.runs.followed(run, self.config.tend_every).await {
+            Err(error) if error.code != ErrorCode::NotFound && !known.phase().is_over() => known,
+            followed => followed?,
+        };
+        Ok(self.view_now(&run).await)
     }
 
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
@@ -306,33 +297,30 @@ impl Control for Coordinator {
         }))
     }
 
-    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
-        self.serve(async move {
-            if self.is_pipeline(run).await? {
-                self.command_pipeline(run, command).await?;
-                return self.pipeline_view(run).await;
-            }
-            let run = self.command_run(run, command).await?;
-            Ok(self.view_now(&run).await)
-        })
+    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+        self.health.serves()?;
+        if self.is_pipeline(run).await? {
+            self.command_pipeline(run, command).await?;
+            return self.pipeline_view(run).await;
+        }
+        let run = self.command_run(run, command).await?;
+        Ok(self.view_now(&run).await)
     }
 
-    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        self.serve(async move {
-            match self.is_pipeline(run).await? {
-                true => self.retry_pipeline(run, causes).await,
-                false => self.retry_run(run, causes).await,
-            }
-        })
+    async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64> {
+        self.health.serves()?;
+        match self.is_pipeline(run).await? {
+            true => self.retry_pipeline(run, causes).await,
+            false => self.retry_run(run, causes).await,
+        }
     }
 
-    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
-        self.serve(async move {
-            match self.is_pipeline(run).await? {
-                true => self.remove_pipeline(run, force).await,
-                false => self.remove_run(run, force).await,
-            }
-        })
+    async fn remove(&self, run: &RunId, force: bool) -> Reply<()> {
+        self.health.serves()?;
+        match self.is_pipeline(run).await? {
+            true => self.remove_pipeline(run, force).await,
+            false => self.remove_run(run, force).await,
+        }
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
@@ -345,23 +333,26 @@ impl Control for Coordinator {
         }))
     }
 
-    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
-        Box::pin(self.worker_views())
+    async fn workers(&self) -> Reply<Vec<WorkerView>> {
+        self.worker_views().await
     }
 
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        self.serve(self.drain(worker))
+    async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {
+        self.health.serves()?;
+        self.drain(worker).await
     }
 
-    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
-        self.serve(self.dead(run, unit))
+    async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>> {
+        self.health.serves()?;
+        self.dead(run, unit).await
     }
 
-    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
-        self.serve(self.requeue_units(run, units))
+    async fn requeue(&self, run: &RunId, units: &[u64]) -> Reply<u64> {
+        self.health.serves()?;
+        self.requeue_units(run, units).await
     }
 
-    fn check(&self) -> Reply<'_, Vec<String>> {
-        Box::pin(self.check_all())
+    async fn check(&self) -> Reply<Vec<String>> {
+        self.check_all().await
     }
 }

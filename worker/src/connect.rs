@@ -301,9 +301,10 @@ pub fn key_name(spec: &ModelSpec) -> String {
 /// A model whose requests carry no seed.
 struct WithoutSeed(Arc<dyn ChatModel>);
 
+#[async_trait::async_trait]
 impl ChatModel for WithoutSeed {
-    fn complete(&self, request: ChatRequest) -> futures::future::BoxFuture<'_, Result<ChatReply, CallError>> {
-        self.0.complete(ChatRequest { seed: None, ..request })
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        self.0.complete(ChatRequest { seed: None, ..request }).await
     }
 
     fn identity(&self) -> &ModelIdentity {

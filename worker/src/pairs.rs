@@ -7,8 +7,6 @@
 use std::sync::Arc;
 
 use domain::{FailureCause, RetryAdvice, Usage};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use models::{
     CallError, ChatModel, ChatReply, ChatRequest, Class, ClassifyModel, ClassifyRequest, EmbedModel,
     EmbedRequest, ModelIdentity, TextPair,
@@ -43,17 +41,15 @@ fn said(answer: &Value, usage: Usage, reported_model: Option<String>) -> ChatRep
     reply
 }
 
+#[async_trait::async_trait]
 impl<M: EmbedModel> ChatModel for Similarity<M> {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        async move {
-            let texts: Arc<[String]> = Arc::new(pair(&request)?);
-            let ChatRequest { deadline, key, round, .. } = request;
-            let reply = self.0.embed(EmbedRequest { texts, deadline, key, round }).await?;
-            let [left, right] = &reply.embeddings[..] else { return Err(incomplete("two vectors")) };
-            let cosine = left.cosine(right).ok_or_else(|| incomplete("vectors of one length"))?;
-            Ok(said(&json!({ "cosine": cosine }), reply.usage, reply.reported_model))
-        }
-        .boxed()
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        let texts: Arc<[String]> = Arc::new(pair(&request)?);
+        let ChatRequest { deadline, key, round, .. } = request;
+        let reply = self.0.embed(EmbedRequest { texts, deadline, key, round }).await?;
+        let [left, right] = &reply.embeddings[..] else { return Err(incomplete("two vectors")) };
+        let cosine = left.cosine(right).ok_or_else(|| incomplete("vectors of one length"))?;
+        Ok(said(&json!({ "cosine": cosine }), reply.usage, reply.reported_model))
     }
 
     fn identity(&self) -> &ModelIdentity {
@@ -61,25 +57,22 @@ impl<M: EmbedModel> ChatModel for Similarity<M> {
     }
 }
 
+#[async_trait::async_trait]
 impl<M: ClassifyModel> ChatModel for PairClass<M> {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        async move {
-            let [premise, hypothesis] = pair(&request)?;
-            let pairs = [TextPair { premise: premise.into(), hypothesis: hypothesis.into() }];
-            let ChatRequest { deadline, key, round, .. } = request;
-            let reply =
-                self.0.classify(ClassifyRequest { pairs: Arc::new(pairs), deadline, key, round }).await?;
-            let found = reply.classifications.first().ok_or_else(|| incomplete("class"))?;
-            let of_class =
-                |class: &Class| json!({ "label": class.label.as_deref(), "probability": class.probability });
-            let answer = json!({
-                "label": &*found.label,
-                "probability": found.probability,
-                "classes": found.classes.iter().map(of_class).collect::<Vec<_>>(),
-            });
-            Ok(said(&answer, reply.usage, reply.reported_model))
-        }
-        .boxed()
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        let [premise, hypothesis] = pair(&request)?;
+        let pairs = [TextPair { premise: premise.into(), hypothesis: hypothesis.into() }];
+        let ChatRequest { deadline, key, round, .. } = request;
+        let reply = self.0.classify(ClassifyRequest { pairs: Arc::new(pairs), deadline, key, round }).await?;
+        let found = reply.classifications.first().ok_or_else(|| incomplete("class"))?;
+        let of_class =
+            |class: &Class| json!({ "label": class.label.as_deref(), "probability": class.probability });
+        let answer = json!({
+            "label": &*found.label,
+            "probability": found.probability,
+            "classes": found.classes.iter().map(of_class).collect::<Vec<_>>(),
+        });
+        Ok(said(&answer, reply.usage, reply.reported_model))
     }
 
     fn identity(&self) -> &ModelIdentity {
@@ -102,13 +95,14 @@ mod tests {
         Fixed(ModelIdentity { connector: "test", requested: "m".to_owned(), endpoint: None })
     }
 
+    #[async_trait::async_trait]
     impl EmbedModel for Fixed {
-        fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<EmbedReply, CallError>> {
+        async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
             let vector = |text: &String| Embedding::new(vec![text.len() as f32, 1.0]).unwrap();
             let embeddings = request.texts.iter().map(vector).collect();
             let reply =
                 EmbedReply { embeddings, usage: Usage::default(), reported_model: Some("m-1".to_owned()) };
-            async move { Ok(reply) }.boxed()
+            Ok(reply)
         }
 
         fn identity(&self) -> &ModelIdentity {
@@ -116,8 +110,9 @@ mod tests {
         }
     }
 
+    #[async_trait::async_trait]
     impl ClassifyModel for Fixed {
-        fn classify(&self, request: ClassifyRequest) -> BoxFuture<'_, Result<ClassifyReply, CallError>> {
+        async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
             assert_eq!((&*request.pairs[0].premise, &*request.pairs[0].hypothesis), ("the \"premise\"", "h"));
             let class =
                 |label: Option<&str>, probability| Class { label: label.map(Into::into), probability };
@@ -128,7 +123,7 @@ mod tests {
             };
             let reply =
                 ClassifyReply { classifications: vec![said], usage: Usage::default(), reported_model: None };
-            async move { Ok(reply) }.boxed()
+            Ok(reply)
         }
 
         fn identity(&self) -> &ModelIdentity {

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use domain::ModelSpec;
 use domain::exchange::{RateBudget, WorkExchange};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 
 use crate::connect::key_name;
@@ -55,13 +53,11 @@ impl WithinBudget {
     }
 }
 
+#[async_trait::async_trait]
 impl ChatModel for WithinBudget {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        async move {
-            self.permit().await;
-            self.model.complete(request).await
-        }
-        .boxed()
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        self.permit().await;
+        self.model.complete(request).await
     }
 
     fn identity(&self) -> &ModelIdentity {

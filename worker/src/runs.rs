@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use domain::exchange::{RunMaterial, WorkExchange};
 use domain::{Ask, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError, TaskLabel};
-use futures::future::BoxFuture;
 use packs::Pack;
 use tasks::{Effort, EvaluationLimits, FixedLimits, Verdict};
 
@@ -248,9 +247,10 @@ fn judges_of(request: &MaterialRequest) -> std::io::Result<TaskList> {
 /// Judges replies that do not depend on the case: the evaluator has one case for all.
 struct OneCase(Arc<dyn Evaluator>);
 
+#[async_trait::async_trait]
 impl Evaluator for OneCase {
-    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
-        self.0.judge(Judgement { case: 0, ..judgement })
+    async fn judge(&self, judgement: Judgement) -> Result<Verdict, EvaluatorError> {
+        self.0.judge(Judgement { case: 0, ..judgement }).await
     }
 }
 
@@ -277,7 +277,10 @@ impl Limits {
 }
 
 /// Retries a call while its error is transient.
-async fn patiently<'a, T>(call: impl Fn() -> domain::exchange::Reply<'a, T>) -> Result<T, ServiceError> {
+async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T, ServiceError>
+where
+    F: Future<Output = Result<T, ServiceError>>,
+{
     let mut backoff = Backoff::default();
     loop {
         match call().await {

@@ -98,110 +98,94 @@ impl OnBehalf {
     }
 }
 
+#[async_trait::async_trait]
 impl WorkExchange for OnBehalf {
-    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
-        Box::pin(async move {
-            self.own(&registration.worker)?;
-            self.coordinator.register(registration).await
-        })
+    async fn register(&self, registration: Registration) -> Reply<Registered> {
+        self.own(&registration.worker)?;
+        self.coordinator.register(registration).await
     }
 
-    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
-        Box::pin(async move {
-            self.own(&report.worker)?;
-            let lists = [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len()];
-            if let Some(most) = lists.into_iter().find(|items| *items > MAX_ITEMS_PER_REPORT) {
-                return Err(invalid(format!("a report names {most} things; {MAX_ITEMS_PER_REPORT} may be")));
-            }
-            self.coordinator.exchange(report).await
-        })
+    async fn exchange(&self, report: Report) -> Reply<Orders> {
+        self.own(&report.worker)?;
+        let lists = [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len()];
+        if let Some(most) = lists.into_iter().find(|items| *items > MAX_ITEMS_PER_REPORT) {
+            return Err(invalid(format!("a report names {most} things; {MAX_ITEMS_PER_REPORT} may be")));
+        }
+        self.coordinator.exchange(report).await
     }
 
-    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        self.coordinator.deliver_as(deliveries, &self.caller)
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
+        self.coordinator.deliver_as(deliveries, &self.caller).await
     }
 
-    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        self.coordinator.run_material(run)
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {
+        self.coordinator.run_material(run).await
     }
 
-    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        Box::pin(async move {
-            let reads_all = self.caller.has(Role::Worker) || self.caller.has(Role::Operator);
-            if !reads_all && self.coordinator.packs.of_hash(hash, hash).await?.header().protected {
-                return Err(self.denied(&format!("may not read the protected pack {hash}")));
-            }
-            self.coordinator.pack(hash).await
-        })
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
+        let reads_all = self.caller.has(Role::Worker) || self.caller.has(Role::Operator);
+        if !reads_all && self.coordinator.packs.of_hash(hash, hash).await?.header().protected {
+            return Err(self.denied(&format!("may not read the protected pack {hash}")));
+        }
+        self.coordinator.pack(hash).await
     }
 
-    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
-        self.coordinator.take_rate(budget, permits)
+    async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {
+        self.coordinator.take_rate(budget, permits).await
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
-        Box::pin(async move {
-            self.own(worker)?;
-            self.coordinator.deregister(worker, instance).await
-        })
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()> {
+        self.own(worker)?;
+        self.coordinator.deregister(worker, instance).await
     }
 }
 
+#[async_trait::async_trait]
 impl Control for OnBehalf {
-    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
-        Box::pin(async move {
-            self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
-            let view = self.coordinator.submit(submission).await?;
-            Ok(self.noted(view, "submitted").await)
-        })
+    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+        self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
+        let view = self.coordinator.submit(submission).await?;
+        Ok(self.noted(view, "submitted").await)
     }
 
-    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
-        Box::pin(async move {
-            self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
-            let view = self.coordinator.extend(run, submission).await?;
-            Ok(self.noted(view, "extended").await)
-        })
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+        self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
+        let view = self.coordinator.extend(run, submission).await?;
+        Ok(self.noted(view, "extended").await)
     }
 
-    fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        self.coordinator.runs()
+    async fn runs(&self) -> Reply<Vec<RunView>> {
+        self.coordinator.runs().await
     }
 
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
-        self.coordinator.run(run)
+    async fn run(&self, run: &RunId) -> Reply<RunView> {
+        self.coordinator.run(run).await
     }
 
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
         self.coordinator.watch(run)
     }
 
-    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
-        Box::pin(async move {
-            let view = self.coordinator.command(run, command).await?;
-            let what = match command {
-                RunCommand::Pause => "paused",
-                RunCommand::Resume => "resumed",
-                RunCommand::Cancel => "cancelled",
-            };
-            Ok(self.noted(view, what).await)
-        })
+    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+        let view = self.coordinator.command(run, command).await?;
+        let what = match command {
+            RunCommand::Pause => "paused",
+            RunCommand::Resume => "resumed",
+            RunCommand::Cancel => "cancelled",
+        };
+        Ok(self.noted(view, what).await)
     }
 
-    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        Box::pin(async move {
-            let dialogues = self.coordinator.retry(run, causes).await?;
-            self.note(run, format!("retried {dialogues} dialogues")).await;
-            Ok(dialogues)
-        })
+    async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64> {
+        let dialogues = self.coordinator.retry(run, causes).await?;
+        self.note(run, format!("retried {dialogues} dialogues")).await;
+        Ok(dialogues)
     }
 
-    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
-        Box::pin(async move {
-            // The history goes with the run; who removed it stands in the log.
-            tracing::info!(%run, who = self.caller.name(), force, "removing");
-            self.coordinator.remove(run, force).await
-        })
+    async fn remove(&self, run: &RunId, force: bool) -> Reply<()> {
+        // The history goes with the run; who removed it stands in the log.
+        tracing::info!(%run, who = self.caller.name(), force, "removing");
+        self.coordinator.remove(run, force).await
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
@@ -213,33 +197,29 @@ impl Control for OnBehalf {
         Box::pin(all.map(move |item| redact::item(item?, &mut protected)))
     }
 
-    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
-        self.coordinator.workers()
+    async fn workers(&self) -> Reply<Vec<WorkerView>> {
+        self.coordinator.workers().await
     }
 
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        Box::pin(async move {
-            self.coordinator.drain_worker(worker).await?;
-            for run in self.coordinator.runs.live() {
-                self.note(run.id(), format!("drained worker {worker}")).await;
-            }
-            Ok(())
-        })
+    async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {
+        self.coordinator.drain_worker(worker).await?;
+        for run in self.coordinator.runs.live() {
+            self.note(run.id(), format!("drained worker {worker}")).await;
+        }
+        Ok(())
     }
 
-    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
-        self.coordinator.dead_letters(run, unit)
+    async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>> {
+        self.coordinator.dead_letters(run, unit).await
     }
 
-    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
-        Box::pin(async move {
-            let requeued = self.coordinator.requeue(run, units).await?;
-            self.note(run, format!("gave {requeued} units another chance")).await;
-            Ok(requeued)
-        })
+    async fn requeue(&self, run: &RunId, units: &[u64]) -> Reply<u64> {
+        let requeued = self.coordinator.requeue(run, units).await?;
+        self.note(run, format!("gave {requeued} units another chance")).await;
+        Ok(requeued)
     }
 
-    fn check(&self) -> Reply<'_, Vec<String>> {
-        self.coordinator.check()
+    async fn check(&self) -> Reply<Vec<String>> {
+        self.coordinator.check().await
     }
 }

@@ -19,40 +19,32 @@ fn parts(submission: Submission, extends: String) -> impl Iterator<Item = wire::
     std::iter::once(Part::Head(head)).chain(pack).map(|part| wire::SubmitPart { part: Some(part) })
 }
 
+#[tonic::async_trait]
 impl Control for Client {
-    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
-        Box::pin(async move {
-            let parts = stream::iter(parts(submission, String::new()));
-            let request = self.line.request(LONG_CALL_TIMEOUT, parts);
-            let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().submit(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+        let parts = stream::iter(parts(submission, String::new()));
+        let request = self.line.request(LONG_CALL_TIMEOUT, parts);
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().submit(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
-    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
-        Box::pin(async move {
-            let parts = stream::iter(parts(submission, run.to_string()));
-            let request = self.line.request(LONG_CALL_TIMEOUT, parts);
-            let answer =
-                self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().extend_run(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+        let parts = stream::iter(parts(submission, run.to_string()));
+        let request = self.line.request(LONG_CALL_TIMEOUT, parts);
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().extend_run(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
-    fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        Box::pin(async move {
-            let request = self.line.request(CALL_TIMEOUT, wire::ListRunsRequest {});
-            let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_runs(request)).await?;
-            all(answer.runs).map_err(refuse_answer)
-        })
+    async fn runs(&self) -> Reply<Vec<RunView>> {
+        let request = self.line.request(CALL_TIMEOUT, wire::ListRunsRequest {});
+        let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_runs(request)).await?;
+        all(answer.runs).map_err(refuse_answer)
     }
 
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
-        Box::pin(async move {
-            let request = self.line.request(CALL_TIMEOUT, reference(run));
-            let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_run(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn run(&self, run: &RunId) -> Reply<RunView> {
+        let request = self.line.request(CALL_TIMEOUT, reference(run));
+        let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_run(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
@@ -60,32 +52,25 @@ impl Control for Client {
         self.line.clone().feed(STREAM_SILENCE, async move { control.watch_run(reference(run)).await })
     }
 
-    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
-        Box::pin(async move {
-            let request = self.line.request(LONG_CALL_TIMEOUT, (run, command).into());
-            let answer =
-                self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().command_run(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+        let request = self.line.request(LONG_CALL_TIMEOUT, (run, command).into());
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().command_run(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
-    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        Box::pin(async move {
-            let message = wire::RetryRequest { run: run.to_string(), causes: causes_to_wire(causes) };
-            let request = self.line.request(LONG_CALL_TIMEOUT, message);
-            let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().retry_run(request)).await?;
-            Ok(answer.count)
-        })
+    async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64> {
+        let message = wire::RetryRequest { run: run.to_string(), causes: causes_to_wire(causes) };
+        let request = self.line.request(LONG_CALL_TIMEOUT, message);
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().retry_run(request)).await?;
+        Ok(answer.count)
     }
 
-    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
-        Box::pin(async move {
-            let message = wire::RemoveRequest { run: run.to_string(), force };
-            let request = self.line.request(LONG_CALL_TIMEOUT, message);
-            let wire::Done {} =
-                self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().remove_run(request)).await?;
-            Ok::<(), ServiceError>(())
-        })
+    async fn remove(&self, run: &RunId, force: bool) -> Reply<()> {
+        let message = wire::RemoveRequest { run: run.to_string(), force };
+        let request = self.line.request(LONG_CALL_TIMEOUT, message);
+        let wire::Done {} =
+            self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().remove_run(request)).await?;
+        Ok::<(), ServiceError>(())
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
@@ -93,50 +78,40 @@ impl Control for Client {
         self.line.clone().feed(LONG_CALL_TIMEOUT, async move { control.export_run(reference(run)).await })
     }
 
-    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
-        Box::pin(async move {
-            let request = self.line.request(CALL_TIMEOUT, wire::ListWorkersRequest {});
-            let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_workers(request)).await?;
-            all(answer.workers).map_err(refuse_answer)
-        })
+    async fn workers(&self) -> Reply<Vec<WorkerView>> {
+        let request = self.line.request(CALL_TIMEOUT, wire::ListWorkersRequest {});
+        let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_workers(request)).await?;
+        all(answer.workers).map_err(refuse_answer)
     }
 
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        Box::pin(async move {
-            let reference = wire::WorkerReference { worker: worker.to_string(), instance: String::new() };
-            let request = self.line.request(CALL_TIMEOUT, reference);
-            let wire::Done {} =
-                self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
-            Ok::<(), ServiceError>(())
-        })
+    async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {
+        let reference = wire::WorkerReference { worker: worker.to_string(), instance: String::new() };
+        let request = self.line.request(CALL_TIMEOUT, reference);
+        let wire::Done {} =
+            self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
+        Ok::<(), ServiceError>(())
     }
 
-    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
-        Box::pin(async move {
-            let message = wire::DeadLettersRequest { run: run.to_string(), unit };
-            let request = self.line.request(CALL_TIMEOUT, message);
-            let mut control = self.control.clone();
-            let answer = self.line.answer(CALL_TIMEOUT, control.list_dead_letters(request)).await?;
-            all(answer.dead_letters).map_err(refuse_answer)
-        })
+    async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>> {
+        let message = wire::DeadLettersRequest { run: run.to_string(), unit };
+        let request = self.line.request(CALL_TIMEOUT, message);
+        let mut control = self.control.clone();
+        let answer = self.line.answer(CALL_TIMEOUT, control.list_dead_letters(request)).await?;
+        all(answer.dead_letters).map_err(refuse_answer)
     }
 
-    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
-        Box::pin(async move {
-            let message = wire::RequeueRequest { run: run.to_string(), units: units.to_vec() };
-            let request = self.line.request(LONG_CALL_TIMEOUT, message);
-            let mut control = self.control.clone();
-            let answer = self.line.answer(LONG_CALL_TIMEOUT, control.requeue_dead_letters(request)).await?;
-            Ok(answer.count)
-        })
+    async fn requeue(&self, run: &RunId, units: &[u64]) -> Reply<u64> {
+        let message = wire::RequeueRequest { run: run.to_string(), units: units.to_vec() };
+        let request = self.line.request(LONG_CALL_TIMEOUT, message);
+        let mut control = self.control.clone();
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, control.requeue_dead_letters(request)).await?;
+        Ok(answer.count)
     }
 
-    fn check(&self) -> Reply<'_, Vec<String>> {
-        Box::pin(async move {
-            let request = self.line.request(LONG_CALL_TIMEOUT, wire::CheckRequest {});
-            let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().check(request)).await?;
-            Ok(answer.warnings)
-        })
+    async fn check(&self) -> Reply<Vec<String>> {
+        let request = self.line.request(LONG_CALL_TIMEOUT, wire::CheckRequest {});
+        let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().check(request)).await?;
+        Ok(answer.warnings)
     }
 }
 

@@ -14,69 +14,56 @@ use crate::limits::{CALL_TIMEOUT, LONG_CALL_TIMEOUT, LONG_POLL, LONG_POLL_MARGIN
 use crate::pack::Assembly;
 use crate::wire;
 
+#[tonic::async_trait]
 impl WorkExchange for Client {
-    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
-        Box::pin(async move {
-            let request = self.line.request(CALL_TIMEOUT, registration.into());
-            let answer = self.line.answer(CALL_TIMEOUT, self.work.clone().register(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn register(&self, registration: Registration) -> Reply<Registered> {
+        let request = self.line.request(CALL_TIMEOUT, registration.into());
+        let answer = self.line.answer(CALL_TIMEOUT, self.work.clone().register(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
-    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
-        Box::pin(async move {
-            let deadline = report.wait.min(LONG_POLL) + LONG_POLL_MARGIN;
-            let request = self.line.request(deadline, report.into());
-            let answer = self.line.answer(deadline, self.work.clone().exchange(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn exchange(&self, report: Report) -> Reply<Orders> {
+        let deadline = report.wait.min(LONG_POLL) + LONG_POLL_MARGIN;
+        let request = self.line.request(deadline, report.into());
+        let answer = self.line.answer(deadline, self.work.clone().exchange(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
-    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        Box::pin(self.records.deliver(deliveries))
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
+        self.records.deliver(deliveries).await
     }
 
-    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        Box::pin(async move {
-            let request = self.line.request(CALL_TIMEOUT, wire::RunReference { run: run.to_string() });
-            let answer = self.line.answer(CALL_TIMEOUT, self.work.clone().get_run_material(request)).await?;
-            answer.try_into().map_err(refuse_answer)
-        })
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {
+        let request = self.line.request(CALL_TIMEOUT, wire::RunReference { run: run.to_string() });
+        let answer = self.line.answer(CALL_TIMEOUT, self.work.clone().get_run_material(request)).await?;
+        answer.try_into().map_err(refuse_answer)
     }
 
-    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        Box::pin(async move {
-            let fetch = async {
-                let request =
-                    self.line.request(LONG_CALL_TIMEOUT, wire::PackReference { hash: hash.to_owned() });
-                let mut work = self.work.clone();
-                let mut chunks = self.line.answer(CALL_TIMEOUT, work.fetch_pack(request)).await?;
-                let mut pack = Assembly::default();
-                while let Some(chunk) = self.line.next(CALL_TIMEOUT, &mut chunks).await? {
-                    pack.push(&chunk)?;
-                }
-                pack.finish()
-            };
-            let late = |_| Err(self.line.silent(LONG_CALL_TIMEOUT));
-            tokio::time::timeout(LONG_CALL_TIMEOUT, fetch).await.unwrap_or_else(late)
-        })
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
+        let fetch = async {
+            let request = self.line.request(LONG_CALL_TIMEOUT, wire::PackReference { hash: hash.to_owned() });
+            let mut work = self.work.clone();
+            let mut chunks = self.line.answer(CALL_TIMEOUT, work.fetch_pack(request)).await?;
+            let mut pack = Assembly::default();
+            while let Some(chunk) = self.line.next(CALL_TIMEOUT, &mut chunks).await? {
+                pack.push(&chunk)?;
+            }
+            pack.finish()
+        };
+        let late = |_| Err(self.line.silent(LONG_CALL_TIMEOUT));
+        tokio::time::timeout(LONG_CALL_TIMEOUT, fetch).await.unwrap_or_else(late)
     }
 
-    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
-        Box::pin(async move {
-            let request = self.line.request(CALL_TIMEOUT, (budget, permits).into());
-            let answer = self.line.answer(CALL_TIMEOUT, self.work.clone().take_rate(request)).await?;
-            wait_from_wire(answer).map_err(refuse_answer)
-        })
+    async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {
+        let request = self.line.request(CALL_TIMEOUT, (budget, permits).into());
+        let answer = self.line.answer(CALL_TIMEOUT, self.work.clone().take_rate(request)).await?;
+        wait_from_wire(answer).map_err(refuse_answer)
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()> {
-        Box::pin(async move {
-            let reference =
-                wire::WorkerReference { worker: worker.to_string(), instance: instance.to_string() };
-            let request = self.line.request(CALL_TIMEOUT, reference);
-            let wire::Done {} = self.line.answer(CALL_TIMEOUT, self.work.clone().deregister(request)).await?;
-            Ok::<(), ServiceError>(())
-        })
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()> {
+        let reference = wire::WorkerReference { worker: worker.to_string(), instance: instance.to_string() };
+        let request = self.line.request(CALL_TIMEOUT, reference);
+        let wire::Done {} = self.line.answer(CALL_TIMEOUT, self.work.clone().deregister(request)).await?;
+        Ok::<(), ServiceError>(())
     }
 }

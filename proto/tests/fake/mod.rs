@@ -99,83 +99,79 @@ impl Fake {
         next.map(|value| *value.downcast().expect("the test's answer has the type of the call"))
     }
 
-    fn replying<T: Send + 'static>(&self, heard: String) -> Reply<'_, T> {
-        Box::pin(async move { self.reply(heard) })
-    }
-
     fn feeding<T: Send + 'static>(&self, heard: String) -> Feed<'_, T> {
         let items: Result<Vec<Result<T, ServiceError>>, _> = self.reply(heard);
         Box::pin(stream::iter(items.unwrap_or_else(|error| vec![Err(error)])))
     }
 }
 
+#[tonic::async_trait]
 impl WorkExchange for Fake {
-    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
-        self.replying(call("register", &registration))
+    async fn register(&self, registration: Registration) -> Reply<Registered> {
+        self.reply(call("register", &registration))
     }
 
-    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
-        self.replying(call("exchange", &report))
+    async fn exchange(&self, report: Report) -> Reply<Orders> {
+        self.reply(call("exchange", &report))
     }
 
-    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        Box::pin(async move {
-            let gate = {
-                let mut state = self.state();
-                if let Some(Err(error)) = state.next.take() {
-                    return Err(error);
-                }
-                state.gate.clone()
-            };
-            if let Some(gate) = gate {
-                gate.pass().await;
-            }
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
+        let gate = {
             let mut state = self.state();
-            let receipt = |delivery: &Delivery| match state.refused {
-                Some(refused) if refused == delivery.key.iteration => {
-                    Receipt::Refused { reason: "not planned".to_owned() }
-                }
-                _ => Receipt::Stored,
-            };
-            let receipts = deliveries.iter().map(receipt).collect();
-            state.batches.push(deliveries.iter().map(|delivery| delivery.key.iteration).collect());
-            state.stored.extend(deliveries);
-            Ok(receipts)
-        })
+            if let Some(Err(error)) = state.next.take() {
+                return Err(error);
+            }
+            state.gate.clone()
+        };
+        if let Some(gate) = gate {
+            gate.pass().await;
+        }
+        let mut state = self.state();
+        let receipt = |delivery: &Delivery| match state.refused {
+            Some(refused) if refused == delivery.key.iteration => {
+                Receipt::Refused { reason: "not planned".to_owned() }
+            }
+            _ => Receipt::Stored,
+        };
+        let receipts = deliveries.iter().map(receipt).collect();
+        state.batches.push(deliveries.iter().map(|delivery| delivery.key.iteration).collect());
+        state.stored.extend(deliveries);
+        Ok(receipts)
     }
 
-    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        self.replying(call("run_material", run))
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {
+        self.reply(call("run_material", run))
     }
 
-    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        self.replying(call("pack", &hash))
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
+        self.reply(call("pack", &hash))
     }
 
-    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
-        self.replying(call("take_rate", &(budget, permits)))
+    async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {
+        self.reply(call("take_rate", &(budget, permits)))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
-        self.replying(call("deregister", worker))
+    async fn deregister(&self, worker: &WorkerId, _: &InstanceId) -> Reply<()> {
+        self.reply(call("deregister", worker))
     }
 }
 
+#[tonic::async_trait]
 impl Control for Fake {
-    fn submit(&self, submission: Submission) -> Reply<'_, RunView> {
-        self.replying(call("submit", &submission))
+    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+        self.reply(call("submit", &submission))
     }
 
-    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView> {
-        self.replying(call("extend", &(run, submission)))
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+        self.reply(call("extend", &(run, submission)))
     }
 
-    fn runs(&self) -> Reply<'_, Vec<RunView>> {
-        self.replying("runs".to_owned())
+    async fn runs(&self) -> Reply<Vec<RunView>> {
+        self.reply("runs".to_owned())
     }
 
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView> {
-        self.replying(call("run", run))
+    async fn run(&self, run: &RunId) -> Reply<RunView> {
+        self.reply(call("run", run))
     }
 
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
@@ -186,40 +182,40 @@ impl Control for Fake {
         }
     }
 
-    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView> {
-        self.replying(call("command", &(run, command)))
+    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+        self.reply(call("command", &(run, command)))
     }
 
-    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64> {
-        self.replying(call("retry", &(run, causes)))
+    async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64> {
+        self.reply(call("retry", &(run, causes)))
     }
 
-    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()> {
-        self.replying(call("remove", &(run, force)))
+    async fn remove(&self, run: &RunId, force: bool) -> Reply<()> {
+        self.reply(call("remove", &(run, force)))
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
         self.feeding(call("records", run))
     }
 
-    fn workers(&self) -> Reply<'_, Vec<WorkerView>> {
-        self.replying("workers".to_owned())
+    async fn workers(&self) -> Reply<Vec<WorkerView>> {
+        self.reply("workers".to_owned())
     }
 
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()> {
-        self.replying(call("drain_worker", worker))
+    async fn drain_worker(&self, worker: &WorkerId) -> Reply<()> {
+        self.reply(call("drain_worker", worker))
     }
 
-    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>> {
-        self.replying(call("dead_letters", &(run, unit)))
+    async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>> {
+        self.reply(call("dead_letters", &(run, unit)))
     }
 
-    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64> {
-        self.replying(call("requeue", &(run, units)))
+    async fn requeue(&self, run: &RunId, units: &[u64]) -> Reply<u64> {
+        self.reply(call("requeue", &(run, units)))
     }
 
-    fn check(&self) -> Reply<'_, Vec<String>> {
-        self.replying("check".to_owned())
+    async fn check(&self) -> Reply<Vec<String>> {
+        self.reply("check".to_owned())
     }
 }
 

@@ -16,50 +16,51 @@ use crate::outcome::FailureCause;
 pub type Feed<'a, T> = Pin<Box<dyn futures_core::Stream<Item = Result<T, ServiceError>> + Send + 'a>>;
 
 /// A coordinator as the command line sees it.
+#[async_trait::async_trait]
 pub trait Control: Send + Sync + 'static {
     /// Plans a run and queues it. Repetition: joins an unfinished run of the same configuration.
-    fn submit(&self, submission: Submission) -> Reply<'_, RunView>;
+    async fn submit(&self, submission: Submission) -> Reply<RunView>;
 
     /// Plans a run anew, with models, tasks or iterations in addition to those that it has, and goes on with it. Its notes
     /// begin with what was changed. Repetition: goes on with it.
-    fn extend<'a>(&'a self, run: &'a RunId, submission: Submission) -> Reply<'a, RunView>;
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView>;
 
     /// All runs, in the order of their names, which is that of time.
-    fn runs(&self) -> Reply<'_, Vec<RunView>>;
+    async fn runs(&self) -> Reply<Vec<RunView>>;
 
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunView>;
+    async fn run(&self, run: &RunId) -> Reply<RunView>;
 
     /// Yields a run about once a second, until it ends or the listener leaves.
     fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView>;
 
     /// Pauses, resumes or cancels a run, and returns it. Repetition: the same.
-    fn command<'a>(&'a self, run: &'a RunId, command: RunCommand) -> Reply<'a, RunView>;
+    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView>;
 
     /// Queues failed dialogues with one of these causes again (all if none is given); returns how many.
-    fn retry<'a>(&'a self, run: &'a RunId, causes: &'a [FailureCause]) -> Reply<'a, u64>;
+    async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64>;
 
     /// Removes a run that is over, with its records; with `force`, an active run is cancelled first. Late records of
     /// a removed run are refused for good. Repetition: harmless.
-    fn remove<'a>(&'a self, run: &'a RunId, force: bool) -> Reply<'a, ()>;
+    async fn remove(&self, run: &RunId, force: bool) -> Reply<()>;
 
     /// Yields the manifest, then the winner of every dialogue that has one. Of a pipeline: only a document that names its
     /// runs, in place of the manifest.
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem>;
 
     /// The workers, by name.
-    fn workers(&self) -> Reply<'_, Vec<WorkerView>>;
+    async fn workers(&self) -> Reply<Vec<WorkerView>>;
 
     /// Asks a worker to finish what it holds and end.
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, ()>;
+    async fn drain_worker(&self, worker: &WorkerId) -> Reply<()>;
 
     /// The dead letters of a run, then its suspects; or one of them.
-    fn dead_letters<'a>(&'a self, run: &'a RunId, unit: Option<u64>) -> Reply<'a, Vec<DeadLetterView>>;
+    async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>>;
 
     /// Gives dead letters another chance (all if none is given); returns how many.
-    fn requeue<'a>(&'a self, run: &'a RunId, units: &'a [u64]) -> Reply<'a, u64>;
+    async fn requeue(&self, run: &RunId, units: &[u64]) -> Reply<u64>;
 
     /// Whether the coordinator and its dependencies are ready for a long run: warnings, worst first.
-    fn check(&self) -> Reply<'_, Vec<String>>;
+    async fn check(&self) -> Reply<Vec<String>>;
 }
 
 /// A run to start.

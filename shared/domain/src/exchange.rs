@@ -5,8 +5,6 @@
 //! for `kgfleet run`, and a client over gRPC.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,39 +16,40 @@ use crate::provenance::About;
 use crate::reach::Reach;
 use crate::record::Record;
 
-/// Return type of all calls; boxed, because the exchange is chosen at run time.
-pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send + 'a>>;
+/// What all calls answer.
+pub type Reply<T> = Result<T, ServiceError>;
 
 /// A coordinator as its workers see it.
 ///
 /// Every call may be repeated after a transient error; each method says what a repetition does.
+#[async_trait::async_trait]
 pub trait WorkExchange: Send + Sync + 'static {
     /// Registers a worker. A worker that registers holds nothing yet: units still leased under its name belonged to a
     /// process that died, and that death counts against them. Repetition: the same.
-    fn register(&self, registration: Registration) -> Reply<'_, Registered>;
+    async fn register(&self, registration: Registration) -> Reply<Registered>;
 
     /// Records a worker's state, renews its leases and answers with orders. If the report offers room and there is no
     /// work, the answer waits for up to [`Report::wait`]. Repetition: the same; grants of a lost answer are sent
     /// again.
-    fn exchange(&self, report: Report) -> Reply<'_, Orders>;
+    async fn exchange(&self, report: Report) -> Reply<Orders>;
 
     /// Stores records. The answer comes when they are durable and committed to the queue, with one receipt per
     /// record, in order. Callers send at most 1000 records and 1 MiB, or one longer record. Repetition: stored again at
     /// most, and counted once.
-    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>>;
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>>;
 
     /// What a worker needs to know of a run.
-    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial>;
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial>;
 
     /// A pack as a sealed file, by the hash of its manifest (hexadecimal SHA-256).
-    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>>;
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>>;
 
     /// Takes permits of a rate budget that all workers share: `None` if they are granted, otherwise how long to wait
     /// before asking again. Repetition: takes more permits.
-    fn take_rate<'a>(&'a self, budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>>;
+    async fn take_rate(&self, budget: &RateBudget, permits: u32) -> Reply<Option<Duration>>;
 
     /// Signs off a worker that holds nothing any more. Repetition: harmless.
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, ()>;
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Reply<()>;
 }
 
 /// A worker's first message.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Answer, DialogueKey, Message, ModelProvenance, Sampling};
-use futures::future::BoxFuture;
 
 use crate::error::CallError;
 
@@ -21,12 +20,13 @@ pub const ANSWER_TOO_LARGE: &str = "answer_too_large";
 /// One call is one attempt: connectors do not retry transport errors themselves, because each attempt belongs in the
 /// record (see [`crate::retry`]). Dropping the future closes the connection, which makes servers such as vLLM stop
 /// generating.
+#[async_trait::async_trait]
 pub trait ChatModel: Send + Sync {
     /// Makes one attempt.
     ///
     /// # Errors
     /// Any reason why there is no answer. An empty, truncated or useless answer is not an error: it is scored.
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>>;
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError>;
 
     /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;

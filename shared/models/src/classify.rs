@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{DialogueKey, Usage};
-use futures::future::BoxFuture;
 
 use crate::chat::ModelIdentity;
 use crate::embed::{count_within, length_within, size_within};
@@ -16,13 +15,14 @@ pub const PAIRS_MAX: usize = 64;
 
 /// A model that classifies pairs of texts, for example as entailment, neutral or contradiction. One call is one
 /// attempt, as with [`crate::ChatModel`].
+#[async_trait::async_trait]
 pub trait ClassifyModel: Send + Sync {
     /// Makes one attempt.
     ///
     /// # Errors
     /// Any reason why there is no answer, and replies without valid classes. A pair beyond the model's context is
     /// [`domain::FailureCause::ContextExceeded`]: nothing is cut, because a verdict on half a text is worthless.
-    fn classify(&self, request: ClassifyRequest) -> BoxFuture<'_, Result<ClassifyReply, CallError>>;
+    async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError>;
 
     /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;

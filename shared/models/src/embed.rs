@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{DialogueKey, FailureCause, RetryAdvice, Usage};
-use futures::future::BoxFuture;
 
 use crate::chat::ModelIdentity;
 use crate::error::CallError;
@@ -21,12 +20,13 @@ pub const TEXT_BYTES_MAX: usize = 4 << 20;
 pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 
 /// A model that embeds texts. One call is one attempt, as with [`crate::ChatModel`].
+#[async_trait::async_trait]
 pub trait EmbedModel: Send + Sync {
     /// Makes one attempt.
     ///
     /// # Errors
     /// Any reason why there is no answer, and replies without vectors of one length.
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<EmbedReply, CallError>>;
+    async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError>;
 
     /// Identifies the model in records and messages.
     fn identity(&self) -> &ModelIdentity;

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use domain::{Answer, Connector, FailureCause, FinishReason, RetryAdvice, Role, Usage};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use reqwest::header::HeaderMap;
 use tokio::time::Instant;
 
@@ -83,9 +81,12 @@ impl Hosted {
         let route = Route::post(http.for_url(&base)?, url, (dialect.headers)(&key)?);
         Ok(Self { dialect, model, key, identity, route })
     }
+}
 
-    async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, CallError> {
-        let body = (self.dialect.request)(&self.model, request)?;
+#[async_trait::async_trait]
+impl ChatModel for Hosted {
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        let body = (self.dialect.request)(&self.model, &request)?;
         let clock = CallClock::whole(Instant::now(), request.deadline);
         let exchange = http::exchange(&self.route, body, &clock).await?;
         if exchange.is_success() {
@@ -95,12 +96,6 @@ impl Hosted {
             let error = (self.dialect.classify)(exchange.status, exchange.retry_after, &text);
             Err(error.asked_at(self.route.url()))
         }
-    }
-}
-
-impl ChatModel for Hosted {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        async move { self.ask(&request).await }.boxed()
     }
 
     fn identity(&self) -> &ModelIdentity {

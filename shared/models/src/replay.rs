@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 
 use domain::{Answer, Connector, DialogueKey, FailureCause, RetryAdvice};
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::error::CallError;
@@ -55,15 +53,16 @@ impl Replay {
     }
 }
 
+#[async_trait::async_trait]
 impl ChatModel for Replay {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
         let reply = self.answer(&request.key, request.round).map(|answer| ChatReply {
             answer: answer.clone(),
             reported_model: Some(self.identity.requested.clone()),
             system_fingerprint: None,
             first_token: None,
         });
-        ready(reply.map_err(CallError::from)).boxed()
+        reply.map_err(CallError::from)
     }
 
     fn identity(&self) -> &ModelIdentity {

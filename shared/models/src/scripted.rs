@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use domain::{FailureCause, RetryAdvice};
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use crate::error::CallError;
@@ -64,9 +62,10 @@ impl Scripted {
     }
 }
 
+#[async_trait::async_trait]
 impl ChatModel for Scripted {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        ready(self.answer(&request)).boxed()
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        self.answer(&request)
     }
 
     fn identity(&self) -> &ModelIdentity {

@@ -41,7 +41,7 @@ pub use memory::MemoryQueue;
 pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 pub use safeguards::Safeguards;
-pub use store::{QueueStore, Reply};
+pub use store::QueueStore;
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::memory::MemoryQueue;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
-use crate::store::{QueueStore, Reply};
+use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
@@ -97,177 +97,164 @@ impl MemoryStore {
 
     /// Checks the input, then runs the operation. The clock is read under the lock, so that time never decreases from
     /// one operation to the next.
-    fn call<'a, T: Send + 'a>(
-        &'a self,
-        input: Result<()>,
-        work: impl FnOnce(&mut MemoryQueue, u64) -> Result<T> + Send + 'a,
-    ) -> Reply<'a, T> {
-        Box::pin(async move {
-            input?;
-            let mut shared = self.lock();
-            let Shared { queue, inspect, .. } = &mut *shared;
-            let answer = work(queue, self.clock.now_ms());
-            if let Some(inspect) = inspect {
-                inspect(queue);
-            }
-            answer
-        })
+    fn call<T>(&self, input: Result<()>, work: impl FnOnce(&mut MemoryQueue, u64) -> Result<T>) -> Result<T> {
+        input?;
+        let mut shared = self.lock();
+        let Shared { queue, inspect, .. } = &mut *shared;
+        let answer = work(queue, self.clock.now_ms());
+        if let Some(inspect) = inspect {
+            inspect(queue);
+        }
+        answer
     }
 }
 
+#[async_trait::async_trait]
 impl QueueStore for MemoryStore {
-    fn owner(&self) -> Reply<'_, Option<String>> {
-        Box::pin(async move { Ok(self.lock().owner.clone()) })
+    async fn owner(&self) -> Result<Option<String>> {
+        Ok(self.lock().owner.clone())
     }
 
-    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String> {
-        Box::pin(async move {
-            let mut shared = self.lock();
-            if anew {
-                shared.owner = None;
-            }
-            Ok(shared.owner.get_or_insert_with(|| owner.to_owned()).clone())
-        })
+    async fn claim(&self, owner: &str, anew: bool) -> Result<String> {
+        let mut shared = self.lock();
+        if anew {
+            shared.owner = None;
+        }
+        Ok(shared.owner.get_or_insert_with(|| owner.to_owned()).clone())
     }
 
-    fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
-        self.call(limits::check_spec(spec), move |queue, _| queue.create_run(spec))
+    async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus> {
+        self.call(limits::check_spec(spec), |queue, _| queue.create_run(spec))
     }
 
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>> {
-        self.call(limits::check_run(run), move |queue, _| queue.run(run))
+    async fn run(&self, run: &RunId) -> Result<Option<RunStatus>> {
+        self.call(limits::check_run(run), |queue, _| queue.run(run))
     }
 
-    fn runs(&self) -> Reply<'_, Vec<RunStatus>> {
+    async fn runs(&self) -> Result<Vec<RunStatus>> {
         self.call(Ok(()), |queue, _| queue.runs())
     }
 
-    fn set_state<'a>(&'a self, at: &'a RunRef, to: RunState) -> Reply<'a, RunState> {
-        self.call(Ok(()), move |queue, _| queue.set_state(at, to))
+    async fn set_state(&self, at: &RunRef, to: RunState) -> Result<RunState> {
+        self.call(Ok(()), |queue, _| queue.set_state(at, to))
     }
 
-    fn forget_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, bool> {
-        self.call(limits::check_run(run), move |queue, _| queue.forget_run(run))
+    async fn forget_run(&self, run: &RunId) -> Result<bool> {
+        self.call(limits::check_run(run), |queue, _| queue.forget_run(run))
     }
 
-    fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added> {
-        self.call(limits::check_units(units), move |queue, _| queue.add_units(at, first, units))
+    async fn add_units(&self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
+        self.call(limits::check_units(units), |queue, _| queue.add_units(at, first, units))
     }
 
-    fn lease<'a>(&'a self, at: &'a RunRef, ask: &'a LeaseRequest) -> Reply<'a, Vec<Lease>> {
-        self.call(limits::check_lease(ask), move |queue, now| queue.lease(now, at, ask))
+    async fn lease(&self, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
+        self.call(limits::check_lease(ask), |queue, now| queue.lease(now, at, ask))
     }
 
-    fn renew<'a>(
-        &'a self,
-        at: &'a RunRef,
-        worker: &'a WorkerId,
-        models: &'a [ModelLabel],
-        held: &'a [Fence],
-    ) -> Reply<'a, Renewal> {
+    async fn renew(
+        &self,
+        at: &RunRef,
+        worker: &WorkerId,
+        models: &[ModelLabel],
+        held: &[Fence],
+    ) -> Result<Renewal> {
         let input = limits::check_worker(worker)
             .and_then(|()| limits::check_models(models))
             .and_then(|()| limits::check_fences(held));
-        self.call(input, move |queue, now| queue.renew(now, at, worker, models, held))
+        self.call(input, |queue, now| queue.renew(now, at, worker, models, held))
     }
 
-    fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
-        self.call(limits::check_fences(fences), move |queue, _| queue.release(at, fences))
+    async fn release(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+        self.call(limits::check_fences(fences), |queue, _| queue.release(at, fences))
     }
 
-    fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
-        self.call(limits::check_fences(fences), move |queue, _| queue.finish(at, fences))
+    async fn finish(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+        self.call(limits::check_fences(fences), |queue, _| queue.finish(at, fences))
     }
 
-    fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped> {
-        self.call(Ok(()), move |queue, now| queue.reap(now, at, whose))
+    async fn reap(&self, at: &RunRef, whose: &Reap) -> Result<Reaped> {
+        self.call(Ok(()), |queue, now| queue.reap(now, at, whose))
     }
 
-    fn tickets<'a>(&'a self, at: &'a RunRef, count: u32) -> Reply<'a, Range<u64>> {
-        self.call(limits::check_tickets(count), move |queue, now| queue.tickets(now, at, count))
+    async fn tickets(&self, at: &RunRef, count: u32) -> Result<Range<u64>> {
+        self.call(limits::check_tickets(count), |queue, now| queue.tickets(now, at, count))
     }
 
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>> {
-        self.call(limits::check_commits(commits), move |queue, _| queue.commit(at, commits))
+    async fn commit(&self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
+        self.call(limits::check_commits(commits), |queue, _| queue.commit(at, commits))
     }
 
-    fn committed<'a>(&'a self, at: &'a RunRef, keys: &'a [DialogueKey]) -> Reply<'a, Vec<Option<Committed>>> {
-        self.call(limits::check_keys(keys), move |queue, _| queue.committed(at, keys))
+    async fn committed(&self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
+        self.call(limits::check_keys(keys), |queue, _| queue.committed(at, keys))
     }
 
-    fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>> {
-        self.call(Ok(()), move |queue, now| queue.counts(now, at))
+    async fn counts(&self, at: &RunRef) -> Result<Vec<ModelCounts>> {
+        self.call(Ok(()), |queue, now| queue.counts(now, at))
     }
 
-    fn suspects<'a>(
-        &'a self,
-        at: &'a RunRef,
+    async fn suspects(
+        &self,
+        at: &RunRef,
         dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Reply<'a, Vec<Suspect>> {
-        self.call(limits::check_page(limit), move |queue, _| queue.suspects(at, dead, after, limit))
+    ) -> Result<Vec<Suspect>> {
+        self.call(limits::check_page(limit), |queue, _| queue.suspects(at, dead, after, limit))
     }
 
-    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>> {
-        self.call(limits::check_unit_ids(&[unit]), move |queue, _| queue.suspect(at, unit))
+    async fn suspect(&self, at: &RunRef, unit: UnitId) -> Result<Option<Suspect>> {
+        self.call(limits::check_unit_ids(&[unit]), |queue, _| queue.suspect(at, unit))
     }
 
-    fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64> {
-        self.call(limits::check_unit_ids(units), move |queue, _| queue.requeue(at, units))
+    async fn requeue(&self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
+        self.call(limits::check_unit_ids(units), |queue, _| queue.requeue(at, units))
     }
 
-    fn park<'a>(
-        &'a self,
-        at: &'a RunRef,
-        model: &'a ModelLabel,
-        parked_for: Duration,
-        reason: &'a str,
-    ) -> Reply<'a, ()> {
+    async fn park(&self, at: &RunRef, model: &ModelLabel, parked_for: Duration, reason: &str) -> Result<()> {
         let reason = limits::shorten(reason);
-        self.call(limits::check_parking(model, parked_for), move |queue, now| {
+        self.call(limits::check_parking(model, parked_for), |queue, now| {
             queue.park(at, model, now + millis(parked_for), reason)
         })
     }
 
-    fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()> {
-        self.call(limits::check_model(model), move |queue, _| queue.unpark(at, model))
+    async fn unpark(&self, at: &RunRef, model: &ModelLabel) -> Result<()> {
+        self.call(limits::check_model(model), |queue, _| queue.unpark(at, model))
     }
 
-    fn heartbeat<'a>(
-        &'a self,
-        worker: &'a WorkerId,
-        claim: &'a Claim,
-        info: &'a [u8],
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        claim: &Claim,
+        info: &[u8],
         ttl: Duration,
-    ) -> Reply<'a, Heartbeat> {
+    ) -> Result<Heartbeat> {
         let input = limits::check_heartbeat(worker, claim, info, ttl);
-        self.call(input, move |queue, now| queue.heartbeat(now, worker, claim, info, ttl))
+        self.call(input, |queue, now| queue.heartbeat(now, worker, claim, info, ttl))
     }
 
-    fn workers(&self) -> Reply<'_, Vec<WorkerEntry>> {
+    async fn workers(&self) -> Result<Vec<WorkerEntry>> {
         self.call(Ok(()), MemoryQueue::workers)
     }
 
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool> {
-        self.call(limits::check_worker(worker), move |queue, now| queue.drain_worker(now, worker))
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool> {
+        self.call(limits::check_worker(worker), |queue, now| queue.drain_worker(now, worker))
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool> {
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<bool> {
         let input = limits::check_worker(worker).and_then(|()| limits::check_instance(instance));
-        self.call(input, move |queue, now| queue.deregister(now, worker, instance))
+        self.call(input, |queue, now| queue.deregister(now, worker, instance))
     }
 
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply> {
+    async fn take_rate(&self, bucket: &str, rate: RateLimit, permits: u32) -> Result<RateReply> {
         let input = limits::check_rate(bucket, rate, permits);
-        self.call(input, move |queue, now| queue.take_rate(now, bucket, rate, permits))
+        self.call(input, |queue, now| queue.take_rate(now, bucket, rate, permits))
     }
 
-    fn now_ms(&self) -> Reply<'_, u64> {
+    async fn now_ms(&self) -> Result<u64> {
         self.call(Ok(()), |_, now| Ok(now))
     }
 
-    fn check(&self) -> Reply<'_, Vec<String>> {
+    async fn check(&self) -> Result<Vec<String>> {
         self.call(Ok(()), |queue, _| queue.runs().map(|_| Vec::new()))
     }
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::time::Duration;
 
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
-use futures::future::BoxFuture;
 
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
@@ -13,10 +12,6 @@ use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
 use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
-
-/// Return type of all operations. A boxed future rather than an `async fn`, because the store is chosen at run time
-/// from a URL and shared as `Arc<dyn QueueStore>`; one allocation is negligible beside a round trip to Redis.
-pub type Reply<'a, T> = BoxFuture<'a, Result<T>>;
 
 /// The work units of all runs, shared by all coordinators.
 ///
@@ -47,133 +42,131 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T>>;
 ///
 /// An operation that fails with [`Error::Unavailable`](crate::Error::Unavailable), or whose future is dropped, may
 /// have been carried out. Each method documents its repetition.
+///
+/// Its futures are boxed, because the store is chosen at run time from a URL and shared as `Arc<dyn QueueStore>`; one
+/// allocation is negligible beside a round trip to Redis.
+#[async_trait::async_trait]
 pub trait QueueStore: Send + Sync + 'static {
     /// The identity of the record store that the queue belongs to; `None` before it was claimed.
-    fn owner(&self) -> Reply<'_, Option<String>>;
+    async fn owner(&self) -> Result<Option<String>>;
 
     /// Assigns the queue to a record store if it has none, or in any case with `anew`; returns its record store.
     /// Repetition: the same.
-    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String>;
+    async fn claim(&self, owner: &str, anew: bool) -> Result<String>;
 
     /// Opens a run for adding units, or joins it if it exists with the same plan, in the generation of `spec` or a higher
     /// one (then the rest of `spec` is ignored). One that exists in a lower generation is removed first: the store has come
     /// back from an older state. Repetition: joins. Remains of an interrupted [`QueueStore::forget_run`] are removed, too.
-    fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus>;
+    async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus>;
 
     /// The run's status; `None` if the store does not know it.
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>>;
+    async fn run(&self, run: &RunId) -> Result<Option<RunStatus>>;
 
     /// All runs, in the order of their names.
-    fn runs(&self) -> Reply<'_, Vec<RunStatus>>;
+    async fn runs(&self) -> Result<Vec<RunStatus>>;
 
     /// Changes the state and returns the previous one. Repetition: returns the new state.
-    fn set_state<'a>(&'a self, at: &'a RunRef, to: RunState) -> Reply<'a, RunState>;
+    async fn set_state(&self, at: &RunRef, to: RunState) -> Result<RunState>;
 
     /// Removes every trace of a run, whatever its generation, and returns whether there was one. Its records are
     /// elsewhere and stay. Repetition: harmless.
-    fn forget_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, bool>;
+    async fn forget_run(&self, run: &RunId) -> Result<bool>;
 
     /// Appends units if `first` is the next expected id; returns the next id. Units are numbered by position, so any
     /// number of coordinators can add a plan in chunks: a refused one continues from `next`. Repetition: refused,
     /// with the same `next`.
-    fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added>;
+    async fn add_units(&self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added>;
 
     /// Leases pending units to a worker, model by model in the given order. Returns none if the run is not active,
     /// the model is parked, or the worker holds a suspect of this run. If there is nothing else, a worker that holds
     /// nothing, here and by [`LeaseRequest::alone`], gets one suspect. Repetition: leases other units; the first ones
     /// come back as [`Renewal::unreported`].
-    fn lease<'a>(&'a self, at: &'a RunRef, ask: &'a LeaseRequest) -> Reply<'a, Vec<Lease>>;
+    async fn lease(&self, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>>;
 
     /// Renews all leases of a worker on `models` and on the models of `held`, the leases that it reports. Repetition:
     /// the same.
-    fn renew<'a>(
-        &'a self,
-        at: &'a RunRef,
-        worker: &'a WorkerId,
-        models: &'a [ModelLabel],
-        held: &'a [Fence],
-    ) -> Reply<'a, Renewal>;
+    async fn renew(
+        &self,
+        at: &RunRef,
+        worker: &WorkerId,
+        models: &[ModelLabel],
+        held: &[Fence],
+    ) -> Result<Renewal>;
 
     /// Gives units back; this does not count against them. Repetition: stale.
-    fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>>;
+    async fn release(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>>;
 
     /// Marks units as done. All their dialogues must be committed before. Repetition: stale.
-    fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>>;
+    async fn finish(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>>;
 
     /// Ends the leases of dead workers: their units become suspects, and suspects get a strike. Every coordinator
     /// calls this about once a second. Repetition: ends those that expired since.
-    fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped>;
+    async fn reap(&self, at: &RunRef, whose: &Reap) -> Result<Reaped>;
 
     /// Draws `count` commit tickets, higher than all drawn before, in any generation: they are at least the store's
     /// time in microseconds, so they rise even after a loss of the store. A coordinator draws them before it appends
     /// to the record log. Repetition: draws others; unused ones are harmless.
-    fn tickets<'a>(&'a self, at: &'a RunRef, count: u32) -> Reply<'a, Range<u64>>;
+    async fn tickets(&self, at: &RunRef, count: u32) -> Result<Range<u64>>;
 
     /// Commits durable records; returns one effect for each, in order. Repetition: [`CommitEffect::Repeated`] for
     /// winners.
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>>;
+    async fn commit(&self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>>;
 
     /// The winners of these dialogues, one answer each, in order.
-    fn committed<'a>(&'a self, at: &'a RunRef, keys: &'a [DialogueKey]) -> Reply<'a, Vec<Option<Committed>>>;
+    async fn committed(&self, at: &RunRef, keys: &[DialogueKey]) -> Result<Vec<Option<Committed>>>;
 
     /// The counts of each model, ordered by label; models without units, records and parkings are omitted.
-    fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>>;
+    async fn counts(&self, at: &RunRef) -> Result<Vec<ModelCounts>>;
 
     /// Dead letters (with `dead`) or suspects, by id, above `after`, at most `limit`.
-    fn suspects<'a>(
-        &'a self,
-        at: &'a RunRef,
+    async fn suspects(
+        &self,
+        at: &RunRef,
         dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Reply<'a, Vec<Suspect>>;
+    ) -> Result<Vec<Suspect>>;
 
     /// One suspect or dead letter.
-    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>>;
+    async fn suspect(&self, at: &RunRef, unit: UnitId) -> Result<Option<Suspect>>;
 
     /// Gives dead letters another chance, with a clean slate; returns how many there were. Repetition: 0, because
     /// they are not dead any more.
-    fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64>;
+    async fn requeue(&self, at: &RunRef, units: &[UnitId]) -> Result<u64>;
 
     /// Leases out no unit of a model for a while, because its quota is used up. A later call replaces an earlier one.
-    fn park<'a>(
-        &'a self,
-        at: &'a RunRef,
-        model: &'a ModelLabel,
-        parked_for: Duration,
-        reason: &'a str,
-    ) -> Reply<'a, ()>;
+    async fn park(&self, at: &RunRef, model: &ModelLabel, parked_for: Duration, reason: &str) -> Result<()>;
 
     /// Ends a parking early.
-    fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()>;
+    async fn unpark(&self, at: &RunRef, model: &ModelLabel) -> Result<()>;
 
     /// Registers a worker, or renews its registration for `ttl`. Refused while the name is registered for another
     /// process, unless the claim names that process as a predecessor: a restart.
-    fn heartbeat<'a>(
-        &'a self,
-        worker: &'a WorkerId,
-        claim: &'a Claim,
-        info: &'a [u8],
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        claim: &Claim,
+        info: &[u8],
         ttl: Duration,
-    ) -> Reply<'a, Heartbeat>;
+    ) -> Result<Heartbeat>;
 
     /// The registered workers, in the order of their ids.
-    fn workers(&self) -> Reply<'_, Vec<WorkerEntry>>;
+    async fn workers(&self) -> Result<Vec<WorkerEntry>>;
 
     /// Asks a registered worker to drain at its next heartbeat; returns whether there is one.
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool>;
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool>;
 
     /// Removes a worker that has ended, unless another process has taken over its name; returns whether the name was
     /// its own. Its leases stay until released or reaped. Repetition: the same.
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool>;
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<bool>;
 
     /// Takes permits of a budget that all workers share, all of them or none. Repetition: takes more; permits lost
     /// this way make calls slower, never faster.
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply>;
+    async fn take_rate(&self, bucket: &str, rate: RateLimit, permits: u32) -> Result<RateReply>;
 
     /// The store's clock, milliseconds since the Unix epoch.
-    fn now_ms(&self) -> Reply<'_, u64>;
+    async fn now_ms(&self) -> Result<u64>;
 
     /// Whether the store is reachable and usable. The warnings say what it will do badly and how to fix it.
-    fn check(&self) -> Reply<'_, Vec<String>>;
+    async fn check(&self) -> Result<Vec<String>>;
 }

@@ -3,8 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use tasks::{Effort, Verdict};
 use tokio::sync::oneshot;
 
@@ -44,13 +42,11 @@ impl InProcess {
     }
 }
 
+#[async_trait::async_trait]
 impl Evaluator for InProcess {
-    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
-        async move {
-            let (reply, verdict) = oneshot::channel();
-            self.jobs.send((judgement, reply)).await.map_err(|_| EvaluatorError::Closed)?;
-            verdict.await.map_err(|_| EvaluatorError::Died("a panic".into()))
-        }
-        .boxed()
+    async fn judge(&self, judgement: Judgement) -> Result<Verdict, EvaluatorError> {
+        let (reply, verdict) = oneshot::channel();
+        self.jobs.send((judgement, reply)).await.map_err(|_| EvaluatorError::Closed)?;
+        verdict.await.map_err(|_| EvaluatorError::Died("a panic".into()))
     }
 }

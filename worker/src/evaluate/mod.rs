@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use tasks::{Task, Verdict};
 
 mod in_process;
@@ -30,10 +29,11 @@ pub struct Judgement {
 }
 
 /// Judges answers.
+#[async_trait::async_trait]
 pub trait Evaluator: Send + Sync {
     /// The verdict on one answer. If the answer hits a limit, the verdict says so. An error is our own fault and
     /// means that the dialogue is not scored.
-    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>>;
+    async fn judge(&self, judgement: Judgement) -> Result<Verdict, EvaluatorError>;
 }
 
 /// The evaluator itself failed.

@@ -263,99 +263,87 @@ impl Coordinator {
     }
 }
 
+#[async_trait::async_trait]
 impl WorkExchange for Coordinator {
-    fn register(&self, registration: Registration) -> Reply<'_, Registered> {
-        Box::pin(async move {
-            self.reach()?;
-            let taken = self.change(|state| {
-                state.taken =
-                    state.taken.take().filter(|by| !registration.predecessors.contains(&by.instance));
-                if state.taken.is_none() {
-                    state.registered.push(registration.worker);
-                }
-                state.taken.clone()
-            });
-            let report_every = Duration::from_millis(200);
-            Ok(Registered { kgfleet: "test".to_owned(), report_every, taken })
-        })
-    }
-
-    fn exchange(&self, report: Report) -> Reply<'_, Orders> {
-        Box::pin(async move {
-            let mut changed = self.changed.subscribe();
-            let deadline = tokio::time::Instant::now() + report.wait;
-            loop {
-                changed.borrow_and_update();
-                self.reach()?;
-                let orders = self.answer(&report);
-                // Answering is a change of its own.
-                changed.borrow_and_update();
-                let told = report.ended.len() + report.parked.len() > 0;
-                let ready = told
-                    || orders.drain
-                    || orders.superseded.is_some()
-                    || !orders.grants.is_empty()
-                    || !orders.lost.is_empty();
-                if ready || tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
-                    return Ok(orders);
-                }
+    async fn register(&self, registration: Registration) -> Reply<Registered> {
+        self.reach()?;
+        let taken = self.change(|state| {
+            state.taken = state.taken.take().filter(|by| !registration.predecessors.contains(&by.instance));
+            if state.taken.is_none() {
+                state.registered.push(registration.worker);
             }
-        })
+            state.taken.clone()
+        });
+        let report_every = Duration::from_millis(200);
+        Ok(Registered { kgfleet: "test".to_owned(), report_every, taken })
     }
 
-    fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<'_, Vec<Receipt>> {
-        Box::pin(async move {
-            self.reach().inspect_err(|_| self.change(|state| state.failed_deliveries += 1))?;
-            self.change(|state| {
-                if state.full {
-                    state.failed_deliveries += 1;
-                    return Err(ServiceError::new(ErrorCode::Full, "the disk is full"));
-                }
-                if state.refuse {
-                    let refused = || Receipt::Refused { reason: "no such dialogue".to_owned() };
-                    return Ok(deliveries.iter().map(|_| refused()).collect());
-                }
-                let receipts = deliveries.iter().map(|_| Receipt::Stored).collect();
-                state.stored.extend(deliveries);
-                Ok(receipts)
-            })
-        })
-    }
-
-    fn run_material<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunMaterial> {
-        Box::pin(async move {
+    async fn exchange(&self, report: Report) -> Reply<Orders> {
+        let mut changed = self.changed.subscribe();
+        let deadline = tokio::time::Instant::now() + report.wait;
+        loop {
+            changed.borrow_and_update();
             self.reach()?;
-            let state = self.state();
-            Ok(RunMaterial {
-                about: None,
-                run: run.clone(),
-                seed: 7,
-                pack_hash: Pack::shared_builtin().unwrap().hash().as_str().to_owned(),
-                tasks: vec![TaskUse { label: TASK.into(), pack_label: TASK.into() }],
-                models: state.models,
-                protected: state.protected,
-            })
+            let orders = self.answer(&report);
+            // Answering is a change of its own.
+            changed.borrow_and_update();
+            let told = report.ended.len() + report.parked.len() > 0;
+            let ready = told
+                || orders.drain
+                || orders.superseded.is_some()
+                || !orders.grants.is_empty()
+                || !orders.lost.is_empty();
+            if ready || tokio::time::timeout_at(deadline, changed.changed()).await.is_err() {
+                return Ok(orders);
+            }
+        }
+    }
+
+    async fn deliver(&self, deliveries: Vec<Delivery>) -> Reply<Vec<Receipt>> {
+        self.reach().inspect_err(|_| self.change(|state| state.failed_deliveries += 1))?;
+        self.change(|state| {
+            if state.full {
+                state.failed_deliveries += 1;
+                return Err(ServiceError::new(ErrorCode::Full, "the disk is full"));
+            }
+            if state.refuse {
+                let refused = || Receipt::Refused { reason: "no such dialogue".to_owned() };
+                return Ok(deliveries.iter().map(|_| refused()).collect());
+            }
+            let receipts = deliveries.iter().map(|_| Receipt::Stored).collect();
+            state.stored.extend(deliveries);
+            Ok(receipts)
         })
     }
 
-    fn pack<'a>(&'a self, hash: &'a str) -> Reply<'a, Arc<[u8]>> {
-        Box::pin(async move { Err(ServiceError::new(ErrorCode::NotFound, format!("no pack {hash}"))) })
-    }
-
-    fn take_rate<'a>(&'a self, _budget: &'a RateBudget, permits: u32) -> Reply<'a, Option<Duration>> {
-        Box::pin(async move {
-            self.reach()?;
-            self.change(|state| state.permits += permits);
-            Ok(None)
+    async fn run_material(&self, run: &RunId) -> Reply<RunMaterial> {
+        self.reach()?;
+        let state = self.state();
+        Ok(RunMaterial {
+            about: None,
+            run: run.clone(),
+            seed: 7,
+            pack_hash: Pack::shared_builtin().unwrap().hash().as_str().to_owned(),
+            tasks: vec![TaskUse { label: TASK.into(), pack_label: TASK.into() }],
+            models: state.models,
+            protected: state.protected,
         })
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, _: &'a InstanceId) -> Reply<'a, ()> {
-        Box::pin(async move {
-            self.reach()?;
-            self.change(|state| state.deregistered.push(worker.clone()));
-            Ok(())
-        })
+    async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
+        Err(ServiceError::new(ErrorCode::NotFound, format!("no pack {hash}")))
+    }
+
+    async fn take_rate(&self, _budget: &RateBudget, permits: u32) -> Reply<Option<Duration>> {
+        self.reach()?;
+        self.change(|state| state.permits += permits);
+        Ok(None)
+    }
+
+    async fn deregister(&self, worker: &WorkerId, _: &InstanceId) -> Reply<()> {
+        self.reach()?;
+        self.change(|state| state.deregistered.push(worker.clone()));
+        Ok(())
     }
 }
 

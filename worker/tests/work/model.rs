@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::{Ask, FailureCause, ModelSpec, RetryAdvice};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use models::{CallError, ChatModel, ChatReply, ChatRequest, ModelIdentity};
 use tokio::sync::{Semaphore, watch};
 use worker::{Connect, ConnectError, Connected, FoundServer};
@@ -83,16 +81,14 @@ impl Drop for Counted<'_> {
     }
 }
 
+#[async_trait::async_trait]
 impl ChatModel for Gate {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        async move {
-            self.calls.fetch_add(1, Ordering::Relaxed);
-            self.in_flight.send_modify(|calls| *calls += 1);
-            let _counted = Counted(&self.in_flight);
-            self.permits.acquire().await.unwrap().forget();
-            (self.answer)(&request)
-        }
-        .boxed()
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.send_modify(|calls| *calls += 1);
+        let _counted = Counted(&self.in_flight);
+        self.permits.acquire().await.unwrap().forget();
+        (self.answer)(&request)
     }
 
     fn identity(&self) -> &ModelIdentity {

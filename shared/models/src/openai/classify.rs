@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{FailureCause, RetryAdvice};
-use futures::future::BoxFuture;
+use futures::TryFutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use futures::{FutureExt, TryFutureExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -103,18 +102,6 @@ impl VllmClassifier {
         self.api.models().await
     }
 
-    async fn ask(&self, request: &ClassifyRequest) -> Result<ClassifyReply, CallError> {
-        request.check()?;
-        let clock = CallClock::whole(Instant::now(), request.deadline);
-        let input = self.joined(&request.pairs, &clock).await?;
-        let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
-        let reply: Reply = self.api.ask(&self.classify, &question, &clock).await?;
-        self.api.check_answerer(reply.model.as_deref(), &clock).await?;
-        // The lock is never held across an await.
-        let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        reply.read(input.len(), &mut labels)
-    }
-
     /// Converts the pairs to token ids; each text is tokenized once.
     async fn joined(&self, pairs: &[TextPair], clock: &CallClock) -> Result<Vec<Vec<u32>>, CallError> {
         let tokenizer = self.tokenizer.get_or_try_init(|| self.learn_tokenizer(clock)).await?;
@@ -158,9 +145,18 @@ impl VllmClassifier {
     }
 }
 
+#[async_trait::async_trait]
 impl ClassifyModel for VllmClassifier {
-    fn classify(&self, request: ClassifyRequest) -> BoxFuture<'_, Result<ClassifyReply, CallError>> {
-        async move { self.ask(&request).await }.boxed()
+    async fn classify(&self, request: ClassifyRequest) -> Result<ClassifyReply, CallError> {
+        request.check()?;
+        let clock = CallClock::whole(Instant::now(), request.deadline);
+        let input = self.joined(&request.pairs, &clock).await?;
+        let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
+        let reply: Reply = self.api.ask(&self.classify, &question, &clock).await?;
+        self.api.check_answerer(reply.model.as_deref(), &clock).await?;
+        // The lock is never held across an await.
+        let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        reply.read(input.len(), &mut labels)
     }
 
     fn identity(&self) -> &ModelIdentity {

@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::{FailureCause, RetryAdvice};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -74,8 +72,11 @@ impl OpenAiEmbedder {
     pub async fn probe(&self) -> Result<Vec<ServedModel>, CallError> {
         self.api.models().await
     }
+}
 
-    async fn ask(&self, request: &EmbedRequest) -> Result<EmbedReply, CallError> {
+#[async_trait::async_trait]
+impl EmbedModel for OpenAiEmbedder {
+    async fn embed(&self, request: EmbedRequest) -> Result<EmbedReply, CallError> {
         request.check()?;
         let clock = CallClock::whole(Instant::now(), request.deadline);
         let question = Question {
@@ -97,12 +98,6 @@ impl OpenAiEmbedder {
             }
             _ => Ok(reply),
         }
-    }
-}
-
-impl EmbedModel for OpenAiEmbedder {
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<EmbedReply, CallError>> {
-        async move { self.ask(&request).await }.boxed()
     }
 
     fn identity(&self) -> &ModelIdentity {

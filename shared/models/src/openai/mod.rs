@@ -22,8 +22,6 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use domain::{FailureCause, Message, RetryAdvice, Sampling};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use tokio::time::Instant;
@@ -159,51 +157,6 @@ impl OpenAiCompatible {
         Some(self.learnt.context_tokens.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
     }
 
-    /// Sends the request, correcting it as the server demands.
-    async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, CallError> {
-        let now = Instant::now();
-        let clock = if self.config.stream {
-            CallClock::streaming(now, request.deadline, self.config.stall)
-        } else {
-            CallClock::whole(now, request.deadline)
-        };
-        let wanted = request.sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT);
-        let mut max_tokens = self.fit(request, wanted, wanted, &clock).await?;
-        for _ in 0..CORRECTIONS_MAX {
-            let rejected = match self.attempt(request, max_tokens, clock).await {
-                Ok(reply) => return self.of_asked_model(reply, &clock).await,
-                Err(rejected) => rejected,
-            };
-            match rejected.remedy {
-                Some(Remedy::FoldRoles) if convert::needs_folding(&request.messages) => {
-                    self.learnt.fold_roles.store(true, Ordering::Relaxed);
-                }
-                Some(Remedy::CompletionTokens) => {
-                    self.learnt.completion_tokens.store(true, Ordering::Relaxed);
-                }
-                Some(Remedy::FewerTokens { context, prompt }) => {
-                    self.learnt.context_tokens.store(context, Ordering::Relaxed);
-                    let fitted = match prompt {
-                        Some(prompt) => context::room(wanted, context, prompt).unwrap_or(max_tokens),
-                        None => {
-                            let guess = context::likely_tokens(&request.messages);
-                            let room = context::room(wanted, context, guess).unwrap_or(max_tokens);
-                            self.fit(request, wanted, room, &clock).await?
-                        }
-                    };
-                    if fitted >= max_tokens {
-                        return Err(rejected.error);
-                    }
-                    max_tokens = fitted;
-                }
-                _ => return Err(rejected.error),
-            }
-            tracing::debug!(model = %self.config.model, error = %rejected.error, "request corrected");
-        }
-        let reply = self.attempt(request, max_tokens, clock).await.map_err(|rejected| rejected.error)?;
-        self.of_asked_model(reply, &clock).await
-    }
-
     /// Passes on an answer of the requested model.
     async fn of_asked_model(&self, reply: ChatReply, clock: &CallClock) -> Result<ChatReply, CallError> {
         self.api.check_answerer(reply.reported_model.as_deref(), clock).await?;
@@ -281,9 +234,51 @@ impl OpenAiCompatible {
     }
 }
 
+#[async_trait::async_trait]
 impl ChatModel for OpenAiCompatible {
-    fn complete(&self, request: ChatRequest) -> BoxFuture<'_, Result<ChatReply, CallError>> {
-        async move { self.ask(&request).await }.boxed()
+    /// Sends the request, correcting it as the server demands.
+    async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        let now = Instant::now();
+        let clock = if self.config.stream {
+            CallClock::streaming(now, request.deadline, self.config.stall)
+        } else {
+            CallClock::whole(now, request.deadline)
+        };
+        let wanted = request.sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT);
+        let mut max_tokens = self.fit(&request, wanted, wanted, &clock).await?;
+        for _ in 0..CORRECTIONS_MAX {
+            let rejected = match self.attempt(&request, max_tokens, clock).await {
+                Ok(reply) => return self.of_asked_model(reply, &clock).await,
+                Err(rejected) => rejected,
+            };
+            match rejected.remedy {
+                Some(Remedy::FoldRoles) if convert::needs_folding(&request.messages) => {
+                    self.learnt.fold_roles.store(true, Ordering::Relaxed);
+                }
+                Some(Remedy::CompletionTokens) => {
+                    self.learnt.completion_tokens.store(true, Ordering::Relaxed);
+                }
+                Some(Remedy::FewerTokens { context, prompt }) => {
+                    self.learnt.context_tokens.store(context, Ordering::Relaxed);
+                    let fitted = match prompt {
+                        Some(prompt) => context::room(wanted, context, prompt).unwrap_or(max_tokens),
+                        None => {
+                            let guess = context::likely_tokens(&request.messages);
+                            let room = context::room(wanted, context, guess).unwrap_or(max_tokens);
+                            self.fit(&request, wanted, room, &clock).await?
+                        }
+                    };
+                    if fitted >= max_tokens {
+                        return Err(rejected.error);
+                    }
+                    max_tokens = fitted;
+                }
+                _ => return Err(rejected.error),
+            }
+            tracing::debug!(model = %self.config.model, error = %rejected.error, "request corrected");
+        }
+        let reply = self.attempt(&request, max_tokens, clock).await.map_err(|rejected| rejected.error)?;
+        self.of_asked_model(reply, &clock).await
     }
 
     fn identity(&self) -> &ModelIdentity {

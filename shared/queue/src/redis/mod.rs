@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
-use crate::store::{QueueStore, Reply};
+use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
@@ -94,459 +94,387 @@ impl RedisStore {
     }
 }
 
+#[async_trait::async_trait]
 impl QueueStore for RedisStore {
-    fn owner(&self) -> Reply<'_, Option<String>> {
-        Box::pin(async move {
-            let mut get = ::redis::cmd("GET");
-            get.arg(keys::OWNER);
-            let owner = self.send(&get).await?;
-            ::redis::from_redis_value(owner).map_err(|error| corrupt(&error.to_string()))
-        })
+    async fn owner(&self) -> Result<Option<String>> {
+        let mut get = ::redis::cmd("GET");
+        get.arg(keys::OWNER);
+        let owner = self.send(&get).await?;
+        ::redis::from_redis_value(owner).map_err(|error| corrupt(&error.to_string()))
     }
 
-    fn claim<'a>(&'a self, owner: &'a str, anew: bool) -> Reply<'a, String> {
-        Box::pin(async move {
-            let mut set = ::redis::cmd("SET");
-            set.arg(keys::OWNER).arg(owner);
-            if !anew {
-                set.arg("NX");
+    async fn claim(&self, owner: &str, anew: bool) -> Result<String> {
+        let mut set = ::redis::cmd("SET");
+        set.arg(keys::OWNER).arg(owner);
+        if !anew {
+            set.arg("NX");
+        }
+        self.send(&set).await?;
+        // Gone again if the store was just flushed.
+        Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
+    }
+
+    async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus> {
+        limits::check_spec(spec)?;
+        // The name is added first: `runs` skips a name without a run, but a run without a name would be hidden.
+        let mut name = ::redis::cmd("SADD");
+        name.arg(keys::RUNS).arg(spec.run.as_str());
+        self.send(&name).await?;
+        let mut call = scripts::CREATE.key(keys::run(&spec.run));
+        call.arg(&spec.plan_hash).arg(millis(spec.lease_for)).arg(spec.max_strikes);
+        call.arg(spec.generation).arg(spec.ticket_floor);
+        let status = read_status(&spec.run, &mut self.invoke("create", &call, None).await?)?;
+        spec.check_joins(&status.plan_hash)?;
+        Ok(status)
+    }
+
+    async fn run(&self, run: &RunId) -> Result<Option<RunStatus>> {
+        limits::check_run(run)?;
+        self.status(run).await
+    }
+
+    async fn runs(&self) -> Result<Vec<RunStatus>> {
+        let mut members = ::redis::cmd("SMEMBERS");
+        members.arg(keys::RUNS);
+        let names = self.send(&members).await?;
+        let mut names: Vec<String> = ::redis::from_redis_value(names).map_err(|e| corrupt(&e.to_string()))?;
+        names.sort_unstable();
+        let mut runs = Vec::new();
+        for name in names {
+            runs.extend(self.status(&RunId::new(name)).await?);
+        }
+        Ok(runs)
+    }
+
+    async fn set_state(&self, at: &RunRef, to: RunState) -> Result<RunState> {
+        let mut call = call(&scripts::SET_STATE, at);
+        call.arg(to.as_str());
+        for from in RunState::ALL.into_iter().filter(|from| from.may_become(to)) {
+            call.arg(from.as_str());
+        }
+        let mut answer = self.invoke("set_state", &call, Some(at)).await?;
+        let from = RunState::parse(&answer.read::<String>()?)?;
+        match answer.read()? {
+            1 => Ok(from),
+            _ => Err(Error::IllegalState { run: at.run.clone(), from, to }),
+        }
+    }
+
+    async fn forget_run(&self, run: &RunId) -> Result<bool> {
+        limits::check_run(run)?;
+        let call = scripts::FORGET.key(keys::run(run));
+        let there = self.invoke("forget", &call, None).await?.read::<u8>()? == 1;
+        let mut name = ::redis::cmd("SREM");
+        name.arg(keys::RUNS).arg(run.as_str());
+        self.send(&name).await?;
+        Ok(there)
+    }
+
+    async fn add_units(&self, at: &RunRef, first: UnitId, units: &[NewUnit]) -> Result<Added> {
+        limits::check_units(units)?;
+        let mut call = call(&scripts::ADD_UNITS, at);
+        call.arg(first.0);
+        for unit in units {
+            call.arg(unit.model.as_str()).arg(unit.dialogues).arg(&unit.payload);
+        }
+        let mut answer = self.invoke("add_units", &call, Some(at)).await?;
+        Ok(Added { applied: answer.read::<u8>()? == 1, next: UnitId(answer.read()?) })
+    }
+
+    async fn lease(&self, at: &RunRef, ask: &LeaseRequest) -> Result<Vec<Lease>> {
+        limits::check_lease(ask)?;
+        let mut call = call(&scripts::LEASE, at);
+        call.arg(ask.worker.as_str()).arg(ask.max_units).arg(u8::from(ask.alone));
+        for model in &ask.models {
+            call.arg(model.as_str());
+        }
+        let mut answer = self.invoke("lease", &call, Some(at)).await?;
+        let deadline_ms = answer.read()?;
+        answer.read_all(|answer| read_lease(answer, at, deadline_ms))
+    }
+
+    async fn renew(
+        &self,
+        at: &RunRef,
+        worker: &WorkerId,
+        models: &[ModelLabel],
+        held: &[Fence],
+    ) -> Result<Renewal> {
+        limits::check_worker(worker)?;
+        limits::check_models(models)?;
+        limits::check_fences(held)?;
+        let mut labels: Vec<_> = models.iter().chain(held.iter().map(|fence| &fence.model)).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        let mut call = call(&scripts::RENEW, at);
+        call.arg(worker.as_str()).arg(labels.len());
+        for label in labels {
+            call.arg(label.as_str());
+        }
+        add_fences(&mut call, at, held);
+        let mut answer = self.invoke("renew", &call, Some(at)).await?;
+        let state = RunState::parse(&answer.read::<String>()?)?;
+        let deadline_ms = answer.read()?;
+        let holds_suspect = answer.read::<u8>()? == 1;
+        let renewed = answer.read_all(|answer| read_lease(answer, at, deadline_ms))?;
+        let holding: BTreeSet<_> = renewed.iter().map(|lease| &lease.fence).collect();
+        let lost = held.iter().filter(|fence| !holding.contains(fence)).cloned().collect();
+        // A unit holds at least one dialogue, so none means that the worker reported the lease.
+        let unreported = renewed.into_iter().filter(|lease| lease.dialogues > 0).collect();
+        Ok(Renewal { state, lost, unreported, holds_suspect, deadline_ms })
+    }
+
+    async fn release(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+        limits::check_fences(fences)?;
+        let mut call = call(&scripts::RELEASE, at);
+        add_fences(&mut call, at, fences);
+        transitions(self.invoke("release", &call, Some(at)).await?, at, fences)
+    }
+
+    async fn finish(&self, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+        limits::check_fences(fences)?;
+        let mut call = call(&scripts::FINISH, at);
+        add_fences(&mut call, at, fences);
+        transitions(self.invoke("finish", &call, Some(at)).await?, at, fences)
+    }
+
+    async fn reap(&self, at: &RunRef, whose: &Reap) -> Result<Reaped> {
+        let worker = match whose {
+            Reap::Expired => "",
+            Reap::Worker(worker) => {
+                limits::check_worker(worker)?;
+                worker.as_str()
             }
-            self.send(&set).await?;
-            // Gone again if the store was just flushed.
-            Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
-        })
-    }
-
-    fn create_run<'a>(&'a self, spec: &'a RunSpec) -> Reply<'a, RunStatus> {
-        Box::pin(async move {
-            limits::check_spec(spec)?;
-            // The name is added first: `runs` skips a name without a run, but a run without a name would be hidden.
-            let mut name = ::redis::cmd("SADD");
-            name.arg(keys::RUNS).arg(spec.run.as_str());
-            self.send(&name).await?;
-            let mut call = scripts::CREATE.key(keys::run(&spec.run));
-            call.arg(&spec.plan_hash).arg(millis(spec.lease_for)).arg(spec.max_strikes);
-            call.arg(spec.generation).arg(spec.ticket_floor);
-            let status = read_status(&spec.run, &mut self.invoke("create", &call, None).await?)?;
-            spec.check_joins(&status.plan_hash)?;
-            Ok(status)
-        })
-    }
-
-    fn run<'a>(&'a self, run: &'a RunId) -> Reply<'a, Option<RunStatus>> {
-        Box::pin(async move {
-            limits::check_run(run)?;
-            self.status(run).await
-        })
-    }
-
-    fn runs(&self) -> Reply<'_, Vec<RunStatus>> {
-        Box::pin(async move {
-            let mut members = ::redis::cmd("SMEMBERS");
-            members.arg(keys::RUNS);
-            let names = self.send(&members).await?;
-            let mut names: Vec<String> =
-                ::redis::from_redis_value(names).map_err(|e| corrupt(&e.to_string()))?;
-            names.sort_unstable();
-            let mut runs = Vec::new();
-            for name in names {
-                runs.extend(self.status(&RunId::new(name)).await?);
-            }
-            Ok(runs)
-        })
-    }
-
-    fn set_state<'a>(&'a self, at: &'a RunRef, to: RunState) -> Reply<'a, RunState> {
-        Box::pin(async move {
-            let mut call = call(&scripts::SET_STATE, at);
-            call.arg(to.as_str());
-            for from in RunState::ALL.into_iter().filter(|from| from.may_become(to)) {
-                call.arg(from.as_str());
-            }
-            let mut answer = self.invoke("set_state", &call, Some(at)).await?;
-            let from = RunState::parse(&answer.read::<String>()?)?;
-            match answer.read()? {
-                1 => Ok(from),
-                _ => Err(Error::IllegalState { run: at.run.clone(), from, to }),
-            }
-        })
-    }
-
-    fn forget_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, bool> {
-        Box::pin(async move {
-            limits::check_run(run)?;
-            let call = scripts::FORGET.key(keys::run(run));
-            let there = self.invoke("forget", &call, None).await?.read::<u8>()? == 1;
-            let mut name = ::redis::cmd("SREM");
-            name.arg(keys::RUNS).arg(run.as_str());
-            self.send(&name).await?;
-            Ok(there)
-        })
-    }
-
-    fn add_units<'a>(&'a self, at: &'a RunRef, first: UnitId, units: &'a [NewUnit]) -> Reply<'a, Added> {
-        Box::pin(async move {
-            limits::check_units(units)?;
-            let mut call = call(&scripts::ADD_UNITS, at);
-            call.arg(first.0);
-            for unit in units {
-                call.arg(unit.model.as_str()).arg(unit.dialogues).arg(&unit.payload);
-            }
-            let mut answer = self.invoke("add_units", &call, Some(at)).await?;
-            Ok(Added { applied: answer.read::<u8>()? == 1, next: UnitId(answer.read()?) })
-        })
-    }
-
-    fn lease<'a>(&'a self, at: &'a RunRef, ask: &'a LeaseRequest) -> Reply<'a, Vec<Lease>> {
-        Box::pin(async move {
-            limits::check_lease(ask)?;
-            let mut call = call(&scripts::LEASE, at);
-            call.arg(ask.worker.as_str()).arg(ask.max_units).arg(u8::from(ask.alone));
-            for model in &ask.models {
-                call.arg(model.as_str());
-            }
-            let mut answer = self.invoke("lease", &call, Some(at)).await?;
-            let deadline_ms = answer.read()?;
-            answer.read_all(|answer| read_lease(answer, at, deadline_ms))
-        })
-    }
-
-    fn renew<'a>(
-        &'a self,
-        at: &'a RunRef,
-        worker: &'a WorkerId,
-        models: &'a [ModelLabel],
-        held: &'a [Fence],
-    ) -> Reply<'a, Renewal> {
-        Box::pin(async move {
-            limits::check_worker(worker)?;
-            limits::check_models(models)?;
-            limits::check_fences(held)?;
-            let mut labels: Vec<_> = models.iter().chain(held.iter().map(|fence| &fence.model)).collect();
-            labels.sort_unstable();
-            labels.dedup();
-            let mut call = call(&scripts::RENEW, at);
-            call.arg(worker.as_str()).arg(labels.len());
-            for label in labels {
-                call.arg(label.as_str());
-            }
-            add_fences(&mut call, at, held);
-            let mut answer = self.invoke("renew", &call, Some(at)).await?;
-            let state = RunState::parse(&answer.read::<String>()?)?;
-            let deadline_ms = answer.read()?;
-            let holds_suspect = answer.read::<u8>()? == 1;
-            let renewed = answer.read_all(|answer| read_lease(answer, at, deadline_ms))?;
-            let holding: BTreeSet<_> = renewed.iter().map(|lease| &lease.fence).collect();
-            let lost = held.iter().filter(|fence| !holding.contains(fence)).cloned().collect();
-            // A unit holds at least one dialogue, so none means that the worker reported the lease.
-            let unreported = renewed.into_iter().filter(|lease| lease.dialogues > 0).collect();
-            Ok(Renewal { state, lost, unreported, holds_suspect, deadline_ms })
-        })
-    }
-
-    fn release<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
-        Box::pin(async move {
-            limits::check_fences(fences)?;
-            let mut call = call(&scripts::RELEASE, at);
-            add_fences(&mut call, at, fences);
-            transitions(self.invoke("release", &call, Some(at)).await?, at, fences)
-        })
-    }
-
-    fn finish<'a>(&'a self, at: &'a RunRef, fences: &'a [Fence]) -> Reply<'a, Vec<Transition>> {
-        Box::pin(async move {
-            limits::check_fences(fences)?;
-            let mut call = call(&scripts::FINISH, at);
-            add_fences(&mut call, at, fences);
-            transitions(self.invoke("finish", &call, Some(at)).await?, at, fences)
-        })
-    }
-
-    fn reap<'a>(&'a self, at: &'a RunRef, whose: &'a Reap) -> Reply<'a, Reaped> {
-        Box::pin(async move {
-            let worker = match whose {
-                Reap::Expired => "",
-                Reap::Worker(worker) => {
-                    limits::check_worker(worker)?;
-                    worker.as_str()
-                }
+        };
+        let mut call = call(&scripts::REAP, at);
+        call.arg(worker).arg(limits::MAX_REAPED_PER_MODEL).arg(whose.cause());
+        let mut answer = self.invoke("reap", &call, Some(at)).await?;
+        let more = answer.read::<u8>()? == 1;
+        let mut fates = answer.read_all(|answer| {
+            Ok((answer.read::<String>()?, UnitId(answer.read()?), answer.read::<u8>()?))
+        })?;
+        // A set of models has no order of its own.
+        fates.sort_unstable();
+        let mut reaped = Reaped { more, ..Reaped::default() };
+        for (_, unit, fate) in fates {
+            let list = match fate {
+                0 => &mut reaped.suspected,
+                1 => &mut reaped.struck,
+                _ => &mut reaped.dead,
             };
-            let mut call = call(&scripts::REAP, at);
-            call.arg(worker).arg(limits::MAX_REAPED_PER_MODEL).arg(whose.cause());
-            let mut answer = self.invoke("reap", &call, Some(at)).await?;
-            let more = answer.read::<u8>()? == 1;
-            let mut fates = answer.read_all(|answer| {
-                Ok((answer.read::<String>()?, UnitId(answer.read()?), answer.read::<u8>()?))
-            })?;
-            // A set of models has no order of its own.
-            fates.sort_unstable();
-            let mut reaped = Reaped { more, ..Reaped::default() };
-            for (_, unit, fate) in fates {
-                let list = match fate {
-                    0 => &mut reaped.suspected,
-                    1 => &mut reaped.struck,
-                    _ => &mut reaped.dead,
-                };
-                list.push(unit);
+            list.push(unit);
+        }
+        Ok(reaped)
+    }
+
+    async fn tickets(&self, at: &RunRef, count: u32) -> Result<Range<u64>> {
+        limits::check_tickets(count)?;
+        let mut call = call(&scripts::TICKETS, at);
+        call.arg(count);
+        let first: u64 = self.invoke("tickets", &call, Some(at)).await?.read()?;
+        Ok(first..first + u64::from(count))
+    }
+
+    async fn commit(&self, at: &RunRef, commits: &[Commit]) -> Result<Vec<CommitEffect>> {
+        limits::check_commits(commits)?;
+        let mut call = call(&scripts::COMMIT, at);
+        for Commit { key, record } in commits {
+            call.arg(key.model.as_str()).arg(keys::cell(key)).arg(key.iteration).arg(write_record(*record));
+        }
+        self.invoke("commit", &call, Some(at)).await?.read_all(|answer| {
+            let verdict: String = answer.read()?;
+            match (verdict.as_str(), read_record(answer)?) {
+                ("first", _) => Ok(CommitEffect::First),
+                ("repeated", _) => Ok(CommitEffect::Repeated),
+                ("supersedes", Some(other)) => Ok(CommitEffect::Supersedes(other)),
+                ("loses", Some(other)) => Ok(CommitEffect::Loses(other)),
+                _ => Err(answer.corrupt(&format!("is `{verdict}`"))),
             }
-            Ok(reaped)
         })
     }
 
-    fn tickets<'a>(&'a self, at: &'a RunRef, count: u32) -> Reply<'a, Range<u64>> {
-        Box::pin(async move {
-            limits::check_tickets(count)?;
-            let mut call = call(&scripts::TICKETS, at);
-            call.arg(count);
-            let first: u64 = self.invoke("tickets", &call, Some(at)).await?.read()?;
-            Ok(first..first + u64::from(count))
-        })
+    async fn committed(&self, at: &RunRef, keys_: &[DialogueKey]) -> Result<Vec<Option<Committed>>> {
+        limits::check_keys(keys_)?;
+        let mut call = call(&scripts::COMMITTED, at);
+        for key in keys_ {
+            call.arg(keys::cell(key)).arg(key.iteration);
+        }
+        self.invoke("committed", &call, Some(at)).await?.read_all(read_record)
     }
 
-    fn commit<'a>(&'a self, at: &'a RunRef, commits: &'a [Commit]) -> Reply<'a, Vec<CommitEffect>> {
-        Box::pin(async move {
-            limits::check_commits(commits)?;
-            let mut call = call(&scripts::COMMIT, at);
-            for Commit { key, record } in commits {
-                call.arg(key.model.as_str())
-                    .arg(keys::cell(key))
-                    .arg(key.iteration)
-                    .arg(write_record(*record));
-            }
-            self.invoke("commit", &call, Some(at)).await?.read_all(|answer| {
-                let verdict: String = answer.read()?;
-                match (verdict.as_str(), read_record(answer)?) {
-                    ("first", _) => Ok(CommitEffect::First),
-                    ("repeated", _) => Ok(CommitEffect::Repeated),
-                    ("supersedes", Some(other)) => Ok(CommitEffect::Supersedes(other)),
-                    ("loses", Some(other)) => Ok(CommitEffect::Loses(other)),
-                    _ => Err(answer.corrupt(&format!("is `{verdict}`"))),
+    async fn counts(&self, at: &RunRef) -> Result<Vec<ModelCounts>> {
+        let call = call(&scripts::COUNTS, at);
+        let mut models = self.invoke("counts", &call, Some(at)).await?.read_all(|answer| {
+            let model = ModelLabel::new(answer.read::<String>()?);
+            let [
+                added,
+                pending,
+                leased,
+                dead,
+                backlog_dialogues,
+                scored,
+                failed,
+                suspects_pending,
+                suspects_leased,
+                until_ms,
+            ] = {
+                let mut numbers = [0_u64; 10];
+                for number in &mut numbers {
+                    *number = answer.read()?;
                 }
+                numbers
+            };
+            let reason: String = answer.read()?;
+            let parked = (until_ms > 0).then_some(Parked { reason, until_ms });
+            let done = added - pending - leased - dead;
+            Ok(ModelCounts {
+                model,
+                added,
+                pending,
+                suspects_pending,
+                suspects_leased,
+                leased,
+                dead,
+                done,
+                backlog_dialogues,
+                scored,
+                failed,
+                parked,
             })
-        })
+        })?;
+        models.sort_unstable_by(|a, b| a.model.cmp(&b.model));
+        Ok(models)
     }
 
-    fn committed<'a>(
-        &'a self,
-        at: &'a RunRef,
-        keys_: &'a [DialogueKey],
-    ) -> Reply<'a, Vec<Option<Committed>>> {
-        Box::pin(async move {
-            limits::check_keys(keys_)?;
-            let mut call = call(&scripts::COMMITTED, at);
-            for key in keys_ {
-                call.arg(keys::cell(key)).arg(key.iteration);
-            }
-            self.invoke("committed", &call, Some(at)).await?.read_all(read_record)
-        })
-    }
-
-    fn counts<'a>(&'a self, at: &'a RunRef) -> Reply<'a, Vec<ModelCounts>> {
-        Box::pin(async move {
-            let call = call(&scripts::COUNTS, at);
-            let mut models = self.invoke("counts", &call, Some(at)).await?.read_all(|answer| {
-                let model = ModelLabel::new(answer.read::<String>()?);
-                let [
-                    added,
-                    pending,
-                    leased,
-                    dead,
-                    backlog_dialogues,
-                    scored,
-                    failed,
-                    suspects_pending,
-                    suspects_leased,
-                    until_ms,
-                ] = {
-                    let mut numbers = [0_u64; 10];
-                    for number in &mut numbers {
-                        *number = answer.read()?;
-                    }
-                    numbers
-                };
-                let reason: String = answer.read()?;
-                let parked = (until_ms > 0).then_some(Parked { reason, until_ms });
-                let done = added - pending - leased - dead;
-                Ok(ModelCounts {
-                    model,
-                    added,
-                    pending,
-                    suspects_pending,
-                    suspects_leased,
-                    leased,
-                    dead,
-                    done,
-                    backlog_dialogues,
-                    scored,
-                    failed,
-                    parked,
-                })
-            })?;
-            models.sort_unstable_by(|a, b| a.model.cmp(&b.model));
-            Ok(models)
-        })
-    }
-
-    fn suspects<'a>(
-        &'a self,
-        at: &'a RunRef,
+    async fn suspects(
+        &self,
+        at: &RunRef,
         dead: bool,
         after: Option<UnitId>,
         limit: u32,
-    ) -> Reply<'a, Vec<Suspect>> {
-        Box::pin(async move {
-            limits::check_page(limit)?;
-            let lowest = after.map_or_else(|| "-inf".to_owned(), |after| format!("({after}"));
-            let mut call = call(&scripts::SUSPECTS, at);
-            call.arg(if dead { "dead" } else { "suspects" }).arg(lowest).arg("+inf").arg(limit);
-            self.invoke("suspects", &call, Some(at)).await?.read_all(read_suspect)
-        })
+    ) -> Result<Vec<Suspect>> {
+        limits::check_page(limit)?;
+        let lowest = after.map_or_else(|| "-inf".to_owned(), |after| format!("({after}"));
+        let mut call = call(&scripts::SUSPECTS, at);
+        call.arg(if dead { "dead" } else { "suspects" }).arg(lowest).arg("+inf").arg(limit);
+        self.invoke("suspects", &call, Some(at)).await?.read_all(read_suspect)
     }
 
-    fn suspect<'a>(&'a self, at: &'a RunRef, unit: UnitId) -> Reply<'a, Option<Suspect>> {
-        Box::pin(async move {
-            limits::check_unit_ids(&[unit])?;
-            let mut call = call(&scripts::SUSPECTS, at);
-            call.arg("dead suspects").arg(unit.0).arg(unit.0).arg(1);
-            Ok(self.invoke("suspects", &call, Some(at)).await?.read_all(read_suspect)?.pop())
-        })
+    async fn suspect(&self, at: &RunRef, unit: UnitId) -> Result<Option<Suspect>> {
+        limits::check_unit_ids(&[unit])?;
+        let mut call = call(&scripts::SUSPECTS, at);
+        call.arg("dead suspects").arg(unit.0).arg(unit.0).arg(1);
+        Ok(self.invoke("suspects", &call, Some(at)).await?.read_all(read_suspect)?.pop())
     }
 
-    fn requeue<'a>(&'a self, at: &'a RunRef, units: &'a [UnitId]) -> Reply<'a, u64> {
-        Box::pin(async move {
-            limits::check_unit_ids(units)?;
-            let mut call = call(&scripts::REQUEUE, at);
-            for unit in units {
-                call.arg(unit.0);
-            }
-            self.invoke("requeue", &call, Some(at)).await?.read()
-        })
+    async fn requeue(&self, at: &RunRef, units: &[UnitId]) -> Result<u64> {
+        limits::check_unit_ids(units)?;
+        let mut call = call(&scripts::REQUEUE, at);
+        for unit in units {
+            call.arg(unit.0);
+        }
+        self.invoke("requeue", &call, Some(at)).await?.read()
     }
 
-    fn park<'a>(
-        &'a self,
-        at: &'a RunRef,
-        model: &'a ModelLabel,
-        parked_for: Duration,
-        reason: &'a str,
-    ) -> Reply<'a, ()> {
-        Box::pin(async move {
-            limits::check_parking(model, parked_for)?;
-            let mut call = call(&scripts::PARK, at);
-            call.arg(model.as_str()).arg(millis(parked_for)).arg(limits::shorten(reason));
-            self.invoke("park", &call, Some(at)).await.map(|_| ())
-        })
+    async fn park(&self, at: &RunRef, model: &ModelLabel, parked_for: Duration, reason: &str) -> Result<()> {
+        limits::check_parking(model, parked_for)?;
+        let mut call = call(&scripts::PARK, at);
+        call.arg(model.as_str()).arg(millis(parked_for)).arg(limits::shorten(reason));
+        self.invoke("park", &call, Some(at)).await.map(|_| ())
     }
 
-    fn unpark<'a>(&'a self, at: &'a RunRef, model: &'a ModelLabel) -> Reply<'a, ()> {
-        Box::pin(async move {
-            limits::check_model(model)?;
-            let mut call = call(&scripts::UNPARK, at);
-            call.arg(model.as_str());
-            self.invoke("unpark", &call, Some(at)).await.map(|_| ())
-        })
+    async fn unpark(&self, at: &RunRef, model: &ModelLabel) -> Result<()> {
+        limits::check_model(model)?;
+        let mut call = call(&scripts::UNPARK, at);
+        call.arg(model.as_str());
+        self.invoke("unpark", &call, Some(at)).await.map(|_| ())
     }
 
-    fn heartbeat<'a>(
-        &'a self,
-        worker: &'a WorkerId,
-        claim: &'a Claim,
-        info: &'a [u8],
+    async fn heartbeat(
+        &self,
+        worker: &WorkerId,
+        claim: &Claim,
+        info: &[u8],
         ttl: Duration,
-    ) -> Reply<'a, Heartbeat> {
-        Box::pin(async move {
-            limits::check_heartbeat(worker, claim, info, ttl)?;
-            let mut call = scripts::HEARTBEAT.key(&keys::WORKERS);
-            call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::MAX_WORKERS);
-            call.arg(claim.instance.as_str());
-            for predecessor in &claim.predecessors {
-                call.arg(predecessor.as_str());
-            }
-            let mut answer = self.invoke("heartbeat", &call, None).await?;
-            Ok(match answer.read::<i8>()? {
-                -1 => Heartbeat::Taken(NameTaken {
-                    instance: InstanceId::new(answer.read::<String>()?),
-                    info: answer.read()?,
-                    silent_ms: answer.read()?,
-                    free_in_ms: answer.read()?,
-                }),
-                drain => Heartbeat::Registered(HeartbeatOrders { drain: drain == 1 }),
+    ) -> Result<Heartbeat> {
+        limits::check_heartbeat(worker, claim, info, ttl)?;
+        let mut call = scripts::HEARTBEAT.key(&keys::WORKERS);
+        call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::MAX_WORKERS);
+        call.arg(claim.instance.as_str());
+        for predecessor in &claim.predecessors {
+            call.arg(predecessor.as_str());
+        }
+        let mut answer = self.invoke("heartbeat", &call, None).await?;
+        Ok(match answer.read::<i8>()? {
+            -1 => Heartbeat::Taken(NameTaken {
+                instance: InstanceId::new(answer.read::<String>()?),
+                info: answer.read()?,
+                silent_ms: answer.read()?,
+                free_in_ms: answer.read()?,
+            }),
+            drain => Heartbeat::Registered(HeartbeatOrders { drain: drain == 1 }),
+        })
+    }
+
+    async fn workers(&self) -> Result<Vec<WorkerEntry>> {
+        let call = scripts::WORKERS.key(&keys::WORKERS);
+        let mut workers = self.invoke("workers", &call, None).await?.read_all(|answer| {
+            Ok(WorkerEntry {
+                worker: WorkerId::new(answer.read::<String>()?),
+                instance: InstanceId::new(answer.read::<String>()?),
+                info: answer.read()?,
+                seen_ms: answer.read()?,
+                draining: answer.read::<u8>()? == 1,
             })
-        })
+        })?;
+        workers.sort_unstable_by(|a, b| a.worker.cmp(&b.worker));
+        Ok(workers)
     }
 
-    fn workers(&self) -> Reply<'_, Vec<WorkerEntry>> {
-        Box::pin(async move {
-            let call = scripts::WORKERS.key(&keys::WORKERS);
-            let mut workers = self.invoke("workers", &call, None).await?.read_all(|answer| {
-                Ok(WorkerEntry {
-                    worker: WorkerId::new(answer.read::<String>()?),
-                    instance: InstanceId::new(answer.read::<String>()?),
-                    info: answer.read()?,
-                    seen_ms: answer.read()?,
-                    draining: answer.read::<u8>()? == 1,
-                })
-            })?;
-            workers.sort_unstable_by(|a, b| a.worker.cmp(&b.worker));
-            Ok(workers)
-        })
+    async fn drain_worker(&self, worker: &WorkerId) -> Result<bool> {
+        limits::check_worker(worker)?;
+        let mut call = scripts::DRAIN_WORKER.key(&keys::WORKERS);
+        call.arg(worker.as_str());
+        Ok(self.invoke("drain_worker", &call, None).await?.read::<u8>()? == 1)
     }
 
-    fn drain_worker<'a>(&'a self, worker: &'a WorkerId) -> Reply<'a, bool> {
-        Box::pin(async move {
-            limits::check_worker(worker)?;
-            let mut call = scripts::DRAIN_WORKER.key(&keys::WORKERS);
-            call.arg(worker.as_str());
-            Ok(self.invoke("drain_worker", &call, None).await?.read::<u8>()? == 1)
-        })
+    async fn deregister(&self, worker: &WorkerId, instance: &InstanceId) -> Result<bool> {
+        limits::check_worker(worker)?;
+        limits::check_instance(instance)?;
+        let mut call = scripts::DEREGISTER.key(&keys::WORKERS);
+        call.arg(worker.as_str()).arg(instance.as_str());
+        Ok(self.invoke("deregister", &call, None).await?.read::<u8>()? == 1)
     }
 
-    fn deregister<'a>(&'a self, worker: &'a WorkerId, instance: &'a InstanceId) -> Reply<'a, bool> {
-        Box::pin(async move {
-            limits::check_worker(worker)?;
-            limits::check_instance(instance)?;
-            let mut call = scripts::DEREGISTER.key(&keys::WORKERS);
-            call.arg(worker.as_str()).arg(instance.as_str());
-            Ok(self.invoke("deregister", &call, None).await?.read::<u8>()? == 1)
-        })
+    async fn take_rate(&self, bucket: &str, rate: RateLimit, permits: u32) -> Result<RateReply> {
+        limits::check_rate(bucket, rate, permits)?;
+        let mut call = scripts::TAKE_RATE.key(keys::rate(bucket));
+        call.arg(rate.interval_us()).arg(rate.burst).arg(permits);
+        let wait_ms = self.invoke("take_rate", &call, None).await?.read()?;
+        Ok(if wait_ms == 0 { RateReply::Granted } else { RateReply::Wait { ms: wait_ms } })
     }
 
-    fn take_rate<'a>(&'a self, bucket: &'a str, rate: RateLimit, permits: u32) -> Reply<'a, RateReply> {
-        Box::pin(async move {
-            limits::check_rate(bucket, rate, permits)?;
-            let mut call = scripts::TAKE_RATE.key(keys::rate(bucket));
-            call.arg(rate.interval_us()).arg(rate.burst).arg(permits);
-            let wait_ms = self.invoke("take_rate", &call, None).await?.read()?;
-            Ok(if wait_ms == 0 { RateReply::Granted } else { RateReply::Wait { ms: wait_ms } })
-        })
+    async fn now_ms(&self) -> Result<u64> {
+        let call = scripts::NOW.key(&keys::WORKERS);
+        self.invoke("now", &call, None).await?.read()
     }
 
-    fn now_ms(&self) -> Reply<'_, u64> {
-        Box::pin(async move {
-            let call = scripts::NOW.key(&keys::WORKERS);
-            self.invoke("now", &call, None).await?.read()
-        })
-    }
-
-    fn check(&self) -> Reply<'_, Vec<String>> {
-        Box::pin(async move {
-            let info = self.send(&::redis::cmd("INFO")).await?;
-            let through_cluster = matches!(self.link, Link::Cluster(_));
-            let nodes: Vec<String> = match info {
-                // A cluster answers per node: pairs of address and information.
-                Value::Map(nodes) => {
-                    let text =
-                        |(_, info)| ::redis::from_redis_value(info).map_err(|e| corrupt(&e.to_string()));
-                    nodes.into_iter().map(text).collect::<Result<_>>()?
-                }
-                one => vec![::redis::from_redis_value(one).map_err(|e| corrupt(&e.to_string()))?],
-            };
-            let mut warnings = Vec::new();
-            for node in nodes {
-                warnings.extend(server::judge(&node, through_cluster)?);
+    async fn check(&self) -> Result<Vec<String>> {
+        let info = self.send(&::redis::cmd("INFO")).await?;
+        let through_cluster = matches!(self.link, Link::Cluster(_));
+        let nodes: Vec<String> = match info {
+            // A cluster answers per node: pairs of address and information.
+            Value::Map(nodes) => {
+                let text = |(_, info)| ::redis::from_redis_value(info).map_err(|e| corrupt(&e.to_string()));
+                nodes.into_iter().map(text).collect::<Result<_>>()?
             }
-            warnings.dedup();
-            Ok(warnings)
-        })
+            one => vec![::redis::from_redis_value(one).map_err(|e| corrupt(&e.to_string()))?],
+        };
+        let mut warnings = Vec::new();
+        for node in nodes {
+            warnings.extend(server::judge(&node, through_cluster)?);
+        }
+        warnings.dedup();
+        Ok(warnings)
     }
 }

@@ -13,8 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use tasks::{EvaluationLimits, Verdict};
 use tokio::sync::oneshot;
 
@@ -142,17 +140,15 @@ impl Sandbox {
     }
 }
 
+#[async_trait::async_trait]
 impl Evaluator for Sandbox {
-    fn judge(&self, judgement: Judgement) -> BoxFuture<'_, Result<Verdict, EvaluatorError>> {
-        async move {
-            if let Some(verdict) = recall(self.known.as_deref(), &self.stats, &judgement) {
-                return Ok(verdict);
-            }
-            let ((reply, verdict), since) = (oneshot::channel(), Instant::now());
-            self.jobs.send(Job { judgement, reply, since }).await.map_err(|_| EvaluatorError::Closed)?;
-            verdict.await.map_err(|_| EvaluatorError::Closed)?
+    async fn judge(&self, judgement: Judgement) -> Result<Verdict, EvaluatorError> {
+        if let Some(verdict) = recall(self.known.as_deref(), &self.stats, &judgement) {
+            return Ok(verdict);
         }
-        .boxed()
+        let ((reply, verdict), since) = (oneshot::channel(), Instant::now());
+        self.jobs.send(Job { judgement, reply, since }).await.map_err(|_| EvaluatorError::Closed)?;
+        verdict.await.map_err(|_| EvaluatorError::Closed)?
     }
 }
 

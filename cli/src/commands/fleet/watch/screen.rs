@@ -8,6 +8,7 @@ use domain::RunId;
 use domain::control::{Control, WorkerView};
 use domain::exchange::Reply;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use ratatui::DefaultTerminal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
@@ -90,7 +91,7 @@ async fn show(
     let mut keys = Some(EventStream::new());
     let mut ticks = tokio::time::interval(DRAWN_EVERY);
     let mut looks = tokio::time::interval(WORKERS_EVERY);
-    let mut asking: Option<Reply<'_, Vec<WorkerView>>> = None;
+    let mut asking: Option<BoxFuture<'_, Reply<Vec<WorkerView>>>> = None;
     loop {
         if board.view.as_ref().is_some_and(|view| view.phase.is_over()) {
             return Ok(Ended::Over);
@@ -136,7 +137,7 @@ async fn next_event(keys: &mut Option<EventStream>) -> Option<io::Result<Event>>
 }
 
 /// The pending answer; pends forever if there is none.
-async fn answer<T>(asking: &mut Option<Reply<'_, T>>) -> Result<T, domain::ServiceError> {
+async fn answer<T>(asking: &mut Option<BoxFuture<'_, Reply<T>>>) -> Reply<T> {
     let Some(call) = asking else { return std::future::pending().await };
     let answer = call.as_mut().await;
     *asking = None;
