@@ -7,7 +7,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use futures::FutureExt;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
@@ -123,8 +122,7 @@ impl Coordinator {
     async fn read_backlog(&self) -> Result<Snapshot> {
         let mut snapshot = Snapshot::default();
         for run in self.runs.live() {
-            let queue = &self.queue;
-            let counts = self.queues.call(&run, |at| async move { queue.counts(&at).await }.boxed()).await;
+            let counts = self.queues.call(&run, |queue, at| async move { queue.counts(&at).await }).await;
             let Some(counts) = self.health.apart(run.id(), counts)? else { continue };
             let active = run.phase() == RunPhase::Active;
             let of_model = |spec: &domain::ModelSpec| {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use domain::control::{DeadLetterView, RunCommand, RunPhase, StrikeView};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
-use futures::FutureExt;
 use jiff::Timestamp;
 use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
 use queue::{Suspect, UnitId};
@@ -38,10 +37,8 @@ impl Coordinator {
                 self.health.note_sink(self.storage.set_state(id, &state).await)?;
                 self.activate(&run).await?;
                 for spec in &run.models {
-                    let (queue, model) = (&self.queue, &spec.label);
-                    self.queues
-                        .call(&run, |at| async move { queue.unpark(&at, model).await }.boxed())
-                        .await?;
+                    let model = &spec.label;
+                    self.queues.call(&run, |queue, at| async move { queue.unpark(&at, model).await }).await?;
                 }
                 self.backlog.touch();
                 tracing::info!(run = %id, "resumed");
@@ -140,9 +137,10 @@ impl Coordinator {
         let letters = match unit {
             None => [self.suspects(&run, true).await?, self.suspects(&run, false).await?].concat(),
             Some(unit) => {
-                let queue = &self.queue;
-                let call = |at| async move { queue.suspect(&at, UnitId(unit)).await }.boxed();
-                let letter = self.queues.call(&run, call).await?;
+                let letter = self
+                    .queues
+                    .call(&run, |queue, at| async move { queue.suspect(&at, UnitId(unit)).await })
+                    .await?;
                 vec![
                     letter
                         .ok_or_else(|| not_found(format!("no worker died with unit {unit} of run {id}")))?,
@@ -156,10 +154,13 @@ impl Coordinator {
     pub(crate) async fn suspects(&self, run: &Arc<Run>, dead: bool) -> Result<Vec<Suspect>> {
         let mut letters: Vec<Suspect> = Vec::new();
         loop {
-            let (queue, after) = (&self.queue, letters.last().map(|letter| letter.unit));
-            let call =
-                |at| async move { queue.suspects(&at, dead, after, MAX_DEAD_LETTERS_PER_PAGE).await }.boxed();
-            let page = self.queues.call(run, call).await?;
+            let after = letters.last().map(|letter| letter.unit);
+            let page = self
+                .queues
+                .call(run, |queue, at| async move {
+                    queue.suspects(&at, dead, after, MAX_DEAD_LETTERS_PER_PAGE).await
+                })
+                .await?;
             if page.is_empty() {
                 return Ok(letters);
             }
@@ -175,9 +176,8 @@ impl Coordinator {
         };
         let mut requeued = 0;
         for units in units.chunks(MAX_FENCES_PER_CALL) {
-            let queue = &self.queue;
             requeued +=
-                self.queues.call(&run, |at| async move { queue.requeue(&at, units).await }.boxed()).await?;
+                self.queues.call(&run, |queue, at| async move { queue.requeue(&at, units).await }).await?;
         }
         if requeued > 0 {
             self.rework(&run).await?;

@@ -12,7 +12,6 @@ use domain::exchange::{
     LeaseEnd, LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
 };
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
-use futures::FutureExt;
 use queue::limits::{MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_PREDECESSORS, MAX_WORKER_INFO_BYTES};
 use queue::{Claim, Fence, Heartbeat, Lease, RateLimit, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
@@ -124,9 +123,8 @@ impl Coordinator {
     /// Takes over the leases of dead workers.
     pub(crate) async fn reap(&self, run: &Arc<Run>, whose: &Reap) -> Result<()> {
         loop {
-            let queue = &self.queue;
             let reaped =
-                self.queues.call(run, |at| async move { queue.reap(&at, whose).await }.boxed()).await?;
+                self.queues.call(run, |queue, at| async move { queue.reap(&at, whose).await }).await?;
             if !reaped.is_empty() {
                 metrics::taken_over(whose, &reaped);
                 tracing::warn!(
@@ -171,12 +169,14 @@ impl Coordinator {
             if run.phase().is_over() {
                 continue;
             }
-            let (queue, parked_for) = (&self.queue, parking.parked_for);
+            let parked_for = parking.parked_for;
             let parked_for = parked_for.clamp(Duration::from_millis(1), MAX_PARKING);
-            let call = |at| {
-                async move { queue.park(&at, &parking.model, parked_for, &parking.reason).await }.boxed()
-            };
-            let parked = self.queues.call(&run, call).await;
+            let parked = self
+                .queues
+                .call(&run, |queue, at| async move {
+                    queue.park(&at, &parking.model, parked_for, &parking.reason).await
+                })
+                .await;
             if self.health.apart(run.id(), parked)?.is_none() {
                 continue;
             }
@@ -248,13 +248,7 @@ impl Coordinator {
         models: &BTreeSet<ModelLabel>,
         held: &[Fence],
     ) -> Result<Renewal> {
-        let mut whole = Renewal {
-            state: RunState::Active,
-            lost: Vec::new(),
-            unreported: Vec::new(),
-            holds_suspect: false,
-            deadline_ms: 0,
-        };
+        let mut whole = Renewal::default();
         let models: Vec<ModelLabel> = models.iter().cloned().collect();
         let known: HashSet<&Fence> = held.iter().collect();
         for models in models.chunks(MAX_MODELS_PER_CALL) {
@@ -263,9 +257,10 @@ impl Coordinator {
             let none: &[Fence] = &[];
             let calls = of_models.chunks(MAX_FENCES_PER_CALL).chain(of_models.is_empty().then_some(none));
             for held in calls {
-                let queue = &self.queue;
-                let call = |at| async move { queue.renew(&at, worker, models, held).await }.boxed();
-                let renewal = self.queues.call(run, call).await?;
+                let renewal = self
+                    .queues
+                    .call(run, |queue, at| async move { queue.renew(&at, worker, models, held).await })
+                    .await?;
                 whole.state = renewal.state;
                 whole.holds_suspect = renewal.holds_suspect;
                 whole.lost.extend(renewal.lost);
@@ -282,8 +277,7 @@ impl Coordinator {
     /// Returns units to the queue.
     pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(MAX_FENCES_PER_CALL) {
-            let queue = &self.queue;
-            self.queues.call(run, |at| async move { queue.release(&at, fences).await }.boxed()).await?;
+            self.queues.call(run, |queue, at| async move { queue.release(&at, fences).await }).await?;
             self.backlog.touch();
         }
         Ok(())

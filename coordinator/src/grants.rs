@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use domain::exchange::{Grant, Offer, Orders, Report};
 use domain::{DialogueKey, FailureCause, Iteration, WorkerId};
-use futures::FutureExt;
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_UNITS_PER_LEASE};
 use queue::{Committed, Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
@@ -104,9 +103,11 @@ impl Coordinator {
             {
                 let models = vec![of_run.run.models[*model].label.clone()];
                 let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
-                let (queue, ask) = (&self.queue, &ask);
-                let call = |at| async move { queue.lease(&at, ask).await }.boxed();
-                let leases = self.queues.call(&of_run.run, call).await?;
+                let ask = &ask;
+                let leases = self
+                    .queues
+                    .call(&of_run.run, |queue, at| async move { queue.lease(&at, ask).await })
+                    .await?;
                 self.hand_out(&of_run.run, leases, orders).await?;
             }
         }
@@ -120,8 +121,7 @@ impl Coordinator {
         ask: &LeaseRequest,
         orders: &mut Orders,
     ) -> Result<Option<u64>> {
-        let queue = &self.queue;
-        let leases = self.queues.call(run, |at| async move { queue.lease(&at, ask).await }.boxed()).await?;
+        let leases = self.queues.call(run, |queue, at| async move { queue.lease(&at, ask).await }).await?;
         if leases.is_empty() {
             return Ok(None);
         }
@@ -169,8 +169,7 @@ impl Coordinator {
 
     async fn finish(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(MAX_FENCES_PER_CALL) {
-            let queue = &self.queue;
-            self.queues.call(run, |at| async move { queue.finish(&at, fences).await }.boxed()).await?;
+            self.queues.call(run, |queue, at| async move { queue.finish(&at, fences).await }).await?;
         }
         Ok(())
     }
@@ -221,9 +220,9 @@ impl Coordinator {
         }
         for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
-            let (queue, keys) = (&self.queue, &keys);
-            let call = |at| async move { queue.committed(&at, keys).await }.boxed();
-            let committed = self.queues.call(run, call).await?;
+            let keys = &keys;
+            let committed =
+                self.queues.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
             for ((unit, at, _), committed) in chunk.iter().zip(committed) {
                 units[*unit].dialogues[*at].1 = match committed {
                     None => Known::Nothing,

@@ -5,17 +5,6 @@ use domain::control::{ModelView, Pace};
 
 use crate::rate::Speed;
 
-/// The progress of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Progress {
-    /// Dialogues per second, all models together.
-    pub rate: f64,
-    /// Tokens generated per second.
-    pub tokens_per_second: f64,
-    /// Seconds until the slowest progressing model is done; `None` if none progresses.
-    pub eta_s: Option<f64>,
-}
-
 /// The pace of a model with this many dialogues left. If nobody can ask it, there is no estimate, whatever its rate was.
 pub(crate) fn pace(speed: Speed, remaining: u64, can_go_on: bool) -> Pace {
     let moves = can_go_on && remaining > 0 && speed.records > 0.0;
@@ -26,9 +15,9 @@ pub(crate) fn pace(speed: Speed, remaining: u64, can_go_on: bool) -> Pace {
     }
 }
 
-/// The progress of a run with these models.
-pub(crate) fn of_run(models: &[ModelView]) -> Progress {
-    let mut progress = Progress::default();
+/// The pace of a run with these models, all together: its time left is that of the slowest one that progresses.
+pub(crate) fn of_run(models: &[ModelView]) -> Pace {
+    let mut progress = Pace::default();
     for model in models {
         progress.rate += model.pace.rate;
         progress.tokens_per_second += model.pace.tokens_per_second;
@@ -66,7 +55,7 @@ mod tests {
     fn a_run_ends_with_the_slowest_model_that_moves() {
         let models = [model(10.0, 100, false), model(1.0, 200, false), model(0.0, 500, false)];
         let progress = of_run(&models);
-        assert_eq!(progress, Progress { rate: 11.0, tokens_per_second: 110.0, eta_s: Some(200.0) });
+        assert_eq!(progress, Pace { rate: 11.0, tokens_per_second: 110.0, eta_s: Some(200.0) });
         assert_eq!(models[2].pace.eta_s, None, "one that does not move has no end in sight");
     }
 

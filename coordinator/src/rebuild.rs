@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use domain::{ErrorCode, ServiceError};
-use futures::future::BoxFuture;
 use queue::limits::{MAX_COMMITS_PER_CALL, MAX_UNITS_PER_ADD};
 use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
 
@@ -28,28 +27,17 @@ use crate::storage::{RunStateFile, Storage};
 /// succeeds, so each attempt is as many coordinators as build the same queue at the same moment.
 const MAX_CLAIMS: u32 = 8;
 
-/// The queues of runs.
+/// The queues of runs, with what they are reconciled with.
 pub(crate) struct Queues {
-    config: CoordinatorConfig,
-    queue: Arc<dyn QueueStore>,
-    storage: Arc<Storage>,
-    runs: Arc<Runs>,
-    backlog: Arc<Backlog>,
-    health: Arc<Health>,
+    pub config: CoordinatorConfig,
+    pub queue: Arc<dyn QueueStore>,
+    pub storage: Arc<Storage>,
+    pub runs: Arc<Runs>,
+    pub backlog: Arc<Backlog>,
+    pub health: Arc<Health>,
 }
 
 impl Queues {
-    pub(crate) fn new(
-        config: CoordinatorConfig,
-        queue: Arc<dyn QueueStore>,
-        runs: Arc<Runs>,
-        storage: Arc<Storage>,
-        backlog: Arc<Backlog>,
-        health: Arc<Health>,
-    ) -> Self {
-        Self { config, queue, storage, runs, backlog, health }
-    }
-
     /// The generation of a run's queue. If it is unknown, joins or builds the queue.
     pub(crate) async fn at(&self, run: &Arc<Run>) -> Result<RunRef> {
         match run.at() {
@@ -59,18 +47,21 @@ impl Queues {
     }
 
     /// Calls the queue for a run. If the queue has lost the run, or was rebuilt, reconciles them and repeats the call once.
-    pub(crate) async fn call<'c, T>(
+    pub(crate) async fn call<T, F>(
         &self,
         run: &Arc<Run>,
-        call: impl Fn(RunRef) -> BoxFuture<'c, queue::Result<T>> + Send + Sync,
-    ) -> Result<T> {
+        call: impl Fn(Arc<dyn QueueStore>, RunRef) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = queue::Result<T>>,
+    {
         let at = self.at(run).await?;
         let generation = at.generation;
-        match call(at).await {
+        match call(Arc::clone(&self.queue), at).await {
             Err(error) if is_out_of_step(&error) => {
                 tracing::warn!(run = %run.id(), %error, "reconciling queue and log");
                 let at = self.join(run, Some(generation)).await?;
-                self.health.note_queue(call(at).await)
+                self.health.note_queue(call(Arc::clone(&self.queue), at).await)
             }
             result => self.health.note_queue(result),
         }

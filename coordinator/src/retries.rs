@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use domain::{Iteration, ModelLabel, TaskLabel};
-use futures::FutureExt;
 use queue::NewUnit;
 use serde::{Deserialize, Serialize};
 
@@ -91,9 +90,8 @@ impl Coordinator {
         if dialogues == 0 {
             return Ok(0);
         }
-        let queue = &self.queue;
         let asked =
-            self.queues.call(run, |at| async move { queue.tickets(&at, 1).await }.boxed()).await?.start;
+            self.queues.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
         let kept = |unit: &Unit| RetryUnit {
             model: run.plan.models[unit.model].label.clone(),
             task: unit.task,

@@ -21,7 +21,7 @@ use crate::retries::Retry;
 use crate::run::Run;
 
 /// The state of a run in the sink, written before the queue is updated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunStateFile {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
@@ -38,12 +38,6 @@ pub(crate) struct RunStateFile {
     /// Number of failed dialogues then, by cause.
     #[serde(default)]
     pub failures: Vec<(FailureCause, u64)>,
-}
-
-impl Default for RunStateFile {
-    fn default() -> Self {
-        Self { phase: RunPhase::Active, rework: false, fleet: false, scored: 0, failures: Vec::new() }
-    }
 }
 
 impl RunStateFile {

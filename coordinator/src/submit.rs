@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::control::{RunPhase, RunView, Submission};
 use domain::{Connector, ModelSpec, RunId};
-use futures::FutureExt;
 use history::Event;
 use results::RunManifest;
 use stages::RunName;
@@ -256,9 +255,8 @@ impl Coordinator {
     /// Stores the state of a run, then updates the queue. A finished run is reopened first.
     pub(crate) async fn change_state(&self, run: &Arc<Run>, state: RunStateFile) -> Result<()> {
         if state.phase != RunPhase::Finished && run.is_closed() {
-            let queue = &self.queue;
-            let call = |at| async move { queue.tickets(&at, 1).await }.boxed();
-            let ticket = self.queues.call(run, call).await?.start;
+            let ticket =
+                self.queues.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
             if let Some((number, event)) = run.reopen(ticket)
                 && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
             {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use domain::RunId;
 use domain::control::RunPhase;
-use futures::FutureExt;
 use history::Event;
 use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
@@ -246,11 +245,10 @@ impl Coordinator {
         if !run.is_filled() {
             self.queues.fill(run).await?;
         }
-        let queue = &self.queue;
         if reaps {
             self.reap(run, &Reap::Expired).await?;
         }
-        let counts = self.queues.call(run, |at| async move { queue.counts(&at).await }.boxed()).await?;
+        let counts = self.queues.call(run, |queue, at| async move { queue.counts(&at).await }).await?;
         self.runs.follow(run).await?;
         let unrecorded = state.rework || !run.table(Aggregate::is_complete);
         if unrecorded && counts.iter().any(|counts| counts.dead > 0) {

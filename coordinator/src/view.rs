@@ -15,7 +15,7 @@ use crate::coordinator::Coordinator;
 use crate::crew::Crew;
 use crate::errors::Result;
 use crate::plan::PlannedModel;
-use crate::progress::{self, Progress};
+use crate::progress;
 use crate::run::Run;
 use crate::storage::RunStateFile;
 
@@ -41,7 +41,7 @@ impl Coordinator {
         let phase = self.phase_of(run);
         let cells = run.table(|table| table.cells(&run.plan, &run.layout));
         let models = self.model_views(run, &cells, &counts, crew);
-        let Progress { rate, tokens_per_second, eta_s } = progress::of_run(&models);
+        let Pace { rate, tokens_per_second, eta_s } = progress::of_run(&models);
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
         let full = detail == Detail::Full;
@@ -255,20 +255,11 @@ fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFil
         name: manifest.map(name_of).unwrap_or_default(),
         phase: state.phase,
         created_at: manifest.map_or(Timestamp::UNIX_EPOCH, |manifest| manifest.created_at),
-        generation: 0,
         planned: manifest.map_or(0, |manifest| manifest.planned_dialogues),
         scored: state.scored,
         failed: state.failures.iter().map(|(_, count)| count).sum(),
         failures: state.failures.clone(),
-        rate: 0.0,
-        eta_s: None,
-        trouble: None,
-        models: Vec::new(),
-        cells: Vec::new(),
-        history: Vec::new(),
-        tokens_per_second: 0.0,
-        refusals: Vec::new(),
-        notes: Vec::new(),
+        ..RunView::default()
     }
 }
 

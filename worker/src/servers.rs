@@ -140,7 +140,7 @@ pub struct ServerSight<'a> {
 }
 
 /// All servers of a worker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Servers {
     /// Models that must be served; any if empty.
     expected: Vec<String>,
@@ -157,15 +157,7 @@ pub struct Servers {
 impl Servers {
     /// Without servers. `key` is sent to discovered servers if a configuration names no other.
     pub fn new(expected: Vec<String>, concurrency: Option<u32>, key: Option<Secret>) -> Self {
-        Self {
-            expected,
-            concurrency,
-            key,
-            endpoints: BTreeMap::new(),
-            servers: BTreeMap::new(),
-            roots: BTreeMap::new(),
-            no_addresses: None,
-        }
+        Self { expected, concurrency, key, ..Self::default() }
     }
 
     /// Processes news.

@@ -240,6 +240,12 @@ impl Benchmark {
         Ok(())
     }
 
+    /// The same questions without what makes it a judged benchmark.
+    pub(crate) fn unjudged(&self) -> Self {
+        let (judges, settings) = (BTreeMap::new(), BTreeMap::new());
+        Self { pipeline: None, judges, settings, reuse: None, ..self.clone() }
+    }
+
     /// The models that are asked, with their paths in the configuration.
     fn places(&self) -> impl Iterator<Item = (String, &ModelSpec)> {
         let models = self.models.iter().enumerate().map(|(index, model)| (format!("models[{index}]"), model));

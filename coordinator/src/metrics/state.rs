@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::control::{CellView, RunPhase};
+use domain::control::{CellView, Pace, RunPhase};
 use metrics::gauge;
 use queue::ModelCounts;
 use service_kit::metrics::frame::{self, Frame};
@@ -12,7 +12,7 @@ use super::blocked_word;
 use super::table::*;
 use crate::coordinator::Coordinator;
 use crate::crew::Crew;
-use crate::progress::{self, Progress};
+use crate::progress;
 use crate::run::Run;
 
 /// The phases of runs that are not over.
@@ -71,7 +71,7 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
 fn state_run(coordinator: &Coordinator, run: &Run, counts: &[ModelCounts], crew: &Crew, frame: &mut Frame) {
     let cells = run.table(|table| table.cells(&run.plan, &run.layout));
     let views = coordinator.model_views(run, &cells, counts, crew);
-    let Progress { rate, tokens_per_second, eta_s } = progress::of_run(&views);
+    let Pace { rate, tokens_per_second, eta_s } = progress::of_run(&views);
     let id = run.id().as_str();
     let of_run = [("run", id)];
     let phases = PHASES.map(RunPhase::as_str);

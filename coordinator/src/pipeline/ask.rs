@@ -1,8 +1,6 @@
 //! The runs that ask the models under test. They grow with the pipeline: a task or an iteration more is a new revision of
 //! their manifests.
 
-use std::collections::BTreeMap;
-
 use domain::{ErrorCode, ModelSpec, RunId};
 use results::RunManifest;
 use stages::names;
@@ -11,7 +9,7 @@ use super::document::Pipeline;
 use crate::Coordinator;
 use crate::changes;
 use crate::configuration::Benchmark;
-use crate::errors::{Result, not_found};
+use crate::errors::Result;
 use crate::manifest::Planned;
 
 /// Revision of a pipeline that nobody extended.
@@ -21,12 +19,8 @@ const FIRST: u32 = 1;
 fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Benchmark {
     Benchmark {
         name: format!("{}: {}", pipeline.benchmark.name, model.label),
-        pipeline: None,
-        judges: BTreeMap::new(),
-        settings: BTreeMap::new(),
-        reuse: None,
         models: vec![model.clone()],
-        ..pipeline.benchmark.clone()
+        ..pipeline.benchmark.unjudged()
     }
 }
 
@@ -74,7 +68,6 @@ impl Coordinator {
     /// The pipeline from which another one takes its answers; `None` where it asks itself.
     pub(super) async fn base_of(&self, benchmark: &Benchmark) -> Result<Option<Pipeline>> {
         let Some(base) = &benchmark.reuse else { return Ok(None) };
-        let found = self.find_pipeline(&RunId::new(base.clone())).await?;
-        found.map(Some).ok_or_else(|| not_found(format!("there is no pipeline {base}")))
+        self.expect_pipeline(&RunId::new(base.clone())).await.map(Some)
     }
 }

@@ -11,7 +11,7 @@ use crate::Coordinator;
 use crate::changes;
 use crate::config::MAX_DIALOGUES;
 use crate::configuration::Benchmark;
-use crate::errors::{Result, conflict, invalid, not_found};
+use crate::errors::{Result, conflict, invalid};
 use crate::manifest::Planned;
 
 /// What an extension keeps.
@@ -71,11 +71,7 @@ impl Coordinator {
         let asked = |benchmark: &Benchmark| Benchmark {
             name: String::new(),
             pack: String::new(),
-            pipeline: None,
-            judges: std::collections::BTreeMap::new(),
-            settings: std::collections::BTreeMap::new(),
-            reuse: None,
-            ..benchmark.clone()
+            ..benchmark.unjudged()
         };
         let lines = changes::between(&asked(&base.benchmark), &asked(wanted));
         if !lines.is_empty() {
@@ -115,10 +111,7 @@ impl Coordinator {
     /// after it read the newest one in every round. Returns what is otherwise than before, and what to know about it, in lines
     /// for people.
     pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
-        let old = self
-            .find_pipeline(name)
-            .await?
-            .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let old = self.expect_pipeline(name).await?;
         let (mut planned, _) = self.planned(submission).await?;
         // Whose answers it takes is no part of a configuration.
         planned.benchmark.reuse.clone_from(&old.benchmark.reuse);
@@ -229,8 +222,7 @@ impl Coordinator {
                 )));
             }
         }
-        let pipeline = self.find_pipeline(name).await?;
-        let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let pipeline = self.expect_pipeline(name).await?;
         if !self.storage.is_shared() {
             // A process that writes one of its runs prevents it, before anything is changed.
             for run in self.own_runs(name).await? {
@@ -255,8 +247,7 @@ impl Coordinator {
 
     /// The runs that a pipeline has created.
     pub(super) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
-        let pipeline = self.find_pipeline(name).await?;
-        let pipeline = pipeline.ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let pipeline = self.expect_pipeline(name).await?;
         self.runs_created_by(&pipeline).await
     }
 

@@ -213,16 +213,12 @@ impl Coordinator {
         };
         let benchmark = Benchmark {
             name: format!("{}: {} of {}", pipeline.benchmark.name, about.stage, about.model),
-            seed: pipeline.benchmark.seed,
             pack: name.to_string(),
             iterations: questions,
             tasks: vec![TaskChoice::Label(task.label.to_string())],
             models: vec![ModelSpec { iterations: None, task_iterations: BTreeMap::new(), ..judge.clone() }],
             task_iterations: BTreeMap::new(),
-            pipeline: None,
-            judges: BTreeMap::new(),
-            settings: BTreeMap::new(),
-            reuse: None,
+            ..pipeline.benchmark.unjudged()
         };
         let of_pack = (name.clone(), about.clone());
         let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));

@@ -11,7 +11,7 @@ use stages::{Derivation, PipelineKind, RunName, kinds, names};
 
 use crate::Coordinator;
 use crate::configuration::Benchmark;
-use crate::errors::{Result, conflict, internal};
+use crate::errors::{Result, conflict, internal, not_found};
 
 use super::summary::Summary;
 
@@ -44,7 +44,7 @@ pub(crate) struct PipelineManifest {
 }
 
 /// The state of a pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PipelineState {
     /// Never [`RunPhase::Preparing`].
     pub phase: RunPhase,
@@ -60,12 +60,6 @@ pub(crate) struct PipelineState {
     /// What came out when it was last over, by model: shown without reading a log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<Summary>,
-}
-
-impl Default for PipelineState {
-    fn default() -> Self {
-        Self { phase: RunPhase::Active, fleet: false, removed: false, counts: [0; 3], summaries: Vec::new() }
-    }
 }
 
 /// A pipeline according to its newest manifest.
@@ -175,6 +169,14 @@ impl Coordinator {
     }
 
     /// Whether a name is that of a pipeline and not of a run.
+    /// A pipeline that is asked for by its name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(crate) async fn expect_pipeline(&self, name: &RunId) -> Result<Pipeline> {
+        self.find_pipeline(name).await?.ok_or_else(|| not_found(format!("there is no pipeline {name}")))
+    }
+
     pub(crate) async fn is_pipeline(&self, name: &RunId) -> Result<bool> {
         Ok(self.find_pipeline(name).await?.is_some())
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::control::RunPhase;
-use domain::{CaseUid, DialogueKey, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
+use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
 use stages::derive::Standing;
 use stages::{Judged, ModelReport, Ruling, StageRuns, StageSpec, Subject, names};
 
 use super::document::Pipeline;
+use super::reading::ModelReading;
 use crate::Coordinator;
 use crate::errors::{Result, internal};
 use crate::export::winners_of;
@@ -43,16 +44,6 @@ impl ModelState {
 
 pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
     state.is_some_and(|state| state.phase == RunPhase::Finished)
-}
-
-/// The answers of a model, its missing answers, and the judges' replies.
-pub(super) struct Gathered {
-    pub subjects: Vec<Subject>,
-    /// Every planned dialogue, in the order of the plan, with the reason if it has no answer.
-    pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
-    pub stages: Vec<StageRuns>,
-    /// Whether texts may leave only encrypted; derived runs inherit it.
-    pub protected: bool,
 }
 
 impl Coordinator {
@@ -91,10 +82,9 @@ impl Coordinator {
         chain: &[Pipeline],
         model: &ModelSpec,
         runs: &[FoundStage],
-    ) -> Result<Gathered> {
+    ) -> Result<ModelReading> {
         let (ask, judging) = runs.split_first().ok_or_else(|| internal("a pipeline without stages"))?;
-        let mut gathered =
-            Gathered { subjects: Vec::new(), dialogues: Vec::new(), stages: Vec::new(), protected: false };
+        let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
         for (run, _) in ask {
             let run = self.runs.followed(run, Duration::ZERO).await?;
             gathered.protected |= run.manifest.protected;

@@ -8,7 +8,7 @@ use packs::Pack;
 use stages::{Derivation, Judgements, PipelineKind, StageRuns, Subject};
 
 use super::document::Pipeline;
-use super::gather::{Gathered, is_finished};
+use super::gather::is_finished;
 use crate::Coordinator;
 use crate::configuration::Benchmark;
 
@@ -23,6 +23,7 @@ pub struct PipelineReading {
 }
 
 /// What the records say of one model under test.
+#[derive(Default)]
 pub struct ModelReading {
     /// The model.
     pub model: ModelLabel,
@@ -32,7 +33,7 @@ pub struct ModelReading {
     pub subjects: Vec<Subject>,
     /// What judges said, by stage, in the order of the kind.
     pub stages: Vec<StageRuns>,
-    /// Whether texts may leave only encrypted.
+    /// Whether texts may leave only encrypted; derived runs inherit it.
     pub protected: bool,
 }
 
@@ -94,13 +95,9 @@ impl Coordinator {
     ) -> Result<ModelReading, ServiceError> {
         let runs = self.find_stages(&reading.chain, model).await?;
         let asked = !runs[0].is_empty() && runs[0].iter().all(|(_, state)| is_finished(state.as_ref()));
-        let label = model.label.clone();
         if !asked {
-            let (dialogues, subjects, stages) = (Vec::new(), Vec::new(), Vec::new());
-            return Ok(ModelReading { model: label, dialogues, subjects, stages, protected: false });
+            return Ok(ModelReading { model: model.label.clone(), ..ModelReading::default() });
         }
-        let Gathered { subjects, dialogues, stages, protected } =
-            self.gather(&reading.chain, model, &runs).await?;
-        Ok(ModelReading { model: label, dialogues, subjects, stages, protected })
+        self.gather(&reading.chain, model, &runs).await
     }
 }

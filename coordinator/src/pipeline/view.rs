@@ -1,7 +1,7 @@
 //! Displays a pipeline: models under test as columns, stages as rows of progress, then the results.
 
-use domain::control::{CellView, ModelView, Pace, RESULT_PREFIX, RunPhase, RunView};
-use domain::{Mean, ModelSpec, RunId};
+use domain::control::{CellView, ModelView, RESULT_PREFIX, RunPhase, RunView};
+use domain::{ModelSpec, RunId};
 use stages::names;
 
 use super::document::Pipeline;
@@ -9,16 +9,13 @@ use super::gather::{FoundStage, is_finished};
 use super::summary::Summary;
 use crate::Coordinator;
 use crate::crew::Crew;
-use crate::errors::{Result, not_found};
+use crate::errors::Result;
 use crate::view::Detail;
 
 impl Coordinator {
     /// The view of a pipeline.
     pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<RunView> {
-        let pipeline = self
-            .find_pipeline(name)
-            .await?
-            .ok_or_else(|| not_found(format!("there is no pipeline {name}")))?;
+        let pipeline = self.expect_pipeline(name).await?;
         let state = self.pipeline_state(name).await?;
         let chain = self.pipeline_chain(&pipeline).await?;
         let mut view = self.empty_view(&pipeline, state.phase);
@@ -73,19 +70,8 @@ impl Coordinator {
             phase,
             created_at: pipeline.manifest.created_at,
             generation: u64::from(pipeline.manifest.revision),
-            planned: 0,
-            scored: 0,
-            failed: 0,
-            failures: Vec::new(),
-            rate: 0.0,
-            tokens_per_second: 0.0,
-            eta_s: None,
             trouble: if phase.is_over() { None } else { self.health.trouble() },
-            models: Vec::new(),
-            cells: Vec::new(),
-            refusals: Vec::new(),
-            notes: Vec::new(),
-            history: Vec::new(),
+            ..RunView::default()
         }
     }
 
@@ -99,21 +85,14 @@ impl Coordinator {
         crew: &Crew,
         view: &mut RunView,
     ) -> Result<(ModelView, Vec<CellView>)> {
-        let mut shown = empty_model(model);
+        let mut shown = ModelView { model: model.label.clone(), ..ModelView::default() };
         let mut cells = Vec::new();
         let judging = pipeline.kind.stages.iter().map(|stage| (stage.name, stage.is_shared()));
         for ((stage, shared), found) in std::iter::once((names::ASK, false)).chain(judging).zip(runs) {
             // What models share stands in every column, and is counted with the first one.
             let counts = is_first || !shared;
-            let mut cell = CellView {
-                task: stage.into(),
-                model: model.label.clone(),
-                scored: 0,
-                failed: 0,
-                planned: 0,
-                mean: None,
-                missing: 0,
-            };
+            let (task, label) = (stage.into(), model.label.clone());
+            let mut cell = CellView { task, model: label, ..CellView::default() };
             for (run, state) in found {
                 let (run_view, over) = match state {
                     Some(state) if state.phase.is_over() => (None, Some(state)),
@@ -174,10 +153,9 @@ impl Coordinator {
                     task: format!("{RESULT_PREFIX}{name}").as_str().into(),
                     model: model.label.clone(),
                     scored: mean.covered,
-                    failed: 0,
                     planned: mean.planned,
                     mean: mean.value,
-                    missing: 0,
+                    ..CellView::default()
                 });
             }
         }
@@ -191,23 +169,5 @@ fn add_failures(view: &mut RunView, failures: &[(domain::FailureCause, u64)]) {
             Some((_, sum)) => *sum += count,
             None => view.failures.push((*cause, *count)),
         }
-    }
-}
-
-fn empty_model(model: &ModelSpec) -> ModelView {
-    ModelView {
-        model: model.label.clone(),
-        planned: 0,
-        scored: 0,
-        failed: 0,
-        units_pending: 0,
-        units_leased: 0,
-        units_dead: 0,
-        units_suspect: 0,
-        workers: 0,
-        parked: None,
-        pace: Pace::default(),
-        blocked: None,
-        mean: Mean::default(),
     }
 }

@@ -85,10 +85,12 @@ pub enum RunCommand {
 
 named! {
     /// Where a run stands.
+    #[derive(Default)]
     pub enum RunPhase {
         /// Units are being added to its queue.
         Preparing = "preparing",
-        /// Units are handed out.
+        /// Units are handed out: the phase of a run of which nobody said anything else.
+        #[default]
         Active = "active",
         /// Paused by hand: no units are handed out.
         Paused = "paused",
@@ -107,7 +109,7 @@ impl RunPhase {
 }
 
 /// A run as people see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunView {
     pub run: RunId,
     /// Name of its configuration.
@@ -183,7 +185,7 @@ pub struct HistoryEntry {
 }
 
 /// A model of a run as people see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelView {
     pub model: ModelLabel,
     /// Dialogues planned.
@@ -232,7 +234,7 @@ pub struct Pace {
 }
 
 /// The results of one model on one task.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellView {
     pub task: TaskLabel,
     pub model: ModelLabel,

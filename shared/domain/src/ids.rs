@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
@@ -73,13 +73,6 @@ impl InstanceId {
     /// A fresh id.
     pub fn random() -> Self {
         Self(uuid::Uuid::now_v7().to_string())
-    }
-}
-
-impl Default for InstanceId {
-    /// The id of a process that does not say.
-    fn default() -> Self {
-        Self::new("")
     }
 }
 

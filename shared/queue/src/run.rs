@@ -48,8 +48,10 @@ impl RunSpec {
 domain::named! {
     /// The state of a run in the queue: what the queue does with its units. Not `domain::control::RunPhase`, which is what
     /// people see: that a run is being prepared is known to the coordinator that fills the queue, and not to the queue.
+    #[derive(Default)]
     pub enum RunState {
         /// Units are leased out.
+        #[default]
         Active = "active",
         /// No unit is leased out; current leases continue and their records are accepted.
         Paused = "paused",

@@ -80,7 +80,7 @@ pub struct LeaseRequest {
 }
 
 /// Result of a renewal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Renewal {
     /// The state of the run: a worker drops the units of a cancelled one.
     pub state: RunState,

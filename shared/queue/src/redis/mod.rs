@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use ::redis::{ScriptInvocation, Value};
+use ::redis::{FromRedisValue, ScriptInvocation, Value};
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::commit::{Commit, CommitEffect, Committed};
@@ -68,8 +68,9 @@ impl RedisStore {
     }
 
     /// Sends a plain command.
-    async fn send(&self, command: &::redis::Cmd) -> Result<Value> {
-        self.link.send(command).await.map_err(|refused| self.placed(explain(refused, None)))
+    async fn send<T: FromRedisValue>(&self, command: &::redis::Cmd) -> Result<T> {
+        let sent = self.link.send(command).await;
+        read(sent.map_err(|refused| self.placed(explain(refused, None)))?)
     }
 
     /// An error with the address that it is about, if the server was not reached or lets nobody in.
@@ -85,8 +86,7 @@ impl RedisStore {
     async fn status(&self, run: &RunId) -> Result<Option<RunStatus>> {
         let mut command = ::redis::cmd("HMGET");
         command.arg(keys::run(run)).arg(STATUS_FIELDS);
-        let values = self.send(&command).await?;
-        let values: Vec<Value> = ::redis::from_redis_value(values).map_err(|e| corrupt(&e.to_string()))?;
+        let values: Vec<Value> = self.send(&command).await?;
         if values.contains(&Value::Nil) {
             return Ok(None);
         }
@@ -99,8 +99,7 @@ impl QueueStore for RedisStore {
     async fn owner(&self) -> Result<Option<String>> {
         let mut get = ::redis::cmd("GET");
         get.arg(keys::OWNER);
-        let owner = self.send(&get).await?;
-        ::redis::from_redis_value(owner).map_err(|error| corrupt(&error.to_string()))
+        self.send(&get).await
     }
 
     async fn claim(&self, owner: &str, anew: bool) -> Result<String> {
@@ -109,7 +108,7 @@ impl QueueStore for RedisStore {
         if !anew {
             set.arg("NX");
         }
-        self.send(&set).await?;
+        self.send::<Value>(&set).await?;
         // Gone again if the store was just flushed.
         Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
     }
@@ -119,7 +118,7 @@ impl QueueStore for RedisStore {
         // The name is added first: `runs` skips a name without a run, but a run without a name would be hidden.
         let mut name = ::redis::cmd("SADD");
         name.arg(keys::RUNS).arg(spec.run.as_str());
-        self.send(&name).await?;
+        self.send::<Value>(&name).await?;
         let mut call = scripts::CREATE.key(keys::run(&spec.run));
         call.arg(&spec.plan_hash).arg(millis(spec.lease_for)).arg(spec.max_strikes);
         call.arg(spec.generation).arg(spec.ticket_floor);
@@ -136,8 +135,7 @@ impl QueueStore for RedisStore {
     async fn runs(&self) -> Result<Vec<RunStatus>> {
         let mut members = ::redis::cmd("SMEMBERS");
         members.arg(keys::RUNS);
-        let names = self.send(&members).await?;
-        let mut names: Vec<String> = ::redis::from_redis_value(names).map_err(|e| corrupt(&e.to_string()))?;
+        let mut names: Vec<String> = self.send(&members).await?;
         names.sort_unstable();
         let mut runs = Vec::new();
         for name in names {
@@ -166,7 +164,7 @@ impl QueueStore for RedisStore {
         let there = self.invoke("forget", &call, None).await?.read::<u8>()? == 1;
         let mut name = ::redis::cmd("SREM");
         name.arg(keys::RUNS).arg(run.as_str());
-        self.send(&name).await?;
+        self.send::<Value>(&name).await?;
         Ok(there)
     }
 
@@ -460,15 +458,11 @@ impl QueueStore for RedisStore {
     }
 
     async fn check(&self) -> Result<Vec<String>> {
-        let info = self.send(&::redis::cmd("INFO")).await?;
         let through_cluster = matches!(self.link, Link::Cluster(_));
-        let nodes: Vec<String> = match info {
+        let nodes: Vec<String> = match self.send(&::redis::cmd("INFO")).await? {
             // A cluster answers per node: pairs of address and information.
-            Value::Map(nodes) => {
-                let text = |(_, info)| ::redis::from_redis_value(info).map_err(|e| corrupt(&e.to_string()));
-                nodes.into_iter().map(text).collect::<Result<_>>()?
-            }
-            one => vec![::redis::from_redis_value(one).map_err(|e| corrupt(&e.to_string()))?],
+            Value::Map(nodes) => nodes.into_iter().map(|(_, info)| read(info)).collect::<Result<_>>()?,
+            one => vec![read(one)?],
         };
         let mut warnings = Vec::new();
         for node in nodes {
@@ -477,4 +471,8 @@ impl QueueStore for RedisStore {
         warnings.dedup();
         Ok(warnings)
     }
+}
+
+fn read<T: FromRedisValue>(value: Value) -> Result<T> {
+    ::redis::from_redis_value(value).map_err(|error| corrupt(&error.to_string()))
 }
