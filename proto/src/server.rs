@@ -191,11 +191,14 @@ pub async fn serve(
 /// How long connections may take to close after their calls were aborted.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// What a call is answered with.
+type Answer<W> = Result<Response<W>, Status>;
+
 /// Waits for the result of a call, or for its timeout, and answers.
 async fn answer<T, W: From<T>>(
     closing: &Closing,
     call: impl Future<Output = Result<T, ServiceError>>,
-) -> Result<Response<W>, Status> {
+) -> Answer<W> {
     tokio::select! {
         result = call => match result {
             Ok(value) => Ok(version::answer(W::from(value))),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use domain::control::{Control, RunCommand, Submission};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId};
 use tokio::sync::mpsc;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Status, Streaming};
 
 use super::closing::Closing;
 use super::feed::{Messages, messages, pump, until_cut, until_draining};
 use super::guard::caller;
-use super::{Serve, answer};
+use super::{Answer, Serve, answer};
 use crate::convert::{causes_from_wire, configuration_from_wire, every, refuse_request, required};
 use crate::limits::{CONFIGURATION_BYTES, ITEMS_AHEAD};
 use crate::pack::Assembly;
@@ -39,10 +39,7 @@ fn run_id(field: &'static str, run: String) -> Result<RunId, ServiceError> {
 
 #[tonic::async_trait]
 impl ControlService for ControlHandlers {
-    async fn submit(
-        &self,
-        request: Request<Streaming<wire::SubmitPart>>,
-    ) -> Result<Response<wire::RunView>, Status> {
+    async fn submit(&self, request: Request<Streaming<wire::SubmitPart>>) -> Answer<wire::RunView> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let (_, submission) = submission(request.into_inner()).await?;
@@ -51,10 +48,7 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn extend_run(
-        &self,
-        request: Request<Streaming<wire::SubmitPart>>,
-    ) -> Result<Response<wire::RunView>, Status> {
+    async fn extend_run(&self, request: Request<Streaming<wire::SubmitPart>>) -> Answer<wire::RunView> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let (extends, submission) = submission(request.into_inner()).await?;
@@ -63,15 +57,12 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn list_runs(
-        &self,
-        request: Request<wire::ListRunsRequest>,
-    ) -> Result<Response<wire::RunList>, Status> {
+    async fn list_runs(&self, request: Request<wire::ListRunsRequest>) -> Answer<wire::RunList> {
         let control = self.control(&request)?;
         answer(&self.closing, async { Ok(wire::RunList { runs: every(control.runs().await?) }) }).await
     }
 
-    async fn get_run(&self, request: Request<wire::RunReference>) -> Result<Response<wire::RunView>, Status> {
+    async fn get_run(&self, request: Request<wire::RunReference>) -> Answer<wire::RunView> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let run = run_id("RunReference.run", request.into_inner().run)?;
@@ -82,10 +73,7 @@ impl ControlService for ControlHandlers {
 
     type WatchRunStream = Messages<wire::RunView>;
 
-    async fn watch_run(
-        &self,
-        request: Request<wire::RunReference>,
-    ) -> Result<Response<Messages<wire::RunView>>, Status> {
+    async fn watch_run(&self, request: Request<wire::RunReference>) -> Answer<Messages<wire::RunView>> {
         let (control, caller) = (self.control(&request)?, caller(&request)?);
         let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
         // One view is buffered: a slow watcher sees fewer of them, not older ones.
@@ -94,10 +82,7 @@ impl ControlService for ControlHandlers {
         Ok(version::answer(Box::pin(until_draining(messages(receiver), self.closing.clone()))))
     }
 
-    async fn command_run(
-        &self,
-        request: Request<wire::CommandRequest>,
-    ) -> Result<Response<wire::RunView>, Status> {
+    async fn command_run(&self, request: Request<wire::CommandRequest>) -> Answer<wire::RunView> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let (run, command): (RunId, RunCommand) =
@@ -107,7 +92,7 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn retry_run(&self, request: Request<wire::RetryRequest>) -> Result<Response<wire::Count>, Status> {
+    async fn retry_run(&self, request: Request<wire::RetryRequest>) -> Answer<wire::Count> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::RetryRequest { run, causes } = request.into_inner();
@@ -118,10 +103,7 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn remove_run(
-        &self,
-        request: Request<wire::RemoveRequest>,
-    ) -> Result<Response<wire::Done>, Status> {
+    async fn remove_run(&self, request: Request<wire::RemoveRequest>) -> Answer<wire::Done> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::RemoveRequest { run, force } = request.into_inner();
@@ -133,10 +115,7 @@ impl ControlService for ControlHandlers {
 
     type ExportRunStream = Messages<wire::ExportItem>;
 
-    async fn export_run(
-        &self,
-        request: Request<wire::RunReference>,
-    ) -> Result<Response<Messages<wire::ExportItem>>, Status> {
+    async fn export_run(&self, request: Request<wire::RunReference>) -> Answer<Messages<wire::ExportItem>> {
         let (control, caller) = (self.control(&request)?, caller(&request)?);
         let run = run_id("RunReference.run", request.into_inner().run).map_err(to_status)?;
         let (sender, receiver) = mpsc::channel(ITEMS_AHEAD);
@@ -144,19 +123,13 @@ impl ControlService for ControlHandlers {
         Ok(version::answer(Box::pin(until_cut(messages(receiver), self.closing.clone()))))
     }
 
-    async fn list_workers(
-        &self,
-        request: Request<wire::ListWorkersRequest>,
-    ) -> Result<Response<wire::WorkerList>, Status> {
+    async fn list_workers(&self, request: Request<wire::ListWorkersRequest>) -> Answer<wire::WorkerList> {
         let control = self.control(&request)?;
         answer(&self.closing, async { Ok(wire::WorkerList { workers: every(control.workers().await?) }) })
             .await
     }
 
-    async fn drain_worker(
-        &self,
-        request: Request<wire::WorkerReference>,
-    ) -> Result<Response<wire::Done>, Status> {
+    async fn drain_worker(&self, request: Request<wire::WorkerReference>) -> Answer<wire::Done> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let worker =
@@ -170,7 +143,7 @@ impl ControlService for ControlHandlers {
     async fn list_dead_letters(
         &self,
         request: Request<wire::DeadLettersRequest>,
-    ) -> Result<Response<wire::DeadLetterList>, Status> {
+    ) -> Answer<wire::DeadLetterList> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::DeadLettersRequest { run, unit } = request.into_inner();
@@ -180,10 +153,7 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn requeue_dead_letters(
-        &self,
-        request: Request<wire::RequeueRequest>,
-    ) -> Result<Response<wire::Count>, Status> {
+    async fn requeue_dead_letters(&self, request: Request<wire::RequeueRequest>) -> Answer<wire::Count> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
             let wire::RequeueRequest { run, units } = request.into_inner();
@@ -193,10 +163,7 @@ impl ControlService for ControlHandlers {
         .await
     }
 
-    async fn check(
-        &self,
-        request: Request<wire::CheckRequest>,
-    ) -> Result<Response<wire::CheckReport>, Status> {
+    async fn check(&self, request: Request<wire::CheckRequest>) -> Answer<wire::CheckReport> {
         let control = self.control(&request)?;
         answer(&self.closing, async { Ok(wire::CheckReport { warnings: control.check().await? }) }).await
     }

@@ -15,6 +15,7 @@ use tokio::time::{Instant, Interval, Sleep, sleep};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 
 use super::line::{LOOK_EVERY, Line};
@@ -74,8 +75,8 @@ async fn accept(listener: TcpListener, tls: Option<Tls>, taken: mpsc::Sender<io:
 async fn greet(stream: TcpStream, tls: Option<Tls>) -> io::Result<Stream> {
     stream.set_nodelay(true)?;
     Ok(match tls {
-        None => Stream::Plain(stream),
-        Some(tls) => Stream::Tls(Box::new(tls.acceptor().accept(stream).await?)),
+        None => Either::Left(stream),
+        Some(tls) => Either::Right(Box::new(tls.acceptor().accept(stream).await?)),
     })
 }
 
@@ -116,10 +117,7 @@ impl Drop for Seat {
     }
 }
 
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
+type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A supervised connection.
 pub(super) struct Connection {
@@ -177,8 +175,8 @@ impl Connected for Connection {
 
     fn connect_info(&self) -> Peer {
         let certificates = match &self.stream {
-            Stream::Plain(_) => None,
-            Stream::Tls(stream) => stream.get_ref().1.peer_certificates(),
+            Either::Left(_) => None,
+            Either::Right(stream) => stream.get_ref().1.peer_certificates(),
         };
         Peer {
             address: self.peer,
@@ -197,10 +195,7 @@ impl AsyncRead for Connection {
         if self.has_to_end(context) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
@@ -210,10 +205,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        };
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.written(context, written)
     }
 
@@ -222,33 +214,21 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-        };
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
         self.written(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
-        };
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
         self.written(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let closed = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        };
+        let closed = Pin::new(&mut self.stream).poll_shutdown(context);
         self.written(context, closed)
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use domain::exchange::{RateBudget, Registration, Report, WorkExchange};
 use domain::{InstanceId, RunId, WorkerId};
 use futures::{StreamExt as _, stream};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Status, Streaming};
 
 use super::closing::Closing;
 use super::feed::{Messages, until_cut};
 use super::guard::caller;
 use super::records::{Outcomes, outcomes};
-use super::{Serve, answer};
+use super::{Answer, Serve, answer};
 use crate::convert::{refuse_answer, refuse_request, required, wait_to_wire};
 use crate::limits::LONG_POLL;
 use crate::status::to_status;
@@ -33,10 +33,7 @@ impl WorkHandlers {
 
 #[tonic::async_trait]
 impl WorkService for WorkHandlers {
-    async fn register(
-        &self,
-        request: Request<wire::Registration>,
-    ) -> Result<Response<wire::Registered>, Status> {
+    async fn register(&self, request: Request<wire::Registration>) -> Answer<wire::Registered> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let registration = Registration::try_from(request.into_inner()).map_err(refuse_request)?;
@@ -45,7 +42,7 @@ impl WorkService for WorkHandlers {
         .await
     }
 
-    async fn exchange(&self, request: Request<wire::Report>) -> Result<Response<wire::Orders>, Status> {
+    async fn exchange(&self, request: Request<wire::Report>) -> Answer<wire::Orders> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let mut report = Report::try_from(request.into_inner()).map_err(refuse_request)?;
@@ -57,19 +54,13 @@ impl WorkService for WorkHandlers {
 
     type DeliverRecordsStream = Outcomes;
 
-    async fn deliver_records(
-        &self,
-        request: Request<Streaming<wire::DeliveryBatch>>,
-    ) -> Result<Response<Outcomes>, Status> {
+    async fn deliver_records(&self, request: Request<Streaming<wire::DeliveryBatch>>) -> Answer<Outcomes> {
         let (exchange, caller) = (Self::exchange(self, &request)?, caller(&request)?);
         let batches = request.into_inner();
         Ok(version::answer(outcomes(exchange, caller, batches, self.closing.clone())))
     }
 
-    async fn get_run_material(
-        &self,
-        request: Request<wire::RunReference>,
-    ) -> Result<Response<wire::RunMaterial>, Status> {
+    async fn get_run_material(&self, request: Request<wire::RunReference>) -> Answer<wire::RunMaterial> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let run = required("RunReference.run", request.into_inner().run).map_err(refuse_request)?;
@@ -81,10 +72,7 @@ impl WorkService for WorkHandlers {
 
     type FetchPackStream = Messages<wire::PackChunk>;
 
-    async fn fetch_pack(
-        &self,
-        request: Request<wire::PackReference>,
-    ) -> Result<Response<Messages<wire::PackChunk>>, Status> {
+    async fn fetch_pack(&self, request: Request<wire::PackReference>) -> Answer<Messages<wire::PackChunk>> {
         let exchange = Self::exchange(self, &request)?;
         let hash = required("PackReference.hash", request.into_inner().hash)
             .map_err(|e| to_status(refuse_request(e)))?;
@@ -96,10 +84,7 @@ impl WorkService for WorkHandlers {
         Ok(version::answer(Box::pin(until_cut(chunks, self.closing.clone()))))
     }
 
-    async fn take_rate(
-        &self,
-        request: Request<wire::RateRequest>,
-    ) -> Result<Response<wire::RateAnswer>, Status> {
+    async fn take_rate(&self, request: Request<wire::RateRequest>) -> Answer<wire::RateAnswer> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let (budget, permits): (RateBudget, u32) =
@@ -109,10 +94,7 @@ impl WorkService for WorkHandlers {
         .await
     }
 
-    async fn deregister(
-        &self,
-        request: Request<wire::WorkerReference>,
-    ) -> Result<Response<wire::Done>, Status> {
+    async fn deregister(&self, request: Request<wire::WorkerReference>) -> Answer<wire::Done> {
         let exchange = Self::exchange(self, &request)?;
         answer(&self.closing, async {
             let wire::WorkerReference { worker, instance } = request.into_inner();
