@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
 use domain::control::RunCommand;
 use domain::{FailureCause, RunId};
@@ -17,7 +16,7 @@ use stages::kinds::kghalubench;
 use crate::arguments::{Concurrency, concurrency};
 use crate::commands::fleet::{MaybeRemote, block_on, steer, submit, view};
 use crate::commands::halu::found;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 use crate::notify::{Notifier, Notify};
 use crate::run::export::{self, Form as Table, Format, Source};
 use crate::run::protection::{Disclosure, Form};
@@ -210,9 +209,9 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
                 judged::Wanted::Extended(name, benchmark)
             }
             (Some(_), false) => {
-                return Err(Exit::usage(anyhow!(
+                return Err(usage!(
                     "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
-                )));
+                ));
             }
         };
         return hold_judged(wanted, arguments.common, None, !arguments.no_wait);
@@ -410,12 +409,11 @@ fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
     let selection = &arguments.selection;
     match (&arguments.config, &arguments.endpoint, &arguments.model) {
         (None, Some(endpoint), Some(model)) => {
-            let base = models::http::api_base(endpoint)
-                .map_err(|error| Exit::usage(anyhow!("--endpoint: {error}")))?;
+            let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
             selection.apply(of_server(base.as_str(), model, arguments.key_env.clone()), COMMAND_LINE)
         }
         (config, None, None) => selection.benchmark(config.as_deref()),
-        _ => Err(Exit::usage(anyhow!("--endpoint and --model belong together"))),
+        _ => Err(usage!("--endpoint and --model belong together")),
     }
 }
 

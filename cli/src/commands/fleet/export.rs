@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use coordinator::PipelineCopy;
 use domain::control::{Control, ExportItem};
 use domain::exchange::WorkExchange;
@@ -15,7 +15,7 @@ use worker::material::PackFolder;
 
 use super::{Remote, block_on, explained};
 use crate::commands::moving::refuse_redacted;
-use crate::exit_code::Exit;
+use crate::exit_code::usage;
 use crate::output::say;
 use crate::run::{judged, material, protection, session};
 use crate::run_name;
@@ -120,10 +120,10 @@ async fn fetch_into(
             if let Some(copy) = PipelineCopy::read(&json) {
                 let stages: Vec<&str> = copy.runs().take(STAGES_NAMED_MAX).map(RunId::as_str).collect();
                 let more = if copy.runs().len() > stages.len() { ", …" } else { "" };
-                bail!(Exit::usage(anyhow!(
+                bail!(usage!(
                     "{run} is a pipeline; its records are those of its runs: {}{more}",
                     stages.join(", ")
-                )));
+                ));
             }
             serde_json::from_str(&json).context("the coordinator sent a manifest that cannot be read")?
         }
