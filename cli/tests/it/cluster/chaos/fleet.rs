@@ -89,6 +89,8 @@ pub struct Fleet {
     heals: Vec<(Instant, Heal)>,
     clocks: bool,
     disks: Option<Disks>,
+    /// Whether the last coordinator and the last worker are left alive, so that their memory can be watched.
+    is_sparing: bool,
     folder: TempDir,
 }
 
@@ -133,6 +135,7 @@ impl Fleet {
             heals: Vec::new(),
             clocks,
             disks,
+            is_sparing: false,
             folder,
         };
         for number in 0..COORDINATORS {
@@ -237,8 +240,27 @@ impl Fleet {
         }
     }
 
-    /// Lets a fault happen; when it is over. `None` where what it would hit is in other trouble.
+    /// From now on no fault ends the last coordinator or the last worker.
+    pub fn spare_the_last(&mut self) {
+        self.is_sparing = true;
+    }
+
+    fn is_spared(&self, &Planned { fault, pick, .. }: &Planned) -> bool {
+        self.is_sparing
+            && match fault {
+                // A file system becomes read-only only if no coordinator has a file open.
+                Fault::KillAllWorkers | Fault::ReadOnlyDisk => true,
+                Fault::KillWorker | Fault::TermWorker => pick % WORKERS == WORKERS - 1,
+                Fault::KillCoordinator | Fault::TermCoordinator => pick % COORDINATORS == COORDINATORS - 1,
+                _ => false,
+            }
+    }
+
+    /// Lets a fault happen; when it is over. `None` where what it would hit is spared, or in other trouble.
     pub fn hit(&mut self, planned: &Planned, now: Instant) -> Option<Instant> {
+        if self.is_spared(planned) {
+            return None;
+        }
         let pick = planned.pick;
         let (coordinator, worker, server) = (pick % COORDINATORS, pick % WORKERS, pick % SERVERS);
         let mut ends = now;

@@ -31,6 +31,10 @@ const SECONDS: u64 = 15;
 const ITERATIONS: u64 = 60;
 const DIALOGUES: u64 = 2 * ITERATIONS;
 
+/// A run at least this long spares a coordinator and a worker in its second half, because the memory of processes that
+/// end every few seconds says nothing about growth.
+const LONG: Duration = Duration::from_secs(1_200);
+
 /// Between two looks at everything.
 const STEP: Duration = Duration::from_millis(20);
 
@@ -110,6 +114,9 @@ fn faults(fleet: &mut Fleet, work: &mut Work, tally: &mut Tally, seed: u64, leng
     let mut planned = plan(seed);
     while begin.elapsed() < length {
         let now = Instant::now();
+        if length >= LONG && begin.elapsed() >= length / 2 {
+            fleet.spare_the_last();
+        }
         fleet.tend(now);
         let bytes = log_bytes(&fleet.data());
         if bytes != stored {

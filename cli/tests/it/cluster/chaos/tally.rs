@@ -76,7 +76,7 @@ impl Tally {
         line(&mut text, "all: until a record is stored again", self.total(), &all);
         let none = || format!("no slope: none was watched for {} s", WATCHED_FOR.as_secs());
         for (role, memory) in &self.memory {
-            let slope = memory.slope().map_or_else(none, |mb| format!("{mb:+.1} MB/h"));
+            let slope = memory.slope().map_or_else(none, |(mb, s)| format!("{mb:+.1} MB/h over {s:.0} s"));
             let _ = writeln!(text, "memory of {role}: {:.0} MB at most, {slope}", memory.most);
         }
         text
@@ -93,23 +93,23 @@ fn line(text: &mut String, name: &str, count: u64, recovered: &[Duration]) {
     let _ = writeln!(text, "{name:<38} {count:>6} {:>8} {:>8}", at(50), at(99));
 }
 
-/// Whether a life, by age in seconds, says how memory grows.
-fn is_long(life: &[(f64, f64)]) -> bool {
-    let (Some(first), Some(last)) = (life.first(), life.last()) else { return false };
-    last.0 - first.0 >= WATCHED_FOR.as_secs_f64()
+/// For how many seconds a life was watched.
+fn watched(life: &[(f64, f64)]) -> f64 {
+    life.first().zip(life.last()).map_or(0.0, |(first, last)| last.0 - first.0)
 }
 
 impl Memory {
-    /// Megabytes in an hour of life.
-    fn slope(&self) -> Option<f64> {
-        let (mut up, mut over) = (0.0, 0.0);
-        for life in self.lives.values().filter(|life| is_long(life)) {
+    /// Megabytes in an hour of life, by the processes that were watched for long enough, and the seconds of the longest.
+    fn slope(&self) -> Option<(f64, f64)> {
+        let (mut up, mut over, mut longest) = (0.0, 0.0, 0.0_f64);
+        for life in self.lives.values().filter(|life| watched(life) >= WATCHED_FOR.as_secs_f64()) {
+            longest = longest.max(watched(life));
             let mean = |of: fn(&(f64, f64)) -> f64| life.iter().map(of).sum::<f64>() / life.len() as f64;
             let (age, megabytes) = (mean(|point| point.0), mean(|point| point.1));
             up += life.iter().map(|point| (point.0 - age) * (point.1 - megabytes)).sum::<f64>();
             over += life.iter().map(|point| (point.0 - age).powi(2)).sum::<f64>();
         }
-        (over > 0.0).then(|| 3600.0 * up / over)
+        (over > 0.0).then(|| (3600.0 * up / over, longest))
     }
 }
 
@@ -133,5 +133,5 @@ fn recovery_counts_from_the_end_of_a_fault_and_memory_from_the_life_of_a_process
     let table = tally.table();
     assert!(table.contains("memory of coordinators: 20 MB at most, no slope"), "{table}");
     assert!(table.contains("worker killed                               2     2.00     2.00"), "{table}");
-    assert!(table.contains("memory of workers: 90 MB at most, +1.0 MB/h"), "{table}");
+    assert!(table.contains("memory of workers: 90 MB at most, +1.0 MB/h over 120 s"), "{table}");
 }
