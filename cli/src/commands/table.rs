@@ -1,6 +1,6 @@
 //! `kgfleet table`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use report::views::{
     Grid, Sort, combined, dialogues, groups, hallucination, preferences, sources, statistics,
 };
 
-use super::halu::found::StudyFiles;
+use super::halu::found::{StudyFiles, parsed};
 use super::inputs::Inputs;
 use crate::exit_code::{Exit, ExitCode, usage};
 
@@ -253,9 +253,7 @@ pub fn check(format: Format, out: Option<&Path>) -> anyhow::Result<()> {
 pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     let mut schemes = Vec::new();
     if let Some(path) = file {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let own = scheme::parse(&text).map_err(|error| usage!("{}: {error}", path.display()))?;
-        schemes.extend(own);
+        schemes.extend(parsed(path, scheme::parse)?);
     }
     schemes.extend(scheme::bundled());
     Ok(schemes)

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use domain::control::{Control, DeadLetterView};
 
-use super::{Remote, block_on, explained};
+use super::{Remote, explained};
 use crate::exit_code::{ExitCode, usage};
 use crate::output::{Table, printable};
 use crate::run_name;
@@ -64,10 +64,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Ls { run, json, remote } => list(&remote, &run, json),
         Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
-        Command::Requeue { run, units, remote, .. } => block_on(async {
-            let client = remote.client()?;
-            let run = run_name::of_coordinator(&run, &client).await?;
-            let count = client.requeue(&run, &units).await.map_err(explained)?;
+        Command::Requeue { run, units, remote, .. } => remote.about(&run, async |client, run| {
+            let count = client.requeue(run, &units).await.map_err(explained)?;
             eprintln!("{count} units of run {run} are queued again");
             Ok(ExitCode::Success)
         }),
@@ -75,11 +73,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn letters(remote: &Remote, run: &str, unit: Option<u64>) -> anyhow::Result<Vec<DeadLetterView>> {
-    block_on(async {
-        let client = remote.client()?;
-        let run = run_name::of_coordinator(run, &client).await?;
-        client.dead_letters(&run, unit).await.map_err(explained)
-    })
+    remote.about(run, async |client, run| client.dead_letters(run, unit).await.map_err(explained))
 }
 
 fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {

@@ -48,7 +48,11 @@ impl StudyFiles {
     }
 }
 
-fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
+/// Reads and parses a file.
+///
+/// # Errors
+/// It cannot be read (exit code 3), or holds something else (2).
+pub fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).map_err(|error| usage!("{}: {error}", path.display()))
 }
