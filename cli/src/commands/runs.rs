@@ -199,18 +199,19 @@ pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     if arguments.form.is_some() && !matches!(arguments.format, Format::Csv | Format::Parquet) {
         bail!(usage!("--form is for csv and parquet"));
     }
-    let judged = match arguments.remote.named() {
+    let (name, judged) = match arguments.remote.named() {
         Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
         None => {
             let name = run_name::of_folder(&arguments.run, arguments.data.path())?;
-            judged::runs_in(&name, arguments.data.path())?
+            let runs = judged::runs_in(&name, arguments.data.path())?;
+            (name, runs)
         }
     };
     if judged.is_empty() {
         export_run(&arguments, &arguments.run, None)?;
         return Ok(ExitCode::Success);
     }
-    let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(&arguments.run));
+    let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(name.as_str()));
     std::fs::create_dir_all(&folder)
         .map_err(|error| anyhow!("cannot make the folder {}: {error}", folder.display()))?;
     for run in &judged {

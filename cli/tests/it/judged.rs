@@ -4,6 +4,7 @@ use domain::control::{RunPhase, RunView};
 use queue::testing::free_port;
 use rustix::process::Signal;
 
+use crate::harness::process::{finish, kgfleet};
 use crate::harness::{Cluster, Data, NT_TASK};
 
 const CONFIGURATION: &str = r#"
@@ -225,6 +226,11 @@ fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
     let mut expected: Vec<String> = runs.iter().map(|run| format!("{}.jsonl", run.name())).collect();
     expected.sort();
     assert_eq!(files, expected);
+    // Whatever it was called, the folder has its whole name: one called `latest` would be taken for result files later.
+    let arguments = ["export", "latest", "--format", "jsonl"];
+    let place = [("KGFLEET_DATA_DIR", data.path())];
+    finish(kgfleet().args(arguments).envs(place).current_dir(data.path())).expect(0);
+    assert_eq!(std::fs::read_dir(data.path().join(name)).unwrap().count(), runs.len());
     let fewer = data.write("fewer.toml", COMPARED.replace("iterations = 10", "iterations = 9"));
     let refused = data.kgfleet(&["judge", name, "--with", fewer.to_str().unwrap()]).expect(2);
     refused.says(&["- iterations = 10", "+ iterations = 9", name]);

@@ -34,11 +34,12 @@ pub struct Fetched {
     _folder: tempfile::TempDir,
 }
 
-/// The runs of a pipeline; none where it is one run that is named.
-pub fn runs_of(remote: &Remote, name: &str) -> anyhow::Result<Vec<RunId>> {
+/// The whole name of a pipeline and its runs; none where it is one run that is named.
+pub fn runs_of(remote: &Remote, name: &str) -> anyhow::Result<(RunId, Vec<RunId>)> {
     remote.about(name, async |client, name| {
         let runs = client.runs().await.map_err(explained)?;
-        Ok(judged::runs_of(name.as_str(), runs.into_iter().map(|view| view.run)))
+        let runs = judged::runs_of(name.as_str(), runs.into_iter().map(|view| view.run));
+        Ok((name.clone(), runs))
     })
 }
 

@@ -98,13 +98,18 @@ impl Plan {
     /// Hours of all waves, one after the other.
     pub fn hours(&self) -> f64 {
         let of_wave = |wave: &Vec<Served>| wave.iter().map(|model| model.hours).fold(0.0, f64::max);
-        self.waves.iter().map(of_wave).sum()
+        total(self.waves.iter().map(of_wave))
     }
 
     /// Hours times GPUs, if every model gives its GPUs back when it is done.
     pub fn gpu_hours(&self) -> f64 {
-        self.served().map(|model| model.hours * f64::from(model.gpus)).sum()
+        total(self.served().map(|model| model.hours * f64::from(model.gpus)))
     }
+}
+
+/// A sum that is 0 for nothing: that of the standard library is -0, and is printed so.
+fn total(hours: impl Iterator<Item = f64>) -> f64 {
+    hours.fold(0.0, |sum, hours| sum + hours)
 }
 
 /// Where a model runs.
@@ -241,6 +246,12 @@ mod tests {
         assert_eq!(refused, large);
         assert_eq!(plan.refused[0].1, "needs 8 GPUs (H100 80 GB), and there are 4 (--gpus)");
         assert_eq!(plan.served().count(), 27);
+    }
+
+    #[test]
+    fn nothing_to_serve_takes_no_hours() {
+        let plan = Plan::of(&[], &Sizes::read(None).unwrap(), 8);
+        assert_eq!(format!("{:.1} {:.1}", plan.hours(), plan.gpu_hours()), "0.0 0.0");
     }
 
     #[test]
