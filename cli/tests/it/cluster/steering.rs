@@ -15,7 +15,7 @@ fn a_paused_run_hands_out_nothing_until_it_is_resumed() {
     let coordinator = cluster.coordinator();
     let run = cluster.submit(&coordinator, &TASKS, 10);
     cluster.kgfleet(&coordinator, &["pause", &run]).expect(0).says(&["paused"]);
-    let _worker = cluster.worker("worker", &coordinator, &server);
+    let worker = cluster.worker("worker", &coordinator, &server);
     // The same configuration joins the run that is not finished.
     assert_eq!(cluster.submit(&coordinator, &TASKS, 10), run);
     assert_eq!(cluster.status(&coordinator, &run).phase, RunPhase::Paused);
@@ -25,7 +25,8 @@ fn a_paused_run_hands_out_nothing_until_it_is_resumed() {
     finished.expect(0);
     assert_eq!(view.phase, RunPhase::Finished);
     winners(&cluster, 20);
-    // A finished run is not joined.
+    // A finished run is not joined. Without a worker the newest one stays unfinished.
+    drop(worker);
     let newest = cluster.submit(&coordinator, &TASKS, 10);
     assert_ne!(newest, run);
     // Names are found by their beginning, and by what is newest.

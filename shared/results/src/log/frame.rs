@@ -192,7 +192,7 @@ pub fn decode(
 fn decompress(header: &Header, payload: &[u8]) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity((header.line_bytes as usize).min(AT_ONCE_BYTES));
     // One more byte is enough to detect a wrong length.
-    zstd::stream::read::Decoder::new(payload)?
+    zstd::stream::read::Decoder::with_buffer(payload)?
         .take(u64::from(header.line_bytes) + 1)
         .read_to_end(&mut text)?;
     if text.len() != header.line_bytes as usize {
