@@ -41,6 +41,12 @@ impl Exit {
     }
 }
 
+/// A mistake on the command line or in a configuration, in words as for `anyhow!`.
+macro_rules! usage {
+    ($($words:tt)*) => { $crate::exit_code::Exit::usage(anyhow::anyhow!($($words)*)) };
+}
+pub(crate) use usage;
+
 /// The exit code of an error.
 pub fn code_of(error: &anyhow::Error) -> ExitCode {
     error.downcast_ref::<Exit>().map_or(ExitCode::Infrastructure, |exit| exit.code)

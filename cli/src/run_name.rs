@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
 use domain::RunId;
 use domain::control::{Control, RunView};
 use jiff::Timestamp;
@@ -11,7 +10,7 @@ use results::{RunDir, Sink};
 use stages::RunName;
 
 use crate::commands::fleet::explained;
-use crate::exit_code::Exit;
+use crate::exit_code::usage;
 use crate::run::judged;
 
 /// The text for a run's name in `--help`.
@@ -112,7 +111,7 @@ fn choose(wanted: &str, candidates: Vec<Candidate>) -> anyhow::Result<RunId> {
             let listed: Vec<&str> = several.iter().take(NAMES_LISTED_MAX).map(RunId::as_str).collect();
             let more = if several.len() > listed.len() { ", …" } else { "" };
             let listed = listed.join(", ");
-            Err(Exit::usage(anyhow!("`{wanted}` may be any of {} runs: {listed}{more}", several.len())))
+            Err(usage!("`{wanted}` may be any of {} runs: {listed}{more}", several.len()))
         }
     }
 }

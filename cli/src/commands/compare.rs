@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use report::Dialogues;
 use report::analysis::compare::compare;
 use report::dialogues::ColumnId;
@@ -10,7 +10,7 @@ use report::views::comparison::{self, Compared};
 
 use super::inputs::Inputs;
 use super::table::{self, Format};
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 
 /// Compare two runs, or two models, dialogue by dialogue.
@@ -62,11 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for &(a, b) in &pairs {
         let found = compare(all, a, b);
         if found.all.n == 0 {
-            bail!(Exit::usage(anyhow!(
-                "`{}` and `{}` have no dialogue on the same question",
-                headings[a],
-                headings[b]
-            )));
+            bail!(usage!("`{}` and `{}` have no dialogue on the same question", headings[a], headings[b]));
         }
         compared.push(Compared { names: (&headings[a], &headings[b]), found });
     }
@@ -118,10 +114,7 @@ fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Ve
             let (first, second) = (fits(a), fits(b));
             for (name, found) in [(a, &first), (b, &second)] {
                 if found.is_empty() {
-                    bail!(Exit::usage(anyhow!(
-                        "there is no model `{name}`; there are {}",
-                        headings.join(", ")
-                    )));
+                    bail!(usage!("there is no model `{name}`; there are {}", headings.join(", ")));
                 }
             }
             // The first of the first, and the last of the second: with one model in two runs these are different columns.
@@ -132,19 +125,19 @@ fn pairs(all: &Dialogues, a: Option<&str>, b: Option<&str>) -> anyhow::Result<Ve
             let twins = |&(a, b): &(ColumnId, ColumnId)| all.columns[a].name == all.columns[b].name;
             ids().flat_map(|a| ids().filter(move |b| a < *b).map(move |b| (a, b))).filter(twins).collect()
         }
-        _ => bail!(Exit::usage(anyhow!("--a and --b belong together"))),
+        _ => bail!(usage!("--a and --b belong together")),
     };
     if found.is_empty() {
-        bail!(Exit::usage(anyhow!("no model occurs twice; --a and --b name two of {}", headings.join(", "))));
+        bail!(usage!("no model occurs twice; --a and --b name two of {}", headings.join(", ")));
     }
     match found.iter().find(|(a, b)| !same_exercises(*a, *b)) {
-        Some((a, b)) => Err(Exit::usage(anyhow!(
+        Some((a, b)) => Err(usage!(
             "`{}` and `{}` answered different exercises: {} and {}",
             headings[*a],
             headings[*b],
             all.columns[*a].exercises,
             all.columns[*b].exercises
-        ))),
+        )),
         None => Ok(found),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
@@ -13,7 +13,7 @@ use results::llmkgbench::discover;
 use super::fleet::{self, MaybeRemote};
 use super::halu::found;
 use super::runs::DataDir;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 use crate::run::export::Source;
 
@@ -145,7 +145,7 @@ impl Inputs {
             |task| tasks.is_empty() || chosen(&tasks, &task.label),
         );
         if some.is_empty() && !was_empty {
-            bail!(Exit::usage(anyhow!("no dialogue fits --task and --model")));
+            bail!(usage!("no dialogue fits --task and --model"));
         }
         Ok(some)
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use domain::RunId;
 use domain::text::hex;
 use packs::{Identity, Pack};
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::fleet::{self, ClientTls, block_on};
 use super::runs::DataDir;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 use crate::output::{explain, say};
 use crate::run::{protection, session};
 use crate::run_name;
@@ -59,9 +59,9 @@ pub struct PullArguments {
 /// `kgfleet push`.
 pub fn push(arguments: PushArguments) -> anyhow::Result<ExitCode> {
     if is_coordinator(&arguments.to) {
-        bail!(Exit::usage(anyhow!(
+        bail!(usage!(
             "a coordinator takes no runs; push to the folder or object store that it keeps its records in"
-        )));
+        ));
     }
     let (dir, manifest) = arguments.data.open(&arguments.run)?;
     // A log that is written meanwhile would be copied in part.
@@ -206,7 +206,7 @@ fn mirror() -> anyhow::Result<tempfile::TempDir> {
 
 fn open(place: &str, mirror: &Path) -> anyhow::Result<Arc<dyn Sink>> {
     if place.contains("://") {
-        return sink::objects(place, mirror).map_err(|error| Exit::usage(anyhow!(error)));
+        return sink::objects(place, mirror).map_err(Exit::usage);
     }
     Ok(sink::folder(PathBuf::from(place)))
 }

@@ -32,10 +32,10 @@ pub enum Pictures {}
 #[cfg(not(feature = "png"))]
 impl Pictures {
     pub fn new() -> anyhow::Result<Self> {
-        Err(crate::exit_code::Exit::usage(anyhow::anyhow!(
+        Err(crate::exit_code::usage!(
             "this kgfleet was built without PNG: `cargo install --path cli --locked --features png` builds one that writes \
              it; --plots without --png writes SVG"
-        )))
+        ))
     }
 
     /// Is never called.

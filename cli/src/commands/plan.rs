@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::commands::run::Selection;
 use crate::exit_code::ExitCode;
-use crate::output::{Align, Table};
+use crate::output::Table;
 use crate::run::session;
 
 /// Print what a configuration would run, without running it.
@@ -71,13 +71,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         writeln!(out, "{value}")?;
         return Ok(ExitCode::Success);
     }
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("iterations", Align::Right),
-        ("tasks", Align::Right),
-        ("dialogues", Align::Right),
-        ("units", Align::Right),
-    ]);
+    let mut table = Table::default().left(["model"]).right(["iterations", "tasks", "dialogues", "units"]);
     for (index, model) in plan.models.iter().enumerate() {
         table.row(vec![
             model.label.to_string(),

@@ -9,7 +9,7 @@ use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit_code::ExitCode;
-use crate::output::{Align, Table, percent, printable};
+use crate::output::{Table, percent, printable};
 use crate::reevaluate::{self, Counts, GraphArgument, Options, Summary};
 use crate::run::material::open_pack;
 
@@ -156,18 +156,10 @@ impl reevaluate::Observer for Talk {
 }
 
 fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&[
-        ("task", Align::Left),
-        ("dialogues", Align::Right),
-        ("scores equal", Align::Right),
-        ("of", Align::Right),
-        ("agreement", Align::Right),
-        ("values equal", Align::Right),
-        ("of", Align::Right),
-        ("agreement", Align::Right),
-        ("steps equal", Align::Right),
-        ("of", Align::Right),
-    ]);
+    let mut table = Table::default()
+        .left(["task"])
+        .right(["dialogues", "scores equal", "of", "agreement"])
+        .right(["values equal", "of", "agreement", "steps equal", "of"]);
     for task in &summary.tasks {
         table.row(row(&task.task, &task.counts));
     }

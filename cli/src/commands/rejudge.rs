@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use coordinator::manifest::new_name;
 use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
@@ -15,8 +15,8 @@ use serde_json::json;
 use tasks::{Effort, Task, TaskClass};
 
 use super::runs::DataDir;
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table};
+use crate::exit_code::{ExitCode, usage};
+use crate::output::Table;
 use crate::run::{material, protection, session};
 use crate::run_name;
 
@@ -143,12 +143,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn check_pack(arguments: &Arguments, manifest: &RunManifest, pack: &Pack) -> anyhow::Result<()> {
     let asked = manifest.packs.iter().any(|used| used.hash == pack.hash().as_str());
     if !asked && arguments.pack.is_none() {
-        bail!(Exit::usage(anyhow!(
+        bail!(usage!(
             "run {} asked from pack {}, and this one is {}; name a pack to judge by with --pack",
             manifest.run,
             manifest.packs.first().map_or("?", |pack| pack.hash.get(..12).unwrap_or("?")),
             pack.hash().short()
-        )));
+        ));
     }
     Ok(())
 }
@@ -179,13 +179,8 @@ impl Judge {
 }
 
 fn print(tallies: &BTreeMap<String, TaskTally>, changes: &[Change], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&[
-        ("task", Align::Left),
-        ("dialogues", Align::Right),
-        ("changed", Align::Right),
-        ("headline before", Align::Right),
-        ("after", Align::Right),
-    ]);
+    let mut table =
+        Table::default().left(["task"]).right(["dialogues", "changed", "headline before", "after"]);
     for (task, tally) in tallies {
         let mean = |headlines: &[Option<f64>]| format!("{:.4}", Mean::of(headlines.iter().copied()));
         table.row(vec![

@@ -5,10 +5,9 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
+use domain::FailureCause;
 use domain::control::RunCommand;
-use domain::{FailureCause, RunId};
 use halu::Weights;
 use report::hallucination::{About, Study};
 use report::views::hallucination;
@@ -17,7 +16,7 @@ use stages::kinds::kghalubench;
 use crate::arguments::{Concurrency, concurrency};
 use crate::commands::fleet::{MaybeRemote, block_on, steer, submit, view};
 use crate::commands::halu::found;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 use crate::notify::{Notifier, Notify};
 use crate::run::export::{self, Form as Table, Format, Source};
 use crate::run::protection::{Disclosure, Form};
@@ -210,9 +209,9 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
                 judged::Wanted::Extended(name, benchmark)
             }
             (Some(_), false) => {
-                return Err(Exit::usage(anyhow!(
+                return Err(usage!(
                     "a judged benchmark goes on with `kgfleet resume`; with --extend it gets more models"
-                )));
+                ));
             }
         };
         return hold_judged(wanted, arguments.common, None, !arguments.no_wait);
@@ -233,11 +232,7 @@ pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
     }
-    let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
-    if is_pipeline(&run, &arguments.common)? {
-        return hold_judged(judged::Wanted::Named(run), arguments.common, None, true);
-    }
-    hold(Wanted::Named(run), arguments.common, None)
+    go_on(&arguments.run, arguments.common, None)
 }
 
 /// `kgfleet retry`.
@@ -245,16 +240,16 @@ pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
     if let Some(remote) = arguments.remote.named() {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
-    let run = run_name::of_folder(&arguments.run, &arguments.common.data_dir)?;
-    if is_pipeline(&run, &arguments.common)? {
-        return hold_judged(judged::Wanted::Named(run), arguments.common, Some(arguments.causes), true);
-    }
-    hold(Wanted::Named(run), arguments.common, Some(arguments.causes))
+    go_on(&arguments.run, arguments.common, Some(arguments.causes))
 }
 
-/// Whether this is a pipeline of this machine.
-fn is_pipeline(name: &RunId, common: &Common) -> anyhow::Result<bool> {
-    Ok(block_on(judged::find(name, &common.data_dir))?.is_some())
+/// Continues a run or a pipeline of this machine.
+fn go_on(run: &str, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
+    let run = run_name::of_folder(run, &common.data_dir)?;
+    if block_on(judged::find(&run, &common.data_dir))?.is_some() {
+        return hold_judged(judged::Wanted::Named(run), common, retry, true);
+    }
+    hold(Wanted::Named(run), common, retry)
 }
 
 /// Judge the answers of a pipeline again, with other judges.
@@ -284,9 +279,7 @@ pub fn judge(arguments: JudgeArguments) -> anyhow::Result<ExitCode> {
     let benchmark = Selection::default().benchmark(Some(&arguments.config))?;
     let name = match arguments.remote.named() {
         None => run_name::of_folder(&arguments.pipeline, &arguments.common.data_dir)?,
-        Some(remote) => {
-            block_on(async { run_name::of_coordinator(&arguments.pipeline, &remote.client()?).await })?
-        }
+        Some(remote) => remote.about(&arguments.pipeline, async |_, name| Ok(name.clone()))?,
     };
     let benchmark = judged::again(&name, benchmark)?;
     if let Some(remote) = arguments.remote.named() {
@@ -410,12 +403,11 @@ fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
     let selection = &arguments.selection;
     match (&arguments.config, &arguments.endpoint, &arguments.model) {
         (None, Some(endpoint), Some(model)) => {
-            let base = models::http::api_base(endpoint)
-                .map_err(|error| Exit::usage(anyhow!("--endpoint: {error}")))?;
+            let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
             selection.apply(of_server(base.as_str(), model, arguments.key_env.clone()), COMMAND_LINE)
         }
         (config, None, None) => selection.benchmark(config.as_deref()),
-        _ => Err(Exit::usage(anyhow!("--endpoint and --model belong together"))),
+        _ => Err(usage!("--endpoint and --model belong together")),
     }
 }
 

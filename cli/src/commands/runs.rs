@@ -15,8 +15,8 @@ use serde_json::json;
 use stages::RunName;
 
 use crate::commands::fleet::{self, MaybeRemote};
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table, explain, printable};
+use crate::exit_code::{ExitCode, usage};
+use crate::output::{Table, explain, printable};
 use crate::run::export::{self, Form, Format, Source};
 use crate::run::protection::{self, Disclosure, Form as TextForm};
 use crate::run::{judged, session};
@@ -43,9 +43,9 @@ impl DataDir {
         if opened.is_err()
             && let Some(stage) = judged::runs_in(&name, &self.data_dir)?.first()
         {
-            return Err(Exit::usage(anyhow!(
+            return Err(usage!(
                 "{name} is a pipeline: name the run of one of its stages, such as {stage} (`kgfleet runs --stages` lists them)"
-            )));
+            ));
         }
         opened
     }
@@ -119,15 +119,10 @@ pub fn runs(arguments: RunsArguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::Success);
     }
-    let mut table = Table::new(&[
-        ("run", Align::Left),
-        ("started", Align::Left),
-        ("name", Align::Left),
-        ("dialogues", Align::Right),
-        ("scored", Align::Right),
-        ("failed", Align::Right),
-        ("state", Align::Left),
-    ]);
+    let mut table = Table::default()
+        .left(["run", "started", "name"])
+        .right(["dialogues", "scored", "failed"])
+        .left(["state"]);
     for Listed { run, started, name, planned, scored, failed, state } in listed {
         table.row(vec![
             run.to_string(),
@@ -202,7 +197,7 @@ pub struct ExportArguments {
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
     if arguments.form.is_some() && !matches!(arguments.format, Format::Csv | Format::Parquet) {
-        bail!(Exit::usage(anyhow!("--form is for csv and parquet")));
+        bail!(usage!("--form is for csv and parquet"));
     }
     let (name, judged) = match arguments.remote.named() {
         Some(remote) => fleet::export::runs_of(&remote, &arguments.run)?,
@@ -283,7 +278,7 @@ pub fn show(arguments: ShowArguments) -> anyhow::Result<ExitCode> {
     let key = key(&arguments.dialogue)?;
     let index = session::recorded(&dir, &manifest)?;
     let Some(entry) = index.read(&dir.log(), protection::cipher(&manifest)?.as_ref(), &key)? else {
-        bail!(Exit::usage(anyhow!("run {} has no record of dialogue {key}", arguments.run)));
+        bail!(usage!("run {} has no record of dialogue {key}", arguments.run));
     };
     let mut record = entry.record;
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
@@ -341,7 +336,7 @@ fn key(text: &str) -> anyhow::Result<DialogueKey> {
         let (model, task) = rest.rsplit_once('/')?;
         Some(DialogueKey { model: model.into(), task: task.into(), iteration: iteration.parse().ok()? })
     });
-    parsed.ok_or_else(|| Exit::usage(anyhow!("`{text}` is not a dialogue; expected MODEL/TASK/ITERATION")))
+    parsed.ok_or_else(|| usage!("`{text}` is not a dialogue; expected MODEL/TASK/ITERATION"))
 }
 
 /// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.

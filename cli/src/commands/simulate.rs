@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec};
 use domain::{Iteration, TaskLabel};
 use tokio::net::{TcpListener, TcpSocket};
@@ -12,7 +12,7 @@ use vllm_sim::answers::{AnswerConfig, Skill};
 use vllm_sim::{ClassifierDial, EmbedderDial, ModelConfig, SimConfig, Simulator};
 
 use crate::commands::run::Selection;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 use crate::run::answer_key::PackKey;
 use crate::run::judge_key::WithJudges;
 use crate::run::{connect, material, session};
@@ -128,7 +128,7 @@ fn judges(arguments: &Arguments) -> impl Iterator<Item = ModelConfig> {
 }
 
 fn profile<P: serde::de::DeserializeOwned>(name: &str) -> anyhow::Result<P> {
-    serde_json::from_value(name.into()).map_err(|_| Exit::usage(anyhow!("unknown --profile `{name}`")))
+    serde_json::from_value(name.into()).map_err(|_| usage!("unknown --profile `{name}`"))
 }
 
 /// Binds the first usable address of a host name.
@@ -149,7 +149,7 @@ async fn listen(address: &str) -> std::io::Result<TcpListener> {
 fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
     let Some(path) = &arguments.config else {
         if !(0.0..=1.0).contains(&arguments.skill) {
-            return Err(Exit::usage(anyhow!("--skill must be between 0 and 1")));
+            return Err(usage!("--skill must be between 0 and 1"));
         }
         let profile = profile(&arguments.profile)?;
         let answers = AnswerConfig::Skilled(Skill::overall(connect::dial(arguments.skill)));
@@ -164,5 +164,5 @@ fn config(arguments: &Arguments) -> anyhow::Result<SimConfig> {
     } else {
         serde_saphyr::from_str(&text).map_err(|error| error.to_string())
     };
-    parsed.map_err(|message| Exit::usage(anyhow!("{}: {message}", path.display())))
+    parsed.map_err(|message| usage!("{}: {message}", path.display()))
 }

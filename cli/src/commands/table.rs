@@ -1,10 +1,10 @@
 //! `kgfleet table`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use report::Dialogues;
 use report::analysis::groups::{self as task_groups, Group};
@@ -15,9 +15,9 @@ use report::views::{
     Grid, Sort, combined, dialogues, groups, hallucination, preferences, sources, statistics,
 };
 
-use super::halu::found::StudyFiles;
+use super::halu::found::{StudyFiles, parsed};
 use super::inputs::Inputs;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 
 /// Print tables of runs and result files, side by side.
 ///
@@ -136,9 +136,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (pipelines, runs) = arguments.from.pipelines(&arguments.inputs)?;
     if !pipelines.is_empty() {
         if let Some(run) = runs.first() {
-            return Err(Exit::usage(anyhow!(
+            return Err(usage!(
                 "{run} is no pipeline of KGHaluBench, and pipelines have tables of their own"
-            )));
+            ));
         }
         return of_pipelines(&arguments, &arguments.study.studies(&pipelines)?);
     }
@@ -159,7 +159,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) -> anyhow::Result<Table> {
     let wanted = if show == arguments.show { arguments.sort.as_str() } else { GIVEN };
     let reverse = arguments.reverse && show == arguments.show;
-    let unknown = |error| Exit::usage(anyhow!("--sort: {error}"));
+    let unknown = |error| usage!("--sort: {error}");
     let mut table = match show {
         Show::Scores => {
             let sort = match wanted {
@@ -178,7 +178,7 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
         Show::Groups => compared(all, arguments)?,
         Show::Dialogues => dialogues::wide(all),
         Show::Halu | Show::HaluAnswers | Show::HaluStages | Show::HaluTypes => {
-            bail!(Exit::usage(anyhow!("--show halu is for pipelines of KGHaluBench; none is named")))
+            bail!(usage!("--show halu is for pipelines of KGHaluBench; none is named"))
         }
     };
     order(&mut table, wanted, reverse)?;
@@ -195,15 +195,12 @@ fn compared(all: &Dialogues, arguments: &Arguments) -> anyhow::Result<Table> {
     if let Some(empty) = groups.iter().find(|group| group.tasks(all).is_empty())
         && !arguments.groups.is_empty()
     {
-        bail!(Exit::usage(anyhow!("--group {}: no task fits", printable(&empty.name))));
+        bail!(usage!("--group {}: no task fits", printable(&empty.name)));
     }
     if let Some(score) = score.filter(|score| !task_groups::is_there(all, &groups, score))
         && arguments.show == Show::Groups
     {
-        bail!(Exit::usage(anyhow!(
-            "--score: no dialogue of these groups has a score `{}`",
-            printable(score)
-        )));
+        bail!(usage!("--score: no dialogue of these groups has a score `{}`", printable(score)));
     }
     Ok(groups::table(all, &groups, score))
 }
@@ -212,8 +209,8 @@ fn compared(all: &Dialogues, arguments: &Arguments) -> anyhow::Result<Table> {
 fn order(table: &mut Table, wanted: &str, reverse: bool) -> anyhow::Result<()> {
     match wanted {
         GIVEN if !reverse => Ok(()),
-        GIVEN => bail!(Exit::usage(anyhow!("--reverse of this table needs --sort COLUMN"))),
-        column => table.sort_by(column, reverse).map_err(|error| Exit::usage(anyhow!("--sort: {error}"))),
+        GIVEN => bail!(usage!("--reverse of this table needs --sort COLUMN")),
+        column => table.sort_by(column, reverse).map_err(|error| usage!("--sort: {error}")),
     }
 }
 
@@ -231,9 +228,7 @@ fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<Exit
             Show::HaluAnswers => hallucination::distributions(studies),
             Show::HaluStages => hallucination::stages(studies),
             Show::HaluTypes => hallucination::types(studies),
-            _ => bail!(Exit::usage(anyhow!(
-                "--show of pipelines is halu, halu-answers, halu-stages or halu-types"
-            ))),
+            _ => bail!(usage!("--show of pipelines is halu, halu-answers, halu-stages or halu-types")),
         });
     }
     if let Some(table) = tables.first_mut() {
@@ -249,7 +244,7 @@ fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<Exit
 /// A workbook without a file.
 pub fn check(format: Format, out: Option<&Path>) -> anyhow::Result<()> {
     if format == Format::Xlsx && out.is_none() {
-        bail!(Exit::usage(anyhow!("--format xlsx needs --out FILE")));
+        bail!(usage!("--format xlsx needs --out FILE"));
     }
     Ok(())
 }
@@ -258,10 +253,7 @@ pub fn check(format: Format, out: Option<&Path>) -> anyhow::Result<()> {
 pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
     let mut schemes = Vec::new();
     if let Some(path) = file {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let own =
-            scheme::parse(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))?;
-        schemes.extend(own);
+        schemes.extend(parsed(path, scheme::parse)?);
     }
     schemes.extend(scheme::bundled());
     Ok(schemes)

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use coordinator::plan::Plan;
 use domain::RunId;
 use history::{Events, FindingKind, Kept};
@@ -15,7 +15,7 @@ use results::log::{
 use serde_json::json;
 
 use crate::commands::runs::DataDir;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 use crate::output::explain;
 use crate::run::{protection, session};
 use crate::run_name;
@@ -103,7 +103,7 @@ fn history_of(
         format!("cannot read events in {}; coordinators write them with --event-log", folder.display())
     })?;
     if events.noted.is_empty() {
-        bail!(Exit::usage(anyhow!("{} has no events of run {run}", folder.display())));
+        bail!(usage!("{} has no events of run {run}", folder.display()));
     }
     let mut log = Vec::new();
     for item in LogReader::open(&dir.log(), cipher)? {

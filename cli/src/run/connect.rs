@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use coordinator::configuration::{Benchmark, Connector, ModelSpec};
 use domain::Ask;
 use models::{ChatModel, Replay};
@@ -13,7 +13,7 @@ use vllm_sim::{AnswerKey, ClassifierDial, EmbedderDial, ModelConfig, SimConfig, 
 use worker::{Connect, ConnectError, Connected, Connectors, FoundServer};
 
 use super::recorded::recorded_dialogues;
-use crate::exit_code::Exit;
+use crate::exit_code::{Exit, usage};
 use crate::output::explain;
 
 /// Starts a simulator on a free port of the loopback interface for the simulated models of a configuration, if there
@@ -42,10 +42,10 @@ pub fn simulated_models(
             None => models.push(simulated_model(model, ask)),
             Some(before) if before == ask => {}
             Some(before) => {
-                return Err(Exit::usage(anyhow!(
+                return Err(usage!(
                     "`{}` cannot be asked to {before} and to {ask}: a simulated model is of one kind",
                     model.requested()
-                )));
+                ));
             }
         }
     }

@@ -23,7 +23,7 @@ use tasks::{Compat, Task};
 
 use super::protection::{self, Disclosure, Form as TextForm};
 use super::{material, session};
-use crate::exit_code::Exit;
+use crate::exit_code::usage;
 use crate::output::{explain, say};
 
 /// A file format.
@@ -83,11 +83,11 @@ impl Format {
 /// The format consists of texts, and these may not be written in any form.
 pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyhow::Result<()> {
     if format == Format::ResultJson && disclosure.form(run) == TextForm::Redacted {
-        bail!(Exit::usage(anyhow::anyhow!(
+        bail!(usage!(
             "run {} holds protected exercises, and result-json holds their texts; pass --password P to write an \
              archive encrypted with it, or --plaintext to write the texts in the clear",
             run.run
-        )));
+        ));
     }
     Ok(())
 }

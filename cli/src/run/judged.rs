@@ -25,7 +25,7 @@ use super::preflight::{self, LongestPrompt};
 use super::progress::Progress;
 use super::session::{self, Options};
 use crate::commands::fleet::{block_on, explained, submit};
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 
 /// Interval between two checks of the progress.
@@ -305,9 +305,7 @@ pub fn tell(outcome: &Outcome) {
 /// The configuration is not a judged benchmark.
 pub fn again(base: &RunId, benchmark: Benchmark) -> anyhow::Result<Benchmark> {
     if benchmark.pipeline.is_none() {
-        return Err(Exit::usage(anyhow!(
-            "the configuration is not a judged benchmark: `pipeline` is missing"
-        )));
+        return Err(usage!("the configuration is not a judged benchmark: `pipeline` is missing"));
     }
     Ok(Benchmark { reuse: Some(base.to_string()), ..benchmark })
 }

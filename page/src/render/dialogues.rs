@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use report::details::Detail;
 use report::html::dialogue::dialogue;
 use report::html::tables::linked;
-use report::table::{Align, Cell, Table, printable};
+use report::table::{Cell, Table, printable};
 use report::words::duration;
 
 use super::{frame, path_of, path_with};
@@ -51,13 +51,8 @@ pub(crate) fn list(
     task: &TaskLabel,
     lines: &[DialogueLine],
 ) -> Html<String> {
-    let mut table = Table::new(&[
-        ("dialogue", Align::Right),
-        ("case", Align::Left),
-        ("score", Align::Right),
-        ("", Align::Left),
-    ])
-    .titled("Dialogues");
+    let mut table =
+        Table::default().right(["dialogue"]).left(["case"]).right(["score"]).left([""]).titled("Dialogues");
     for line in lines {
         let (score, remark) = match line.outcome {
             None => (Cell::Empty, "no record yet"),

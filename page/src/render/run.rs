@@ -9,7 +9,7 @@ use domain::control::{CellView, ModelView, RunPhase, RunView};
 use maud::{Markup, html};
 use report::html::grid::{Head, Line, Square, grid};
 use report::html::tables::{linked, table};
-use report::table::{Align, Cell, Table, printable};
+use report::table::{Cell, Table, printable};
 use report::views::fleet;
 use report::views::scores::mean_of_model;
 use report::words::figure;
@@ -117,13 +117,10 @@ fn leaders(shown: &Shown) -> Markup {
     let mut order: Vec<&ModelView> = view.models.iter().collect();
     order.sort_by(|a, b| value(b).total_cmp(&value(a)));
     let mean = if shown.is_pipeline { "result" } else { "mean" };
-    let mut board = Table::new(&[("", Align::Right), ("model", Align::Left), (mean, Align::Right)])
-        .titled("Leader board");
     let ends: &[&str] = if shown.is_pipeline { &[] } else { &["low", "high"] };
-    for heading in ends.iter().chain(&["done", "failed", "per s", "ETA"]) {
-        board.column(*heading, Align::Right, None);
-    }
-    board.column("", Align::Left, None);
+    let columns = Table::default().right([""]).left(["model"]).right([mean]).right(ends.iter().copied());
+    let columns = columns.right(["done", "failed", "per s", "ETA"]).left([""]);
+    let mut board = columns.titled("Leader board");
     for (place, model) in order.iter().enumerate() {
         let interval = intervals.get(&model.model);
         let rank = if model.mean.value.is_some() { Cell::Count(place as u64 + 1) } else { Cell::Empty };
@@ -212,12 +209,8 @@ fn stages(runs: &[RunView]) -> Markup {
 
 /// How dialogues ended, and the most frequent reasons of those that have no score.
 fn outcomes(view: &RunView) -> Markup {
-    let mut shares = Table::new(&[
-        ("outcome", Align::Left),
-        ("dialogues", Align::Right),
-        ("share of the plan", Align::Right),
-    ])
-    .titled("Outcomes");
+    let mut shares =
+        Table::default().left(["outcome"]).right(["dialogues", "share of the plan"]).titled("Outcomes");
     let mut row = |name: &str, count: u64| {
         let share = 100.0 * count as f64 / view.planned.max(1) as f64;
         shares.row([Cell::from(name), Cell::Count(count), Cell::Told(format!("{share:.1} %"), Some(share))]);
@@ -229,13 +222,10 @@ fn outcomes(view: &RunView) -> Markup {
         row(cause.as_str(), *count);
     }
     row("no record yet", view.planned.saturating_sub(view.done()));
-    let mut reasons = Table::new(&[
-        ("dialogues", Align::Right),
-        ("model", Align::Left),
-        ("cause", Align::Left),
-        ("message", Align::Left),
-    ])
-    .titled("Reasons of failures");
+    let mut reasons = Table::default()
+        .right(["dialogues"])
+        .left(["model", "cause", "message"])
+        .titled("Reasons of failures");
     for refusal in &view.refusals {
         reasons.row([
             Cell::Count(refusal.dialogues),

@@ -1,11 +1,49 @@
-//! Writes files that appear under their name only when complete, and survive a power cut.
+//! Errors of the operating system; and writes files that appear under their name only when complete, and survive a power cut.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
+
+/// What the operating system refused to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot {doing}: {source}", path.display())]
+pub struct IoError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What was tried, such as `read`.
+    pub doing: &'static str,
+    /// Why not.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Adds to an error of the operating system what was tried, and where.
+pub(crate) trait Doing<T> {
+    fn doing(self, doing: &'static str, path: impl Into<PathBuf>) -> Result<T, IoError>;
+}
+
+impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
+    fn doing(self, doing: &'static str, path: impl Into<PathBuf>) -> Result<T, IoError> {
+        self.map_err(|source| IoError { path: path.into(), doing, source: source.into() })
+    }
+}
+
+/// What was found; `None` if there is no such file.
+pub(crate) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// The names in a folder, in no particular order.
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
+}
 
 /// Replaces (or creates) the file `path` with the output of `write`. Until everything is synced, the content is in
 /// `path` + `.part`; after an error the old file is still there. For one writer at a time.

@@ -1,7 +1,7 @@
 //! The manifest of a run: what was planned, with which versions, from which material.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use domain::text::hex;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::files;
+use crate::files::{self, Doing, IoError};
 
 /// The manifest version that is written, and the newest that is read.
 pub const MANIFEST_VERSION: u32 = 1;
@@ -76,16 +76,8 @@ pub struct PackUse {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// The operating system reported an error.
-    #[error("{}: cannot {doing}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was tried.
-        doing: &'static str,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// Not the JSON of a manifest.
     #[error("{}: not a manifest: {source}", path.display())]
     Malformed {
@@ -107,12 +99,7 @@ pub enum ManifestError {
 impl RunManifest {
     /// Reads a manifest; unknown fields are kept.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        let text = fs::read(path).map_err(|source| ManifestError::Io {
-            path: path.to_owned(),
-            doing: "read",
-            source,
-        })?;
-        Self::from_json(path, &text)
+        Self::from_json(path, &fs::read(path).doing("read", path)?)
     }
 
     /// Parses a manifest; `path` appears in errors.
@@ -142,11 +129,11 @@ impl RunManifest {
     pub fn write(&self, path: &Path) -> Result<(), ManifestError> {
         let text =
             self.to_json().map_err(|source| ManifestError::Malformed { path: path.to_owned(), source })?;
-        files::replace(path, |mut file| {
+        let written = files::replace(path, |mut file| {
             file.write_all(&text)?;
             Ok(file)
-        })
-        .map_err(|source| ManifestError::Io { path: path.to_owned(), doing: "write", source })
+        });
+        Ok(written.doing("write", path)?)
     }
 }
 

@@ -15,12 +15,11 @@
 //! ```
 
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::RunId;
 
-use crate::files;
+use crate::files::{self, Doing, IoError, if_there};
 use crate::manifest::{ManifestError, RunManifest};
 
 /// Content of the file that marks a removed run; its name is what matters.
@@ -72,16 +71,8 @@ impl std::fmt::Display for Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
     /// The operating system reported an error.
-    #[error("{}: cannot {doing}: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What was tried.
-        doing: &'static str,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// The run exists already.
     #[error("{}: the run exists already", path.display())]
     Exists {
@@ -123,7 +114,7 @@ impl RunDir {
         }
         manifest.write(&dir.manifest_path())?;
         for folder in [data.join("runs"), data.to_owned()] {
-            files::sync_folder(&folder).map_err(|source| io_error(folder, "sync", source))?;
+            files::sync_folder(&folder).doing("sync", folder)?;
         }
         Ok(dir)
     }
@@ -146,15 +137,10 @@ impl RunDir {
     /// without a manifest are left out. No data folder means no runs.
     pub fn list(data: &Path) -> Result<Vec<FoundRun>, RunDirError> {
         let runs = data.join("runs");
-        let entries = match fs::read_dir(&runs) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries
-                .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>())
-                .map_err(|source| io_error(runs, "list", source))?,
-        };
-        let mut dirs: Vec<Self> = entries
+        let names = if_there(files::names(&runs)).doing("list", &runs)?.unwrap_or_default();
+        let mut dirs: Vec<Self> = names
             .into_iter()
-            .map(|path| Self { path })
+            .map(|name| Self { path: runs.join(name) })
             .filter(|dir| dir.manifest_path().is_file())
             .collect();
         dirs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -173,12 +159,8 @@ impl RunDir {
 
     fn take_lock(&self, take: fn(&File) -> Result<(), TryLockError>) -> Result<RunLock, RunDirError> {
         let path = self.path.join("lock");
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(|source| io_error(path.clone(), "open", source))?;
+        let file =
+            File::options().create(true).truncate(false).write(true).open(&path).doing("open", &path)?;
         match take(&file) {
             Ok(()) => Ok(RunLock(file)),
             Err(TryLockError::WouldBlock) => {
@@ -186,7 +168,7 @@ impl RunDir {
                 let by = if file.try_lock_shared().is_ok() { Holder::Fleet } else { Holder::Process };
                 Err(RunDirError::Busy { path: self.path.clone(), by })
             }
-            Err(TryLockError::Error(source)) => Err(io_error(path, "lock", source)),
+            Err(TryLockError::Error(source)) => Err(IoError { path, doing: "lock", source }.into()),
         }
     }
 
@@ -195,20 +177,19 @@ impl RunDir {
     pub fn remove(self, _lock: &RunLock) -> Result<(), RunDirError> {
         if let Some(mark) = self.removed_path() {
             let folder = mark.parent().unwrap_or(&mark).to_owned();
-            fs::create_dir_all(&folder).map_err(|source| io_error(folder, "create", source))?;
-            files::replace_shared(&mark, REMOVED_MARK)
-                .map_err(|source| io_error(mark.clone(), "write", source))?;
+            fs::create_dir_all(&folder).doing("create", folder)?;
+            files::replace_shared(&mark, REMOVED_MARK).doing("write", mark)?;
         }
         // The manifest first: without it this is no longer a run, even if the rest fails.
         let manifest = self.manifest_path();
-        fs::remove_file(&manifest).map_err(|source| io_error(manifest, "remove", source))?;
-        fs::remove_dir_all(&self.path).map_err(|source| io_error(self.path.clone(), "remove", source))
+        fs::remove_file(&manifest).doing("remove", manifest)?;
+        Ok(fs::remove_dir_all(&self.path).doing("remove", self.path)?)
     }
 
     /// Creates the folders inside.
     pub(crate) fn make_folders(&self) -> Result<(), RunDirError> {
         for folder in [self.log(), self.exports()] {
-            fs::create_dir_all(&folder).map_err(|source| io_error(folder, "create", source))?;
+            fs::create_dir_all(&folder).doing("create", folder)?;
         }
         Ok(())
     }
@@ -290,10 +271,6 @@ pub(crate) fn revision_name(revision: u32) -> String {
         1 => "manifest.json".to_owned(),
         later => format!("manifest-{later}.json"),
     }
-}
-
-fn io_error(path: PathBuf, doing: &'static str, source: io::Error) -> RunDirError {
-    RunDirError::Io { path, doing, source }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families;
 use crate::graphs::GraphLibrary;
 
-/// What all tasks of a class share, and what other parts of the program need to know about it. If a new class lacks
-/// something, the compiler reports it.
+/// What all tasks of a class share, and what other parts of the program need to know about it. What a class must say is asked
+/// for by [`ClassSpec::new`]; what few classes say is set where it differs.
 pub struct ClassSpec {
     /// Names in result files and configurations, in documentation order, each with the versions whose scoring rules are
     /// known, the newest last. Names in papers and names of older releases are aliases of one class.
@@ -39,6 +39,27 @@ pub struct ClassSpec {
 }
 
 impl ClassSpec {
+    /// A class of questions to chat models, with one answer that is worth 0 to 1.
+    pub const fn new(
+        names: &'static [(&'static str, &'static [&'static str])],
+        headline: &'static [&'static str],
+        answers: AnswerForm,
+        exercise: ReadCase,
+    ) -> Self {
+        Self {
+            names,
+            headline,
+            marks: Marks::UNIT,
+            asks: Ask::Chat,
+            answers,
+            follow_ups: &[],
+            repair: None,
+            judges: false,
+            published: Published::NOTHING,
+            exercise,
+        }
+    }
+
     /// The headline of a dialogue of this class; `None` where its scores have none.
     pub fn headline_of(&self, scores: &Scores) -> Option<f64> {
         let (first, rest) = self.headline.split_first()?;
@@ -157,11 +178,13 @@ impl fmt::Debug for TaskClass {
 }
 
 /// The scoring rules of a class or version are unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownClass {
     /// No class has this name.
+    #[error("unknown task class `{0}`")]
     Name(String),
     /// The class exists, but not in this version.
+    #[error("unknown version `{version}` of task class `{name}` (known: {known})")]
     Version {
         name: String,
         version: String,
@@ -169,19 +192,6 @@ pub enum UnknownClass {
         known: String,
     },
 }
-
-impl fmt::Display for UnknownClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(f, "unknown task class `{name}`"),
-            Self::Version { name, version, known } => {
-                write!(f, "unknown version `{version}` of task class `{name}` (known: {known})")
-            }
-        }
-    }
-}
-
-impl std::error::Error for UnknownClass {}
 
 #[cfg(test)]
 mod tests {

@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 
-use anyhow::anyhow;
 use domain::control::{Control, DeadLetterView};
 
-use super::{Remote, block_on, explained};
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table, printable};
+use super::{Remote, explained};
+use crate::exit_code::{ExitCode, usage};
+use crate::output::{Table, printable};
 use crate::run_name;
 
 /// List dead letters, and give them another chance.
@@ -65,10 +64,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Ls { run, json, remote } => list(&remote, &run, json),
         Command::Show { run, unit, json, remote } => show(&remote, &run, unit, json),
-        Command::Requeue { run, units, remote, .. } => block_on(async {
-            let client = remote.client()?;
-            let run = run_name::of_coordinator(&run, &client).await?;
-            let count = client.requeue(&run, &units).await.map_err(explained)?;
+        Command::Requeue { run, units, remote, .. } => remote.about(&run, async |client, run| {
+            let count = client.requeue(run, &units).await.map_err(explained)?;
             eprintln!("{count} units of run {run} are queued again");
             Ok(ExitCode::Success)
         }),
@@ -76,25 +73,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn letters(remote: &Remote, run: &str, unit: Option<u64>) -> anyhow::Result<Vec<DeadLetterView>> {
-    block_on(async {
-        let client = remote.client()?;
-        let run = run_name::of_coordinator(run, &client).await?;
-        client.dead_letters(&run, unit).await.map_err(explained)
-    })
+    remote.about(run, async |client, run| client.dead_letters(run, unit).await.map_err(explained))
 }
 
 fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
     let letters = letters(remote, run, None)?;
     let mut out = io::stdout().lock();
-    let mut table = Table::new(&[
-        ("unit", Align::Right),
-        ("dialogues", Align::Right),
-        ("first", Align::Left),
-        ("state", Align::Left),
-        ("deaths", Align::Right),
-        ("last cause", Align::Left),
-        ("last worker", Align::Left),
-    ]);
+    let mut table = Table::default()
+        .right(["unit", "dialogues"])
+        .left(["first", "state"])
+        .right(["deaths"])
+        .left(["last cause", "last worker"]);
     for letter in &letters {
         if json {
             writeln!(out, "{}", serde_json::to_string(letter)?)?;
@@ -120,9 +109,7 @@ fn list(remote: &Remote, run: &str, json: bool) -> anyhow::Result<ExitCode> {
 fn show(remote: &Remote, run: &str, unit: u64, json: bool) -> anyhow::Result<ExitCode> {
     let letters = letters(remote, run, Some(unit))?;
     let Some(letter) = letters.first() else {
-        return Err(Exit::usage(anyhow!(
-            "no worker died with unit {unit} of run {run}; `kgfleet dlq ls {run}` lists"
-        )));
+        return Err(usage!("no worker died with unit {unit} of run {run}; `kgfleet dlq ls {run}` lists"));
     };
     let mut out = io::stdout().lock();
     if json {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use coordinator::Coordinator;
 use coordinator::access::OnBehalf;
 use domain::caller::Caller;
@@ -14,7 +14,7 @@ use domain::control::Control;
 use domain::exchange::WorkExchange;
 use proto::server::{Identities, Security, Serve, ServerTls};
 
-use crate::exit_code::Exit;
+use crate::exit_code::{Exit, usage};
 
 /// How often the files are checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -51,11 +51,11 @@ impl Door {
             (None, Some(_)) => "TLS (--tls-cert, --tls-key)",
             (Some(_), None) => "identities (--tokens)",
         };
-        Err(Exit::usage(anyhow!(
+        Err(usage!(
             "{bound} is reachable from other machines, and this coordinator has no {lacking}: anyone on the network could \
              do everything. See \"A safe cluster\" in docs/operating.md, or use --insecure if something else protects \
              the coordinator"
-        )))
+        ))
     }
 
     fn tls(&self) -> anyhow::Result<Option<ServerTls>> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use coordinator::PipelineCopy;
 use domain::control::{Control, ExportItem};
 use domain::exchange::WorkExchange;
@@ -13,12 +13,11 @@ use results::log::{LogOptions, LogWriter};
 use results::{RunDir, RunManifest};
 use worker::material::PackFolder;
 
-use super::{Remote, block_on, explained};
+use super::{Remote, explained};
 use crate::commands::moving::refuse_redacted;
-use crate::exit_code::Exit;
+use crate::exit_code::usage;
 use crate::output::say;
 use crate::run::{judged, material, protection, session};
-use crate::run_name;
 
 /// Records buffered before a write.
 const GROUP_RECORDS: usize = 1024;
@@ -37,22 +36,18 @@ pub struct Fetched {
 
 /// The whole name of a pipeline and its runs; none where it is one run that is named.
 pub fn runs_of(remote: &Remote, name: &str) -> anyhow::Result<(RunId, Vec<RunId>)> {
-    block_on(async {
-        let client = remote.client()?;
-        let name = run_name::of_coordinator(name, &client).await?;
+    remote.about(name, async |client, name| {
         let runs = client.runs().await.map_err(explained)?;
         let runs = judged::runs_of(name.as_str(), runs.into_iter().map(|view| view.run));
-        Ok((name, runs))
+        Ok((name.clone(), runs))
     })
 }
 
 /// Fetches the winners of a run. Records of protected exercises are encrypted on this disk as on the coordinator's.
 pub fn fetch(remote: &Remote, run: &str) -> anyhow::Result<Fetched> {
-    block_on(async {
-        let client = remote.client()?;
-        let run = &run_name::of_coordinator(run, &client).await?;
+    remote.about(run, async |client, run| {
         let folder = temporary()?;
-        let (dir, manifest) = fetch_into(&client, remote, run, folder.path()).await?;
+        let (dir, manifest) = fetch_into(client, remote, run, folder.path()).await?;
         Ok(Fetched { dir, manifest, _folder: folder })
     })
 }
@@ -81,13 +76,11 @@ pub fn fetch_pipeline(
     name: &str,
     check: impl FnOnce(&RunId, &PipelineCopy) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<FetchedPipeline>> {
-    block_on(async {
-        let client = remote.client()?;
-        let name = run_name::of_coordinator(name, &client).await?;
-        let first = client.records(&name).next().await.transpose().map_err(explained)?;
+    remote.about(name, async |client, name| {
+        let first = client.records(name).next().await.transpose().map_err(explained)?;
         let Some(ExportItem::Manifest(json)) = first else { return Ok(None) };
         let Some(copy) = PipelineCopy::read(&json) else { return Ok(None) };
-        check(&name, &copy)?;
+        check(name, &copy)?;
         say(&format!("fetching {} runs of pipeline {name}", copy.runs().len()));
         let folder = temporary()?;
         // Whoever may not read the questions may not read the answers, without which verdicts say nothing.
@@ -96,11 +89,11 @@ pub fn fetch_pipeline(
             PackFolder::new(folder.path().join("packs")).keep(hash, &sealed)?;
         }
         for run in copy.runs() {
-            let (dir, manifest) = fetch_into(&client, remote, run, folder.path()).await?;
+            let (dir, manifest) = fetch_into(client, remote, run, folder.path()).await?;
             refuse_redacted(&dir, &manifest)?;
         }
         judged::beside(folder.path())?.take_copy(copy).await.map_err(explained)?;
-        Ok(Some(FetchedPipeline { name, folder }))
+        Ok(Some(FetchedPipeline { name: name.clone(), folder }))
     })
 }
 
@@ -121,10 +114,10 @@ async fn fetch_into(
             if let Some(copy) = PipelineCopy::read(&json) {
                 let stages: Vec<&str> = copy.runs().take(STAGES_NAMED_MAX).map(RunId::as_str).collect();
                 let more = if copy.runs().len() > stages.len() { ", …" } else { "" };
-                bail!(Exit::usage(anyhow!(
+                bail!(usage!(
                     "{run} is a pipeline; its records are those of its runs: {}{more}",
                     stages.join(", ")
-                )));
+                ));
             }
             serde_json::from_str(&json).context("the coordinator sent a manifest that cannot be read")?
         }

@@ -5,11 +5,12 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use domain::{ErrorCode, ServiceError};
+use domain::{ErrorCode, RunId, ServiceError};
 use models::Secret;
 use proto::client::{Client, ClientConfig};
 
 use crate::exit_code::{Exit, ExitCode};
+use crate::run_name;
 
 pub mod check;
 pub mod dlq;
@@ -94,6 +95,18 @@ impl Remote {
     pub fn client(&self) -> anyhow::Result<Client> {
         models::install_crypto();
         Client::connect_lazy(&self.config()?).map_err(explained)
+    }
+
+    /// Makes calls about a run or pipeline, of whose name the beginning may be given.
+    pub fn about<T>(
+        &self,
+        name: &str,
+        calls: impl AsyncFnOnce(&Client, &RunId) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        block_on(async {
+            let client = self.client()?;
+            calls(&client, &run_name::of_coordinator(name, &client).await?).await
+        })
     }
 
     /// Where the coordinators are, for messages.

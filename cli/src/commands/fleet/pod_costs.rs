@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use coordinator::Coordinator;
 use domain::WorkerId;
 use domain::control::Control;
@@ -19,7 +19,7 @@ use serde_json::json;
 use service_kit::shutdown::{Stop, StopReceiver, reached};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::exit_code::Exit;
+use crate::exit_code::{Exit, usage};
 
 /// The annotation by which a ReplicaSet chooses: pods with lower numbers go first, and pods without count as 0.
 const ANNOTATION: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -124,12 +124,12 @@ impl PodCosts {
         let api = &self.kubernetes_api;
         let is_local = api.host_str().is_some_and(is_loopback_host);
         if api.scheme() != "https" && !(api.scheme() == "http" && is_local) {
-            bail!(Exit::usage(anyhow!("--kubernetes-api {api}: a token is sent over https only")));
+            bail!(usage!("--kubernetes-api {api}: a token is sent over https only"));
         }
         let namespace = String::from_utf8(read("namespace")?).map_err(Exit::usage)?;
         let namespace = namespace.trim();
         if !is_pod_name(namespace) {
-            bail!(Exit::usage(anyhow!("--pod-costs: `{namespace}` is no namespace")));
+            bail!(usage!("--pod-costs: `{namespace}` is no namespace"));
         }
         let authority = Certificate::from_pem_bundle(&read("ca.crt")?).map_err(Exit::usage)?;
         let client = Client::builder()

@@ -33,7 +33,7 @@ use super::pod_costs::PodCosts;
 use super::{Remote, explained};
 use crate::arguments::{Concurrency, concurrency, seconds};
 use crate::commands::verify::EVENTS;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 use crate::output::say;
 
 /// Plan runs, hand out work, store records.
@@ -194,8 +194,7 @@ impl Traces {
     fn start(&self, name: &str, instance: &str) -> anyhow::Result<Option<Tracing>> {
         let Some(endpoint) = &self.endpoint else { return Ok(None) };
         let service = Service { name, version: env!("CARGO_PKG_VERSION"), instance };
-        let sample =
-            Sample::of(self.sample).map_err(|error| Exit::usage(anyhow!("--trace-sample: {error}")))?;
+        let sample = Sample::of(self.sample).map_err(|error| usage!("--trace-sample: {error}"))?;
         traces::start(endpoint, sample, service).map(Some).map_err(Exit::usage)
     }
 }
@@ -261,10 +260,10 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             .with_context(|| format!("cannot make {}", arguments.data_dir.display()))?;
         let alone = arguments.queue == MEMORY;
         if alone && arguments.sink.is_some() {
-            return Err(Exit::usage(anyhow!(
+            return Err(usage!(
                 "--queue memory is for one coordinator with its own --data-dir: nothing locks the object \
                  store of --sink against a second one. Use a redis:// address"
-            )));
+            ));
         }
         let _share = share_folder(&arguments.data_dir, alone)?;
         let identity = arguments.queue_cert.as_deref().zip(arguments.queue_key.as_deref());
@@ -341,9 +340,9 @@ pub fn worker(arguments: WorkerArguments) -> anyhow::Result<ExitCode> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if arguments.endpoints.is_empty() && arguments.endpoints_file.is_none() && arguments.connectors.is_empty()
     {
-        return Err(Exit::usage(anyhow!(
+        return Err(usage!(
             "a worker needs models to ask: --endpoint URL, --endpoints-file FILE or --connector CONNECTOR"
-        )));
+        ));
     }
     let (name, _taken) = match &arguments.name {
         Some(name) => (name.clone(), None),
@@ -445,7 +444,7 @@ fn free_name(host: &str, work_dir: &Path) -> anyhow::Result<(String, File)> {
             Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
         }
     }
-    Err(Exit::usage(anyhow!("{NAMES_MAX} workers run in {}; give this one a --name", work_dir.display())))
+    Err(usage!("{NAMES_MAX} workers run in {}; give this one a --name", work_dir.display()))
 }
 
 /// The exit code for a worker's failure.

@@ -8,7 +8,7 @@ use serde_json::json;
 use worker::outbox::spools;
 
 use crate::exit_code::ExitCode;
-use crate::output::{Align, Table};
+use crate::output::Table;
 
 /// List or drop undelivered records of the workers on this machine.
 #[derive(Debug, clap::Args)]
@@ -69,13 +69,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    let mut table = Table::new(&[
-        ("worker", Align::Left),
-        ("run", Align::Left),
-        ("records", Align::Right),
-        ("bytes", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = Table::default().left(["worker", "run"]).right(["records", "bytes"]).left([""]);
     for found in arguments.place.spools()? {
         let worker = found.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for (run, held) in &found.runs {

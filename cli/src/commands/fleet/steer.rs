@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use domain::FailureCause;
 use domain::control::{Control, RunCommand};
 
-use super::{Remote, block_on, explained, view};
+use super::{Remote, explained, view};
 use crate::exit_code::ExitCode;
 use crate::run_name;
 
@@ -50,10 +50,8 @@ pub fn cancel(arguments: CancelArguments) -> anyhow::Result<ExitCode> {
 
 /// Asks a coordinator to pause, resume or cancel a run.
 pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        let client = remote.client()?;
-        let run = run_name::of_coordinator(&run, &client).await?;
-        let view = client.command(&run, command).await.map_err(explained)?;
+    remote.about(&run, async |client, run| {
+        let view = client.command(run, command).await.map_err(explained)?;
         if json {
             writeln!(io::stdout(), "{}", serde_json::to_string(&view)?)?;
         } else {
@@ -65,10 +63,8 @@ pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) ->
 
 /// Asks a coordinator to remove a run.
 pub fn remove(remote: &Remote, run: &str, force: bool) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        let client = remote.client()?;
-        let run = run_name::of_coordinator(run, &client).await?;
-        client.remove(&run, force).await.map_err(explained)?;
+    remote.about(run, async |client, run| {
+        client.remove(run, force).await.map_err(explained)?;
         eprintln!("removed run {run}");
         Ok(ExitCode::Success)
     })
@@ -76,10 +72,8 @@ pub fn remove(remote: &Remote, run: &str, force: bool) -> anyhow::Result<ExitCod
 
 /// Asks a coordinator to queue failed dialogues again.
 pub fn retry(remote: &Remote, run: &str, causes: &[FailureCause], json: bool) -> anyhow::Result<ExitCode> {
-    block_on(async {
-        let client = remote.client()?;
-        let run = run_name::of_coordinator(run, &client).await?;
-        let queued = client.retry(&run, causes).await.map_err(explained)?;
+    remote.about(run, async |client, run| {
+        let queued = client.retry(run, causes).await.map_err(explained)?;
         if json {
             writeln!(io::stdout(), "{}", serde_json::json!({ "run": run, "queued": queued }))?;
         }

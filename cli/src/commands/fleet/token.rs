@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use domain::caller::Role;
 use domain::text::hex;
 use proto::server::{Identities, hash_of_token};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{Exit, ExitCode, usage};
 
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             };
             let whole = format!("{before}\n{entry}");
             Identities::parse(&whole).map_err(|error| {
-                Exit::usage(anyhow!("with this identity {} could not be used: {error}", path.display()))
+                usage!("with this identity {} could not be used: {error}", path.display())
             })?;
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
             file.and_then(|mut file| file.write_all(format!("\n{entry}").as_bytes()))

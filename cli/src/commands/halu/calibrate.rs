@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use halu::calibration::{Observation, calibrate};
-use report::table::{Align, Cell, Table};
+use report::table::{Cell, Table};
 use serde_json::json;
 
 use super::found::Whose;
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 
 /// Learn from judged answers how hard questions are, and write the weights into a file for `--weights`.
@@ -57,9 +57,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         assessments.extend(found.assessments);
     }
     let source = format!("{} models of {}", models.len(), names.join(", "));
-    let learnt = calibrate(&assessments, &observations, source, arguments.seed).map_err(|error| {
-        Exit::usage(anyhow!("no weights can be learnt from {}: {error}", names.join(", ")))
-    })?;
+    let learnt = calibrate(&assessments, &observations, source, arguments.seed)
+        .map_err(|error| usage!("no weights can be learnt from {}: {error}", names.join(", ")))?;
     let path = &arguments.out;
     std::fs::write(path, learnt.weights.to_toml()?)
         .with_context(|| format!("cannot write {}", path.display()))?;
@@ -75,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         });
         writeln!(out, "{object}")?;
     } else {
-        let mut table = Table::new(&[("calibration", Align::Left), ("value", Align::Right)]);
+        let mut table = Table::default().left(["calibration"]).right(["value"]);
         table.row([Cell::from("answers learnt from"), Cell::Count(learnt.training as u64)]);
         table.row([Cell::from("answers checked with"), Cell::Count(learnt.validation as u64)]);
         table.row([Cell::from("Spearman's rho of difficulty and points"), Cell::number(learnt.spearman, 3)]);

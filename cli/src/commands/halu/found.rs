@@ -15,7 +15,7 @@ use stages::{Judgements, Subject};
 use crate::commands::fleet::export::{FetchedPipeline, fetch_pipeline};
 use crate::commands::fleet::{MaybeRemote, Remote, explained};
 use crate::commands::runs::DataDir;
-use crate::exit_code::Exit;
+use crate::exit_code::usage;
 use crate::run::judged;
 use crate::run_name;
 
@@ -48,9 +48,13 @@ impl StudyFiles {
     }
 }
 
-fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
+/// Reads and parses a file.
+///
+/// # Errors
+/// It cannot be read (exit code 3), or holds something else (2).
+pub fn parsed<T, E: std::fmt::Display>(path: &Path, parse: fn(&str) -> Result<T, E>) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))
+    parse(&text).map_err(|error| usage!("{}: {error}", path.display()))
 }
 
 /// Where a pipeline is: on this machine or in a fleet.
@@ -71,8 +75,7 @@ impl Whose {
         let Some(remote) = self.remote.named() else {
             return Ok(Place::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
         };
-        fetched(&remote, name)?
-            .ok_or_else(|| Exit::usage(anyhow!("{name} is no pipeline at {}", remote.address())))
+        fetched(&remote, name)?.ok_or_else(|| usage!("{name} is no pipeline at {}", remote.address()))
     }
 }
 
@@ -120,11 +123,11 @@ fn expect_kind(name: &RunId, kind: Option<&str>) -> anyhow::Result<()> {
     let wanted = kghalubench::KIND.name;
     match kind {
         Some(kind) if kind == wanted => Ok(()),
-        kind => Err(Exit::usage(anyhow!(
+        kind => Err(usage!(
             "pipeline {name} is of kind {}; only those of {wanted} have tables and reports of their own. `kgfleet status` and \
              the end of `kgfleet run` show the numbers of any kind",
             kind.unwrap_or("unknown")
-        ))),
+        )),
     }
 }
 
@@ -168,8 +171,7 @@ pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<
 /// # Errors
 /// There is none, or it cannot be read.
 pub fn expect(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<Reading> {
-    read(name, data_dir, look)?
-        .ok_or_else(|| Exit::usage(anyhow!("there is no pipeline {name} in {}", data_dir.display())))
+    read(name, data_dir, look)?.ok_or_else(|| usage!("there is no pipeline {name} in {}", data_dir.display()))
 }
 
 /// What is known while models are read.
@@ -260,9 +262,8 @@ impl Pipeline {
                 let task = reading.pack.tasks().iter().find(|task| task.label.as_str() == label);
                 let task = task
                     .ok_or_else(|| anyhow!("the pack of pipeline {} has no task {label}", reading.name()))?;
-                let assessment = exercise::assessment_of(task).map_err(|error| {
-                    Exit::usage(anyhow!("task {label} is no assessment of KGHaluBench: {error}"))
-                })?;
+                let assessment = exercise::assessment_of(task)
+                    .map_err(|error| usage!("task {label} is no assessment of KGHaluBench: {error}"))?;
                 self.found.assessments.push(assessment);
                 self.assessments.insert(label.to_owned(), self.found.assessments.len() - 1);
                 self.found.assessments.len() - 1

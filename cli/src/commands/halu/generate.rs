@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::anyhow;
 use domain::TaskLabel;
 use halu::Date;
 use halu::assessment::{self, Assessment, Recipe, Unfillable};
@@ -17,8 +16,8 @@ use serde_json::json;
 use super::client::{self, Patience};
 use super::source::Source;
 use crate::commands::pack::{SealingIdentity, as_exit};
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table};
+use crate::exit_code::{Exit, ExitCode, usage};
+use crate::output::Table;
 
 /// Questions of an assessment, and assessments of a pack, at most: a pack is held in memory.
 const QUESTIONS_MAX: i64 = 10_000;
@@ -89,8 +88,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let identity = arguments.identity.get()?;
     let name = arguments.out.file_stem().and_then(|stem| stem.to_str());
-    let name =
-        name.ok_or_else(|| Exit::usage(anyhow!("--out {}: not a file name", arguments.out.display())))?;
+    let name = name.ok_or_else(|| usage!("--out {}: not a file name", arguments.out.display()))?;
     let patience =
         Patience { answer: Duration::from_secs(arguments.patience.into()), attempts: arguments.attempts };
     let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
@@ -157,13 +155,8 @@ fn lay_out(name: &str, source: &Source, assessments: &[Assessment]) -> anyhow::R
 
 fn print(assessments: &[Assessment], out: &mut dyn Write) -> io::Result<()> {
     let groups = [Frequency::VeryCommon, Frequency::Common, Frequency::Uncommon];
-    let mut table = Table::new(&[
-        ("assessment", Align::Left),
-        ("questions", Align::Right),
-        ("very common types", Align::Right),
-        ("common", Align::Right),
-        ("uncommon", Align::Right),
-    ]);
+    let mut table =
+        Table::default().left(["assessment"]).right(["questions", "very common types", "common", "uncommon"]);
     for assessment in assessments {
         let mut counts: BTreeMap<Frequency, usize> = BTreeMap::new();
         for question in &assessment.questions {

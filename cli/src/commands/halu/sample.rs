@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use halu::exercise;
 use report::hallucination::sheet::{self, Item, Texts};
 use report::hallucination::{Answer, agreement};
@@ -13,7 +13,7 @@ use stages::kinds::kghalubench;
 
 use super::found::Whose;
 use crate::commands::table::{self, Format};
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 
 /// Rows that are named one by one; the rest is counted.
@@ -52,14 +52,14 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     let place = arguments.whose.place(name)?;
     let reading = place.read(&mut |_, _, _, _| ())?;
     if reading.protected && !arguments.plaintext {
-        return Err(Exit::usage(anyhow!(
+        return Err(usage!(
             "pipeline {name} holds protected exercises, and a sheet consists of their texts; pass --plaintext to write them \
              in the clear"
-        )));
+        ));
     }
     let drawn = sheet::draw(sheet::items(&reading.found), arguments.count as usize, arguments.seed);
     if drawn.is_empty() {
-        return Err(Exit::usage(anyhow!("pipeline {name} has no scored answer to draw from")));
+        return Err(usage!("pipeline {name} has no scored answer to draw from"));
     }
     let mut wanted: BTreeMap<AnswerPlace, Vec<usize>> = BTreeMap::new();
     for (row, item) in drawn.iter().enumerate() {
@@ -123,7 +123,7 @@ pub(super) struct AgreementArguments {
 
 pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCode> {
     if arguments.format == Format::Xlsx {
-        return Err(Exit::usage(anyhow!("--format xlsx is not for this table")));
+        return Err(usage!("--format xlsx is not for this table"));
     }
     let reading = arguments.whose.place(&arguments.pipeline)?.read(&mut |_, _, _, _| ())?;
     let items = sheet::items(&reading.found);
@@ -133,7 +133,7 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
         sheet::SheetError::Io(error) => {
             anyhow::Error::new(error).context(format!("cannot read {}", path.display()))
         }
-        error => Exit::usage(anyhow!("{}: {error}", path.display())),
+        error => usage!("{}: {error}", path.display()),
     })?;
     for problem in read.problems.iter().take(PROBLEMS_TOLD_MAX) {
         say(&format!("{}: {problem}", path.display()));
@@ -145,7 +145,7 @@ pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCo
         say(&format!("{} rows have no verdict", read.empty));
     }
     if read.said.is_empty() {
-        return Err(Exit::usage(anyhow!("{}: no row has a verdict that can be used", path.display())));
+        return Err(usage!("{}: no row has a verdict that can be used", path.display()));
     }
     let lines = agreement::compare(&items, &read.said, reading.threshold);
     table::print(None, &[agreement::table(&lines)], arguments.format, None)?;

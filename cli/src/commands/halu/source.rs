@@ -8,7 +8,7 @@ use halu::{Dump, Endpoint, KnowledgeGraph, Mapping, world};
 use rdf::RdfFormat;
 
 use super::client::{Patience, PoliteClient};
-use crate::exit_code::Exit;
+use crate::exit_code::{Exit, usage};
 
 /// The name of the invented graph.
 const WORLD: &str = "world";
@@ -48,14 +48,14 @@ impl Source {
         patience: Patience,
     ) -> anyhow::Result<Box<dyn KnowledgeGraph>> {
         match (self, mapping) {
-            (Self::World(_), Some(_)) => Err(Exit::usage(anyhow!(
-                "--mapping: the invented graph has a mapping of its own; leave it out"
-            ))),
+            (Self::World(_), Some(_)) => {
+                Err(usage!("--mapping: the invented graph has a mapping of its own; leave it out"))
+            }
             (Self::World(seed), None) => Ok(Box::new(world::generate(*seed).open()?)),
-            (Self::Document(_) | Self::Endpoint(_), None) => Err(Exit::usage(anyhow!(
+            (Self::Document(_) | Self::Endpoint(_), None) => Err(usage!(
                 "{}: say with --mapping FILE where the graph keeps types, labels, descriptions and statistics",
                 self.describe()
-            ))),
+            )),
             (Self::Endpoint(url), Some(mapping)) => {
                 let client = PoliteClient::new(url, cache, patience)?;
                 Ok(Box::new(Endpoint::new(client, read_mapping(mapping)?)))
@@ -65,7 +65,7 @@ impl Source {
                 let mapping = read_mapping(mapping)?;
                 let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
                 let dump = Dump::parse(&bytes, format, mapping);
-                Ok(Box::new(dump.map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))?))
+                Ok(Box::new(dump.map_err(|error| usage!("{}: {error}", path.display()))?))
             }
         }
     }
@@ -84,7 +84,7 @@ impl Source {
 
 fn read_mapping(path: &Path) -> anyhow::Result<Mapping> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    Mapping::from_toml(&text).map_err(|error| Exit::usage(anyhow!("{}: {error}", path.display())))
+    Mapping::from_toml(&text).map_err(|error| usage!("{}: {error}", path.display()))
 }
 
 fn format_of(path: &Path) -> anyhow::Result<RdfFormat> {

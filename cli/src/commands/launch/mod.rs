@@ -8,7 +8,7 @@ mod values;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use coordinator::configuration::Benchmark;
 use domain::control::Submission;
 use serde_json::{Value, json};
@@ -20,8 +20,8 @@ use self::table::Sizes;
 use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
 use crate::commands::fleet::{MaybeRemote, Remote, block_on, submit};
 use crate::commands::run::Selection;
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table};
+use crate::exit_code::{ExitCode, usage};
+use crate::output::Table;
 use crate::run::session;
 
 /// Plan the GPUs of a configuration, and run it on Kubernetes.
@@ -113,10 +113,8 @@ fn print(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark, as_json: bool) -> an
         writeln!(out, "{}", as_value(plan, sizes, benchmark))?;
         return Ok(());
     }
-    let columns = ["wave", "model", "GPUs", "nodes", "dialogues", "hours"];
-    let align = [Align::Right, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right];
-    let columns: Vec<(&str, Align)> = columns.into_iter().zip(align).collect();
-    let mut table = Table::new(&columns);
+    let columns = Table::default().right(["wave"]).left(["model"]);
+    let mut table = columns.right(["GPUs", "nodes", "dialogues", "hours"]);
     for (number, wave) in plan.waves.iter().enumerate() {
         for model in wave {
             table.row(vec![
@@ -198,11 +196,11 @@ fn carry_out(
         (None, None) if plan.waves.len() <= 1 => {
             arguments.release.install(&values(&Scaling::Wave(0)), config)
         }
-        (None, None) => Err(Exit::usage(anyhow!(
+        (None, None) => Err(usage!(
             "the models need {} waves: name a coordinator that can be reached from here (--coordinator), or let KEDA \
              scale them (--prometheus)",
             plan.waves.len()
-        ))),
+        )),
         (Some(url), Some(remote)) => {
             arguments.release.install(&values(&Scaling::Keda(url)), None)?;
             let all: Vec<plan::Served> = plan.served().cloned().collect();

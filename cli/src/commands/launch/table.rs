@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use serde::Deserialize;
 
-use crate::exit_code::Exit;
+use crate::exit_code::{Exit, usage};
 
 /// The table that comes with the program.
 const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
@@ -91,8 +91,8 @@ impl Sizes {
                 (text.map_err(Exit::usage)?, name)
             }
         };
-        let sizes: Self = toml::from_str(&text).map_err(|error| Exit::usage(anyhow!("{name}: {error}")))?;
-        sizes.check().map_err(|problem| Exit::usage(anyhow!("{name}: {problem}")))?;
+        let sizes: Self = toml::from_str(&text).map_err(|error| usage!("{name}: {error}"))?;
+        sizes.check().map_err(|problem| usage!("{name}: {problem}"))?;
         Ok(sizes)
     }
 

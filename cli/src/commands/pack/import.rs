@@ -4,15 +4,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::anyhow;
 use indicatif::ProgressBar;
 use packs::import::{FollowUpLine, ImportError, ImportReport, Origin, Source};
 use packs::{PackHash, seal_file};
 use serde_json::{Value, json};
 
 use super::{SealingIdentity, as_exit};
-use crate::exit_code::{Exit, ExitCode};
-use crate::output::{Align, Table, printable};
+use crate::exit_code::{ExitCode, usage};
+use crate::output::{Table, printable};
 use crate::reevaluate::{GraphArgument, graph_documents};
 
 /// Findings that are printed one by one; the rest is counted.
@@ -92,7 +91,7 @@ pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 fn name(given: Option<String>, out: &Path) -> anyhow::Result<String> {
     given
         .or_else(|| Some(out.file_stem()?.to_str()?.to_owned()))
-        .ok_or_else(|| Exit::usage(anyhow!("--out {}: not a file name", out.display())))
+        .ok_or_else(|| usage!("--out {}: not a file name", out.display()))
 }
 
 fn progress() -> ProgressBar {
@@ -112,16 +111,8 @@ fn json(report: &ImportReport, hash: &PackHash) -> anyhow::Result<Value> {
 }
 
 fn print(report: &ImportReport, hash: &PackHash, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&[
-        ("task", Align::Left),
-        ("version", Align::Left),
-        ("cases", Align::Right),
-        ("first prompts", Align::Right),
-        ("same prompt", Align::Right),
-        ("of", Align::Right),
-        ("same follow-up", Align::Right),
-        ("of", Align::Right),
-    ]);
+    let numbers = ["cases", "first prompts", "same prompt", "of", "same follow-up", "of"];
+    let mut table = Table::default().left(["task", "version"]).right(numbers);
     let sums = |lines: &[FollowUpLine]| {
         lines.iter().fold((0, 0), |(equal, all), line| (equal + line.equal, all + line.recorded))
     };

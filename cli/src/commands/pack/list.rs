@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::OpeningIdentity;
 use crate::exit_code::ExitCode;
-use crate::output::{Align, Table, printable};
+use crate::output::{Table, printable};
 
 /// List the tasks of a pack with their cases.
 #[derive(Debug, clap::Args)]
@@ -39,14 +39,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     writeln!(out, "{} {} ({}{protected})", header.name, header.version, pack.hash().short())?;
     writeln!(out, "{}", printable(&header.description))?;
     writeln!(out)?;
-    let mut table = Table::new(&[
-        ("task", Align::Left),
-        ("class", Align::Left),
-        ("version", Align::Left),
-        ("group", Align::Left),
-        ("by default", Align::Left),
-        ("cases", Align::Right),
-    ]);
+    let mut table =
+        Table::default().left(["task", "class", "version", "group", "by default"]).right(["cases"]);
     for task in &tasks {
         table.row(vec![
             task.label.to_string(),

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
-
 use super::{OpeningIdentity, as_exit};
-use crate::exit_code::{Exit, ExitCode};
+use crate::exit_code::{ExitCode, usage};
 
 /// Write the files of a pack into a folder, in plaintext, for editing.
 ///
@@ -27,10 +25,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let pack = arguments.identity.open(&arguments.pack)?;
     if pack.header().protected && !arguments.plaintext {
-        return Err(Exit::usage(anyhow!(
+        return Err(usage!(
             "{}: the pack is protected; use --plaintext to write it in plaintext anyway",
             pack.name()
-        )));
+        ));
     }
     pack.parts().write_dir(&arguments.dir).map_err(as_exit)?;
     eprintln!("{} entries written to {}", pack.manifest().entries.len(), arguments.dir.display());

@@ -30,10 +30,20 @@ pub struct Relation {
 pub enum Object {
     /// An entity of the kind of this id.
     Of(&'static str),
-    /// One of these.
-    Word(&'static [&'static str]),
+    /// One of these words, which a comma and a space part.
+    Word(&'static str),
     /// A whole number between two, both included.
     Number(u64, u64),
+}
+
+const fn kind(id: &'static str, label: &'static str, per_mille: usize, naming: Naming) -> Kind {
+    Kind { id, label, per_mille, naming, relations: &[] }
+}
+
+impl Kind {
+    const fn with(self, relations: &'static [Relation]) -> Self {
+        Self { relations, ..self }
+    }
 }
 
 const fn relation(id: &'static str, label: &'static str, object: Object) -> Relation {
@@ -42,411 +52,182 @@ const fn relation(id: &'static str, label: &'static str, object: Object) -> Rela
 
 /// All types, the most frequent first.
 pub const KINDS: &[Kind] = &[
-    Kind {
-        id: "Human",
-        label: "human",
-        per_mille: 340,
-        naming: Naming::Person,
-        relations: &[
-            relation("birthplace", "place of birth", Object::Of("City")),
-            relation("occupation", "occupation", Object::Word(OCCUPATIONS)),
-            relation("employer", "employer", Object::Of("Company")),
-            relation("educated_at", "educated at", Object::Of("University")),
-            relation("residence", "residence", Object::Of("City")),
-            relation("instrument", "instrument", Object::Word(INSTRUMENTS)),
-            relation("award", "award received", Object::Of("Award")),
-        ],
-    },
-    Kind {
-        id: "City",
-        label: "city",
-        per_mille: 200,
-        naming: Naming::Place(""),
-        relations: &[
-            relation("country", "country", Object::Of("Country")),
-            relation("river_of", "located next to", Object::Of("River")),
-            relation("population", "population", Object::Number(800, 900_000)),
-            relation("elevation", "elevation above sea level", Object::Number(1, 2400)),
-            relation("mayor", "head of government", Object::Of("Human")),
-            relation("twin", "twin town", Object::Of("City")),
-        ],
-    },
-    Kind {
-        id: "Company",
-        label: "company",
-        per_mille: 80,
-        naming: Naming::Place("Works"),
-        relations: &[
-            relation("founder", "founded by", Object::Of("Human")),
-            relation("headquarters", "headquarters location", Object::Of("City")),
-            relation("inception", "year of inception", Object::Number(1780, 2015)),
-            relation("industry", "industry", Object::Word(INDUSTRIES)),
-            relation("employees", "number of employees", Object::Number(4, 90_000)),
-            relation("parent", "parent organization", Object::Of("Company")),
-        ],
-    },
-    Kind {
-        id: "Film",
-        label: "film",
-        per_mille: 70,
-        naming: Naming::Title,
-        relations: &[
-            relation("director", "director", Object::Of("Human")),
-            relation("cast", "cast member", Object::Of("Human")),
-            relation("genre", "genre", Object::Word(GENRES)),
-            relation("released", "year of publication", Object::Number(1920, 2020)),
-            relation("filmed_in", "filming location", Object::Of("City")),
-            relation("minutes", "duration in minutes", Object::Number(61, 210)),
-        ],
-    },
-    Kind {
-        id: "Book",
-        label: "book",
-        per_mille: 60,
-        naming: Naming::Title,
-        relations: &[
-            relation("author", "author", Object::Of("Human")),
-            relation("publisher", "publisher", Object::Of("Company")),
-            relation("genre", "genre", Object::Word(GENRES)),
-            relation("published", "year of publication", Object::Number(1600, 2020)),
-            relation("set_in", "narrative location", Object::Of("City")),
-            relation("pages", "number of pages", Object::Number(48, 1100)),
-        ],
-    },
-    Kind {
-        id: "River",
-        label: "river",
-        per_mille: 50,
-        naming: Naming::Place("River"),
-        relations: &[
-            relation("mouth", "mouth of the watercourse", Object::Of("Lake")),
-            relation("length", "length in kilometres", Object::Number(9, 2900)),
-            relation("crosses", "basin country", Object::Of("Country")),
-            relation("source", "origin of the watercourse", Object::Of("Mountain")),
-            relation("discharge", "discharge in cubic metres per second", Object::Number(1, 7000)),
-        ],
-    },
-    Kind {
-        id: "University",
-        label: "university",
-        per_mille: 40,
-        naming: Naming::Place("University"),
-        relations: &[
-            relation("located", "located in", Object::Of("City")),
-            relation("founded", "year of inception", Object::Number(1200, 2000)),
-            relation("rector", "rector", Object::Of("Human")),
-            relation("students", "students count", Object::Number(300, 60_000)),
-            relation("motto", "motto", Object::Word(MOTTOS)),
-        ],
-    },
-    Kind {
-        id: "Painting",
-        label: "painting",
-        per_mille: 30,
-        naming: Naming::Title,
-        relations: &[
-            relation("creator", "creator", Object::Of("Human")),
-            relation("collection", "collection", Object::Of("Museum")),
-            relation("material", "made from material", Object::Word(MATERIALS)),
-            relation("painted", "year of inception", Object::Number(1400, 1990)),
-            relation("depicts", "depicts", Object::Of("Mountain")),
-        ],
-    },
-    Kind {
-        id: "Species",
-        label: "species",
-        per_mille: 25,
-        naming: Naming::Person,
-        relations: &[
-            relation("habitat", "habitat", Object::Word(HABITATS)),
-            relation("endemic", "endemic to", Object::Of("Country")),
-            relation("described_by", "taxon author", Object::Of("Human")),
-            relation("described", "year of taxon publication", Object::Number(1750, 2010)),
-            relation("food", "main food source", Object::Word(FOODS)),
-        ],
-    },
-    Kind {
-        id: "Band",
-        label: "band",
-        per_mille: 20,
-        naming: Naming::Title,
-        relations: &[
-            relation("formed_in", "location of formation", Object::Of("City")),
-            relation("member", "has part", Object::Of("Human")),
-            relation("formed", "year of inception", Object::Number(1955, 2015)),
-            relation("style", "genre", Object::Word(STYLES)),
-            relation("label", "record label", Object::Of("Company")),
-        ],
-    },
-    Kind {
-        id: "Mountain",
-        label: "mountain",
-        per_mille: 15,
-        naming: Naming::Place("Peak"),
-        relations: &[
-            relation("range", "mountain range", Object::Word(RANGES)),
-            relation("height", "elevation above sea level", Object::Number(400, 7900)),
-            relation("in_country", "country", Object::Of("Country")),
-            relation("first_climber", "first ascent by", Object::Of("Human")),
-        ],
-    },
-    Kind {
-        id: "Country",
-        label: "country",
-        per_mille: 12,
-        naming: Naming::Place("Republic"),
-        relations: &[
-            relation("capital", "capital", Object::Of("City")),
-            relation("language", "official language", Object::Word(LANGUAGES)),
-            relation("currency", "currency", Object::Word(CURRENCIES)),
-            relation("head", "head of state", Object::Of("Human")),
-        ],
-    },
-    Kind {
-        id: "Museum",
-        label: "museum",
-        per_mille: 10,
-        naming: Naming::Place("Museum"),
-        relations: &[
-            relation("museum_in", "located in", Object::Of("City")),
-            relation("opened", "year of opening", Object::Number(1750, 2015)),
-            relation("director_of", "director", Object::Of("Human")),
-            relation("visitors", "visitors per year", Object::Number(900, 3_000_000)),
-        ],
-    },
-    Kind {
-        id: "Lake",
-        label: "lake",
-        per_mille: 10,
-        naming: Naming::Place("Lake"),
-        relations: &[
-            relation("depth", "maximum depth in metres", Object::Number(3, 900)),
-            relation("inflow", "inflow", Object::Of("River")),
-            relation("lake_country", "country", Object::Of("Country")),
-            relation("area", "area in square kilometres", Object::Number(1, 9000)),
-        ],
-    },
-    Kind {
-        id: "Award",
-        label: "award",
-        per_mille: 10,
-        naming: Naming::Place("Prize"),
-        relations: &[
-            relation("conferred_by", "conferred by", Object::Of("University")),
-            relation("first_given", "year of inception", Object::Number(1850, 2010)),
-            relation("field", "field of work", Object::Word(FIELDS)),
-            relation("winner", "winner", Object::Of("Human")),
-        ],
-    },
-    Kind {
-        id: "Ship",
-        label: "ship",
-        per_mille: 8,
-        naming: Naming::Title,
-        relations: &[
-            relation("builder", "manufacturer", Object::Of("Company")),
-            relation("home_port", "home port", Object::Of("City")),
-            relation("launched", "year of launch", Object::Number(1800, 2010)),
-            relation("captain", "captain", Object::Of("Human")),
-        ],
-    },
-    Kind {
-        id: "Opera",
-        label: "opera",
-        per_mille: 6,
-        naming: Naming::Title,
-        relations: &[
-            relation("composer", "composer", Object::Of("Human")),
-            relation("premiere_in", "location of first performance", Object::Of("City")),
-            relation("premiere", "year of first performance", Object::Number(1640, 1990)),
-            relation("acts", "number of acts", Object::Number(1, 5)),
-        ],
-    },
-    Kind {
-        id: "Bridge",
-        label: "bridge",
-        per_mille: 6,
-        naming: Naming::Place("Bridge"),
-        relations: &[
-            relation("spans", "crosses", Object::Of("River")),
-            relation("bridge_city", "located in", Object::Of("City")),
-            relation("engineer", "structural engineer", Object::Of("Human")),
-            relation("bridge_length", "length in metres", Object::Number(20, 4000)),
-        ],
-    },
-    Kind {
-        id: "Asteroid",
-        label: "asteroid",
-        per_mille: 4,
-        naming: Naming::Place("Minor"),
-        relations: &[
-            relation("discoverer", "discoverer", Object::Of("Human")),
-            relation("discovered", "year of discovery", Object::Number(1801, 2010)),
-            relation("observatory", "site of discovery", Object::Of("University")),
-            relation("diameter", "diameter in kilometres", Object::Number(1, 400)),
-        ],
-    },
-    Kind {
-        id: "Manuscript",
-        label: "manuscript",
-        per_mille: 4,
-        naming: Naming::Place("Codex"),
-        relations: &[
-            relation("scribe", "scribe", Object::Of("Human")),
-            relation("kept_at", "collection", Object::Of("Museum")),
-            relation("leaves", "number of leaves", Object::Number(20, 600)),
-            relation("script", "writing system", Object::Word(SCRIPTS)),
-        ],
-    },
+    kind("Human", "human", 340, Naming::Person).with(&[
+        relation("birthplace", "place of birth", Object::Of("City")),
+        relation("occupation", "occupation", Object::Word(OCCUPATIONS)),
+        relation("employer", "employer", Object::Of("Company")),
+        relation("educated_at", "educated at", Object::Of("University")),
+        relation("residence", "residence", Object::Of("City")),
+        relation("instrument", "instrument", Object::Word(INSTRUMENTS)),
+        relation("award", "award received", Object::Of("Award")),
+    ]),
+    kind("City", "city", 200, Naming::Place("")).with(&[
+        relation("country", "country", Object::Of("Country")),
+        relation("river_of", "located next to", Object::Of("River")),
+        relation("population", "population", Object::Number(800, 900_000)),
+        relation("elevation", "elevation above sea level", Object::Number(1, 2400)),
+        relation("mayor", "head of government", Object::Of("Human")),
+        relation("twin", "twin town", Object::Of("City")),
+    ]),
+    kind("Company", "company", 80, Naming::Place("Works")).with(&[
+        relation("founder", "founded by", Object::Of("Human")),
+        relation("headquarters", "headquarters location", Object::Of("City")),
+        relation("inception", "year of inception", Object::Number(1780, 2015)),
+        relation("industry", "industry", Object::Word(INDUSTRIES)),
+        relation("employees", "number of employees", Object::Number(4, 90_000)),
+        relation("parent", "parent organization", Object::Of("Company")),
+    ]),
+    kind("Film", "film", 70, Naming::Title).with(&[
+        relation("director", "director", Object::Of("Human")),
+        relation("cast", "cast member", Object::Of("Human")),
+        relation("genre", "genre", Object::Word(GENRES)),
+        relation("released", "year of publication", Object::Number(1920, 2020)),
+        relation("filmed_in", "filming location", Object::Of("City")),
+        relation("minutes", "duration in minutes", Object::Number(61, 210)),
+    ]),
+    kind("Book", "book", 60, Naming::Title).with(&[
+        relation("author", "author", Object::Of("Human")),
+        relation("publisher", "publisher", Object::Of("Company")),
+        relation("genre", "genre", Object::Word(GENRES)),
+        relation("published", "year of publication", Object::Number(1600, 2020)),
+        relation("set_in", "narrative location", Object::Of("City")),
+        relation("pages", "number of pages", Object::Number(48, 1100)),
+    ]),
+    kind("River", "river", 50, Naming::Place("River")).with(&[
+        relation("mouth", "mouth of the watercourse", Object::Of("Lake")),
+        relation("length", "length in kilometres", Object::Number(9, 2900)),
+        relation("crosses", "basin country", Object::Of("Country")),
+        relation("source", "origin of the watercourse", Object::Of("Mountain")),
+        relation("discharge", "discharge in cubic metres per second", Object::Number(1, 7000)),
+    ]),
+    kind("University", "university", 40, Naming::Place("University")).with(&[
+        relation("located", "located in", Object::Of("City")),
+        relation("founded", "year of inception", Object::Number(1200, 2000)),
+        relation("rector", "rector", Object::Of("Human")),
+        relation("students", "students count", Object::Number(300, 60_000)),
+        relation("motto", "motto", Object::Word(MOTTOS)),
+    ]),
+    kind("Painting", "painting", 30, Naming::Title).with(&[
+        relation("creator", "creator", Object::Of("Human")),
+        relation("collection", "collection", Object::Of("Museum")),
+        relation("material", "made from material", Object::Word(MATERIALS)),
+        relation("painted", "year of inception", Object::Number(1400, 1990)),
+        relation("depicts", "depicts", Object::Of("Mountain")),
+    ]),
+    kind("Species", "species", 25, Naming::Person).with(&[
+        relation("habitat", "habitat", Object::Word(HABITATS)),
+        relation("endemic", "endemic to", Object::Of("Country")),
+        relation("described_by", "taxon author", Object::Of("Human")),
+        relation("described", "year of taxon publication", Object::Number(1750, 2010)),
+        relation("food", "main food source", Object::Word(FOODS)),
+    ]),
+    kind("Band", "band", 20, Naming::Title).with(&[
+        relation("formed_in", "location of formation", Object::Of("City")),
+        relation("member", "has part", Object::Of("Human")),
+        relation("formed", "year of inception", Object::Number(1955, 2015)),
+        relation("style", "genre", Object::Word(STYLES)),
+        relation("label", "record label", Object::Of("Company")),
+    ]),
+    kind("Mountain", "mountain", 15, Naming::Place("Peak")).with(&[
+        relation("range", "mountain range", Object::Word(RANGES)),
+        relation("height", "elevation above sea level", Object::Number(400, 7900)),
+        relation("in_country", "country", Object::Of("Country")),
+        relation("first_climber", "first ascent by", Object::Of("Human")),
+    ]),
+    kind("Country", "country", 12, Naming::Place("Republic")).with(&[
+        relation("capital", "capital", Object::Of("City")),
+        relation("language", "official language", Object::Word(LANGUAGES)),
+        relation("currency", "currency", Object::Word(CURRENCIES)),
+        relation("head", "head of state", Object::Of("Human")),
+    ]),
+    kind("Museum", "museum", 10, Naming::Place("Museum")).with(&[
+        relation("museum_in", "located in", Object::Of("City")),
+        relation("opened", "year of opening", Object::Number(1750, 2015)),
+        relation("director_of", "director", Object::Of("Human")),
+        relation("visitors", "visitors per year", Object::Number(900, 3_000_000)),
+    ]),
+    kind("Lake", "lake", 10, Naming::Place("Lake")).with(&[
+        relation("depth", "maximum depth in metres", Object::Number(3, 900)),
+        relation("inflow", "inflow", Object::Of("River")),
+        relation("lake_country", "country", Object::Of("Country")),
+        relation("area", "area in square kilometres", Object::Number(1, 9000)),
+    ]),
+    kind("Award", "award", 10, Naming::Place("Prize")).with(&[
+        relation("conferred_by", "conferred by", Object::Of("University")),
+        relation("first_given", "year of inception", Object::Number(1850, 2010)),
+        relation("field", "field of work", Object::Word(FIELDS)),
+        relation("winner", "winner", Object::Of("Human")),
+    ]),
+    kind("Ship", "ship", 8, Naming::Title).with(&[
+        relation("builder", "manufacturer", Object::Of("Company")),
+        relation("home_port", "home port", Object::Of("City")),
+        relation("launched", "year of launch", Object::Number(1800, 2010)),
+        relation("captain", "captain", Object::Of("Human")),
+    ]),
+    kind("Opera", "opera", 6, Naming::Title).with(&[
+        relation("composer", "composer", Object::Of("Human")),
+        relation("premiere_in", "location of first performance", Object::Of("City")),
+        relation("premiere", "year of first performance", Object::Number(1640, 1990)),
+        relation("acts", "number of acts", Object::Number(1, 5)),
+    ]),
+    kind("Bridge", "bridge", 6, Naming::Place("Bridge")).with(&[
+        relation("spans", "crosses", Object::Of("River")),
+        relation("bridge_city", "located in", Object::Of("City")),
+        relation("engineer", "structural engineer", Object::Of("Human")),
+        relation("bridge_length", "length in metres", Object::Number(20, 4000)),
+    ]),
+    kind("Asteroid", "asteroid", 4, Naming::Place("Minor")).with(&[
+        relation("discoverer", "discoverer", Object::Of("Human")),
+        relation("discovered", "year of discovery", Object::Number(1801, 2010)),
+        relation("observatory", "site of discovery", Object::Of("University")),
+        relation("diameter", "diameter in kilometres", Object::Number(1, 400)),
+    ]),
+    kind("Manuscript", "manuscript", 4, Naming::Place("Codex")).with(&[
+        relation("scribe", "scribe", Object::Of("Human")),
+        relation("kept_at", "collection", Object::Of("Museum")),
+        relation("leaves", "number of leaves", Object::Number(20, 600)),
+        relation("script", "writing system", Object::Word(SCRIPTS)),
+    ]),
 ];
 
-const OCCUPATIONS: &[&str] = &[
-    "astronomer",
-    "baker",
-    "botanist",
-    "carpenter",
-    "composer",
-    "engineer",
-    "goldsmith",
-    "historian",
-    "judge",
-    "mathematician",
-    "midwife",
-    "painter",
-    "pilot",
-    "poet",
-    "printer",
-    "sailor",
-    "singer",
-    "surgeon",
-    "teacher",
-    "weaver",
-];
+const OCCUPATIONS: &str = "astronomer, baker, botanist, carpenter, composer, engineer, goldsmith, historian, judge, \
+    mathematician, midwife, painter, pilot, poet, printer, sailor, singer, surgeon, teacher, weaver";
 
-const INSTRUMENTS: &[&str] = &[
-    "bassoon", "cello", "clarinet", "drum", "flute", "guitar", "harp", "lute", "oboe", "organ", "piano",
-    "trumpet", "viola", "violin", "zither",
-];
+const INSTRUMENTS: &str = "bassoon, cello, clarinet, drum, flute, guitar, harp, lute, oboe, organ, piano, trumpet, viola, \
+    violin, zither";
 
-const INDUSTRIES: &[&str] = &[
-    "brewing",
-    "ceramics",
-    "chemicals",
-    "fishing",
-    "glassmaking",
-    "insurance",
-    "mining",
-    "paper making",
-    "printing",
-    "railways",
-    "shipbuilding",
-    "telegraphy",
-    "textiles",
-    "watchmaking",
-];
+const INDUSTRIES: &str = "brewing, ceramics, chemicals, fishing, glassmaking, insurance, mining, paper making, printing, \
+    railways, shipbuilding, telegraphy, textiles, watchmaking";
 
-const GENRES: &[&str] = &[
-    "adventure",
-    "comedy",
-    "crime",
-    "drama",
-    "fantasy",
-    "horror",
-    "mystery",
-    "romance",
-    "satire",
-    "science fiction",
-    "tragedy",
-    "war",
-    "western",
-];
+const GENRES: &str = "adventure, comedy, crime, drama, fantasy, horror, mystery, romance, satire, science fiction, \
+    tragedy, war, western";
 
-const MOTTOS: &[&str] = &[
-    "Ask first",
-    "Light from work",
-    "Measure twice",
-    "Never by chance",
-    "Read on",
-    "Slowly and surely",
-    "Through the night",
-];
+const MOTTOS: &str = "Ask first, Light from work, Measure twice, Never by chance, Read on, Slowly and surely, \
+    Through the night";
 
-const MATERIALS: &[&str] = &[
-    "chalk on paper",
-    "egg tempera on wood",
-    "gouache on board",
-    "ink on silk",
-    "oil on canvas",
-    "oil on copper",
-    "watercolour on paper",
-];
+const MATERIALS: &str = "chalk on paper, egg tempera on wood, gouache on board, ink on silk, oil on canvas, oil on copper, \
+    watercolour on paper";
 
-const HABITATS: &[&str] = &[
-    "alpine meadow",
-    "brackish marsh",
-    "cave",
-    "coral reef",
-    "dry steppe",
-    "mangrove",
-    "pine forest",
-    "rainforest",
-    "river bank",
-    "salt flat",
-    "tundra",
-];
+const HABITATS: &str = "alpine meadow, brackish marsh, cave, coral reef, dry steppe, mangrove, pine forest, rainforest, \
+    river bank, salt flat, tundra";
 
-const FOODS: &[&str] = &[
-    "acorns", "algae", "beetles", "berries", "fish", "grass", "leaves", "nectar", "seeds", "snails",
-    "termites",
-];
+const FOODS: &str = "acorns, algae, beetles, berries, fish, grass, leaves, nectar, seeds, snails, termites";
 
-const STYLES: &[&str] = &[
-    "ambient",
-    "bluegrass",
-    "folk rock",
-    "funk",
-    "garage rock",
-    "jazz",
-    "krautrock",
-    "polka",
-    "punk",
-    "reggae",
-    "ska",
-    "soul",
-];
+const STYLES: &str =
+    "ambient, bluegrass, folk rock, funk, garage rock, jazz, krautrock, polka, punk, reggae, ska, soul";
 
-const RANGES: &[&str] = &[
-    "Ashen Range",
-    "Borrow Hills",
-    "Crown Range",
-    "Drift Mountains",
-    "Fold Alps",
-    "Grey Teeth",
-    "Long Ridge",
-    "Salt Range",
-];
+const RANGES: &str = "Ashen Range, Borrow Hills, Crown Range, Drift Mountains, Fold Alps, Grey Teeth, Long Ridge, \
+    Salt Range";
 
-const LANGUAGES: &[&str] =
-    &["Arvenian", "Belish", "Cadric", "Dunsk", "Ettarian", "Fennal", "Gorish", "Heldic", "Istran", "Jorvic"];
+const LANGUAGES: &str = "Arvenian, Belish, Cadric, Dunsk, Ettarian, Fennal, Gorish, Heldic, Istran, Jorvic";
 
-const CURRENCIES: &[&str] =
-    &["ark", "belan", "crown", "denar", "florin", "groat", "lira", "mark", "penny", "shell", "thaler"];
+const CURRENCIES: &str = "ark, belan, crown, denar, florin, groat, lira, mark, penny, shell, thaler";
 
-const FIELDS: &[&str] = &[
-    "architecture",
-    "astronomy",
-    "botany",
-    "chemistry",
-    "history",
-    "literature",
-    "logic",
-    "medicine",
-    "music",
-    "physics",
-];
+const FIELDS: &str =
+    "architecture, astronomy, botany, chemistry, history, literature, logic, medicine, music, physics";
 
-const SCRIPTS: &[&str] =
-    &["angular minuscule", "book cursive", "long hand", "round uncial", "square capitals", "tall script"];
+const SCRIPTS: &str =
+    "angular minuscule, book cursive, long hand, round uncial, square capitals, tall script";
 
 /// A last sentence of descriptions, so that texts differ in more than their facts.
 pub const REMARKS: &[&str] = &[

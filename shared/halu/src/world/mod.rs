@@ -182,8 +182,9 @@ fn object(relation: &Relation, all: &[Member], random: &mut SplitMix64) -> (Stri
             (format!("e:Q{chosen}"), all[chosen].name.clone())
         }
         Object::Word(words) => {
-            let word = pick(words, random);
-            (format!("\"{word}\"@en"), (*word).to_owned())
+            let words: Vec<&str> = words.split(", ").collect();
+            let word = *pick(&words, random);
+            (format!("\"{word}\"@en"), word.to_owned())
         }
         Object::Number(least, most) => {
             let number = least + random.next_u64() % (most - least + 1);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use halu::metrics::{Fate, Filter};
 
 use super::sheet::{Item, Stratum, Verdict};
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// Thresholds of the similarity that are compared, beside the one of the pipeline. The paper measured the last three.
 const THRESHOLDS: [f64; 5] = [0.65, 0.675, 0.70, 0.725, 0.75];
@@ -164,18 +164,10 @@ fn weights(all: &[Item], said: &[(Item, Verdict)]) -> BTreeMap<Stratum, f64> {
 
 /// The comparison as a table.
 pub fn table(lines: &[Line]) -> Table {
-    let mut table = Table::new(&[
-        ("stage", Align::Left),
-        ("yes means", Align::Left),
-        ("threshold", Align::Right),
-        ("rows", Align::Right),
-        ("precision", Align::Right),
-        ("recall", Align::Right),
-        ("F1", Align::Right),
-        ("agreement", Align::Right),
-        ("kappa", Align::Right),
-    ])
-    .titled("Agreement with people");
+    let mut table = Table::default()
+        .left(["stage", "yes means"])
+        .right(["threshold", "rows", "precision", "recall", "F1", "agreement", "kappa"])
+        .titled("Agreement with people");
     for line in lines {
         let confusion = &line.confusion;
         table.row([

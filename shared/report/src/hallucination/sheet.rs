@@ -10,7 +10,7 @@ use halu::metrics::{Fate, Filter};
 use sha2::{Digest, Sha256};
 
 use super::{Answer, Found};
-use crate::table::{Align, Cell, Table, printable};
+use crate::table::{Cell, Table, printable};
 
 /// Characters of a text in a cell. Spreadsheets hold no more than 32 767.
 const CELL_CHARACTERS_MAX: usize = 30_000;
@@ -151,7 +151,7 @@ fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
 
 /// The sheet. Texts of models stand in it without characters that steer a reader; written as CSV they are no formulas.
 pub fn table(items: &[(Item, Texts)]) -> Table {
-    let mut table = Table::new(&COLUMNS.map(|name| (name, Align::Left)));
+    let mut table = Table::default().left(COLUMNS);
     for (item, texts) in items {
         let what = match item.fact {
             Some(_) => "Does the answer state this fact?",

@@ -158,11 +158,22 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns.
-    pub fn new(columns: &[(&str, Align)]) -> Self {
-        let heading =
-            |(name, align): &(&str, Align)| Heading { name: (*name).to_owned(), align: *align, short: None };
-        Self { headings: columns.iter().map(heading).collect(), ..Self::default() }
+    /// The table with further columns of texts.
+    #[must_use]
+    pub fn left<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
+        self.columns(names, Align::Left)
+    }
+
+    /// The table with further columns of numbers.
+    #[must_use]
+    pub fn right<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
+        self.columns(names, Align::Right)
+    }
+
+    fn columns<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>, align: Align) -> Self {
+        let heading = |name: N| Heading { name: name.into(), align, short: None };
+        self.headings.extend(names.into_iter().map(heading));
+        self
     }
 
     /// The same with a title.
@@ -172,9 +183,9 @@ impl Table {
         self
     }
 
-    /// Adds a column.
-    pub fn column(&mut self, name: impl Into<String>, align: Align, short: Option<String>) {
-        self.headings.push(Heading { name: name.into(), align, short });
+    /// Adds a column of numbers, with what stands in place of its name where width is scarce.
+    pub fn shortened(&mut self, name: impl Into<String>, short: impl Into<String>) {
+        self.headings.push(Heading { name: name.into(), align: Align::Right, short: Some(short.into()) });
     }
 
     /// Adds a row.
@@ -218,8 +229,7 @@ mod tests {
 
     /// A table with a cell of every kind.
     pub(super) fn example() -> Table {
-        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right), ("mean", Align::Right)])
-            .titled("Example");
+        let mut table = Table::default().left(["task"]).right(["n", "mean"]).titled("Example");
         table.row([Cell::from("a|b"), Cell::Count(20), Cell::Number(0.123_456, 3)]);
         table.row([Cell::from("=1+1"), Cell::Empty, Cell::Told("0.500 (7/20)".to_owned(), Some(0.5))]);
         table.total([Cell::from("all"), Cell::Count(20), Cell::Number(f64::NAN, 3)]);

@@ -65,11 +65,10 @@ fn text(cell: &Cell) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::table::{Align, Cell, Table};
+    use crate::table::{Cell, Table};
 
     fn table() -> Table {
-        let mut table =
-            Table::new(&[("model", Align::Left), ("exercises", Align::Left), ("mean", Align::Right)]);
+        let mut table = Table::default().left(["model", "exercises"]).right(["mean"]);
         for (model, exercises, mean) in
             [("b", "x", Some(0.1)), ("c", "y", Some(0.9)), ("a", "x", None), ("d", "x", Some(0.2))]
         {

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_the_total_is_ruled_off() {
-        let mut table = Table::new(&[("task", Align::Left), ("n", Align::Right)]);
+        let mut table = Table::default().left(["task"]).right(["n"]);
         table.row(["a", "1"]);
         table.total(["total", "10"]);
         assert_eq!(text(&table), "task    n\n---------\na       1\n---------\ntotal  10\n");
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn short_headings_have_a_legend() {
-        let mut table = Table::new(&[("model", Align::Left)]);
-        table.column("RdfFriendCount-nt-1", Align::Right, Some("1".to_owned()));
+        let mut table = Table::default().left(["model"]);
+        table.shortened("RdfFriendCount-nt-1", "1");
         table.row([Cell::from("m"), Cell::Number(0.5, 3)]);
         table.notes.push("a note".to_owned());
         assert_eq!(
@@ -105,7 +105,7 @@ mod tests {
     fn terminals_cannot_be_steered() {
         assert_eq!(printable("a\u{1b}[31mb\u{7}"), "a\u{fffd}[31mb\u{fffd}");
         assert_eq!(printable("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
-        let mut table = Table::new(&[("m\u{1b}c", Align::Left)]);
+        let mut table = Table::default().left(["m\u{1b}c"]);
         table.row(["two\nlines"]);
         assert_eq!(text(&table), "m\u{fffd}c\n---------\ntwo lines\n");
     }

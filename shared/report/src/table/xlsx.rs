@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_workbook_has_a_sheet_per_table() {
         let mut dated =
-            Table::new(&[("when", Align::Left)]).titled("a title: with [much] more in it than Excel takes");
+            Table::default().left(["when"]).titled("a title: with [much] more in it than Excel takes");
         dated.row([Cell::Time("2026-11-22T10:00:00Z".parse().unwrap())]);
         let mut out = Cursor::new(Vec::new());
         write_workbook(&[example(), dated.clone(), dated], &mut out).unwrap();

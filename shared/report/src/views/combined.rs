@@ -4,27 +4,16 @@ use crate::analysis::combined::{Combined, combined};
 use crate::analysis::leaders::rank;
 use crate::analysis::scheme::Scheme;
 use crate::dialogues::Dialogues;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// One row per model, the best first, within each set of exercises. A star marks the models of the leading group; who has no
 /// rival does not lead.
 pub fn table(all: &Dialogues, scheme: &Scheme) -> Table {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("model", Align::Left),
-        ("exercises", Align::Left),
-        ("n", Align::Right),
-        ("score", Align::Right),
-        ("sd", Align::Right),
-        ("low", Align::Right),
-        ("high", Align::Right),
-        ("p", Align::Right),
-        ("p Holm", Align::Right),
-    ])
-    .titled(scheme.title.as_str());
-    for category in &scheme.categories {
-        table.column(&category.name, Align::Right, None);
-    }
+    let mut table = Table::default()
+        .left(["", "model", "exercises"])
+        .right(["n", "score", "sd", "low", "high", "p", "p Holm"])
+        .right(scheme.categories.iter().map(|category| &category.name))
+        .titled(&scheme.title);
     let headings = all.headings();
     let found = combined(all, scheme);
     let (mut without, mut is_ranked) = (Vec::new(), false);

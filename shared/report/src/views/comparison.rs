@@ -2,7 +2,7 @@
 
 use crate::analysis::compare::{Comparison, Pairs};
 use crate::dialogues::Dialogues;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// A comparison with the names of what was compared, first and second.
 pub struct Compared<'a> {
@@ -22,10 +22,9 @@ const FOUND: [&str; 8] = ["difference", "low", "high", "p", "p Holm", "p Wilcoxo
 
 /// For people: one row per task and one for all.
 pub fn table(all: &Dialogues, compared: &Compared<'_>) -> Table {
-    let mut table = Table::new(&[("task", Align::Left), ("pairs", Align::Right)]).titled(compared.title());
-    for name in [compared.names.0, compared.names.1].into_iter().chain(FOUND) {
-        table.column(name, Align::Right, None);
-    }
+    let means = [compared.names.0, compared.names.1];
+    let columns = Table::default().left(["task"]).right(["pairs"]).right(means).right(FOUND);
+    let mut table = columns.titled(compared.title());
     for (task, pairs) in &compared.found.tasks {
         table.row(row(&all.tasks[*task].label, pairs));
     }
@@ -40,10 +39,9 @@ pub fn table(all: &Dialogues, compared: &Compared<'_>) -> Table {
 
 /// For programs: the comparisons in one table, the models in columns of their own. The rows over all tasks are in it.
 pub fn long(all: &Dialogues, compared: &[Compared<'_>]) -> Table {
-    let texts = ["first", "second", "task"].map(|name| (name, Align::Left));
-    let numbers = ["pairs", "mean first", "mean second"].into_iter().chain(FOUND);
-    let columns: Vec<_> = texts.into_iter().chain(numbers.map(|name| (name, Align::Right))).collect();
-    let mut table = Table::new(&columns).titled("Comparisons");
+    let columns = Table::default().left(["first", "second", "task"]);
+    let columns = columns.right(["pairs", "mean first", "mean second"]).right(FOUND);
+    let mut table = columns.titled("Comparisons");
     for Compared { names, found } in compared {
         let tasks = found.tasks.iter().map(|(task, pairs)| (all.tasks[*task].label.as_str(), pairs));
         for (task, pairs) in tasks.chain([("all tasks", &found.all)]) {

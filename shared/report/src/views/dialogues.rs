@@ -3,24 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::dialogues::Dialogues;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// Every dialogue with its headline, every score, and why there are none.
 pub fn wide(all: &Dialogues) -> Table {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("exercises", Align::Left),
-        ("task", Align::Left),
-        ("iteration", Align::Right),
-        ("case", Align::Left),
-        ("headline", Align::Right),
-        ("not scored", Align::Left),
-        ("rounds", Align::Right),
-        ("prompt tokens", Align::Right),
-        ("answer tokens", Align::Right),
-        ("seconds", Align::Right),
-    ])
-    .titled("Dialogues");
     // Names in the order of their first appearance.
     let mut names: Vec<&str> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -30,9 +16,15 @@ pub fn wide(all: &Dialogues) -> Table {
             names.len() - 1
         });
     }
-    for name in &names {
-        table.column(*name, Align::Right, None);
-    }
+    let mut table = Table::default()
+        .left(["model", "exercises", "task"])
+        .right(["iteration"])
+        .left(["case"])
+        .right(["headline"])
+        .left(["not scored"])
+        .right(["rounds", "prompt tokens", "answer tokens", "seconds"])
+        .right(names.iter().copied())
+        .titled("Dialogues");
     let headings = all.headings();
     for dialogue in all.iter() {
         let mut scores = vec![Cell::Empty; names.len()];

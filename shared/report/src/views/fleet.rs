@@ -3,7 +3,7 @@
 
 use domain::control::{RunPhase, RunView, WorkerView};
 
-use crate::table::{Align, Table, printable};
+use crate::table::{Table, printable};
 use crate::words::{duration, figure};
 
 /// Maximum number of reasons in a line.
@@ -11,19 +11,10 @@ const REASONS_SHOWN_MAX: usize = 3;
 
 /// One line per run.
 pub fn runs(views: &[RunView]) -> Table {
-    let mut table = Table::new(&[
-        ("run", Align::Left),
-        ("planned", Align::Left),
-        ("name", Align::Left),
-        ("phase", Align::Left),
-        ("dialogues", Align::Right),
-        ("scored", Align::Right),
-        ("failed", Align::Right),
-        ("per s", Align::Right),
-        ("tokens/s", Align::Right),
-        ("ETA", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = Table::default()
+        .left(["run", "planned", "name", "phase"])
+        .right(["dialogues", "scored", "failed", "per s", "tokens/s", "ETA"])
+        .left([""]);
     for view in views {
         table.row(vec![
             view.run.to_string(),
@@ -107,22 +98,11 @@ pub fn eta(seconds: Option<f64>) -> String {
 
 /// One line per model of a run: how far it is, and what holds it up.
 pub fn models(view: &RunView) -> Table {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("dialogues", Align::Right),
-        ("scored", Align::Right),
-        ("failed", Align::Right),
-        ("left", Align::Right),
-        ("per s", Align::Right),
-        ("tokens/s", Align::Right),
-        ("ETA", Align::Right),
-        ("units waiting", Align::Right),
-        ("held", Align::Right),
-        ("suspect", Align::Right),
-        ("dead letters", Align::Right),
-        ("workers", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = Table::default()
+        .left(["model"])
+        .right(["dialogues", "scored", "failed", "left", "per s", "tokens/s", "ETA"])
+        .right(["units waiting", "held", "suspect", "dead letters", "workers"])
+        .left([""]);
     for model in &view.models {
         table.row(vec![
             printable(model.model.as_str()),
@@ -146,18 +126,10 @@ pub fn models(view: &RunView) -> Table {
 
 /// One line per worker.
 pub fn workers(workers: &[WorkerView]) -> Table {
-    let mut table = Table::new(&[
-        ("worker", Align::Left),
-        ("host", Align::Left),
-        ("serves", Align::Left),
-        ("in flight", Align::Right),
-        ("limit", Align::Right),
-        ("dialogues", Align::Right),
-        ("unacknowledged", Align::Right),
-        ("parked", Align::Right),
-        ("seen", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = Table::default()
+        .left(["worker", "host", "serves"])
+        .right(["in flight", "limit", "dialogues", "unacknowledged", "parked", "seen"])
+        .left([""]);
     for worker in workers {
         let status = &worker.status;
         table.row(vec![

@@ -3,32 +3,18 @@
 use crate::analysis::groups::{Group, compare};
 use crate::dialogues::Dialogues;
 use crate::stats::holm;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// Digits of p values: the published table has five.
 const P_PLACES: usize = 5;
 
 /// One row per pair of groups, over all models on the same exercises together. Positive differences favour the first.
 pub fn table(all: &Dialogues, groups: &[Group], score: Option<&str>) -> Table {
-    let mut table = Table::new(&[("A", Align::Left), ("B", Align::Left), ("exercises", Align::Left)])
+    let mut table = Table::default()
+        .left(["A", "B", "exercises"])
+        .right(["models", "n A", "n B", "mean A", "mean B", "difference", "low", "high"])
+        .right(["t", "df", "p", "p Holm", "Hedges g"])
         .titled("Groups of tasks");
-    for name in [
-        "models",
-        "n A",
-        "n B",
-        "mean A",
-        "mean B",
-        "difference",
-        "low",
-        "high",
-        "t",
-        "df",
-        "p",
-        "p Holm",
-        "Hedges g",
-    ] {
-        table.column(name, Align::Right, None);
-    }
     let pairs = groups.iter().enumerate().flat_map(|(at, a)| groups[at + 1..].iter().map(move |b| (a, b)));
     let pairs: Vec<(&Group, &Group)> = pairs.collect();
     for (exercises, columns) in all.exercise_sets() {

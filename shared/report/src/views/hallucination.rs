@@ -5,7 +5,7 @@ use halu::frequency::Frequency;
 use halu::metrics::{Filter, Spread};
 
 use crate::hallucination::{ModelStudy, Replies, Study};
-use crate::table::{Align, Cell, Place, Table};
+use crate::table::{Cell, Place, Table};
 
 /// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
 pub fn main(studies: &[Study]) -> Table {
@@ -128,15 +128,10 @@ pub fn distributions(studies: &[Study]) -> Table {
 
 /// Which filter decided how many facts, and how long each stage's judge took.
 pub fn stages(studies: &[Study]) -> Table {
-    let mut table = Table::new(&[
-        ("stage", Align::Left),
-        ("judge", Align::Left),
-        ("replies", Align::Right),
-        ("seconds per reply", Align::Right),
-        ("facts decided", Align::Right),
-        ("share %", Align::Right),
-    ])
-    .titled("Stages");
+    let mut table = Table::default()
+        .left(["stage", "judge"])
+        .right(["replies", "seconds per reply", "facts decided", "share %"])
+        .titled("Stages");
     for study in studies {
         let facts: u32 = study.models.iter().map(|model| 3 * model.metrics.counts.aligned).sum();
         for replies in of_all_models(study) {
@@ -165,16 +160,10 @@ pub fn stages(studies: &[Study]) -> Table {
 
 /// The types of entities that questions are about.
 pub fn types(studies: &[Study]) -> Table {
-    let mut table = Table::new(&[
-        ("type", Align::Left),
-        ("in the graph", Align::Left),
-        ("questions", Align::Right),
-        ("answers", Align::Right),
-        ("accuracy %", Align::Right),
-        ("Halu_BOK %", Align::Right),
-        ("Halu_DOK %", Align::Right),
-    ])
-    .titled("Types of entities");
+    let mut table = Table::default()
+        .left(["type", "in the graph"])
+        .right(["questions", "answers", "accuracy %", "Halu_BOK %", "Halu_DOK %"])
+        .titled("Types of entities");
     for study in studies {
         for of_type in &study.types {
             table.row([
@@ -218,13 +207,8 @@ fn of_all_models(study: &Study) -> Vec<Replies> {
 
 /// A table whose first column is the model; before it the pipeline, where there are several.
 fn new(studies: &[Study], title: &str, numbers: &[&str]) -> Table {
-    let mut columns = Vec::new();
-    if studies.len() > 1 {
-        columns.push(("pipeline", Align::Left));
-    }
-    columns.push(("model", Align::Left));
-    columns.extend(numbers.iter().map(|name| (*name, Align::Right)));
-    Table::new(&columns).titled(title)
+    let pipeline = (studies.len() > 1).then_some("pipeline");
+    Table::default().left(pipeline).left(["model"]).right(numbers.iter().copied()).titled(title)
 }
 
 fn row(

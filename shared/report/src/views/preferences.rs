@@ -2,15 +2,13 @@
 
 use crate::analysis::preference::{Comparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// In the layout of the published `modelPreferences.csv`: a row per model in the order of their names, a column per task.
 pub fn published_layout(all: &Dialogues) -> Table {
     let pairs = pairs(all);
-    let mut table = Table::new(&[("", Align::Left)]).titled("Preferred format");
-    for pair in &pairs {
-        table.column(&pair.name, Align::Left, None);
-    }
+    let names = pairs.iter().map(|pair| &pair.name);
+    let mut table = Table::default().left([""]).left(names).titled("Preferred format");
     for (name, found) in by_name(all, &pairs) {
         let cells = found.pairs.iter().map(|comparison| Cell::from(word(comparison.as_ref())));
         table.row([Cell::from(name)].into_iter().chain(cells));
@@ -21,23 +19,11 @@ pub fn published_layout(all: &Dialogues) -> Table {
 /// One row per model and task with the test behind each preference, and one per model for all tasks together.
 pub fn tests(all: &Dialogues) -> Table {
     let pairs = pairs(all);
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("task", Align::Left),
-        ("score", Align::Left),
-        ("preference", Align::Left),
-        ("n Turtle", Align::Right),
-        ("n JSON-LD", Align::Right),
-        ("difference", Align::Right),
-        ("low", Align::Right),
-        ("high", Align::Right),
-        ("t", Align::Right),
-        ("p", Align::Right),
-        ("p Holm", Align::Right),
-        ("Hedges g", Align::Right),
-        ("Cliff delta", Align::Right),
-    ])
-    .titled("Tests of formats");
+    let mut table = Table::default()
+        .left(["model", "task", "score", "preference"])
+        .right(["n Turtle", "n JSON-LD", "difference", "low", "high"])
+        .right(["t", "p", "p Holm", "Hedges g", "Cliff delta"])
+        .titled("Tests of formats");
     for (name, found) in by_name(all, &pairs) {
         for (pair, comparison) in pairs.iter().zip(&found.pairs) {
             table.row(test_row(&name, &pair.name, &pair.score, comparison.as_ref()));

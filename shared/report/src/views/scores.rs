@@ -6,7 +6,7 @@ use domain::control::{CellView, ModelView, RESULT_PREFIX, RunView};
 use domain::{Mean, TaskLabel};
 
 use crate::dialogues::Dialogues;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// With more models than this, models become rows: terminals are not wide enough for more columns.
 pub const COLUMNS_MAX: usize = 6;
@@ -176,13 +176,8 @@ impl Grid {
 
     fn upright(&self) -> Table {
         let named = self.tasks.iter().any(|task| task.score.is_some());
-        let mut table = Table::new(&[("task", Align::Left)]);
-        if named {
-            table.column("score", Align::Left, None);
-        }
-        for model in &self.models {
-            table.column(&model.name, Align::Right, None);
-        }
+        let models = self.models.iter().map(|model| &model.name);
+        let mut table = Table::default().left(["task"]).left(named.then_some("score")).right(models);
         let score = |text: Option<&String>| named.then(|| Cell::from(text.cloned().unwrap_or_default()));
         for (task, cells) in self.tasks.iter().zip(&self.cells) {
             let head = [Some(Cell::from(task.label.as_str())), score(task.score.as_ref())];
@@ -197,14 +192,11 @@ impl Grid {
     }
 
     fn turned(&self) -> Table {
-        let mut table = Table::new(&[("model", Align::Left)]);
         let has_mean = !self.is_of_pipeline();
-        if has_mean {
-            table.column("mean of tasks", Align::Right, None);
-        }
+        let mut table = Table::default().left(["model"]).right(has_mean.then_some("mean of tasks"));
         for (number, task) in self.tasks.iter().enumerate() {
             let score = task.score.as_ref().map(|score| format!(" ({score})")).unwrap_or_default();
-            table.column(format!("{}{score}", task.label), Align::Right, Some((number + 1).to_string()));
+            table.shortened(format!("{}{score}", task.label), (number + 1).to_string());
         }
         for (at, model) in self.models.iter().enumerate() {
             let cells = self.cells.iter().map(|row| row[at].clone());

@@ -1,21 +1,15 @@
 //! Where the numbers come from: the first sheet of every workbook.
 
 use crate::dialogues::Dialogues;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// One row per run or result file, with what a reader must know below.
 pub fn table(all: &Dialogues) -> Table {
-    let mut table = Table::new(&[
-        ("source", Align::Left),
-        ("exercises", Align::Left),
-        ("dialogues", Align::Right),
-        ("planned", Align::Right),
-        ("started", Align::Left),
-        ("scored by", Align::Left),
-        ("configuration", Align::Left),
-        ("protected", Align::Left),
-    ])
-    .titled("Summary");
+    let mut table = Table::default()
+        .left(["source", "exercises"])
+        .right(["dialogues", "planned"])
+        .left(["started", "scored by", "configuration", "protected"])
+        .titled("Summary");
     for source in &all.sources {
         table.row([
             Cell::from(source.name.as_str()),

@@ -3,30 +3,16 @@
 use crate::analysis::cells;
 use crate::dialogues::Dialogues;
 use crate::stats::Interval;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Cell, Table};
 
 /// One row per task and model.
 pub fn by_task(all: &Dialogues) -> Table {
-    let mut table = Table::new(&[
-        ("task", Align::Left),
-        ("score", Align::Left),
-        ("model", Align::Left),
-        ("exercises", Align::Left),
-        ("n", Align::Right),
-        ("mean", Align::Right),
-        ("sd", Align::Right),
-        ("median", Align::Right),
-        ("low", Align::Right),
-        ("high", Align::Right),
-        ("planned", Align::Right),
-        ("not scored", Align::Right),
-        ("reasons", Align::Left),
-        ("rounds", Align::Right),
-        ("prompt tokens", Align::Right),
-        ("answer tokens", Align::Right),
-        ("seconds", Align::Right),
-    ])
-    .titled("Statistics");
+    let mut table = Table::default()
+        .left(["task", "score", "model", "exercises"])
+        .right(["n", "mean", "sd", "median", "low", "high", "planned", "not scored"])
+        .left(["reasons"])
+        .right(["rounds", "prompt tokens", "answer tokens", "seconds"])
+        .titled("Statistics");
     let headings = all.headings();
     for cell in cells::statistics(all) {
         let reasons: Vec<String> =
@@ -61,26 +47,13 @@ pub fn by_task(all: &Dialogues) -> Table {
 
 /// One row per model, the best first among those on the same exercises.
 pub fn by_model(all: &Dialogues) -> Table {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("family", Align::Left),
-        ("size in B", Align::Right),
-        ("exercises", Align::Left),
-        ("tasks", Align::Right),
-        ("mean of tasks", Align::Right),
-        ("low", Align::Right),
-        ("high", Align::Right),
-        ("dialogues", Align::Right),
-        ("planned", Align::Right),
-        ("scored", Align::Right),
-        ("first answer", Align::Right),
-        ("best answer", Align::Right),
-        ("rounds", Align::Right),
-        ("prompt tokens", Align::Right),
-        ("answer tokens", Align::Right),
-        ("seconds", Align::Right),
-    ])
-    .titled("Models");
+    let mut table = Table::default()
+        .left(["model", "family"])
+        .right(["size in B"])
+        .left(["exercises"])
+        .right(["tasks", "mean of tasks", "low", "high", "dialogues", "planned", "scored"])
+        .right(["first answer", "best answer", "rounds", "prompt tokens", "answer tokens", "seconds"])
+        .titled("Models");
     let headings = all.headings();
     let totals = cells::totals(all);
     for column in all.ranked(|column| totals[column].mean) {

@@ -5,6 +5,8 @@
 
 use std::io::{self, BufRead};
 
+use super::error::FileProblem;
+
 /// One element; its text is in the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
@@ -14,34 +16,6 @@ pub struct Element {
     pub bytes: u64,
     /// Whether it is longer than the limit; the buffer is then empty.
     pub too_long: bool,
-}
-
-/// Why a list cannot be read further.
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    /// The reader failed, which includes errors of decompression and decryption.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The text does not start with `[`.
-    #[error("byte {offset} is {found}, `[` is expected")]
-    NotAList {
-        /// Where, in bytes from 0.
-        offset: u64,
-        /// The byte found, or "the end".
-        found: String,
-    },
-    /// The text ends before the end of the list.
-    #[error("the text ends at byte {offset} inside the list")]
-    Truncated {
-        /// Length of the text.
-        offset: u64,
-    },
-    /// Something other than white space follows the list.
-    #[error("text after the end of the list at byte {offset}")]
-    TrailingText {
-        /// Where, in bytes from 0.
-        offset: u64,
-    },
 }
 
 /// The elements of a JSON list, one after another.
@@ -72,14 +46,9 @@ impl<R: BufRead> Elements<R> {
         Self { reader, limit, offset: 0, count: 0, state: State::BeforeList }
     }
 
-    /// Elements returned so far.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     /// Reads the next element into `buffer`, replacing its content. `None` after the last one; the text has then been read
     /// to its end, so checksums after the data have been checked too.
-    pub fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Element>, ListError> {
+    pub fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<Element>, FileProblem> {
         buffer.clear();
         if self.state == State::BeforeList {
             self.expect_list()?;
@@ -97,7 +66,7 @@ impl<R: BufRead> Elements<R> {
         if self.state == State::AfterList {
             return match self.skip_white_space()? {
                 None => Ok(None),
-                Some(_) => Err(ListError::TrailingText { offset: self.offset }),
+                Some(_) => Err(FileProblem::TrailingText { offset: self.offset }),
             };
         }
         let start = self.offset;
@@ -111,7 +80,7 @@ impl<R: BufRead> Elements<R> {
         Ok(Some(Element { index, bytes, too_long: bytes > self.limit as u64 }))
     }
 
-    fn expect_list(&mut self) -> Result<(), ListError> {
+    fn expect_list(&mut self) -> Result<(), FileProblem> {
         if self.reader.fill_buf()?.starts_with(&BYTE_ORDER_MARK) {
             self.advance(BYTE_ORDER_MARK.len());
         }
@@ -126,14 +95,14 @@ impl<R: BufRead> Elements<R> {
                 } else {
                     format!("0x{byte:02x}")
                 };
-                Err(ListError::NotAList { offset: self.offset, found })
+                Err(FileProblem::NotAList { offset: self.offset, found })
             }
-            None => Err(ListError::NotAList { offset: self.offset, found: "the end".to_owned() }),
+            None => Err(FileProblem::NotAList { offset: self.offset, found: "the end".to_owned() }),
         }
     }
 
     /// Reads up to and including the comma or bracket after the element. Returns whether the list ends there.
-    fn scan_element(&mut self, buffer: &mut Vec<u8>) -> Result<bool, ListError> {
+    fn scan_element(&mut self, buffer: &mut Vec<u8>) -> Result<bool, FileProblem> {
         let mut depth = 0_u64;
         let mut in_string = false;
         let mut escaped = false;
@@ -141,7 +110,7 @@ impl<R: BufRead> Elements<R> {
         loop {
             let chunk = self.reader.fill_buf()?;
             if chunk.is_empty() {
-                return Err(ListError::Truncated { offset: self.offset });
+                return Err(FileProblem::Truncated { offset: self.offset, records: self.count });
             }
             let end = chunk.iter().position(|&byte| {
                 if in_string {
@@ -212,7 +181,7 @@ mod tests {
 
     /// All elements as text, and the error that ended the reading. A tiny read buffer puts chunk borders
     /// everywhere.
-    fn split(text: &[u8], limit: usize) -> (Vec<String>, Option<ListError>) {
+    fn split(text: &[u8], limit: usize) -> (Vec<String>, Option<FileProblem>) {
         let mut elements = Elements::new(BufReader::with_capacity(3, text), limit);
         let (mut found, mut buffer) = (Vec::new(), Vec::new());
         loop {
@@ -253,14 +222,14 @@ mod tests {
     fn a_torn_list_gives_what_was_complete() {
         let (found, error) = split(br#"[{"a":1}, {"b": "#, 100);
         assert_eq!(found, [r#"{"a":1}"#]);
-        assert!(matches!(error, Some(ListError::Truncated { offset: 16 })));
+        assert!(matches!(error, Some(FileProblem::Truncated { offset: 16, .. })));
     }
 
     #[test]
     fn other_texts_are_refused_with_their_place() {
-        assert!(matches!(split(b"", 9).1, Some(ListError::NotAList { offset: 0, .. })));
-        assert!(matches!(split(b"  {}", 9).1, Some(ListError::NotAList { offset: 2, .. })));
-        assert!(matches!(split(b"[1] x", 9).1, Some(ListError::TrailingText { offset: 4 })));
+        assert!(matches!(split(b"", 9).1, Some(FileProblem::NotAList { offset: 0, .. })));
+        assert!(matches!(split(b"  {}", 9).1, Some(FileProblem::NotAList { offset: 2, .. })));
+        assert!(matches!(split(b"[1] x", 9).1, Some(FileProblem::TrailingText { offset: 4 })));
     }
 
     fn json() -> impl Strategy<Value = Value> {

@@ -18,7 +18,7 @@ pub struct FileError {
 pub enum FileProblem {
     /// An error of the operating system: not found, no permission, a broken disk.
     #[error("cannot be read: {0}")]
-    Io(#[source] io::Error),
+    Io(#[from] io::Error),
     /// Named `.zip`, but not a zip archive.
     #[error("is not a zip archive")]
     NotAnArchive,

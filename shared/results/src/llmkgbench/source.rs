@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::archive::{self, Archive, Password};
-use super::elements::{Element, Elements, ListError};
+use super::elements::{Element, Elements};
 use super::error::{FileError, FileProblem, RecordError, RecordProblem};
 use super::record::ResultRecord;
 use super::repair::{self, Repair};
@@ -97,9 +97,9 @@ pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u
         }
         Ok(content)
     };
-    if !archive::is_archive(path).map_err(|error| in_file(FileProblem::Io(error)))? {
-        let mut file = File::open(path).map_err(|error| in_file(FileProblem::Io(error)))?;
-        let content = read(&mut file).map_err(|error| in_file(FileProblem::Io(error)))?;
+    if !archive::is_archive(path).map_err(|error| in_file(error.into()))? {
+        let mut file = File::open(path).map_err(|error| in_file(error.into()))?;
+        let content = read(&mut file).map_err(|error| in_file(error.into()))?;
         return Ok((base_name(&path.to_string_lossy()).to_owned(), content));
     }
     let mut archive = Archive::open(path).map_err(in_file)?;
@@ -153,7 +153,7 @@ impl Document {
         let in_file = |problem| FileError { file: self.name(), problem };
         match &self.member {
             None => {
-                let file = File::open(&self.path).map_err(|error| in_file(FileProblem::Io(error)))?;
+                let file = File::open(&self.path).map_err(|error| in_file(error.into()))?;
                 let reader = BufReader::with_capacity(READ_BUFFER_BYTES, file);
                 self.read_list(reader, FileProblem::Io, &mut each)
             }
@@ -181,12 +181,8 @@ impl Document {
                 Ok(None) => return Ok(summary),
                 Err(error) => {
                     let problem = match error {
-                        ListError::Io(error) => io_problem(error),
-                        ListError::NotAList { offset, found } => FileProblem::NotAList { offset, found },
-                        ListError::Truncated { offset } => {
-                            FileProblem::Truncated { offset, records: elements.count() }
-                        }
-                        ListError::TrailingText { offset } => FileProblem::TrailingText { offset },
+                        FileProblem::Io(error) => io_problem(error),
+                        other => other,
                     };
                     return Err(FileError { file, problem });
                 }

@@ -1,22 +1,15 @@
 //! Errors of a log as a whole. Damage inside it is data, see [`Damage`](super::reader::Damage).
 
-use std::io;
 use std::path::PathBuf;
+
+use crate::files::IoError;
 
 /// Why a log cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The operating system reported an error.
-    #[error("{}: cannot {doing}: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What was tried, such as `read`.
-        doing: &'static str,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// No space is left, or the quota is used up. Nothing of the group was acknowledged; the log is as before the
     /// group, and the same entries may be appended again once there is space.
     #[error("{}: the disk is full", path.display())]
@@ -87,10 +80,4 @@ pub enum LogError {
         /// Newest version known here.
         supported: u32,
     },
-}
-
-impl LogError {
-    pub(super) fn io(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
-        Self::Io { path: path.into(), doing, source }
-    }
 }

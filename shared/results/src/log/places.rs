@@ -11,6 +11,7 @@ use super::error::LogError;
 use super::lines::{FrameLines, Line, Location, Unreadable};
 use super::segment::{Part, Segment};
 use super::segment_id::SegmentId;
+use crate::files::Doing;
 
 /// Bytes of decoded frames kept, besides the last one: a few frames of ordinary size. Records that were asked
 /// together were written together, so most frames are decoded once per few hundred entries.
@@ -66,7 +67,7 @@ impl PlaceReader {
         let path = place.segment.path(&self.folder);
         let mut segment = Segment::open(&self.folder, place.segment, None)?;
         segment.seek(place.offset);
-        let part = segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
+        let part = segment.next_part().doing("read", &path)?;
         let Some(Part::Frame { offset, header, payload }) = part else { return Ok(None) };
         let place = Place { segment: place.segment, offset };
         match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {

@@ -19,6 +19,7 @@ use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 use super::synced::Synced;
 use super::writer::Position;
+use crate::files::{Doing, IoError};
 
 /// An item of a reader.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl LogReader {
     pub fn open(folder: &Path, cipher: Option<&LogCipher>) -> Result<Self, LogError> {
         let (seals, bad_seals) = Seals::read(folder)?;
         let mut segments: BTreeSet<SegmentId> = SegmentId::list(folder)?.into_iter().collect();
-        segments.extend(Synced::list(folder).map_err(|error| LogError::io(folder, "list", error))?);
+        segments.extend(Synced::list(folder).doing("list", folder)?);
         segments.extend(seals.segments());
         Ok(Self {
             folder: folder.to_owned(),
@@ -126,7 +127,7 @@ impl LogReader {
             };
             let (id, last) = (current.id, current.last);
             let path = id.path(&self.folder);
-            let part = current.segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
+            let part = current.segment.next_part().doing("read", &path)?;
             let damage = |offset, kind| Ok(Some(LogItem::Damage(Damage { path, offset, kind })));
             match part {
                 None => self.current = None,
@@ -168,7 +169,7 @@ impl LogReader {
         self.expected = id.next();
         let last = self.segments.peek().is_none_or(|after| after.writer != id.writer);
         let segment = match Segment::open(&self.folder, id, self.seals.end(id)) {
-            Err(LogError::Io { path, source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(LogError::Io(IoError { path, source, .. })) if source.kind() == io::ErrorKind::NotFound => {
                 let kind = DamageKind::MissingSegments { count: 1 };
                 return Ok(Some(Some(Damage { path, offset: 0, kind })));
             }

@@ -18,6 +18,7 @@ use super::error::LogError;
 use super::segment_id::SegmentId;
 use super::synced::SegmentEnd;
 use super::writer::Position;
+use crate::files::{Doing, if_there};
 
 /// File name extension of seals.
 const EXTENSION: &str = "kgseal";
@@ -144,10 +145,7 @@ impl Seals {
     pub(super) fn read_on(&mut self, folder: &Path) -> Result<Option<Damage>, LogError> {
         loop {
             let path = folder.join(Self::file_name(self.next()));
-            let content = match fs::read(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-                content => content.map_err(|error| LogError::io(&path, "read", error))?,
-            };
+            let Some(content) = if_there(fs::read(&path)).doing("read", &path)? else { return Ok(None) };
             match decode(&content) {
                 Ok(Line { event, .. }) => self.push(event),
                 Err(Some(found)) => return Err(LogError::Newer { path, found, supported: VERSION }),

@@ -9,6 +9,7 @@ use super::error::LogError;
 use super::frame::{HEADER_BYTES, Header, MAGIC};
 use super::segment_id::SegmentId;
 use super::synced::{SegmentEnd, Synced};
+use crate::files::Doing;
 
 /// File systems lose unsynced bytes in blocks of at least this size.
 const BLOCK_BYTES: u64 = 512;
@@ -67,11 +68,10 @@ impl Segment {
     /// when it was sealed.
     pub fn open(folder: &Path, id: SegmentId, sealed: Option<SegmentEnd>) -> Result<Self, LogError> {
         let path = id.path(folder);
-        let file = File::open(&path).map_err(|error| LogError::io(&path, "open", error))?;
+        let file = File::open(&path).doing("open", &path)?;
         // The length first, so that data of a writer that starts later is not read.
-        let length = file.metadata().map_err(|error| LogError::io(&path, "read", error))?.len();
-        let mark = Synced::read(folder, id)
-            .map_err(|error| LogError::io(&path, "read how far was synced", error))?;
+        let length = file.metadata().doing("read", &path)?.len();
+        let mark = Synced::read(folder, id).doing("read how far was synced", &path)?;
         let (length, synced) = match mark {
             // The length may be older than the synced position.
             Some(mark) if mark.live => (length.min(mark.end.bytes), None),

@@ -5,7 +5,6 @@
 //! in front. No writer appends to another one's segments, so no lock is needed.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::OsRng;
@@ -13,6 +12,7 @@ use chacha20poly1305::aead::rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
 use super::error::LogError;
+use crate::files::{self, Doing};
 
 /// File name extension of segments.
 pub(super) const EXTENSION: &str = "kglog";
@@ -95,11 +95,9 @@ impl SegmentId {
 
     /// The segments in a folder, in order. Other files are ignored.
     pub fn list(folder: &Path) -> Result<Vec<Self>, LogError> {
-        let read = |error| LogError::io(folder, "list", error);
-        let mut segments = Vec::new();
-        for entry in fs::read_dir(folder).map_err(read)? {
-            segments.extend(entry.map_err(read)?.file_name().to_str().and_then(Self::of_file_name));
-        }
+        let names = files::names(folder).doing("list", folder)?;
+        let mut segments: Vec<Self> =
+            names.iter().filter_map(|name| Self::of_file_name(name.to_str()?)).collect();
         segments.sort_unstable();
         Ok(segments)
     }

@@ -17,7 +17,7 @@
 //!
 //! Segments of older versions, and those fetched from an object store, have no such file.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::segment_id::SegmentId;
-use crate::files;
+use crate::files::{self, if_there};
 
 const MAGIC: [u8; 8] = *b"\x89KGS\r\n\x1a\n";
 
@@ -99,10 +99,7 @@ impl Drop for SyncedMark {
 impl Synced {
     /// Reads the file of a segment; `None` if there is none, or if a crash of the machine has damaged it.
     pub(super) fn read(folder: &Path, segment: SegmentId) -> io::Result<Option<Self>> {
-        let mut file = match File::open(path_of(segment, folder)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
+        let Some(mut file) = if_there(File::open(path_of(segment, folder)))? else { return Ok(None) };
         let live = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         for _ in 0..READS {
             let mut content = Vec::with_capacity(FILE_BYTES);
@@ -121,8 +118,8 @@ impl Synced {
     /// The segments with synced data, whether they exist or not.
     pub(super) fn list(folder: &Path) -> io::Result<Vec<SegmentId>> {
         let mut segments = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let name = PathBuf::from(entry?.file_name());
+        for name in files::names(folder)? {
+            let name = PathBuf::from(name);
             let segment = name.extension().is_some_and(|extension| extension == EXTENSION).then(|| {
                 SegmentId::of_file_name(name.with_extension(super::segment_id::EXTENSION).to_str()?)
             });
@@ -166,6 +163,8 @@ fn decode(content: &[u8]) -> Option<SegmentEnd> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::log::WriterId;
 

@@ -12,6 +12,7 @@ use super::lines::{FrameLines, Unreadable};
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
+use crate::files::Doing;
 
 /// Follows all writers of a log except one. Memory is bounded by the largest frame and the number of segments.
 ///
@@ -118,7 +119,7 @@ impl LogTail {
             };
             let (id, last, resumed) = (reading.id, reading.last, reading.resumed);
             let path = id.path(&self.folder);
-            let part = reading.segment.next_part().map_err(|error| LogError::io(&path, "read", error))?;
+            let part = reading.segment.next_part().doing("read", &path)?;
             let Some(cursor) = self.cursors.get_mut(&id.writer) else { return Ok(None) };
             let (offset, bytes, kind) = match part {
                 None => {
@@ -196,7 +197,7 @@ impl LogTail {
             return Ok(Some(Damage { path, offset: 0, kind }));
         }
         let path = id.path(&self.folder);
-        let metadata = fs::metadata(&path).map_err(|error| LogError::io(&path, "read", error))?;
+        let metadata = fs::metadata(&path).doing("read", &path)?;
         let stamp = (metadata.len(), metadata.modified().ok());
         if last && (metadata.len() == cursor.offset || cursor.torn == Some(stamp)) {
             return Ok(None);

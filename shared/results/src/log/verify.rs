@@ -13,6 +13,7 @@ use super::lines::Location;
 use super::reader::{LogItem, LogReader};
 use super::segment_id::SegmentId;
 use super::winner::WinnerIndex;
+use crate::files::Doing;
 
 /// Maximum number of damages listed; more are only counted.
 pub const MAX_LISTED_DAMAGES: usize = 100;
@@ -83,7 +84,7 @@ pub fn verify(
         let path = segment.path(folder);
         report.segments += 1;
         writers.insert(segment.writer);
-        report.bytes += std::fs::metadata(&path).map_err(|error| LogError::io(&path, "read", error))?.len();
+        report.bytes += std::fs::metadata(&path).doing("read", &path)?.len();
     }
     report.writers = writers.len();
     let mut index = WinnerIndex::default();

@@ -18,7 +18,7 @@ use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 use super::synced::{SegmentEnd, Synced, SyncedMark};
-use crate::files;
+use crate::files::{self, Doing, IoError};
 
 /// Sizes and protection of a log.
 #[derive(Clone, Debug)]
@@ -211,21 +211,19 @@ impl<F: SegmentFile> LogWriter<F> {
             }
             match measure(folder, segment)? {
                 Measured::Whole(whole) => {
-                    let mut opened = open_segment(&path, segment, whole)
-                        .map_err(|error| LogError::io(&path, "open", error))?;
-                    opened.sync(whole).map_err(|error| LogError::io(&path, "sync", error.into()))?;
-                    files::sync_folder(folder).map_err(|error| LogError::io(folder, "sync", error))?;
+                    let mut opened = open_segment(&path, segment, whole).doing("open", &path)?;
+                    opened.sync(whole).doing("sync", &path)?;
+                    files::sync_folder(folder).doing("sync", folder)?;
                     (file, end) = (Some(opened), whole);
                 }
                 Measured::Torn { good, bytes } => {
-                    Synced::note(folder, segment, good)
-                        .map_err(|error| LogError::io(&path, "note the good part of", error))?;
+                    Synced::note(folder, segment, good).doing("note the good part of", &path)?;
                     recovery = Recovery { torn_bytes: bytes, torn_segment: Some(path) };
                 }
                 Measured::Damaged => {}
             }
         }
-        let encoder = Encoder::new().map_err(|error| LogError::io(folder, "start compressing for", error))?;
+        let encoder = Encoder::new().doing("start compressing for", folder)?;
         let writer = Self {
             folder: folder.to_owned(),
             segment: last.unwrap_or(SegmentId { writer: options.writer, number: 0 }),
@@ -416,7 +414,7 @@ impl<F: SegmentFile> LogWriter<F> {
         let path = self.segment_path();
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogError::DiskFull { path },
-            _ => LogError::io(path, "write", error),
+            _ => IoError { path, doing: "write", source: error }.into(),
         }
     }
 
@@ -449,8 +447,7 @@ fn measure(folder: &Path, segment: SegmentId) -> Result<Measured, LogError> {
     let (seals, _) = Seals::read(folder)?;
     let mut reader = Segment::open(folder, segment, seals.end(segment))?;
     let mut good = SegmentEnd::default();
-    let read = |error| LogError::io(segment.path(folder), "read", error);
-    while let Some(part) = reader.next_part().map_err(read)? {
+    while let Some(part) = reader.next_part().doing("read", segment.path(folder))? {
         match part {
             Part::Frame { offset, header, .. } => {
                 good = SegmentEnd { bytes: offset + header.frame_bytes(), crc: header.crc() };

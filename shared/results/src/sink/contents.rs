@@ -9,10 +9,10 @@ use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Sink, SinkError, blocking};
+use super::{Sink, SinkError, blocking, folder};
 use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
 use crate::run_dir::{REVISIONS_MAX, STATE, revision_name};
-use crate::{RunDir, RunManifest, files};
+use crate::{RunDir, RunManifest};
 
 /// The file with the identity of a sink.
 const IDENTITY_FILE: &str = "store.json";
@@ -62,10 +62,7 @@ impl dyn Sink {
                 break;
             };
             let path = dir.revision_path(revision);
-            let keep = move || {
-                files::replace_shared(&path, &content).map_err(|error| SinkError::io(path, "write", error))
-            };
-            blocking(keep).await?;
+            blocking(move || folder::replace(&path, &content)).await?;
         }
         blocking(move || Ok(dir.manifest()?)).await
     }

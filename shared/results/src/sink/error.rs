@@ -1,10 +1,10 @@
 //! Errors of sinks.
 
 use std::io;
-use std::path::PathBuf;
 
 use domain::{ErrorCode, ServiceError};
 
+use crate::files::IoError;
 use crate::log::LogError;
 use crate::manifest::ManifestError;
 use crate::run_dir::RunDirError;
@@ -31,14 +31,8 @@ pub enum SinkError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// An error of the operating system.
-    #[error("{}: cannot {doing}: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        doing: &'static str,
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// An error of the object store.
     #[error("{place}: cannot {doing}: {source}")]
     Store {
@@ -87,10 +81,6 @@ pub enum SinkError {
 }
 
 impl SinkError {
-    pub(super) fn io(path: impl Into<PathBuf>, doing: &'static str, source: io::Error) -> Self {
-        Self::Io { path: path.into(), doing, source }
-    }
-
     /// The code that tells a caller what to do.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -98,10 +88,9 @@ impl SinkError {
             Self::NoRun { .. } => ErrorCode::NotFound,
             Self::Run(RunDirError::Busy { .. }) => ErrorCode::Conflict,
             Self::Run(RunDirError::Name(_)) | Self::PackHash(_) | Self::Url { .. } => ErrorCode::Invalid,
-            Self::Run(RunDirError::Io { source, .. })
-            | Self::Run(RunDirError::Manifest(ManifestError::Io { source, .. }))
-            | Self::Log(LogError::Io { source, .. })
-            | Self::Io { source, .. } => io_code(source),
+            Self::Run(RunDirError::Io(error) | RunDirError::Manifest(ManifestError::Io(error)))
+            | Self::Log(LogError::Io(error))
+            | Self::Io(error) => io_code(&error.source),
             Self::Log(LogError::DiskFull { .. }) => ErrorCode::Full,
             Self::Log(LogError::Unavailable { .. }) | Self::Ended => ErrorCode::Unavailable,
             Self::Store { source, .. } => store_code(source),
@@ -139,7 +128,7 @@ impl From<RunDirError> for SinkError {
     fn from(error: RunDirError) -> Self {
         match error {
             RunDirError::Exists { path } => Self::Exists { place: path.display().to_string() },
-            RunDirError::Manifest(ManifestError::Io { path, source, .. })
+            RunDirError::Manifest(ManifestError::Io(IoError { path, source, .. }))
                 if source.kind() == io::ErrorKind::NotFound =>
             {
                 Self::NoRun { place: path.parent().unwrap_or(&path).display().to_string() }

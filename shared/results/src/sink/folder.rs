@@ -11,9 +11,10 @@ use chacha20poly1305::aead::rand_core::RngCore;
 use domain::RunId;
 
 use super::{OpenLog, Reply, Sink, SinkError, SinkReport, blocking};
+use crate::files::{self, Doing, IoError, if_there};
 use crate::log::{CommitPolicy, LogOptions, LogWriter, SegmentId};
 use crate::run_dir::FoundRun;
-use crate::{RunDir, RunManifest, files};
+use crate::{RunDir, RunManifest};
 
 /// A data folder.
 #[derive(Clone, Debug)]
@@ -54,11 +55,10 @@ impl Folder {
         let path = self.data.join(file);
         let of_run = file.starts_with("runs/") && file.matches('/').count() == 2;
         match path.parent() {
-            Some(folder) if !of_run => fs::create_dir_all(folder)
-                .map_err(|error| SinkError::io(folder, "create", error))
-                .map(|()| path),
-            _ => Ok(path),
+            Some(folder) if !of_run => fs::create_dir_all(folder).doing("create", folder)?,
+            _ => {}
         }
+        Ok(path)
     }
 
     fn probe(&self) -> Result<SinkReport, SinkError> {
@@ -67,13 +67,12 @@ impl Folder {
         let probe = self.to_write(&name)?;
         replace(&probe, content)?;
         let found = read(&probe)?;
-        fs::remove_file(&probe).map_err(|error| SinkError::io(&probe, "remove", error))?;
+        fs::remove_file(&probe).doing("remove", &probe)?;
         if found.as_deref() != Some(content) {
-            let error = io::Error::other("what was written is not what is there");
-            return Err(SinkError::io(probe, "read", error));
+            let source = io::Error::other("what was written is not what is there");
+            return Err(IoError { path: probe, doing: "read", source }.into());
         }
-        let space = rustix::fs::statvfs(&self.data)
-            .map_err(|error| SinkError::io(&self.data, "ask for the free space of", error.into()))?;
+        let space = rustix::fs::statvfs(&self.data).doing("ask for the free space of", &self.data)?;
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
         Ok(SinkReport { place: self.to_string(), free_bytes })
     }
@@ -129,24 +128,13 @@ impl Sink for Folder {
 
     fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()> {
         let path = self.data.join(file);
-        self.blocking(move |_| match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(SinkError::io(path, "remove", error))
-            }
-            _ => Ok(()),
-        })
+        self.blocking(move |_| Ok(if_there(fs::remove_file(&path)).doing("remove", path).map(drop)?))
     }
 
     fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>> {
         let path = self.data.join(folder);
         self.blocking(move |_| {
-            let entries = match fs::read_dir(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-                entries => entries.and_then(|entries| {
-                    entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()
-                }),
-            };
-            let names = entries.map_err(|error| SinkError::io(path, "list", error))?;
+            let names = if_there(files::names(&path)).doing("list", path)?.unwrap_or_default();
             let mut names: Vec<String> =
                 names.into_iter().filter_map(|name| name.into_string().ok()).collect();
             names.sort_unstable();
@@ -161,9 +149,7 @@ impl Sink for Folder {
             // The records that the seal names must survive a power cut, even if the writer of a segment died before syncing.
             for segment in SegmentId::list(&log)? {
                 let path = segment.path(&log);
-                fs::File::open(&path)
-                    .and_then(|file| file.sync_data())
-                    .map_err(|error| SinkError::io(path, "sync", error))?;
+                fs::File::open(&path).and_then(|file| file.sync_data()).doing("sync", path)?;
             }
             create(&log.join(name), &content)
         })
@@ -201,19 +187,15 @@ impl Sink for Folder {
 
 /// The content of a file; `None` if there is none.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, SinkError> {
-    match fs::read(path) {
-        Ok(content) => Ok(Some(content)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(SinkError::io(path, "read", error)),
-    }
+    Ok(if_there(fs::read(path)).doing("read", path)?)
 }
 
 fn create(path: &Path, content: &[u8]) -> Result<bool, SinkError> {
-    files::create_shared(path, content).map_err(|error| SinkError::io(path, "write", error))
+    Ok(files::create_shared(path, content).doing("write", path)?)
 }
 
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), SinkError> {
-    files::replace_shared(path, content).map_err(|error| SinkError::io(path, "write", error))
+    Ok(files::replace_shared(path, content).doing("write", path)?)
 }
 
 /// A unique name for a check.

@@ -43,6 +43,7 @@ pub use error::SinkError;
 
 use self::folder::Folder;
 use self::objects::Objects;
+use crate::files::Doing;
 use crate::log::writer::SegmentFile;
 use crate::log::{CommitPolicy, CommitQueue, CommitThread, LogOptions, LogWriter, Recovery};
 use crate::run_dir::FoundRun;
@@ -142,8 +143,7 @@ impl OpenLog {
         policy: CommitPolicy,
     ) -> Result<Self, SinkError> {
         let path = writer.segment_path();
-        let (queue, thread) = CommitQueue::start(writer, policy)
-            .map_err(|error| SinkError::io(path, "start a thread for writing", error))?;
+        let (queue, thread) = CommitQueue::start(writer, policy).doing("start a thread for writing", path)?;
         Ok(Self { queue, thread, recovery })
     }
 }

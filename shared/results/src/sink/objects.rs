@@ -6,7 +6,7 @@
 //! mirrored.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display};
 use std::fs;
 use std::future::ready;
@@ -24,6 +24,7 @@ use tokio::runtime::Handle;
 use super::folder::{self, Folder, probe_name};
 use super::object_segment::ObjectSegment;
 use super::{OpenLog, Reply, Sink, SinkError, SinkReport, blocking};
+use crate::files::{self, Doing, if_there};
 use crate::log::{CommitPolicy, LogOptions, LogWriter, Recovery, Seals, SegmentId, WriterId};
 use crate::run_dir::{FoundRun, REMOVED_MARK};
 use crate::{RunDir, RunManifest};
@@ -130,10 +131,7 @@ impl Objects {
         let mirrored = blocking(move || {
             dir.make_folders()?;
             let folder = dir.log();
-            let names = fs::read_dir(&folder).and_then(|entries| {
-                entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<HashSet<_>>>()
-            });
-            names.map_err(|error| SinkError::io(folder, "list", error))
+            Ok(HashSet::<OsString>::from_iter(files::names(&folder).doing("list", folder)?))
         })
         .await?;
         let log = self.run_path(run).join("log");
@@ -176,11 +174,8 @@ impl Objects {
         let objects = self.store.list(Some(&path)).map_ok(|object| object.location).boxed();
         let removed = self.store.delete_stream(objects).try_for_each(|_| ready(Ok(()))).await;
         removed.map_err(|source| self.store_error(&path, "remove", source))?;
-        blocking(move || match fs::remove_dir_all(dir.path()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(SinkError::io(dir.path(), "remove", error))
-            }
-            _ => Ok(()),
+        blocking(move || {
+            Ok(if_there(fs::remove_dir_all(dir.path())).doing("remove", dir.path()).map(drop)?)
         })
         .await
     }

@@ -11,6 +11,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
 
 use super::SinkError;
+use crate::files::Doing;
 
 /// Maximum number of retries of a request that failed because of the connection or the store.
 const RETRIES_MAX: usize = 6;
@@ -34,7 +35,7 @@ pub(super) fn open(url: &str) -> Result<(Arc<dyn ObjectStore>, Path), SinkError>
         if !folder.is_absolute() {
             return Err(unknown());
         }
-        std::fs::create_dir_all(folder).map_err(|error| SinkError::io(folder, "create", error))?;
+        std::fs::create_dir_all(folder).doing("create", folder)?;
         // Acknowledged content must be on the disk.
         let store = LocalFileSystem::new_with_prefix(folder).map_err(failed)?.with_fsync(true);
         return Ok((Arc::new(store), Path::default()));

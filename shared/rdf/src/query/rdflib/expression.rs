@@ -98,10 +98,7 @@ impl Reader<'_> {
         ];
         let left = self.sum()?;
         for (symbol, pair) in RELATIONS {
-            let right = self.attempt(|r| {
-                r.symbol(symbol)?;
-                r.sum()
-            });
+            let right = self.attempt(|r| r.after(symbol, Self::sum));
             if let Some(right) = right {
                 return Some(pair(Box::new(left), Box::new(right)));
             }
@@ -134,10 +131,7 @@ impl Reader<'_> {
         const SIGNS: [(&str, Wrap); 3] =
             [("!", Expression::Not), ("+", Expression::UnaryPlus), ("-", Expression::UnaryMinus)];
         for (sign, wrap) in SIGNS {
-            let inner = self.attempt(|r| {
-                r.symbol(sign)?;
-                r.primary()
-            });
+            let inner = self.attempt(|r| r.after(sign, Self::primary));
             if let Some(inner) = inner {
                 return Some(wrap(Box::new(inner)));
             }
@@ -159,12 +153,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn bracketed(&mut self) -> Option<Expression> {
-        self.attempt(|r| {
-            r.symbol("(")?;
-            let inner = r.expression()?;
-            r.symbol(")")?;
-            Some(inner)
-        })
+        self.attempt(|r| r.between("(", ")", Self::expression))
     }
 
     /// What may follow FILTER: an expression in brackets or a call.
@@ -248,10 +237,7 @@ impl Reader<'_> {
         }
         if is("BOUND") {
             self.keyword(word)?;
-            self.symbol("(")?;
-            let variable = self.variable()?;
-            self.symbol(")")?;
-            return Some(Expression::Bound(variable));
+            return self.between("(", ")", Self::variable).map(Expression::Bound);
         }
         if is("COALESCE") || is("IF") || is("sameTerm") {
             self.keyword(word)?;
@@ -294,16 +280,7 @@ impl Reader<'_> {
         if self.brackets("(", ")").is_some() {
             return Some(Vec::new());
         }
-        self.attempt(|r| {
-            r.symbol("(")?;
-            let mut list = vec![r.expression()?];
-            list.extend(r.many(|r| {
-                r.symbol(",")?;
-                r.expression()
-            }));
-            r.symbol(")")?;
-            Some(list)
-        })
+        self.attempt(|r| r.between("(", ")", |r| r.parted(",", Self::expression)))
     }
 
     fn named_call(&mut self) -> Option<Expression> {
@@ -311,14 +288,10 @@ impl Reader<'_> {
         if self.brackets("(", ")").is_some() {
             return Some(call(custom(name), Vec::new()));
         }
-        self.symbol("(")?;
-        let _ = self.scanner.keyword("DISTINCT");
-        let mut arguments = vec![self.expression()?];
-        arguments.extend(self.many(|r| {
-            r.symbol(",")?;
-            r.expression()
-        }));
-        self.symbol(")")?;
+        let arguments = self.between("(", ")", |r| {
+            let _ = r.scanner.keyword("DISTINCT");
+            r.parted(",", Self::expression)
+        })?;
         Some(call(custom(name), arguments))
     }
 }

@@ -161,12 +161,11 @@ impl Reader<'_> {
 
     /// `( expression AS ?variable )`
     pub(super) fn alias(&mut self) -> Option<(Expression, Variable)> {
-        self.symbol("(")?;
-        let expression = self.expression()?;
-        self.keyword("AS")?;
-        let variable = self.variable()?;
-        self.symbol(")")?;
-        Some((expression, variable))
+        self.between("(", ")", |r| {
+            let expression = r.expression()?;
+            r.keyword("AS")?;
+            Some((expression, r.variable()?))
+        })
     }
 
     fn variable_or_iri(&mut self) -> Option<NamedNodePattern> {
@@ -179,24 +178,17 @@ impl Reader<'_> {
     /// The data of VALUES.
     pub(super) fn data_block(&mut self) -> Option<GraphPattern> {
         if let Some(variable) = self.variable() {
-            self.symbol("{")?;
-            let bindings = self.many(Self::data_value).into_iter().map(|value| vec![value]).collect();
-            self.symbol("}")?;
+            let values = self.between("{", "}", |r| Some(r.many(Self::data_value)))?;
+            let bindings = values.into_iter().map(|value| vec![value]).collect();
             return Some(GraphPattern::Values { variables: vec![variable], bindings });
         }
-        self.symbol("(")?;
-        let variables = self.many(Self::variable);
-        self.symbol(")")?;
-        self.symbol("{")?;
-        let width = variables.len();
-        let bindings = self.many(|r| {
-            r.symbol("(")?;
-            let mut row = r.many(Self::data_value);
-            r.symbol(")")?;
-            row.resize(width, None);
+        let variables = self.between("(", ")", |r| Some(r.many(Self::variable)))?;
+        let row = |r: &mut Self| {
+            let mut row = r.between("(", ")", |r| Some(r.many(Self::data_value)))?;
+            row.resize(variables.len(), None);
             Some(row)
-        });
-        self.symbol("}")?;
+        };
+        let bindings = self.between("{", "}", |r| Some(r.many(row)))?;
         Some(GraphPattern::Values { variables, bindings })
     }
 
@@ -235,14 +227,7 @@ impl Reader<'_> {
 
     fn property(&mut self, subject: &TermPattern) -> Option<GraphPattern> {
         let verb = self.verb()?;
-        let mut all = self.object(subject, &verb)?;
-        for more in self.many(|r| {
-            r.symbol(",")?;
-            r.object(subject, &verb)
-        }) {
-            all = join(all, more);
-        }
-        Some(all)
+        self.parted(",", |r| r.object(subject, &verb))?.into_iter().reduce(join)
     }
 
     fn object(&mut self, subject: &TermPattern, verb: &Verb) -> Option<GraphPattern> {
@@ -261,22 +246,21 @@ impl Reader<'_> {
     fn node(&mut self) -> Option<(TermPattern, GraphPattern)> {
         self.attempt(Self::collection).or_else(|| {
             self.attempt(|r| {
-                r.symbol("[")?;
-                let node = r.fresh_node();
-                let properties = r.properties(&node)?;
-                r.symbol("]")?;
-                Some((node, properties))
+                r.between("[", "]", |r| {
+                    let node = r.fresh_node();
+                    let properties = r.properties(&node)?;
+                    Some((node, properties))
+                })
             })
         })
     }
 
     fn collection(&mut self) -> Option<(TermPattern, GraphPattern)> {
-        self.symbol("(")?;
-        let elements = self.many(|r| match r.attempt(Self::variable_or_term) {
+        let element = |r: &mut Self| match r.attempt(Self::variable_or_term) {
             Some(term) => Some((term, GraphPattern::default())),
             None => r.node(),
-        });
-        self.symbol(")")?;
+        };
+        let elements = self.between("(", ")", |r| Some(r.many(element)))?;
         if elements.is_empty() {
             return None;
         }

@@ -138,6 +138,31 @@ impl<'a> Reader<'a> {
         std::iter::from_fn(|| self.attempt(&mut rule)).collect()
     }
 
+    /// What stands after a symbol.
+    fn after<T>(&mut self, symbol: &str, rule: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        self.symbol(symbol)?;
+        rule(self)
+    }
+
+    /// What stands between two symbols.
+    fn between<T>(
+        &mut self,
+        open: &str,
+        close: &str,
+        rule: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let inner = self.after(open, rule)?;
+        self.symbol(close)?;
+        Some(inner)
+    }
+
+    /// One or more, with a symbol between any two.
+    fn parted<T>(&mut self, by: &str, rule: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut parts = vec![rule(self)?];
+        parts.extend(self.many(|r| r.after(by, &rule)));
+        Some(parts)
+    }
+
     fn symbol(&mut self, symbol: &str) -> Option<()> {
         self.scanner.symbol(symbol).then_some(())
     }

@@ -36,33 +36,19 @@ impl Reader<'_> {
     }
 
     fn path(&mut self) -> Option<Path> {
-        let first = self.path_sequence()?;
-        let mut parts = vec![first];
-        parts.extend(self.many(|r| {
-            r.symbol("|")?;
-            r.path_sequence()
-        }));
-        Some(single(parts, Path::Alternative))
+        Some(single(self.parted("|", Self::path_sequence)?, Path::Alternative))
     }
 
     fn path_sequence(&mut self) -> Option<Path> {
-        let first = self.path_step()?;
-        let mut parts = vec![first];
-        parts.extend(self.many(|r| {
-            r.symbol("/")?;
-            r.path_step()
-        }));
-        Some(single(parts, Path::Sequence))
+        Some(single(self.parted("/", Self::path_step)?, Path::Sequence))
     }
 
     fn path_step(&mut self) -> Option<Path> {
         if let Some(step) = self.attempt(Self::path_element) {
             return Some(step);
         }
-        self.attempt(|r| {
-            r.symbol("^")?;
-            Some(Path::Inverse(Box::new(r.path_element()?)))
-        })
+        let inverse = self.attempt(|r| r.after("^", Self::path_element))?;
+        Some(Path::Inverse(Box::new(inverse)))
     }
 
     fn path_element(&mut self) -> Option<Path> {
@@ -81,28 +67,15 @@ impl Reader<'_> {
         if self.scanner.symbol("!") {
             return self.negated_set();
         }
-        self.attempt(|r| {
-            r.symbol("(")?;
-            let path = r.path()?;
-            r.symbol(")")?;
-            Some(path)
-        })
+        self.attempt(|r| r.between("(", ")", Self::path))
     }
 
     fn negated_set(&mut self) -> Option<Path> {
         if let Some(one) = self.attempt(Self::negated_one) {
             return Some(Path::Negated(vec![one]));
         }
-        self.symbol("(")?;
-        let mut parts: Vec<_> = self.attempt(Self::negated_one).into_iter().collect();
-        if !parts.is_empty() {
-            parts.extend(self.many(|r| {
-                r.symbol("|")?;
-                r.negated_one()
-            }));
-        }
-        self.symbol(")")?;
-        Some(Path::Negated(parts))
+        let parts = self.between("(", ")", |r| Some(r.attempt(|r| r.parted("|", Self::negated_one))))?;
+        Some(Path::Negated(parts.unwrap_or_default()))
     }
 
     fn negated_one(&mut self) -> Option<(bool, NamedNode)> {

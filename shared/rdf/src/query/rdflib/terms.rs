@@ -106,10 +106,7 @@ impl Reader<'_> {
 
     /// Empty brackets.
     pub(super) fn brackets(&mut self, open: &str, close: &str) -> Option<()> {
-        self.attempt(|r| {
-            r.symbol(open)?;
-            r.symbol(close)
-        })
+        self.attempt(|r| r.between(open, close, |_| Some(())))
     }
 
     /// A new blank node.

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use domain::{Infos, Scores};
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::overlap::Overlap;
@@ -59,18 +59,7 @@ pub(crate) const CLASSES: [ClassSpec; 2] = [
 ];
 
 const fn class(names: &'static [(&'static str, &'static [&'static str])]) -> ClassSpec {
-    ClassSpec {
-        names,
-        headline: &["combinedF1"],
-        marks: Marks::UNIT,
-        asks: domain::Ask::Chat,
-        answers: AnswerForm::Text,
-        follow_ups: &[],
-        repair: None,
-        judges: false,
-        published: Published::NOTHING,
-        exercise: |input, _, _| exercise(input),
-    }
+    ClassSpec::new(names, &["combinedF1"], AnswerForm::Text, |input, _, _| exercise(input))
 }
 
 /// Reads a case.

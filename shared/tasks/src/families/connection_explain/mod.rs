@@ -18,7 +18,7 @@
 
 use rdf::{PrefixTable, RdfFormat, Triple};
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::rdflib_layout::{DocumentLayout, XmlNames};
@@ -49,16 +49,13 @@ struct ConnectionExplain {
 
 /// Find the shortest path between two persons of an organisational graph.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[("RdfConnectionExplainStatic", &["3.2"]), ("TurtleConnectionExplainStatic", &["1.0", "2.0"])],
-    headline: &["listTrimF1"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Text,
-    follow_ups: &[],
-    repair: None,
-    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
-    exercise: |input, _, _| exercise(input),
+    ..ClassSpec::new(
+        &[("RdfConnectionExplainStatic", &["3.2"]), ("TurtleConnectionExplainStatic", &["1.0", "2.0"])],
+        &["listTrimF1"],
+        AnswerForm::Text,
+        |input, _, _| exercise(input),
+    )
 };
 
 /// Reads a case.

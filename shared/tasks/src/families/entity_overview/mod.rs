@@ -4,10 +4,10 @@
 //! Fields of a case: those of a question of the crate `halu`; only `name` and `facts` are looked at here. Placeholder of the
 //! first prompt: `question`. Infos: `characters` and `words` of the answer.
 
-use domain::{Ask, Infos};
+use domain::Infos;
 use serde_json::Value;
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Limit, Verdict};
 use crate::families::case_fields;
 
@@ -18,18 +18,8 @@ pub const NAME: &str = "EntityOverview";
 pub const VERSION: &str = "1.0";
 
 /// An overview of an entity, to be judged by models.
-pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[(NAME, &[VERSION])],
-    headline: &[],
-    marks: Marks::UNIT,
-    asks: Ask::Chat,
-    answers: AnswerForm::Text,
-    follow_ups: &[],
-    repair: None,
-    judges: false,
-    published: Published::NOTHING,
-    exercise: |input, _, _| exercise(input),
-};
+pub(crate) const CLASS: ClassSpec =
+    ClassSpec::new(&[(NAME, &[VERSION])], &[], AnswerForm::Text, |input, _, _| exercise(input));
 
 struct EntityOverview;
 

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use domain::{Infos, Scores};
 use rdf::{Graph, NormalForm, normal_lines, normal_text};
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec, Published};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::overlap::Overlap;
@@ -57,16 +57,13 @@ struct FactExtract {
 
 /// Turn a fact sheet into a graph.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[("FactExtractStatic", &["1.0", "1.1"])],
-    headline: &["norm_f-measure"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Document,
-    follow_ups: &[],
-    repair: None,
-    judges: false,
     published: Published { incomparable: &["diffRatioRaw"], ..Published::NOTHING },
-    exercise: |input, _, _| exercise(input),
+    ..ClassSpec::new(
+        &[("FactExtractStatic", &["1.0", "1.1"])],
+        &["norm_f-measure"],
+        AnswerForm::Document,
+        |input, _, _| exercise(input),
+    )
 };
 
 /// Reads a case.

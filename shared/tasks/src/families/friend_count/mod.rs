@@ -25,7 +25,7 @@ use domain::{Infos, Scores};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::python::WORD;
@@ -52,18 +52,12 @@ struct FriendCount {
 }
 
 /// Find the person known by most others.
-pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[("RdfFriendCount", &["4.4"]), ("TurtleFriendCount", &["2.0", "3.1"])],
-    headline: &["f1"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Text,
-    follow_ups: &[],
-    repair: None,
-    judges: false,
-    published: Published::NOTHING,
-    exercise: |input, _, _| exercise(input),
-};
+pub(crate) const CLASS: ClassSpec = ClassSpec::new(
+    &[("RdfFriendCount", &["4.4"]), ("TurtleFriendCount", &["2.0", "3.1"])],
+    &["f1"],
+    AnswerForm::Text,
+    |input, _, _| exercise(input),
+);
 
 /// Reads a case.
 fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {

@@ -11,7 +11,7 @@
 use domain::{Infos, PromptKind, Scores};
 use serde_json::Value;
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, FollowUp, Limit, Shots, Verdict};
 use crate::families::case_fields;
 use crate::wording::Fields;
@@ -27,16 +27,9 @@ const ANSWERS_MAX: usize = 2;
 
 /// Choose one of several words for the answer of another model.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[(NAME, &[VERSION])],
-    headline: &["grade"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Text,
     follow_ups: &[PromptKind::Choice],
-    repair: None,
     judges: true,
-    published: Published::NOTHING,
-    exercise: |input, _, _| exercise(input),
+    ..ClassSpec::new(&[(NAME, &[VERSION])], &["grade"], AnswerForm::Text, |input, _, _| exercise(input))
 };
 
 struct JudgeChoice {

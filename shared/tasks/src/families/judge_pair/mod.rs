@@ -13,7 +13,7 @@ use domain::{Ask, Infos, Scores};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec, Marks};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 
@@ -35,17 +35,13 @@ pub fn pair(left: &str, right: &str) -> String {
 }
 
 const SIMILARITIES: ClassSpec = ClassSpec {
-    names: &[(SIMILARITY, &[VERSION])],
-    headline: &["cosine"],
     // Texts that have nothing in common may have a cosine below 0.
     marks: Marks { full: 1.0, least: -1.0 },
     asks: Ask::Embed,
-    answers: AnswerForm::Text,
-    follow_ups: &[],
-    repair: None,
     judges: true,
-    published: Published::NOTHING,
-    exercise: |_, _, _| Ok(Box::new(Similarity)),
+    ..ClassSpec::new(&[(SIMILARITY, &[VERSION])], &["cosine"], AnswerForm::Text, |_, _, _| {
+        Ok(Box::new(Similarity))
+    })
 };
 
 const OF_CLASSES: ClassSpec = ClassSpec {

@@ -4,9 +4,9 @@
 //! by the stage that reads it, which has the case. A reply without any letter or digit is asked again once, with the
 //! follow-up `choice`; a second one leaves the dialogue unscored. No parameters; score `written`, 1 where there is a text.
 
-use domain::{Ask, Infos, PromptKind, Scores};
+use domain::{Infos, PromptKind, Scores};
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec};
 use crate::exercise::{Effort, Exercise, FollowUp, Limit, Shots, Verdict};
 use crate::wording::Fields;
 
@@ -24,16 +24,9 @@ const ANSWERS_MAX: usize = 2;
 
 /// Write a text.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[(NAME, &[VERSION])],
-    headline: &["written"],
-    marks: Marks::UNIT,
-    asks: Ask::Chat,
-    answers: AnswerForm::Text,
     follow_ups: &[PromptKind::Choice],
-    repair: None,
     judges: true,
-    published: Published::NOTHING,
-    exercise: |_, _, _| Ok(Box::new(JudgeText)),
+    ..ClassSpec::new(&[(NAME, &[VERSION])], &["written"], AnswerForm::Text, |_, _, _| Ok(Box::new(JudgeText)))
 };
 
 struct JudgeText;

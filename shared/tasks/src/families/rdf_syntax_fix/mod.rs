@@ -25,7 +25,7 @@ use domain::PromptKind;
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines};
 use serde_json::Value;
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
+use crate::class::{AnswerForm, ClassSpec, Published, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
 use crate::text::python::{splitlines, strip};
@@ -73,16 +73,15 @@ struct Expected {
 
 /// Repair an RDF document.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[("RdfSyntaxFixList", &["0.3-testing", "0.3"])],
-    headline: &["max", "combined"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Document,
     follow_ups: &[PromptKind::Structure, PromptKind::Syntax, PromptKind::Content, PromptKind::Formatting],
     repair: Some(Repair { broken: "task", repaired: "optimal" }),
-    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
-    exercise: |input, _, _| exercise(input),
+    ..ClassSpec::new(
+        &[("RdfSyntaxFixList", &["0.3-testing", "0.3"])],
+        &["max", "combined"],
+        AnswerForm::Document,
+        |input, _, _| exercise(input),
+    )
 };
 
 /// Reads a case.

@@ -17,7 +17,7 @@ use rdf::{Dialect, PrefixTable};
 
 use super::query::case_graph::{self, CaseGraph};
 use super::query::{QueryCase, QuerySetting, ValueTexts, wikidata};
-use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
+use crate::class::{AnswerForm, ClassSpec, Published, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, EvaluationLimits, Exercise};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
@@ -27,19 +27,15 @@ mod extract;
 
 /// Repair a SPARQL query.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[
-        ("SparqlSyntaxFixingList", &["5.0", "5.1.2"]),
-        ("SparqlSyntaxFixingListLcQuad", &["5.0", "5.1.2"]),
-    ],
-    headline: &["max", "combined"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Query,
     follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
     repair: Some(Repair { broken: "testSparql", repaired: "refSparql" }),
-    judges: false,
     published: Published { estimated_size: Some(2000), ..Published::NOTHING },
-    exercise: |input, graphs, _| exercise(input, graphs),
+    ..ClassSpec::new(
+        &[("SparqlSyntaxFixingList", &["5.0", "5.1.2"]), ("SparqlSyntaxFixingListLcQuad", &["5.0", "5.1.2"])],
+        &["max", "combined"],
+        AnswerForm::Query,
+        |input, graphs, _| exercise(input, graphs),
+    )
 };
 
 /// Reads a case.

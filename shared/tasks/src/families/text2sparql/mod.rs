@@ -14,7 +14,7 @@ use domain::PromptKind;
 use rdf::{Dialect, PrefixTable};
 
 use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph};
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec, Published, ReadCase};
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families::case_fields;
 use crate::graphs::{GraphLibrary, LoadedGraph};
@@ -41,51 +41,33 @@ enum Text2SparqlSet {
 
 /// Turn a question into a SPARQL query: one class per data set.
 pub(crate) const CLASSES: [ClassSpec; 6] = [
-    ClassSpec {
-        names: &[("Text2SparqlList", &["3.1.2"])],
-        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Generic, graphs, compat),
-        ..CLASS
-    },
-    ClassSpec {
-        names: &[("Text2SparqlExecEvalListOrganizational", &["3.1.2"])],
-        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Organizational, graphs, compat),
-        ..CLASS
-    },
-    ClassSpec {
-        names: &[("Text2SparqlExecEvalListOrgaNumerical", &["4.0"])],
-        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::OrgaNumerical, graphs, compat),
-        ..CLASS
-    },
-    ClassSpec {
-        names: &[("Text2SparqlExecEvalListCoypuMini", &["3.0"])],
-        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::CoypuMini, graphs, compat),
-        ..CLASS
-    },
-    ClassSpec {
-        names: &[("Text2SparqlExecEvalListBeastiary", &["2.4.2"])],
-        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Beastiary, graphs, compat),
-        ..CLASS
-    },
-    ClassSpec {
-        names: &[("Text2SparqlExecEvalListLcQuad", &["3.0"])],
-        exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::LcQuad, graphs, compat),
-        ..CLASS
-    },
+    class(&[("Text2SparqlList", &["3.1.2"])], |input, graphs, compat| {
+        exercise(input, Text2SparqlSet::Generic, graphs, compat)
+    }),
+    class(&[("Text2SparqlExecEvalListOrganizational", &["3.1.2"])], |input, graphs, compat| {
+        exercise(input, Text2SparqlSet::Organizational, graphs, compat)
+    }),
+    class(&[("Text2SparqlExecEvalListOrgaNumerical", &["4.0"])], |input, graphs, compat| {
+        exercise(input, Text2SparqlSet::OrgaNumerical, graphs, compat)
+    }),
+    class(&[("Text2SparqlExecEvalListCoypuMini", &["3.0"])], |input, graphs, compat| {
+        exercise(input, Text2SparqlSet::CoypuMini, graphs, compat)
+    }),
+    class(&[("Text2SparqlExecEvalListBeastiary", &["2.4.2"])], |input, graphs, compat| {
+        exercise(input, Text2SparqlSet::Beastiary, graphs, compat)
+    }),
+    class(&[("Text2SparqlExecEvalListLcQuad", &["3.0"])], |input, graphs, compat| {
+        exercise(input, Text2SparqlSet::LcQuad, graphs, compat)
+    }),
 ];
 
-/// What the data sets share.
-const CLASS: ClassSpec = ClassSpec {
-    names: &[],
-    headline: &["max", "combined"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Query,
-    follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
-    repair: None,
-    judges: false,
-    published: Published { estimated_size: Some(2000), ..Published::NOTHING },
-    exercise: |input, graphs, compat| exercise(input, Text2SparqlSet::Generic, graphs, compat),
-};
+const fn class(names: &'static [(&'static str, &'static [&'static str])], exercise: ReadCase) -> ClassSpec {
+    ClassSpec {
+        follow_ups: &[PromptKind::Syntax, PromptKind::EmptyResult],
+        published: Published { estimated_size: Some(2000), ..Published::NOTHING },
+        ..ClassSpec::new(names, &["max", "combined"], AnswerForm::Query, exercise)
+    }
+}
 
 /// Reads a case of a data set.
 fn exercise(

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use rdf::{Graph, NormalForm, RdfFormat, normal_lines, normal_text};
 use regex::{Regex, RegexBuilder};
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published, Repair};
+use crate::class::{AnswerForm, ClassSpec, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::text::difflib::ratio;
@@ -46,16 +46,13 @@ struct TurtleErrors {
 
 /// Repair a Turtle document in one answer.
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[("TurtleErrorsStatic", &["2.0", "5.0"])],
-    headline: &["normAnswerF1Score"],
-    marks: Marks::UNIT,
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Document,
-    follow_ups: &[],
     repair: Some(Repair { broken: "brokenTurtle", repaired: "optimalTurtle" }),
-    judges: false,
-    published: Published::NOTHING,
-    exercise: |input, _, _| exercise(input),
+    ..ClassSpec::new(
+        &[("TurtleErrorsStatic", &["2.0", "5.0"])],
+        &["normAnswerF1Score"],
+        AnswerForm::Document,
+        |input, _, _| exercise(input),
+    )
 };
 
 /// Reads a case.

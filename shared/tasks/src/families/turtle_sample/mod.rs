@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use domain::{Infos, Scores};
 use rdf::{Graph, NamedOrBlankNode, Term};
 
-use crate::class::{AnswerForm, ClassSpec, Marks, Published};
+use crate::class::{AnswerForm, ClassSpec, Marks};
 use crate::exercise::{CaseError, CaseInput, Effort, Exercise, Verdict};
 use crate::families::case_fields;
 use crate::families::readable_turtle;
@@ -43,16 +43,13 @@ struct TurtleSample {
 
 /// Generate a graph of persons of a given size. The headline is a relative error: -1 is "nothing found".
 pub(crate) const CLASS: ClassSpec = ClassSpec {
-    names: &[("TurtleSampleGeneration", &["1.0"]), ("SyntheticDatasetGeneration", &["1.0"])],
-    headline: &["persons_relative_error"],
     marks: Marks { full: 0.0, least: -1.0 },
-    asks: domain::Ask::Chat,
-    answers: AnswerForm::Document,
-    follow_ups: &[],
-    repair: None,
-    judges: false,
-    published: Published::NOTHING,
-    exercise: |input, _, _| exercise(input),
+    ..ClassSpec::new(
+        &[("TurtleSampleGeneration", &["1.0"]), ("SyntheticDatasetGeneration", &["1.0"])],
+        &["persons_relative_error"],
+        AnswerForm::Document,
+        |input, _, _| exercise(input),
+    )
 };
 
 /// Reads a case.
