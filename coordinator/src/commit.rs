@@ -22,13 +22,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use crate::aggregate::Row;
 use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
 use crate::errors::{Result, conflict, internal, invalid};
-use crate::health::Clock;
+use crate::health::{Clock, Health};
 use crate::lag::{Lag, Waiting};
 use crate::layout::Slot;
 use crate::metrics;
 use crate::rebuild::Queues;
 use crate::remarks::Remark;
 use crate::run::{Found, Log, Run};
+use crate::runs::Runs;
+use crate::storage::Storage;
 
 /// The unit in which space for records is counted.
 const BYTES_PER_PERMIT: usize = 1024;
@@ -99,6 +101,9 @@ impl RecentRecords {
 /// The commit paths of all runs.
 pub(crate) struct Commits {
     queues: Arc<Queues>,
+    storage: Arc<Storage>,
+    runs: Arc<Runs>,
+    health: Arc<Health>,
     /// The log of acknowledgements.
     events: EventLog,
     clock: Clock,
@@ -147,9 +152,17 @@ async fn gather(
 }
 
 impl Commits {
-    pub(crate) fn new(queues: Arc<Queues>, events: EventLog, clock: Clock) -> Self {
+    pub(crate) fn new(
+        queues: Arc<Queues>,
+        storage: Arc<Storage>,
+        runs: Arc<Runs>,
+        health: Arc<Health>,
+        events: EventLog,
+        clock: Clock,
+    ) -> Self {
         let room = Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT));
-        Self { queues, events, clock, room, recent: Mutex::default(), lag: Lag::default() }
+        let (recent, lag) = (Mutex::default(), Lag::default());
+        Self { queues, storage, runs, health, events, clock, room, recent, lag }
     }
 
     /// Bytes of records on their way to the log.
@@ -194,12 +207,12 @@ impl Commits {
         caller: &Caller,
     ) -> Result<oneshot::Receiver<Result<Receipt>>> {
         let (receipt, received) = oneshot::channel();
-        let run = match self.queues.runs.known(&delivery.run).await {
+        let run = match self.runs.known(&delivery.run).await {
             Ok(run) if run.is_attended() || run.phase().is_over() => run,
             Ok(run) => return Err(conflict(format!("run {} is not run by this fleet", run.id()))),
             Err(error)
                 if error.code == ErrorCode::NotFound
-                    && self.queues.storage.sink.is_removed(&delivery.run).await? =>
+                    && self.storage.sink.is_removed(&delivery.run).await? =>
             {
                 let reason = format!("run {} was removed", delivery.run);
                 let _ = receipt.send(Ok(Receipt::Refused { reason }));
@@ -211,7 +224,7 @@ impl Commits {
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
         if run.layout.slot_of(&delivery.key).is_none() {
             // Not planned here; perhaps it is since the run was extended.
-            self.queues.runs.expect_newest(&run).await?;
+            self.runs.expect_newest(&run).await?;
         }
         let generation = self.queues.at(&run).await?.generation;
         let (slot, head) = match check(&run, generation, &delivery, caller) {
@@ -236,7 +249,7 @@ impl Commits {
         };
         let committer = self.committer(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
-                self.queues.runs.forget(run.id());
+                self.runs.forget(run.id());
             }
         })?;
         committer
@@ -255,7 +268,7 @@ impl Commits {
 
     fn take_lock(&self, run: &Run, log: &mut Log) -> Result<()> {
         if log.lock.is_none() {
-            log.lock = self.queues.storage.lock(run.id())?;
+            log.lock = self.storage.lock(run.id())?;
         }
         Ok(())
     }
@@ -272,8 +285,8 @@ impl Commits {
         }
         self.take_lock(run, &mut log)?;
         log.committer = None;
-        let writer = if log.reopened { self.queues.storage.new_writer() } else { run.writer };
-        let open = self.queues.health.note_sink(self.queues.storage.open_log(run, writer).await)?;
+        let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
+        let open = self.health.note_sink(self.storage.open_log(run, writer).await)?;
         log.reopened = true;
         log.thread = Some(open.thread);
         let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
@@ -284,7 +297,7 @@ impl Commits {
 
     /// Closes the logs of all runs, after the records on their way. A later record opens its log again.
     pub(crate) async fn close_logs(&self) {
-        for run in self.queues.runs.loaded() {
+        for run in self.runs.loaded() {
             let thread = {
                 let mut log = run.log.lock().await;
                 log.committer = None;
@@ -335,7 +348,7 @@ impl Commits {
                 }
                 of_log(&error)
             });
-            let place = self.queues.health.note_sink(appended)?;
+            let place = self.health.note_sink(appended)?;
             // Durable from here on: the table shows the content of the log, even if the queue cannot be updated now.
             run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
                 metrics::dialogue(run, slot, row, remark.tokens);

@@ -84,15 +84,22 @@ impl Coordinator {
         let packs = Arc::new(PackStore::new(Arc::clone(&storage)));
         let runs = Arc::new(Runs::new(Arc::clone(&storage), Arc::clone(&packs), clock));
         let backlog = Arc::new(Backlog::default());
-        let queues = Arc::new(Queues {
-            config: config.clone(),
-            queue: Arc::clone(&queue),
-            storage: Arc::clone(&storage),
-            runs: Arc::clone(&runs),
-            backlog: Arc::clone(&backlog),
-            health: Arc::clone(&health),
-        });
-        let commits = Arc::new(Commits::new(Arc::clone(&queues), events.clone(), clock));
+        let queues = Arc::new(Queues::new(
+            config.clone(),
+            Arc::clone(&queue),
+            Arc::clone(&storage),
+            Arc::clone(&runs),
+            Arc::clone(&backlog),
+            Arc::clone(&health),
+        ));
+        let commits = Arc::new(Commits::new(
+            Arc::clone(&queues),
+            Arc::clone(&storage),
+            Arc::clone(&runs),
+            Arc::clone(&health),
+            events.clone(),
+            clock,
+        ));
         let coordinator = Arc::new(Self {
             tending: Tending::new(&config, clock.now()),
             pipelines: Pipelines::default(),

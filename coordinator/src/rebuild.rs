@@ -29,15 +29,26 @@ const MAX_CLAIMS: u32 = 8;
 
 /// The queues of runs, with what they are reconciled with.
 pub(crate) struct Queues {
-    pub config: CoordinatorConfig,
-    pub queue: Arc<dyn QueueStore>,
-    pub storage: Arc<Storage>,
-    pub runs: Arc<Runs>,
-    pub backlog: Arc<Backlog>,
-    pub health: Arc<Health>,
+    config: CoordinatorConfig,
+    queue: Arc<dyn QueueStore>,
+    storage: Arc<Storage>,
+    runs: Arc<Runs>,
+    backlog: Arc<Backlog>,
+    health: Arc<Health>,
 }
 
 impl Queues {
+    pub(crate) fn new(
+        config: CoordinatorConfig,
+        queue: Arc<dyn QueueStore>,
+        storage: Arc<Storage>,
+        runs: Arc<Runs>,
+        backlog: Arc<Backlog>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self { config, queue, storage, runs, backlog, health }
+    }
+
     /// The generation of a run's queue. If it is unknown, joins or builds the queue.
     pub(crate) async fn at(&self, run: &Arc<Run>) -> Result<RunRef> {
         match run.at() {
