@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use coordinator::manifest::new_name;
 use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use tasks::{Effort, Task, TaskClass};
 
+use super::moving;
 use super::runs::DataDir;
 use crate::exit_code::{ExitCode, usage};
 use crate::output::Table;
@@ -104,29 +105,27 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ..manifest.clone()
     };
     let cipher = protection::cipher(&manifest)?;
-    let new_dir = RunDir::create(arguments.data.path(), &rejudged)?;
-    let lock = new_dir.lock()?;
+    // It joins the other runs when it is whole: half of the records would look like an interrupted run, which
+    // `kgfleet resume` continues with answers of today.
+    let data_dir = arguments.data.path();
+    let apart = tempfile::tempdir_in(data_dir)
+        .with_context(|| format!("cannot make a folder in {}", data_dir.display()))?;
+    let new_dir = RunDir::create(apart.path(), &rejudged)?;
     let options = LogOptions { cipher: protection::writing_cipher(&rejudged)?, ..LogOptions::default() };
     let judge = Judge { tasks, effort: Effort::full(pack.header().limits) };
     let (mut changes, mut tallies) = (Vec::new(), BTreeMap::<String, TaskTally>::new());
-    let write = || -> anyhow::Result<()> {
-        let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
-        for entry in index.records(&dir.log(), cipher.as_ref())? {
-            let mut entry = entry?;
-            changes.extend(judge.again(&mut entry.record, &mut tallies));
-            writer.append(&entry)?;
-            if writer.group_entries() >= COMMIT_EVERY {
-                writer.commit()?;
-            }
+    let (mut writer, _) = LogWriter::open(&new_dir.log(), options)?;
+    for entry in index.records(&dir.log(), cipher.as_ref())? {
+        let mut entry = entry?;
+        changes.extend(judge.again(&mut entry.record, &mut tallies));
+        writer.append(&entry)?;
+        if writer.group_entries() >= COMMIT_EVERY {
+            writer.commit()?;
         }
-        writer.commit()?;
-        Ok(())
-    };
-    if let Err(error) = write() {
-        // Half of the records would look like an interrupted run, which `kgfleet run` continues.
-        new_dir.remove(&lock)?;
-        return Err(error);
     }
+    writer.commit()?;
+    drop(writer);
+    moving::between_folders(apart.path(), data_dir, &rejudged.run)?;
 
     let mut out = io::stdout().lock();
     if arguments.json {

@@ -2,6 +2,8 @@
 //! rest is evaluated.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use results::llmkgbench::{discover, writer};
 use serde_json::{Value, json};
@@ -265,4 +267,26 @@ fn a_run_judged_again_is_a_new_run_that_says_where_it_comes_from() {
     assert_eq!(manifest["rejudged_from"], old.name());
     data.kgfleet(&["verify", new]).expect(0);
     assert_eq!(told["dialogues"], 3 * CHEAP_TASKS.len() as u64 * 2);
+}
+
+#[test]
+fn a_judging_again_that_is_killed_leaves_no_half_run() {
+    let data = Data::new();
+    data.kgfleet(&["run", "--iterations", "100", "--no-sandbox", "--task", CHEAP_TASKS[0]]).expect(0);
+    let old = data.run();
+    let dialogues = old.entries().len();
+    for attempt in 0..20 {
+        let mut judging = data
+            .command(&["rejudge", old.name()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Killed somewhere between its start and its end, each time a little later.
+        std::thread::sleep(Duration::from_millis(15 * attempt));
+        let _ = (judging.kill(), judging.wait());
+        for run in data.runs() {
+            assert_eq!(run.entries().len(), dialogues, "{} after attempt {attempt}", run.name());
+        }
+    }
 }
