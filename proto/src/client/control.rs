@@ -4,7 +4,7 @@ use domain::control::{
     Control, DeadLetterView, ExportItem, Feed, RunCommand, RunView, Submission, WorkerView,
 };
 use domain::exchange::Reply;
-use domain::{FailureCause, RunId, ServiceError, WorkerId};
+use domain::{FailureCause, RunId, WorkerId};
 use futures::stream;
 
 use super::Client;
@@ -70,7 +70,7 @@ impl Control for Client {
         let request = self.line.request(LONG_CALL_TIMEOUT, message);
         let wire::Done {} =
             self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().remove_run(request)).await?;
-        Ok::<(), ServiceError>(())
+        Ok(())
     }
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
@@ -89,7 +89,7 @@ impl Control for Client {
         let request = self.line.request(CALL_TIMEOUT, reference);
         let wire::Done {} =
             self.line.answer(CALL_TIMEOUT, self.control.clone().drain_worker(request)).await?;
-        Ok::<(), ServiceError>(())
+        Ok(())
     }
 
     async fn dead_letters(&self, run: &RunId, unit: Option<u64>) -> Reply<Vec<DeadLetterView>> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
 };
-use domain::{InstanceId, RunId, ServiceError, WorkerId};
+use domain::{InstanceId, RunId, WorkerId};
 
 use super::Client;
 use crate::convert::{refuse_answer, wait_from_wire};
@@ -64,6 +64,6 @@ impl WorkExchange for Client {
         let reference = wire::WorkerReference { worker: worker.to_string(), instance: instance.to_string() };
         let request = self.line.request(CALL_TIMEOUT, reference);
         let wire::Done {} = self.line.answer(CALL_TIMEOUT, self.work.clone().deregister(request)).await?;
-        Ok::<(), ServiceError>(())
+        Ok(())
     }
 }
