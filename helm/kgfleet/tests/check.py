@@ -2,6 +2,8 @@
 
     python helm/kgfleet/tests/check.py            all checks
     KGFLEET_BLESS=1 python .../check.py           the same, and writes snapshots and the table anew
+    python .../check.py freeze NAME               keeps the value sets of today, and what cannot change of their objects, as
+                                                  those of a release that later charts must be an upgrade of
     python .../check.py values FILE               only validates what the chart makes of these values
     python .../check.py render FILE [JSON]        prints the objects of these values, with those of the JSON over them,
                                                   as JSON lines, secrets readable
@@ -27,6 +29,7 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 CHART = HERE.parent
 ROOT = CHART.parent.parent
+RELEASES = HERE / "releases"
 CRDS = ROOT / "third_party" / "crds"
 BLESS = os.environ.get("KGFLEET_BLESS") == "1"
 # The oldest Kubernetes of Chart.yaml's kubeVersion, and the newest that the validator knows.
@@ -246,11 +249,44 @@ def check_upgrade(name, values):
         after["run"]["config"] += "\n# changed\n"
     for pool in after.get("servingEngineSpec", {}).get("modelSpec", []):
         pool["nodes"] = pool.get("nodes", 1) + 1
-    changed = immutable(render(after))
+    check_kept(name, before, immutable(render(after)))
+
+
+def check_kept(name, before, changed):
     for key in before.keys() & changed.keys():
         expect(before[key] == changed[key], f"{name}: an upgrade would change what cannot change of {key}")
     lost = [key for key in before.keys() - changed.keys() if key[0] not in ("Job", "ConfigMap")]
     expect(not lost, f"{name}: an upgrade would remove {lost}")
+
+
+# --- releases --------------------------------------------------------------------------------------------------------
+
+
+def freeze(name):
+    """Keeps a release: its value sets, and beside each what Kubernetes lets no upgrade change. Never one that is kept."""
+    folder = RELEASES / name
+    folder.mkdir(parents=True)
+    for file in value_sets():
+        text = file.read_text()
+        (folder / file.name).write_text(text)
+        kept = [{"object": list(key), "is": what} for key, what in sorted(immutable(render(yaml.safe_load(text))).items())]
+        (folder / f"{file.stem}.json").write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+def check_releases():
+    """The chart of today takes the values of earlier ones, and is an upgrade of what they installed."""
+    files = sorted(RELEASES.glob("*/*.yaml"))
+    expect(files, f"{RELEASES}: no release")
+    for file in files:
+        name = f"release {file.parent.name}, {file.stem}"
+        try:
+            objects = render(yaml.safe_load(file.read_text()))
+        except helm_python.HelmError as error:
+            failures.append(f"{name}: its values are refused: {error}")
+            continue
+        kept = json.loads(file.with_suffix(".json").read_text())
+        check_kept(name, {tuple(each["object"]): each["is"] for each in kept}, immutable(objects))
+    return len(files)
 
 
 # --- bad values ------------------------------------------------------------------------------------------------------
@@ -358,28 +394,25 @@ def check_lint():
     expect(not messages, "lint: " + "; ".join(messages))
 
 
-# What the chart takes from deploy: Helm reads nothing outside of the chart's folder, so it has copies.
-COPIES = [
+# What the chart takes from deploy. Helm reads nothing outside of the chart's folder but through links, and packages what
+# they lead to.
+LINKS = [
     ("deploy/grafana/*.json", "dashboards"),
     ("deploy/prometheus/alerts.yml", "rules"),
     ("deploy/prometheus/rules.yml", "rules"),
 ]
 
 
-def check_copies():
+def check_links():
     wanted = {}
-    for pattern, folder in COPIES:
+    for pattern, folder in LINKS:
         found = list(ROOT.glob(pattern))
         expect(found, f"{pattern}: no such file")
         wanted |= {CHART / folder / file.name: file for file in found}
-    for copy_of, file in wanted.items():
-        if BLESS:
-            copy_of.parent.mkdir(exist_ok=True)
-            copy_of.write_bytes(file.read_bytes())
-        same = copy_of.exists() and copy_of.read_bytes() == file.read_bytes()
-        expect(same, f"{copy_of.relative_to(ROOT)} is not {file.relative_to(ROOT)}; KGFLEET_BLESS=1 copies it")
-    there = {file for _, folder in COPIES for file in (CHART / folder).glob("*")}
-    expect(there == set(wanted), f"the chart has copies of nothing: {there - set(wanted)}")
+    for link, file in wanted.items():
+        expect(link.is_symlink() and link.resolve() == file.resolve(), f"{link.relative_to(ROOT)} is no link to {file.relative_to(ROOT)}")
+    there = {file for _, folder in LINKS for file in (CHART / folder).glob("*")}
+    expect(there == set(wanted), f"the chart has links to nothing: {there - set(wanted)}")
 
 
 def check_scripts():
@@ -415,6 +448,9 @@ def check_compose():
 
 def main():
     mode, *files = sys.argv[1:] or [""]
+    if mode == "freeze":
+        freeze(files[0])
+        return 0
     if mode in ("render", "values"):
         values = yaml.safe_load(pathlib.Path(files[0]).read_text())
         merge(values, json.loads(files[1]) if len(files) > 1 else {})
@@ -431,7 +467,7 @@ def main():
     check_table()
     check_bad_values()
     check_scripts()
-    check_copies()
+    check_links()
     check_compose()
     total = 0
     for file in value_sets():
@@ -446,7 +482,8 @@ def main():
         check_selectors(file.stem, objects)
         check_upgrade(file.stem, values)
         snapshot(file.stem, objects)
-    return report(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals")
+    releases = check_releases()
+    return report(f"{len(value_sets())} value sets, {total} objects, {len(BAD)} refusals, {releases} sets of releases")
 
 
 def report(what):
