@@ -2,10 +2,10 @@
 
 CARGO ?= cargo
 
-.PHONY: help demo cluster test chaos fuzz lint fmt bench deny
+.PHONY: help demo cluster test chaos fuzz lint fmt bench deny release-check
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## Run all 26 tasks against the built-in simulator; needs no GPU, no Redis, no network model.
 	$(CARGO) build --quiet --bin kgfleet
@@ -44,3 +44,6 @@ bench: ## Print the figures of docs/performance.md.
 
 deny: ## Check licences, bans and sources of all dependencies.
 	$(CARGO) deny --locked check licenses bans sources
+
+release-check: ## Try all that a release must pass and is made of, and say what could not be tried; takes hours.
+	deploy/release-check

@@ -24,7 +24,6 @@ use queue::testing::RedisServer;
 /// Models of the published matrix with 20 iterations of every task, and with 50.
 const PROPRIETARY: usize = 10;
 const OPEN: usize = 31;
-/// Its tasks.
 const TASKS: usize = 26;
 /// Workers of the first part, and simulators.
 const WORKERS: usize = 4;

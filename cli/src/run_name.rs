@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::RunId;
-use domain::control::{Control, RunView};
+use domain::control::{BenchmarkView, Control};
 use jiff::Timestamp;
 use results::run_dir::FoundRun;
 use results::{RunDir, Sink};
@@ -65,7 +65,7 @@ fn found_run(found: FoundRun) -> Candidate {
     Candidate { name: found.dir.run(), created_at }
 }
 
-fn candidate(view: RunView) -> Candidate {
+fn candidate(view: BenchmarkView) -> Candidate {
     Candidate { name: view.run, created_at: Some(view.created_at) }
 }
 

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use domain::control::CellView;
 use domain::{FailureCause, Mean, Standing};
 
-use crate::layout::{Layout, Slot};
+use crate::layout::{Numbering, Slot};
 use crate::plan::Plan;
 
 /// The part of a record in the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct DialogueRow {
     /// Its place in the order of commits.
     pub ticket: u64,
     /// Its headline score, if the scores have one, or why there are no scores.
@@ -23,7 +23,7 @@ pub struct Row {
     pub late: bool,
 }
 
-impl Row {
+impl DialogueRow {
     /// Decides whether it counts.
     pub fn standing(&self) -> Standing {
         Standing::new(self.outcome.is_ok(), self.ticket).late(self.late)
@@ -42,7 +42,7 @@ const LATE: u8 = 0x80;
 
 /// One slot per dialogue, in three columns to avoid padding.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Aggregate {
+pub struct DialogueTable {
     tickets: Vec<u64>,
     headlines: Vec<f64>,
     codes: Vec<u8>,
@@ -55,7 +55,7 @@ pub struct Aggregate {
     highest_generation: u64,
 }
 
-impl Aggregate {
+impl DialogueTable {
     /// A table of this many dialogues without records.
     pub fn new(slots: usize) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Aggregate {
     }
 
     /// Adds a record; returns whether it counts now.
-    pub fn fold(&mut self, slot: Slot, entry: Row) -> bool {
+    pub fn fold(&mut self, slot: Slot, entry: DialogueRow) -> bool {
         self.highest_ticket = self.highest_ticket.max(entry.ticket);
         if let Some(counted) = self.get(slot) {
             if counted.outcome.is_err() && entry.outcome.is_err() && entry.ticket != counted.ticket {
@@ -105,13 +105,13 @@ impl Aggregate {
     }
 
     /// The record that counts for a dialogue.
-    pub fn get(&self, slot: Slot) -> Option<Row> {
+    pub fn get(&self, slot: Slot) -> Option<DialogueRow> {
         let outcome = match self.codes[slot] & !LATE {
             NONE => return None,
             SCORED => Ok(self.headline(slot)),
             code => Err(FailureCause::ALL[code as usize]),
         };
-        Some(Row { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
+        Some(DialogueRow { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
     }
 
     fn headline(&self, slot: Slot) -> Option<f64> {
@@ -167,7 +167,7 @@ impl Aggregate {
 
     /// Scores by task and model in the order of the plan. Sums follow the order of the dialogues, because floating-point
     /// sums depend on it.
-    pub fn cells(&self, plan: &Plan, layout: &Layout) -> Vec<CellView> {
+    pub fn cells(&self, plan: &Plan, layout: &Numbering) -> Vec<CellView> {
         let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
         for (t, task) in plan.tasks.iter().enumerate() {
             for (m, model) in plan.models.iter().enumerate() {
@@ -216,10 +216,10 @@ mod tests {
 
     /// The rule in words, with nothing in common with the table but the plan: of the records in time the first scored one in
     /// the order of tickets, else the first failed one; else the same of the late ones.
-    fn recomputed(records: &[(Slot, Row)], slot: Slot) -> Option<Row> {
+    fn recomputed(records: &[(Slot, DialogueRow)], slot: Slot) -> Option<DialogueRow> {
         let of_slot = || records.iter().filter(|(at, _)| *at == slot).map(|(_, entry)| *entry);
         let first = |late: bool, scored: bool| {
-            let alike = |entry: &Row| (entry.late, entry.outcome.is_ok()) == (late, scored);
+            let alike = |entry: &DialogueRow| (entry.late, entry.outcome.is_ok()) == (late, scored);
             of_slot().filter(alike).min_by_key(|entry| entry.ticket)
         };
         [(false, true), (false, false), (true, true), (true, false)]
@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
-        let failed = |ticket| Row { ticket, outcome: Err(FailureCause::Timeout), late: false };
-        let mut table = Aggregate::new(2);
+        let failed = |ticket| DialogueRow { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let mut table = DialogueTable::new(2);
         table.fold(0, failed(5));
         assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
         // In any order, and however often.
@@ -239,7 +239,7 @@ mod tests {
         }
         assert_eq!(table.get(0), Some(failed(3)));
         assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
-        table.fold(0, Row { ticket: 11, outcome: Ok(Some(1.0)), late: false });
+        table.fold(0, DialogueRow { ticket: 11, outcome: Ok(Some(1.0)), late: false });
         assert!(!table.is_to_ask_again(0, 20));
     }
 
@@ -256,20 +256,20 @@ mod tests {
             order in prop::collection::vec(0..60_usize, 0..180),
         ) {
             // Tickets are unique, as the queue hands them out.
-            let records: Vec<(Slot, Row)> = outcomes
+            let records: Vec<(Slot, DialogueRow)> = outcomes
                 .into_iter()
                 .enumerate()
-                .map(|(ticket, (slot, outcome, late))| (slot, Row { ticket: ticket as u64 * 7 % 61, outcome, late }))
+                .map(|(ticket, (slot, outcome, late))| (slot, DialogueRow { ticket: ticket as u64 * 7 % 61, outcome, late }))
                 .collect();
             let plan = plan();
-            let layout = Layout::of(&plan);
-            let mut table = Aggregate::new(layout.slots());
+            let layout = Numbering::of(&plan);
+            let mut table = DialogueTable::new(layout.slots());
             // Some of them several times in a random order, then all of them backwards.
             let repeated = order.iter().filter_map(|at| records.get(*at));
             for (slot, entry) in repeated.chain(records.iter().rev()) {
                 table.fold(*slot, *entry);
             }
-            let mut fresh = Aggregate::new(layout.slots());
+            let mut fresh = DialogueTable::new(layout.slots());
             for slot in 0..layout.slots() {
                 let expected = recomputed(&records, slot);
                 prop_assert_eq!(table.get(slot), expected);
@@ -279,7 +279,7 @@ mod tests {
             }
             let mut causes = BTreeMap::new();
             for slot in 0..layout.slots() {
-                if let Some(Row { outcome: Err(cause), .. }) = table.get(slot) {
+                if let Some(DialogueRow { outcome: Err(cause), .. }) = table.get(slot) {
                     *causes.entry(cause).or_insert(0_u64) += 1;
                 }
             }
@@ -292,11 +292,11 @@ mod tests {
     #[test]
     fn a_missing_headline_is_missing_from_the_mean_and_no_zero_in_it() {
         let plan = plan();
-        let layout = Layout::of(&plan);
-        let mut table = Aggregate::new(layout.slots());
+        let layout = Numbering::of(&plan);
+        let mut table = DialogueTable::new(layout.slots());
         let outcomes = [Ok(Some(0.5)), Ok(None), Err(FailureCause::JudgeUnparseable)];
         for (slot, outcome) in outcomes.into_iter().enumerate() {
-            table.fold(slot, Row { ticket: slot as u64, outcome, late: false });
+            table.fold(slot, DialogueRow { ticket: slot as u64, outcome, late: false });
             assert_eq!(table.get(slot).unwrap().outcome, outcome);
         }
         let cell = &table.cells(&plan, &layout)[0];
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_million_dialogues_take_17_bytes_each() {
-        let table = Aggregate::new(1_000_000);
+        let table = DialogueTable::new(1_000_000);
         let bytes = table.tickets.capacity() * size_of::<u64>()
             + table.headlines.capacity() * size_of::<f64>()
             + table.codes.capacity();
@@ -315,9 +315,9 @@ mod tests {
 
     #[test]
     fn a_fold_says_whether_the_record_counts_now() {
-        let mut table = Aggregate::new(1);
-        let failed = |ticket| Row { ticket, outcome: Err(FailureCause::Timeout), late: false };
-        let scored = |ticket| Row { ticket, outcome: Ok(Some(0.5)), late: false };
+        let mut table = DialogueTable::new(1);
+        let failed = |ticket| DialogueRow { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let scored = |ticket| DialogueRow { ticket, outcome: Ok(Some(0.5)), late: false };
         assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
         assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
         assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));

@@ -4,18 +4,18 @@ use domain::ModelSpec;
 use domain::comparison::{self, Condition, Conditions};
 use serde_json::Value;
 
-use crate::configuration::Benchmark;
+use crate::configuration::Configuration;
 
 /// One line per value that differs: `- old` and `+ new` with its path.
-pub(crate) fn between(old: &Benchmark, new: &Benchmark) -> Vec<String> {
-    let value = |benchmark: &Benchmark| serde_json::to_value(benchmark).unwrap_or_default();
+pub(crate) fn between(old: &Configuration, new: &Configuration) -> Vec<String> {
+    let value = |configuration: &Configuration| serde_json::to_value(configuration).unwrap_or_default();
     let mut lines = Vec::new();
     compare("", Some(&value(old)), Some(&value(new)), &mut lines);
     lines
 }
 
 /// Models in both configurations that were asked under other conditions before: old and new scores will share a column.
-pub(crate) fn in_conditions(old: &Benchmark, new: &Benchmark) -> Vec<String> {
+pub(crate) fn in_conditions(old: &Configuration, new: &Configuration) -> Vec<String> {
     let known = |label| old.models.iter().find(|model| model.label == label);
     let both = new.models.iter().filter_map(|model| Some((known(model.label.clone())?, model)));
     let changed = both.filter_map(|(before, now)| {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn differences_are_named_by_their_path() {
-        let read = |text: &str| Benchmark::parse(text, "a.yaml").unwrap();
+        let read = |text: &str| Configuration::parse(text, "a.yaml").unwrap();
         let old = read("name: a\niterations: 2\nmodels: [{label: m, connector: simulated}]\n");
         let new = read("name: a\niterations: 3\nmodels: [{label: m, connector: simulated, skill: 0.5}]\n");
         assert!(between(&old, &old).is_empty());
@@ -69,7 +69,7 @@ mod tests {
     fn a_model_asked_otherwise_than_before_is_named() {
         let read = |sampling: &str| {
             let model = format!("{{label: m, connector: simulated, sampling: {{{sampling}}}}}");
-            Benchmark::parse(&format!("name: a\nmodels: [{model}]\n"), "a.yaml").unwrap()
+            Configuration::parse(&format!("name: a\nmodels: [{model}]\n"), "a.yaml").unwrap()
         };
         assert!(in_conditions(&read("top_p: 0.5"), &read("top_p: 0.5")).is_empty());
         let warnings = in_conditions(&read("temperature: 0"), &read(""));

@@ -19,27 +19,27 @@ use results::log::{CommitError, CommitQueue, RecordHead, envelope};
 use service_kit::traces::{self, Span};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::aggregate::Row;
-use crate::config::{MAX_BYTES_IN_FLIGHT, MAX_DELIVERIES_PER_CALL};
+use crate::aggregate::DialogueRow;
 use crate::errors::{Result, conflict, internal, invalid};
-use crate::health::{Clock, Health};
-use crate::lag::{Lag, Waiting};
+use crate::health::{Health, Uptime};
+use crate::lag::{Lag, WaitingRecord};
 use crate::layout::Slot;
 use crate::metrics;
-use crate::rebuild::Queues;
+use crate::options::{BYTES_IN_FLIGHT_MAX, DELIVERIES_PER_CALL_MAX};
+use crate::rebuild::QueueClient;
 use crate::remarks::Remark;
-use crate::run::{Found, Log, Run};
-use crate::runs::Runs;
-use crate::storage::Storage;
+use crate::run::{FoldedRecord, Log, Run};
+use crate::runs::LoadedRuns;
+use crate::storage::Store;
 
 /// The unit in which space for records is counted.
 const BYTES_PER_PERMIT: usize = 1024;
 
 /// Maximum number of records in a batch, well below the queue's maximum per call.
-const MAX_BATCH: usize = 512;
+const BATCH_MAX: usize = 512;
 
 /// Maximum number of concurrent batches of a run: one draws tickets, one is in the log, one in the queue, one returns.
-const MAX_BATCHES_UNDER_WAY: usize = 4;
+const BATCHES_UNDER_WAY_MAX: usize = 4;
 
 /// Number of recently appended records whose ids are remembered: enough for longer than a worker takes to repeat a delivery.
 const RECENT_RECORDS: usize = 32_768;
@@ -58,7 +58,7 @@ pub(crate) struct Checked {
     json: Arc<str>,
     receipt: oneshot::Sender<Result<Receipt>>,
     _room: OwnedSemaphorePermit,
-    _waiting: Waiting,
+    _waiting: WaitingRecord,
 }
 
 /// The commit path of one run's log.
@@ -99,14 +99,14 @@ impl RecentRecords {
 }
 
 /// The commit paths of all runs.
-pub(crate) struct Commits {
-    queues: Arc<Queues>,
-    storage: Arc<Storage>,
-    runs: Arc<Runs>,
+pub(crate) struct RecordLogs {
+    queues: Arc<QueueClient>,
+    storage: Arc<Store>,
+    runs: Arc<LoadedRuns>,
     health: Arc<Health>,
     /// The log of acknowledgements.
     events: EventLog,
-    clock: Clock,
+    clock: Uptime,
     /// Space for records on their way to the log, in units of [`BYTES_PER_PERMIT`].
     room: Arc<Semaphore>,
     recent: Mutex<RecentRecords>,
@@ -114,7 +114,7 @@ pub(crate) struct Commits {
 }
 
 impl Committer {
-    fn start(commits: Weak<Commits>, run: Weak<Run>, log: CommitQueue) -> Self {
+    fn start(commits: Weak<RecordLogs>, run: Weak<Run>, log: CommitQueue) -> Self {
         let (checked, waiting) = mpsc::unbounded_channel();
         let broken = Arc::new(AtomicBool::new(false));
         tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
@@ -125,17 +125,17 @@ impl Committer {
 /// Combines waiting records into batches. While the maximum number of batches is running, more records accumulate, so
 /// batches grow with the load. Ends with the run's committer.
 async fn gather(
-    commits: Weak<Commits>,
+    commits: Weak<RecordLogs>,
     run: Weak<Run>,
     log: CommitQueue,
     mut waiting: mpsc::UnboundedReceiver<Checked>,
     broken: Arc<AtomicBool>,
 ) {
-    let under_way = Arc::new(Semaphore::new(MAX_BATCHES_UNDER_WAY));
+    let under_way = Arc::new(Semaphore::new(BATCHES_UNDER_WAY_MAX));
     loop {
         let Ok(turn) = Arc::clone(&under_way).acquire_owned().await else { return };
         let mut batch = Vec::new();
-        if waiting.recv_many(&mut batch, MAX_BATCH).await == 0 {
+        if waiting.recv_many(&mut batch, BATCH_MAX).await == 0 {
             return;
         }
         let (Some(commits), Some(run)) = (commits.upgrade(), run.upgrade()) else { return };
@@ -151,23 +151,23 @@ async fn gather(
     }
 }
 
-impl Commits {
+impl RecordLogs {
     pub(crate) fn new(
-        queues: Arc<Queues>,
-        storage: Arc<Storage>,
-        runs: Arc<Runs>,
+        queues: Arc<QueueClient>,
+        storage: Arc<Store>,
+        runs: Arc<LoadedRuns>,
         health: Arc<Health>,
         events: EventLog,
-        clock: Clock,
+        clock: Uptime,
     ) -> Self {
-        let room = Arc::new(Semaphore::new(MAX_BYTES_IN_FLIGHT / BYTES_PER_PERMIT));
+        let room = Arc::new(Semaphore::new(BYTES_IN_FLIGHT_MAX / BYTES_PER_PERMIT));
         let (recent, lag) = (Mutex::default(), Lag::default());
         Self { queues, storage, runs, health, events, clock, room, recent, lag }
     }
 
     /// Bytes of records on their way to the log.
     pub(crate) fn bytes_in_flight(&self) -> usize {
-        MAX_BYTES_IN_FLIGHT.saturating_sub(self.room.available_permits() * BYTES_PER_PERMIT)
+        BYTES_IN_FLIGHT_MAX.saturating_sub(self.room.available_permits() * BYTES_PER_PERMIT)
     }
 
     /// Age of the oldest record on its way to the log.
@@ -181,8 +181,8 @@ impl Commits {
         deliveries: Vec<Delivery>,
         caller: &Caller,
     ) -> Result<Vec<Receipt>> {
-        if deliveries.len() > MAX_DELIVERIES_PER_CALL {
-            let (most, given) = (MAX_DELIVERIES_PER_CALL, deliveries.len());
+        if deliveries.len() > DELIVERIES_PER_CALL_MAX {
+            let (most, given) = (DELIVERIES_PER_CALL_MAX, deliveries.len());
             return Err(invalid(format!("at most {most} records may be delivered at once, not {given}")));
         }
         let mut accepted = Vec::with_capacity(deliveries.len());
@@ -220,7 +220,8 @@ impl Commits {
             }
             Err(error) => return Err(error),
         };
-        let permits = delivery.json.len().min(MAX_BYTES_IN_FLIGHT).div_ceil(BYTES_PER_PERMIT).max(1);
+        // What is longer than any record is refused below, and takes all the room until then.
+        let permits = delivery.json.len().min(BYTES_IN_FLIGHT_MAX).div_ceil(BYTES_PER_PERMIT).max(1);
         let room = Arc::clone(&self.room).acquire_many_owned(permits as u32).await.map_err(internal)?;
         if run.layout.slot_of(&delivery.key).is_none() {
             // Not planned here; perhaps it is since the run was extended.
@@ -334,9 +335,9 @@ impl Commits {
                     *ticket = drawn.next();
                     let ticket = ticket.unwrap_or_default();
                     lines.push((ticket, Arc::clone(&item.json)));
-                    let row = Some((item.slot, Row { ticket, outcome: item.outcome, late: false }));
+                    let row = Some((item.slot, DialogueRow { ticket, outcome: item.outcome, late: false }));
                     let (remark, generation) = (item.remark.clone(), item.generation);
-                    found.push(Found { row, remark, ticket, generation });
+                    found.push(FoldedRecord { row, remark, ticket, generation });
                 }
             }
             let appending = tokio::time::Instant::now();

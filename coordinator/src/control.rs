@@ -3,50 +3,47 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{DeadLetterView, RunCommand, RunPhase, StrikeView};
+use domain::control::{BenchmarkCommand, DeadLetterView, RunPhase, StrikeView};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 use jiff::Timestamp;
-use queue::limits::{MAX_DEAD_LETTERS_PER_PAGE, MAX_FENCES_PER_CALL};
+use queue::limits::{DEAD_LETTERS_PER_PAGE_MAX, FENCES_PER_CALL_MAX};
 use queue::{Suspect, UnitId};
 
-use crate::aggregate::Aggregate;
+use crate::aggregate::DialogueTable;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict, not_found};
-use crate::payload::Payload;
+use crate::payload::QueuedUnit;
 use crate::run::{Log, Run};
 use crate::storage::RunStateFile;
+use crate::submit::GoesOn;
 
 impl Coordinator {
-    pub(crate) async fn command_run(&self, id: &RunId, command: RunCommand) -> Result<Arc<Run>> {
+    pub(crate) async fn command_run(&self, id: &RunId, command: BenchmarkCommand) -> Result<Arc<Run>> {
         let run = self.runs.followed(id, Duration::ZERO).await?;
         self.commits.hold(&run).await?;
-        let state = self.storage.state(id).await?.unwrap_or_default();
-        let phase = run.phase();
-        let to = match (command, phase) {
-            (RunCommand::Pause, RunPhase::Cancelled | RunPhase::Finished)
-            | (RunCommand::Cancel, RunPhase::Finished) => {
-                return Err(conflict(format!("run {id} is {phase}")));
-            }
-            (RunCommand::Resume, RunPhase::Finished) if run.table(Aggregate::is_complete) => {
+        if command == BenchmarkCommand::Resume {
+            let phase = self.storage.state(id).await?.map_or(run.phase(), |state| state.phase);
+            if phase == RunPhase::Finished && run.table(DialogueTable::is_complete) {
                 return Ok(run);
             }
-            (RunCommand::Pause, _) => RunPhase::Paused,
-            (RunCommand::Cancel, _) => RunPhase::Cancelled,
-            (RunCommand::Resume, _) => {
-                let state = RunStateFile { phase: RunPhase::Active, ..state };
-                self.health.note_sink(self.storage.set_state(id, &state).await)?;
-                self.activate(&run).await?;
-                for spec in &run.models {
-                    let model = &spec.label;
-                    self.queues.call(&run, |queue, at| async move { queue.unpark(&at, model).await }).await?;
-                }
-                self.backlog.touch();
-                tracing::info!(run = %id, "resumed");
-                return Ok(run);
+            self.activate(&run, GoesOn::Resumed).await?;
+            for spec in &run.models {
+                let model = &spec.label;
+                self.queues.call(&run, |queue, at| async move { queue.unpark(&at, model).await }).await?;
             }
-        };
-        let state = RunStateFile { phase: to, ..self.summed_up(&run, state) };
-        self.change_state(&run, state).await?;
+            self.backlog.touch();
+            tracing::info!(run = %id, "resumed");
+            return Ok(run);
+        }
+        let to = if command == BenchmarkCommand::Pause { RunPhase::Paused } else { RunPhase::Cancelled };
+        self.change_state(&run, |state| match (to, state.phase) {
+            (RunPhase::Paused, phase @ (RunPhase::Cancelled | RunPhase::Finished))
+            | (RunPhase::Cancelled, phase @ RunPhase::Finished) => {
+                Err(conflict(format!("run {id} is {phase}")))
+            }
+            _ => Ok(Some(RunStateFile { phase: to, ..self.summed_up(&run, state) })),
+        })
+        .await?;
         tracing::info!(run = %id, "{to}");
         Ok(run)
     }
@@ -65,7 +62,7 @@ impl Coordinator {
             self.commits.committer(&run).await?;
         }
         run.attend();
-        let is_wanted = |table: &Aggregate, slot| {
+        let is_wanted = |table: &DialogueTable, slot| {
             let failure = table.get(slot).and_then(|entry| entry.outcome.err());
             failure.is_some_and(|cause| causes.is_empty() || causes.contains(&cause))
         };
@@ -81,10 +78,12 @@ impl Coordinator {
 
     /// Makes a run active until no unit is left, even if every dialogue has a record.
     async fn rework(&self, run: &Arc<Run>) -> Result<()> {
-        let state = self.storage.state(run.id()).await?.unwrap_or_default();
-        let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
-        self.change_state(run, RunStateFile { phase, rework: true, fleet: self.storage.is_shared(), ..state })
-            .await
+        let fleet = self.storage.is_shared();
+        let changed = self.change_state(run, |state| {
+            let phase = if state.phase == RunPhase::Paused { RunPhase::Paused } else { RunPhase::Active };
+            Ok(Some(RunStateFile { phase, rework: true, fleet, ..state }))
+        });
+        changed.await.map(drop)
     }
 
     /// Removes a run from sink and queue. With `force`, an active run is cancelled first, and a run that cannot be loaded is
@@ -99,19 +98,19 @@ impl Coordinator {
             Err(_) => self.storage.sink.remove_run(id).await?,
             Ok(run) => {
                 self.commits.hold(&run).await?;
-                let state = self.storage.state(id).await?.unwrap_or_default();
-                if !state.phase.is_over() {
-                    let phase = state.phase;
-                    if !force {
-                        return Err(conflict(format!(
+                if self.storage.is_shared() {
+                    self.change_state(&run, |state| match state.phase {
+                        phase if phase.is_over() => Ok(None),
+                        phase if !force => Err(conflict(format!(
                             "run {id} is {phase}: cancel it first, or `--force` does both"
-                        )));
+                        ))),
+                        _ => Ok(Some(RunStateFile { phase: RunPhase::Cancelled, ..state })),
+                    })
+                    .await?;
+                } else {
+                    if !force {
+                        self.expect_removable(id).await?;
                     }
-                    if self.storage.is_shared() {
-                        self.change_state(&run, RunStateFile { phase: RunPhase::Cancelled, ..state }).await?;
-                    }
-                }
-                if !self.storage.is_shared() {
                     // Nobody else writes it; who removes it needs the lock.
                     *run.log.lock().await = Log::default();
                 }
@@ -123,6 +122,20 @@ impl Coordinator {
         self.backlog.touch();
         tracing::info!(run = %id, "removed");
         Ok(())
+    }
+
+    /// Sees that a run is not one that a fleet goes on with, now or when its coordinators are back.
+    ///
+    /// # Errors
+    /// It is; or its state cannot be read.
+    pub async fn expect_removable(&self, id: &RunId) -> Result<()> {
+        match self.storage.state(id).await? {
+            Some(RunStateFile { fleet: true, phase, .. }) if !phase.is_over() => Err(conflict(format!(
+                "run {id} is {phase} in a fleet, which goes on with it when a coordinator starts: cancel it there first, \
+                 with --coordinator URL, or remove it all the same with `--force`"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) async fn drain(&self, worker: &WorkerId) -> Result<()> {
@@ -158,7 +171,7 @@ impl Coordinator {
             let page = self
                 .queues
                 .call(run, |queue, at| async move {
-                    queue.suspects(&at, dead, after, MAX_DEAD_LETTERS_PER_PAGE).await
+                    queue.suspects(&at, dead, after, DEAD_LETTERS_PER_PAGE_MAX).await
                 })
                 .await?;
             if page.is_empty() {
@@ -175,7 +188,7 @@ impl Coordinator {
             units => units.iter().copied().map(UnitId).collect(),
         };
         let mut requeued = 0;
-        for units in units.chunks(MAX_FENCES_PER_CALL) {
+        for units in units.chunks(FENCES_PER_CALL_MAX) {
             requeued +=
                 self.queues.call(&run, |queue, at| async move { queue.requeue(&at, units).await }).await?;
         }
@@ -211,7 +224,7 @@ impl Coordinator {
 }
 
 fn view(run: &Run, letter: Suspect) -> Result<DeadLetterView> {
-    let payload = Payload::read(&letter.payload)?;
+    let payload = QueuedUnit::read(&letter.payload)?;
     let model = run.layout.model(&letter.model);
     let key = |iteration: &u32| run.key(model?, payload.task, *iteration);
     let strike = |death: queue::Death| StrikeView {

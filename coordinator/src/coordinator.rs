@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::caller::Caller;
 use domain::control::{
-    Control, DeadLetterView, ExportItem, Feed, RunCommand, RunView, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, Submission, WorkerView,
 };
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
@@ -19,44 +19,44 @@ use results::Sink;
 
 use crate::access::Submissions;
 use crate::backlog::Backlog;
-use crate::bond::Bond;
-use crate::commit::Commits;
-use crate::config::CoordinatorConfig;
-use crate::configuration::Benchmark;
+use crate::bond::OwnedBy;
+use crate::commit::RecordLogs;
+use crate::configuration::Configuration;
 use crate::crew::Statuses;
-use crate::health::{Clock, Health};
+use crate::health::{Health, Uptime};
 use crate::look::Readings;
 use crate::measured::Measured;
-use crate::pack_store::PackStore;
-use crate::patience::Patience;
+use crate::options::{Adopt, CoordinatorOptions};
+use crate::pack_store::Packs;
+use crate::patience::SuspectReservations;
 use crate::pipeline::Pipelines;
-use crate::rebuild::Queues;
-use crate::runs::Runs;
-use crate::storage::Storage;
+use crate::rebuild::QueueClient;
+use crate::runs::LoadedRuns;
+use crate::storage::Store;
 use crate::tend::{self, Tending};
 use crate::view::WATCH_EVERY;
 
 /// A coordinator over a queue and a sink. Any number of coordinators may share them; none has state that another one could
 /// not rebuild.
 pub struct Coordinator {
-    pub(crate) config: CoordinatorConfig,
-    pub(crate) clock: Clock,
+    pub(crate) config: CoordinatorOptions,
+    pub(crate) clock: Uptime,
     pub(crate) health: Arc<Health>,
     /// The event log of leases and records.
     pub(crate) events: EventLog,
     pub(crate) queue: Arc<dyn QueueStore>,
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) packs: Arc<PackStore>,
-    pub(crate) runs: Arc<Runs>,
-    pub(crate) queues: Arc<Queues>,
-    pub(crate) commits: Arc<Commits>,
+    pub(crate) storage: Arc<Store>,
+    pub(crate) packs: Arc<Packs>,
+    pub(crate) runs: Arc<LoadedRuns>,
+    pub(crate) queues: Arc<QueueClient>,
+    pub(crate) commits: Arc<RecordLogs>,
     pub(crate) backlog: Arc<Backlog>,
     pub(crate) pipelines: Pipelines,
-    pub(crate) patience: Mutex<Patience>,
+    pub(crate) patience: Mutex<SuspectReservations>,
     pub(crate) submissions: Submissions,
     pub(crate) readings: Readings,
     pub(crate) statuses: Statuses,
-    pub(crate) bond: Bond,
+    pub(crate) known_store: OwnedBy,
     /// Whether it is shutting down: calls no longer wait for work.
     pub(crate) closing: AtomicBool,
     tending: Tending,
@@ -64,13 +64,13 @@ pub struct Coordinator {
 
 impl Coordinator {
     /// Starts a coordinator. Needs a Tokio runtime; it ends when dropped.
-    pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
+    pub fn start(config: CoordinatorOptions, queue: Arc<dyn QueueStore>, sink: Arc<dyn Sink>) -> Arc<Self> {
         Self::start_noting(config, queue, sink, EventLog::none())
     }
 
     /// The same, with an event log of leases and records.
     pub fn start_noting(
-        config: CoordinatorConfig,
+        config: CoordinatorOptions,
         queue: Arc<dyn QueueStore>,
         sink: Arc<dyn Sink>,
         events: EventLog,
@@ -79,12 +79,12 @@ impl Coordinator {
             if service_kit::metrics::is_collecting() { Arc::new(Measured(queue)) } else { queue };
         let queue: Arc<dyn QueueStore> =
             if events.is_on() { Arc::new(Observed::new(queue, events.clone())) } else { queue };
-        let (clock, health) = (Clock::start(), Arc::new(Health::default()));
-        let storage = Arc::new(Storage::new(sink, config.scope));
-        let packs = Arc::new(PackStore::new(Arc::clone(&storage)));
-        let runs = Arc::new(Runs::new(Arc::clone(&storage), Arc::clone(&packs), clock));
+        let (clock, health) = (Uptime::start(), Arc::new(Health::default()));
+        let storage = Arc::new(Store::new(sink, config.scope));
+        let packs = Arc::new(Packs::new(Arc::clone(&storage)));
+        let runs = Arc::new(LoadedRuns::new(Arc::clone(&storage), Arc::clone(&packs), clock));
         let backlog = Arc::new(Backlog::default());
-        let queues = Arc::new(Queues::new(
+        let queues = Arc::new(QueueClient::new(
             config.clone(),
             Arc::clone(&queue),
             Arc::clone(&storage),
@@ -92,7 +92,7 @@ impl Coordinator {
             Arc::clone(&backlog),
             Arc::clone(&health),
         ));
-        let commits = Arc::new(Commits::new(
+        let commits = Arc::new(RecordLogs::new(
             Arc::clone(&queues),
             Arc::clone(&storage),
             Arc::clone(&runs),
@@ -107,7 +107,7 @@ impl Coordinator {
             submissions: Submissions::default(),
             readings: Readings::default(),
             statuses: Statuses::default(),
-            bond: Bond::default(),
+            known_store: OwnedBy::default(),
             closing: AtomicBool::new(false),
             config,
             clock,
@@ -127,12 +127,12 @@ impl Coordinator {
         coordinator
     }
 
-    /// Checks that the queue belongs to this sink, and binds it if it belongs to none, or with `adopt` to any. Call it before
-    /// serving; afterwards it is checked periodically.
+    /// Checks that the queue belongs to this sink and the sink to this queue, and binds them if they belong to none, or as
+    /// `adopt` says. Call it before serving; afterwards it is checked periodically.
     ///
     /// # Errors
-    /// The queue belongs to another sink, see the message; queue or sink cannot be reached.
-    pub async fn bind(&self, adopt: bool) -> Result<(), ServiceError> {
+    /// One of them belongs to another, see the message; queue or sink cannot be reached.
+    pub async fn bind(&self, adopt: Adopt) -> Result<(), ServiceError> {
         self.check_bond(adopt).await
     }
 
@@ -160,7 +160,7 @@ impl Coordinator {
         self.commits.close_logs().await;
     }
 
-    /// Tends all runs once. This happens periodically if [`CoordinatorConfig::tends`] is set.
+    /// Tends all runs once. This happens periodically if [`CoordinatorOptions::tends`] is set.
     ///
     /// # Errors
     /// The queue cannot be reached.
@@ -172,8 +172,8 @@ impl Coordinator {
     ///
     /// # Errors
     /// The sink cannot be read.
-    pub async fn pipeline(&self, name: &RunId) -> Result<Option<Benchmark>, ServiceError> {
-        Ok(self.find_pipeline(name).await?.map(|pipeline| pipeline.benchmark))
+    pub async fn pipeline(&self, name: &RunId) -> Result<Option<Configuration>, ServiceError> {
+        Ok(self.find_pipeline(name).await?.map(|pipeline| pipeline.configuration))
     }
 
     /// Stores records on behalf of a caller.
@@ -228,17 +228,16 @@ impl WorkExchange for Coordinator {
 
 #[async_trait::async_trait]
 impl Control for Coordinator {
-    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+    async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         self.health.serves()?;
         if is_pipeline(&submission) {
             let name = self.submit_pipeline(submission).await?;
             return self.pipeline_view(&name).await;
         }
-        let proposal = self.propose(submission).await?;
-        self.begin(&proposal).await
+        self.submit_run(submission).await
     }
 
-    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView> {
         self.health.serves()?;
         if !self.is_pipeline(run).await? {
             return self.extend_run(run, submission).await;
@@ -249,14 +248,14 @@ impl Control for Coordinator {
         Ok(view)
     }
 
-    async fn runs(&self) -> Reply<Vec<RunView>> {
+    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
         self.health.serves()?;
         let mut views = self.views().await?;
         views.extend(self.pipelines().await?);
         Ok(views)
     }
 
-    async fn run(&self, run: &RunId) -> Reply<RunView> {
+    async fn run(&self, run: &RunId) -> Reply<BenchmarkView> {
         self.health.serves()?;
         if self.is_pipeline(run).await? {
             return self.pipeline_view(run).await;
@@ -282,7 +281,7 @@ impl Control for Coordinator {
         Ok(self.view_now(&run).await)
     }
 
-    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView> {
         // `None` is the beginning, then whether the last view was that of a run that is over.
         Box::pin(stream::unfold(None, move |over: Option<bool>| async move {
             match over {
@@ -296,7 +295,7 @@ impl Control for Coordinator {
         }))
     }
 
-    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+    async fn command(&self, run: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView> {
         self.health.serves()?;
         if self.is_pipeline(run).await? {
             self.command_pipeline(run, command).await?;

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::exchange::WorkerStatus;
+use domain::exchange::{NotAsked, WorkerStatus};
 use domain::reach::Reach;
-use domain::{ModelSpec, WorkerId};
+use domain::{ModelSpec, RunId, WorkerId};
 use queue::WorkerEntry;
 
 use crate::coordinator::Coordinator;
@@ -37,14 +37,16 @@ pub(crate) struct Member {
 
 /// The registered workers at one moment.
 #[derive(Default)]
-pub(crate) struct Crew {
+pub(crate) struct RegisteredWorkers {
     /// In the order of their names.
     pub members: Vec<Member>,
     /// Statuses that differ in what their workers can ask, each with the number of such workers.
     kinds: Vec<(Arc<WorkerStatus>, u64)>,
+    /// Statuses that name models which their workers do not ask for a while.
+    holding_off: Vec<Arc<WorkerStatus>>,
 }
 
-impl Crew {
+impl RegisteredWorkers {
     fn of(members: Vec<Member>) -> Self {
         let mut places: HashMap<(&[String], Option<&Reach>), usize> = HashMap::new();
         let mut kinds: Vec<(Arc<WorkerStatus>, u64)> = Vec::new();
@@ -57,13 +59,27 @@ impl Crew {
             }
         }
         drop(places);
-        Self { members, kinds }
+        let holding_off = members.iter().map(|member| &member.status);
+        let holding_off = holding_off.filter(|status| !status.not_asked.is_empty()).cloned().collect();
+        Self { members, kinds, holding_off }
     }
 
     /// How many workers can ask a model.
     pub(crate) fn able(&self, spec: &ModelSpec) -> u64 {
         let able = self.kinds.iter().filter(|(status, _)| says_it_can(status, spec) == Fit::Yes);
         able.map(|(_, workers)| workers).sum()
+    }
+
+    /// Why all that can ask a model of a run do not do so for a while; `None` if one does.
+    pub(crate) fn why_not_asked(&self, run: &RunId, spec: &ModelSpec) -> Option<String> {
+        let is_it = |known: &&NotAsked| known.run == *run && known.model == spec.label;
+        let reasons = self.holding_off.iter().filter_map(|status| {
+            let known = status.not_asked.iter().find(is_it)?;
+            (says_it_can(status, spec) == Fit::Yes).then_some(&known.reason)
+        });
+        let reasons: Vec<&String> = reasons.collect();
+        let reason = reasons.first()?;
+        (reasons.len() as u64 >= self.able(spec)).then(|| (*reason).clone())
     }
 
     /// Why none of them can ask the model; `None` if one can.
@@ -96,9 +112,9 @@ impl Coordinator {
     ///
     /// # Errors
     /// The queue cannot be reached.
-    pub(crate) async fn crew(&self) -> Result<Crew> {
+    pub(crate) async fn crew(&self) -> Result<RegisteredWorkers> {
         let entries = self.health.note_queue(self.queue.workers().await)?;
-        Ok(Crew::of(self.statuses.read(entries)))
+        Ok(RegisteredWorkers::of(self.statuses.read(entries)))
     }
 }
 
@@ -134,7 +150,7 @@ mod tests {
     #[test]
     fn a_status_that_cannot_be_read_is_that_of_a_worker_that_serves_nothing() {
         let broken = WorkerEntry { info: b"{".to_vec(), ..entry("a", &WorkerStatus::default()) };
-        let crew = Crew::of(Statuses::default().read(vec![broken]));
+        let crew = RegisteredWorkers::of(Statuses::default().read(vec![broken]));
         assert_eq!(*crew.members[0].status, WorkerStatus::default());
     }
 
@@ -149,10 +165,29 @@ mod tests {
         let afar = WorkerStatus { reach: Some(Reach::default()), ..both.clone() };
         let statuses = [both, busy, afar, serving(&["n"])];
         let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
-        let crew = Crew::of(Statuses::default().read(entries.collect()));
+        let crew = RegisteredWorkers::of(Statuses::default().read(entries.collect()));
         assert_eq!((crew.kinds.len(), crew.members.len()), (3, 4));
         assert_eq!((crew.able(&spec("m")), crew.able(&spec("n")), crew.able(&spec("o"))), (3, 4, 0));
         assert_eq!(crew.why_nobody(&spec("m")), None);
         assert_eq!(crew.why_nobody(&spec("o")).unwrap(), why_nobody(&statuses, &spec("o")).unwrap());
+    }
+    #[test]
+    fn a_model_is_not_asked_when_all_that_could_hold_off() {
+        let spec = serde_json::json!({"label": "m", "connector": "openai-compatible", "model": "m"});
+        let spec: ModelSpec = serde_json::from_value(spec).unwrap();
+        let off = |run: &str, reason: &str| {
+            let reason = reason.to_owned();
+            let not_asked = vec![NotAsked { run: run.into(), model: "m".into(), reason }];
+            WorkerStatus { not_asked, ..serving(&["m"]) }
+        };
+        let why = |statuses: &[WorkerStatus]| {
+            let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
+            let crew = RegisteredWorkers::of(Statuses::default().read(entries.collect()));
+            crew.why_not_asked(&"r".into(), &spec)
+        };
+        assert_eq!(why(&[off("r", "first"), off("r", "second"), serving(&["n"])]), Some("first".to_owned()));
+        assert_eq!(why(&[off("r", "first"), serving(&["m"])]), None, "one asks it");
+        assert_eq!(why(&[off("r", "first"), off("other", "second")]), None);
+        assert_eq!((why(&[serving(&["m"])]), why(&[])), (None, None));
     }
 }

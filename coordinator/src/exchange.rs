@@ -12,20 +12,23 @@ use domain::exchange::{
     LeaseEnd, LeaseId, NameTaken, Orders, RateBudget, Registered, Registration, Report, WorkerStatus,
 };
 use domain::{ErrorCode, InstanceId, ModelLabel, RunId, WorkerId};
-use queue::limits::{MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_PREDECESSORS, MAX_WORKER_INFO_BYTES};
+use queue::limits::{FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, PREDECESSORS_MAX, WORKER_INFO_BYTES_MAX};
 use queue::{Claim, Fence, Heartbeat, Lease, RateLimit, RateReply, Reap, Renewal, RunState, UnitId};
 use tokio::time::Instant;
 
 use crate::backlog::Snapshot;
-use crate::config::MAX_WAIT;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal, invalid};
 use crate::matching::models_of;
 use crate::metrics;
+use crate::options::WAIT_MAX;
 use crate::run::Run;
 
+/// Parked models of a worker's status that is too long otherwise.
+const NOT_ASKED_KEPT: usize = 2;
+
 /// Maximum time for which one report parks a model for all workers. Workers ask for a quarter of an hour at most.
-const MAX_PARKING: Duration = Duration::from_secs(3600);
+const PARKING_MAX: Duration = Duration::from_secs(3600);
 
 /// The part of a report about one run.
 #[derive(Default)]
@@ -39,7 +42,7 @@ struct Concern {
 impl Coordinator {
     pub(crate) async fn register_worker(&self, registration: Registration) -> Result<Registered> {
         let Registration { worker, instance, mut predecessors, kgfleet, host } = registration;
-        predecessors.truncate(MAX_PREDECESSORS);
+        predecessors.truncate(PREDECESSORS_MAX);
         let (claim, status) =
             (Claim { instance, predecessors }, WorkerStatus { kgfleet, host, ..WorkerStatus::default() });
         let registered = Registered {
@@ -61,7 +64,7 @@ impl Coordinator {
     }
 
     pub(crate) async fn answer_report(&self, report: Report) -> Result<Orders> {
-        let until = Instant::now() + report.wait.min(MAX_WAIT);
+        let until = Instant::now() + report.wait.min(WAIT_MAX);
         let claim = Claim::of(report.instance.clone());
         let drain = match self.heartbeat(&report.worker, &claim, report.status.clone()).await? {
             Heartbeat::Registered(orders) => orders.drain,
@@ -151,7 +154,12 @@ impl Coordinator {
         mut status: WorkerStatus,
     ) -> Result<Heartbeat> {
         let mut info = serde_json::to_vec(&status).map_err(internal)?;
-        if info.len() > MAX_WORKER_INFO_BYTES {
+        if info.len() > WORKER_INFO_BYTES_MAX && status.not_asked.len() > NOT_ASKED_KEPT {
+            // What a worker may contact decides about work, so this goes first.
+            status.not_asked.truncate(NOT_ASKED_KEPT);
+            info = serde_json::to_vec(&status).map_err(internal)?;
+        }
+        if info.len() > WORKER_INFO_BYTES_MAX {
             // Names are for people; work is assigned by offers.
             status.serves.truncate(16);
             status.trouble = status.trouble.map(|trouble| trouble.chars().take(500).collect());
@@ -159,7 +167,7 @@ impl Coordinator {
             info = serde_json::to_vec(&status).map_err(internal)?;
         }
         self.health
-            .note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(MAX_WAIT)).await)
+            .note_queue(self.queue.heartbeat(worker, claim, &info, self.config.lease_for.max(WAIT_MAX)).await)
     }
 
     async fn park_models(&self, report: &Report) -> Result<()> {
@@ -170,7 +178,7 @@ impl Coordinator {
                 continue;
             }
             let parked_for = parking.parked_for;
-            let parked_for = parked_for.clamp(Duration::from_millis(1), MAX_PARKING);
+            let parked_for = parked_for.clamp(Duration::from_millis(1), PARKING_MAX);
             let parked = self
                 .queues
                 .call(&run, |queue, at| async move {
@@ -251,11 +259,11 @@ impl Coordinator {
         let mut whole = Renewal::default();
         let models: Vec<ModelLabel> = models.iter().cloned().collect();
         let known: HashSet<&Fence> = held.iter().collect();
-        for models in models.chunks(MAX_MODELS_PER_CALL) {
+        for models in models.chunks(MODELS_PER_CALL_MAX) {
             let of_models: Vec<Fence> =
                 held.iter().filter(|fence| models.contains(&fence.model)).cloned().collect();
             let none: &[Fence] = &[];
-            let calls = of_models.chunks(MAX_FENCES_PER_CALL).chain(of_models.is_empty().then_some(none));
+            let calls = of_models.chunks(FENCES_PER_CALL_MAX).chain(of_models.is_empty().then_some(none));
             for held in calls {
                 let renewal = self
                     .queues
@@ -276,7 +284,7 @@ impl Coordinator {
 
     /// Returns units to the queue.
     pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
-        for fences in fences.chunks(MAX_FENCES_PER_CALL) {
+        for fences in fences.chunks(FENCES_PER_CALL_MAX) {
             self.queues.call(run, |queue, at| async move { queue.release(&at, fences).await }).await?;
             self.backlog.touch();
         }
@@ -342,7 +350,7 @@ fn concerns(report: &Report, snapshot: &Snapshot) -> BTreeMap<RunId, Concern> {
 }
 
 /// The holder of a name, for the worker that wanted it.
-fn holder_of_name(taken: queue::NameTaken) -> NameTaken {
+fn holder_of_name(taken: queue::WorkerNameTaken) -> NameTaken {
     let status: WorkerStatus = serde_json::from_slice(&taken.info).unwrap_or_default();
     NameTaken {
         instance: taken.instance,

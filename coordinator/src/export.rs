@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
-use crate::places::Places;
+use crate::places::RecordPositions;
 use crate::run::Run;
 
 /// Maximum number of records read ahead of the caller.
@@ -63,7 +63,7 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         return Ok(());
     }
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
-    for rank in Places::new(run, folder).catch_up(run, folder)?.iter().flatten() {
+    for rank in RecordPositions::new(run, folder).catch_up(run, folder)?.iter().flatten() {
         let parsed = reader.read::<IgnoredAny>(rank.location()).map_err(internal)?;
         let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
         let item = ExportItem::Record { ticket: rank.ticket(), json: Arc::from(&*parsed.json) };
@@ -78,7 +78,7 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
 pub(crate) fn winners_of(run: &Run, folder: &Path) -> Result<Vec<(u64, Record)>> {
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
     let mut winners = Vec::new();
-    for rank in Places::new(run, folder).catch_up(run, folder)?.iter().flatten() {
+    for rank in RecordPositions::new(run, folder).catch_up(run, folder)?.iter().flatten() {
         let parsed = reader.read::<Record>(rank.location()).map_err(internal)?;
         let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
         winners.push((rank.ticket(), parsed.record));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::exchange::{Grant, Offer, Orders, Report};
 use domain::{DialogueKey, FailureCause, Iteration, WorkerId};
-use queue::limits::{MAX_COMMITS_PER_CALL, MAX_FENCES_PER_CALL, MAX_MODELS_PER_CALL, MAX_UNITS_PER_LEASE};
+use queue::limits::{COMMITS_PER_CALL_MAX, FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, UNITS_PER_LEASE_MAX};
 use queue::{Committed, Fence, Lease, LeaseRequest};
 use tokio::time::Instant;
 
@@ -16,12 +16,12 @@ use crate::errors::Result;
 use crate::exchange::lease_id;
 use crate::layout::Slot;
 use crate::matching::models_of;
-use crate::payload::Payload;
+use crate::payload::QueuedUnit;
 use crate::run::Run;
 
 /// Maximum time spent on searching for units with pending dialogues. After a queue was rebuilt, completed units may come
 /// first.
-const MAX_SEARCH: Duration = Duration::from_secs(2);
+const SEARCH_MAX: Duration = Duration::from_secs(2);
 
 /// The state of a dialogue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl Coordinator {
         let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
         for of_run in &snapshot.runs {
             for (offer, room) in report.offers.iter().zip(&mut rooms) {
-                while *room > 0 && begun.elapsed() < MAX_SEARCH {
+                while *room > 0 && begun.elapsed() < SEARCH_MAX {
                     let Some(ask) = claim(of_run, offer, *room, report, turn) else { break };
                     let granted = self.grant_units(&of_run.run, &ask, orders).await;
                     let Some(Some(granted)) = self.health.apart(of_run.run.id(), granted)? else { break };
@@ -98,7 +98,7 @@ impl Coordinator {
         for (of_run, model) in of {
             // A suspect without pending dialogues ends at once.
             while orders.grants.is_empty()
-                && begun.elapsed() < MAX_SEARCH
+                && begun.elapsed() < SEARCH_MAX
                 && of_run.models[*model].claim_suspect()
             {
                 let models = vec![of_run.run.models[*model].label.clone()];
@@ -168,7 +168,7 @@ impl Coordinator {
     }
 
     async fn finish(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
-        for fences in fences.chunks(MAX_FENCES_PER_CALL) {
+        for fences in fences.chunks(FENCES_PER_CALL_MAX) {
             self.queues.call(run, |queue, at| async move { queue.finish(&at, fences).await }).await?;
         }
         Ok(())
@@ -176,8 +176,8 @@ impl Coordinator {
 
     /// The states of the dialogues of these units: from the log as far as it was read, otherwise from the queue.
     async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Leased>> {
-        let read = |lease: Lease| Payload::read(&lease.payload).map(|payload| (lease, payload));
-        let leases: Vec<(Lease, Payload)> = leases.into_iter().map(read).collect::<Result<_>>()?;
+        let read = |lease: Lease| QueuedUnit::read(&lease.payload).map(|payload| (lease, payload));
+        let leases: Vec<(Lease, QueuedUnit)> = leases.into_iter().map(read).collect::<Result<_>>()?;
         if leases
             .iter()
             .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
@@ -218,7 +218,7 @@ impl Coordinator {
             let task = (!planned.is_empty()).then_some(payload.task);
             units.push(Leased { lease, task, asked: payload.asked, dialogues });
         }
-        for chunk in unknown.chunks(MAX_COMMITS_PER_CALL) {
+        for chunk in unknown.chunks(COMMITS_PER_CALL_MAX) {
             let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
             let keys = &keys;
             let committed =
@@ -270,14 +270,14 @@ fn claim(
     let (mut models, mut units, mut left) = (Vec::new(), 0, room);
     for model in models_of(offer, &of_run.run.models, report.status.reach.as_ref(), turn) {
         let backlog = &of_run.models[model];
-        let wanted = left.div_ceil(backlog.dialogues_per_unit()).min(u64::from(MAX_UNITS_PER_LEASE) - units);
+        let wanted = left.div_ceil(backlog.dialogues_per_unit()).min(u64::from(UNITS_PER_LEASE_MAX) - units);
         let claimed = backlog.claim(wanted);
         if claimed > 0 {
             models.push(of_run.run.models[model].label.clone());
             units += claimed;
             left = left.saturating_sub(claimed * backlog.dialogues_per_unit());
         }
-        if left == 0 || models.len() == MAX_MODELS_PER_CALL {
+        if left == 0 || models.len() == MODELS_PER_CALL_MAX {
             break;
         }
     }

@@ -11,11 +11,11 @@ use crate::errors::{Result, of_queue};
 
 /// Time since the start of a coordinator, shared by all its parts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct Uptime {
     started: Instant,
 }
 
-impl Clock {
+impl Uptime {
     pub(crate) fn start() -> Self {
         Self { started: Instant::now() }
     }

@@ -10,18 +10,18 @@ pub(crate) struct Lag(Arc<Mutex<BTreeMap<Duration, u64>>>);
 
 /// A record that is under way until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingRecord {
     lag: Lag,
     since: Duration,
 }
 
 impl Lag {
     /// A record comes at `now`.
-    pub(crate) fn begin(&self, now: Duration) -> Waiting {
+    pub(crate) fn begin(&self, now: Duration) -> WaitingRecord {
         // Times of a millisecond share an entry, so that a burst takes little room.
         let since = Duration::from_millis(now.as_millis() as u64);
         *self.lock().entry(since).or_default() += 1;
-        Waiting { lag: self.clone(), since }
+        WaitingRecord { lag: self.clone(), since }
     }
 
     /// Age of the oldest record under way; zero without one.
@@ -35,7 +35,7 @@ impl Lag {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingRecord {
     fn drop(&mut self) {
         let mut waiting = self.lag.lock();
         if let Some(count) = waiting.get_mut(&self.since) {

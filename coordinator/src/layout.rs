@@ -15,7 +15,7 @@ pub type Slot = usize;
 
 /// The numbering of a plan's dialogues.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct Numbering {
     models: Vec<OfModel>,
     model_numbers: HashMap<ModelLabel, usize>,
     tasks: Vec<TaskLabel>,
@@ -36,7 +36,7 @@ impl OfModel {
     }
 }
 
-impl Layout {
+impl Numbering {
     /// The numbering of a plan.
     pub fn of(plan: &Plan) -> Self {
         let mut slots = 0;
@@ -131,7 +131,7 @@ mod tests {
             ],
             tasks: vec![task("s", 0), task("t", 1)],
         };
-        let layout = Layout::of(&plan);
+        let layout = Numbering::of(&plan);
         assert_eq!(layout.slots() as u64, plan.dialogues());
         for (slot, key) in plan.keys().enumerate() {
             assert_eq!(layout.slot_of(&key), Some(slot), "{key}");

@@ -2,8 +2,9 @@
 //!
 //! Reading order: [`configuration`] is what a user writes, [`plan`] expands it into dialogues and units, `submit` creates a
 //! run from it. `exchange` and `grants` talk to workers, `commit` stores their records, [`aggregate`] counts them. `rebuild`
-//! reconciles queue and log, `tend` is the periodic work, `control` has the commands of users, `look` the single
-//! dialogues, `crew` the workers as people see them. [`Coordinator`] is the public interface, [`access::OnBehalf`] the same for one caller.
+//! reconciles queue and log, `bond` sees that queue and records belong together, `tend` is the periodic work, `control` has
+//! the commands of users, `look` the single dialogues, `crew` the workers as people see them. [`Coordinator`] is the public
+//! interface, [`access::Access`] the same for one caller.
 //!
 //! The parts build on each other: `storage` (the sink), `pack_store`, `runs` (the loaded runs), `rebuild` (their queues),
 //! `commit` (their logs).
@@ -17,7 +18,6 @@ mod backlog;
 mod bond;
 mod changes;
 mod commit;
-pub mod config;
 pub mod configuration;
 mod control;
 mod coordinator;
@@ -36,6 +36,7 @@ pub mod manifest;
 pub mod matching;
 mod measured;
 pub mod metrics;
+pub mod options;
 mod pack_store;
 mod patience;
 mod payload;
@@ -58,8 +59,8 @@ mod tend;
 mod tests;
 mod view;
 
-pub use config::{CoordinatorConfig, Scope};
 pub use coordinator::Coordinator;
+pub use options::{Adopt, CoordinatorOptions, Scope};
 pub use pack_store::CORE_PACK;
 pub use pipeline::{ModelReading, PipelineCopy, PipelineReading};
 pub use submit::Proposal;

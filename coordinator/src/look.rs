@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal, not_found};
-use crate::places::Places;
+use crate::places::RecordPositions;
 
 /// Dialogues read at once. The first look at a run reads its log, and a record may have 64 MiB.
 pub(crate) const READINGS_MAX: usize = 2;
@@ -33,7 +33,7 @@ pub struct ModelScores {
 
 /// A dialogue in full, as somebody may read it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Looked {
+pub struct RecordView {
     pub record: Record,
     /// Whether its texts were replaced by their lengths.
     pub redacted: bool,
@@ -114,7 +114,8 @@ impl Coordinator {
         let read = move || {
             let _permit = permit;
             let mut known = run.places.lock().unwrap_or_else(PoisonError::into_inner);
-            let ranks = known.get_or_insert_with(|| Places::new(&run, &folder)).catch_up(&run, &folder);
+            let ranks =
+                known.get_or_insert_with(|| RecordPositions::new(&run, &folder)).catch_up(&run, &folder);
             let rank = match ranks {
                 Ok(ranks) => ranks[slot],
                 Err(error) => {

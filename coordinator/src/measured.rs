@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use queue::{
     Added, Claim, Commit, CommitEffect, Committed, Fence, Heartbeat, Lease, LeaseRequest, ModelCounts,
-    NewUnit, QueueStore, RateLimit, RateReply, Reap, Reaped, Renewal, RunRef, RunSpec, RunState, RunStatus,
-    Suspect, Transition, UnitId, WorkerEntry,
+    NewUnit, QueueOwner, QueueStore, RateLimit, RateReply, Reap, Reaped, Renewal, RunRef, RunSpec, RunState,
+    RunStatus, Suspect, Transition, UnitId, WorkerEntry,
 };
 
 use crate::metrics;
@@ -21,6 +21,10 @@ macro_rules! timed {
     ($($call:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
         #[async_trait::async_trait]
         impl QueueStore for Measured {
+            fn address(&self) -> Option<&str> {
+                self.0.address()
+            }
+
             $(async fn $call(&self, $($argument: $type),*) -> queue::Result<$answer> {
                 let began = Instant::now();
                 let result = self.0.$call($($argument),*).await;
@@ -32,8 +36,8 @@ macro_rules! timed {
 }
 
 timed! {
-    owner() -> Option<String>;
-    claim(owner: &str, anew: bool) -> String;
+    owner() -> Option<QueueOwner>;
+    bind(from: Option<&QueueOwner>, to: &QueueOwner) -> QueueOwner;
     create_run(spec: &RunSpec) -> RunStatus;
     run(run: &RunId) -> Option<RunStatus>;
     runs() -> Vec<RunStatus>;

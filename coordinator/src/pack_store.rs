@@ -4,30 +4,30 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use packs::{Identity, Pack, seal};
+use packs::{Identity, Pack, seal_quickly};
 use results::RunManifest;
 use results::sink::SinkError;
 
-use crate::configuration::Benchmark;
+use crate::configuration::Configuration;
 use crate::errors::{Result, internal, invalid, not_found};
-use crate::storage::Storage;
+use crate::storage::Store;
 
 /// The name of the built-in pack.
 pub const CORE_PACK: &str = "core";
 
 /// Maximum number of opened packs kept in memory.
-const MAX_OPEN: usize = 4;
+const OPEN_MAX: usize = 4;
 
 /// The packs of runs; recently used ones stay open.
-pub(crate) struct PackStore {
-    storage: Arc<Storage>,
+pub(crate) struct Packs {
+    storage: Arc<Store>,
     open: Mutex<Vec<Arc<Pack>>>,
     /// The built-in pack as a sealed file, created when a worker of another version first asks for it.
     builtin: tokio::sync::OnceCell<Arc<[u8]>>,
 }
 
-impl PackStore {
-    pub(crate) fn new(storage: Arc<Storage>) -> Self {
+impl Packs {
+    pub(crate) fn new(storage: Arc<Store>) -> Self {
         Self { storage, open: Mutex::default(), builtin: tokio::sync::OnceCell::new() }
     }
 
@@ -38,7 +38,7 @@ impl PackStore {
 
     fn remember(&self, pack: &Arc<Pack>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.len() == MAX_OPEN {
+        if open.len() == OPEN_MAX {
             open.remove(0);
         }
         open.push(Arc::clone(pack));
@@ -47,10 +47,10 @@ impl PackStore {
     /// The pack of a submission, with its file if it is not the built-in one.
     pub(crate) async fn submitted(
         &self,
-        benchmark: &Benchmark,
+        configuration: &Configuration,
         sealed: Option<Arc<[u8]>>,
     ) -> Result<(Arc<Pack>, Option<Arc<[u8]>>)> {
-        let name = benchmark.pack.clone();
+        let name = configuration.pack.clone();
         let sealed = match sealed {
             Some(sealed) => sealed,
             None if name == CORE_PACK => return Ok((builtin().await?, None)),
@@ -142,11 +142,12 @@ async fn builtin() -> Result<Arc<Pack>> {
     tokio::task::spawn_blocking(Pack::shared_builtin).await.map_err(internal)?.map_err(internal)
 }
 
-/// Seals the built-in pack again: the bytes differ, the hash is the same.
+/// Seals the built-in pack again: the bytes differ, the hash is the same. Quickly, because the first run of a folder waits for
+/// it.
 async fn seal_again(pack: Arc<Pack>) -> Result<Arc<[u8]>> {
     let seal = move || -> Result<Arc<[u8]>> {
         let identity = Identity::published().map_err(internal)?;
-        seal(pack.parts(), &identity).map(Into::into).map_err(internal)
+        seal_quickly(pack.parts(), &identity).map(Into::into).map_err(internal)
     };
     tokio::task::spawn_blocking(seal).await.map_err(internal)?
 }
@@ -164,6 +165,8 @@ async fn read_file(name: &str) -> Result<Arc<[u8]>> {
     if let Some(sealed) = packs::bundled(name) {
         return Ok(sealed.into());
     }
-    let bytes = tokio::fs::read(Path::new(name)).await;
+    let path = Path::new(name).to_owned();
+    let read = move || named_files::read(&path, packs::SEALED_BYTES_MAX);
+    let bytes = tokio::task::spawn_blocking(read).await.map_err(internal)?;
     bytes.map(Into::into).map_err(|error| invalid(format!("pack `{name}`: {error}")))
 }

@@ -15,7 +15,7 @@ const KEPT_FREE_FOR: Duration = Duration::from_secs(60);
 
 /// Waiting suspects.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct SuspectReservations {
     waiting: BTreeMap<(RunId, ModelLabel), Waiting>,
 }
 
@@ -29,7 +29,7 @@ struct Waiting {
     kept_free: Option<(WorkerId, Duration)>,
 }
 
-impl Patience {
+impl SuspectReservations {
     /// Notes the number of waiting suspects with no other unit before them.
     pub(crate) fn observe(&mut self, run: &RunId, model: &ModelLabel, suspects: u64, now: Duration) {
         let key = (run.clone(), model.clone());
@@ -74,10 +74,10 @@ mod tests {
         let (one, two) = (WorkerId::new("one"), WorkerId::new("two"));
         let at = |s| Duration::from_secs(s);
         let late = 60;
-        let keeps_free = |patience: &mut Patience, worker: &WorkerId, now| {
+        let keeps_free = |patience: &mut SuspectReservations, worker: &WorkerId, now| {
             patience.keeps_free(&run, &model, worker, now, at(late))
         };
-        let mut patience = Patience::default();
+        let mut patience = SuspectReservations::default();
         patience.observe(&run, &model, 2, at(0));
         assert!(!keeps_free(&mut patience, &one, at(late - 1)));
         assert!(keeps_free(&mut patience, &one, at(late)));

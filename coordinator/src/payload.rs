@@ -9,7 +9,7 @@ use crate::plan::{Plan, Unit};
 
 /// The payload of a unit, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Payload {
+pub(crate) struct QueuedUnit {
     /// Index of the task in the plan.
     pub task: usize,
     /// The repetitions.
@@ -19,7 +19,7 @@ pub(crate) struct Payload {
     pub asked: Option<u64>,
 }
 
-impl Payload {
+impl QueuedUnit {
     /// Parses a payload from the queue.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         serde_json::from_slice(bytes).map_err(|error| internal(format!("a unit's payload: {error}")))
@@ -29,7 +29,7 @@ impl Payload {
 /// Converts a unit of a plan for the queue.
 pub(crate) fn new_unit(plan: &Plan, unit: Unit, asked: Option<u64>) -> Result<NewUnit> {
     let dialogues = unit.iterations.len() as u32;
-    let payload = Payload { task: unit.task, iterations: unit.iterations, asked };
+    let payload = QueuedUnit { task: unit.task, iterations: unit.iterations, asked };
     let payload = serde_json::to_vec(&payload).map_err(internal)?;
     Ok(NewUnit { model: plan.models[unit.model].label.clone(), dialogues, payload })
 }
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn a_payload_reads_back_and_need_be_of_no_retry() {
-        let payload = Payload { task: 3, iterations: vec![0, 5], asked: Some(7) };
-        assert_eq!(Payload::read(&serde_json::to_vec(&payload).unwrap()).unwrap(), payload);
-        assert_eq!(Payload::read(br#"{"task":3,"iterations":[1]}"#).unwrap().asked, None);
-        assert!(Payload::read(b"{}").is_err());
+        let payload = QueuedUnit { task: 3, iterations: vec![0, 5], asked: Some(7) };
+        assert_eq!(QueuedUnit::read(&serde_json::to_vec(&payload).unwrap()).unwrap(), payload);
+        assert_eq!(QueuedUnit::read(br#"{"task":3,"iterations":[1]}"#).unwrap().asked, None);
+        assert!(QueuedUnit::read(b"{}").is_err());
     }
 }

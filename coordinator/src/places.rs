@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::Standing;
-use results::log::{LogTail, Parsed, Rank, RecordHead, Seals, TailPart};
+use results::log::{LogTail, Parsed, RecordHead, Seals, TailPart, WinnerRank};
 
 use crate::errors::{Result, internal};
 use crate::run::Run;
@@ -13,15 +13,15 @@ use crate::run::Run;
 const READINGS_MAX: usize = 3;
 
 /// The position of the record that counts, for every dialogue: 60 bytes each. It follows the log from one call to the next.
-pub(crate) struct Places {
+pub(crate) struct RecordPositions {
     tail: LogTail,
     seals: Seals,
-    ranks: Vec<Option<Rank>>,
+    ranks: Vec<Option<WinnerRank>>,
     /// Whether an entry was read under these seals.
     begun: bool,
 }
 
-impl Places {
+impl RecordPositions {
     /// Nothing read yet.
     pub(crate) fn new(run: &Run, folder: &Path) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Places {
     }
 
     /// Reads what the log holds now. Blocks.
-    pub(crate) fn catch_up(&mut self, run: &Run, folder: &Path) -> Result<&[Option<Rank>]> {
+    pub(crate) fn catch_up(&mut self, run: &Run, folder: &Path) -> Result<&[Option<WinnerRank>]> {
         for _ in 0..READINGS_MAX {
             if self.follow(run)? {
                 return Ok(&self.ranks);
@@ -63,7 +63,7 @@ impl Places {
                 let Some(slot) = run.layout.slot_of(&record.key) else { continue };
                 let late = self.seals.is_late(end, ticket);
                 let standing = Standing::new(record.outcome.is_scored(), ticket).late(late);
-                let rank = Rank::new(standing, line.location());
+                let rank = WinnerRank::new(standing, line.location());
                 if self.ranks[slot].is_none_or(|counted| rank < counted) {
                     self.ranks[slot] = Some(rank);
                 }

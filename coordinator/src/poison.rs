@@ -11,12 +11,12 @@ use domain::{
 use jiff::Timestamp;
 use queue::Suspect;
 
-use crate::aggregate::Aggregate;
-use crate::config::MAX_DELIVERIES_PER_CALL;
+use crate::aggregate::DialogueTable;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, internal};
 use crate::layout::Slot;
-use crate::payload::Payload;
+use crate::options::DELIVERIES_PER_CALL_MAX;
+use crate::payload::QueuedUnit;
 use crate::run::Run;
 
 /// The worker name in records of dead letters.
@@ -28,11 +28,11 @@ impl Coordinator {
     pub(crate) async fn record_dead(&self, run: &Arc<Run>) -> Result<()> {
         let mut deliveries = Vec::new();
         for letter in self.suspects(run, true).await? {
-            let payload = Payload::read(&letter.payload)?;
+            let payload = QueuedUnit::read(&letter.payload)?;
             let Some(model) = run.layout.model(&letter.model) else { continue };
             let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
             // A retry that killed its workers is over too.
-            let is_open = |table: &Aggregate, slot| {
+            let is_open = |table: &DialogueTable, slot| {
                 let again = payload.asked.is_some_and(|asked| table.is_to_ask_again(slot, asked));
                 again || table.get(slot).is_none()
             };
@@ -43,7 +43,7 @@ impl Coordinator {
             }
         }
         while !deliveries.is_empty() {
-            let rest = deliveries.split_off(deliveries.len().min(MAX_DELIVERIES_PER_CALL));
+            let rest = deliveries.split_off(deliveries.len().min(DELIVERIES_PER_CALL_MAX));
             for receipt in
                 self.commits.deliver(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
             {

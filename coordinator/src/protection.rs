@@ -17,7 +17,6 @@ pub enum ProtectionError {
     /// The key in the manifest is damaged or wrapped for another identity.
     #[error("run {run}: {source}")]
     Key {
-        /// The run.
         run: domain::RunId,
         /// What is wrong.
         source: Box<RunKeyError>,

@@ -11,10 +11,10 @@ use domain::{Iteration, ModelLabel, TaskLabel};
 use queue::NewUnit;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::Aggregate;
+use crate::aggregate::DialogueTable;
 use crate::coordinator::Coordinator;
 use crate::errors::Result;
-use crate::layout::{Layout, Slot};
+use crate::layout::{Numbering, Slot};
 use crate::metrics;
 use crate::payload::new_unit;
 use crate::plan::Unit;
@@ -49,7 +49,7 @@ impl Retry {
 }
 
 /// For every dialogue, the ticket of its pending retry; 0 if none is pending.
-pub(crate) fn pending(retries: &[Retry], layout: &Layout, table: &Aggregate) -> Vec<u64> {
+pub(crate) fn pending(retries: &[Retry], layout: &Numbering, table: &DialogueTable) -> Vec<u64> {
     let mut asked = vec![0; layout.slots()];
     for retry in retries {
         for unit in &retry.units {
@@ -81,7 +81,7 @@ impl Coordinator {
         &self,
         run: &Arc<Run>,
         pending: &[u64],
-        wanted: impl Fn(&Aggregate, Slot) -> bool,
+        wanted: impl Fn(&DialogueTable, Slot) -> bool,
     ) -> Result<u64> {
         let wanted: Vec<bool> = run
             .table(|table| (0..table.len()).map(|slot| pending[slot] == 0 && wanted(table, slot)).collect());

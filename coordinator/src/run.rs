@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::benchmark::ModelSpec;
 use domain::control::{HistoryEntry, RunPhase};
 use domain::exchange::{RunMaterial, TaskUse};
+use domain::model::ModelSpec;
 use domain::{DialogueKey, Iteration, RunId};
 use history::Winners;
 use queue::{Commit, Committed, RunRef, RunSpec};
@@ -17,14 +17,14 @@ use results::log::{
 use results::run_dir::RunLock;
 use tasks::TaskClass;
 
-use crate::aggregate::{Aggregate, Row};
+use crate::aggregate::{DialogueRow, DialogueTable};
 use crate::commit::Committer;
-use crate::config::CoordinatorConfig;
 use crate::errors::{Result, conflict, internal};
 use crate::headline;
-use crate::layout::{Layout, Slot};
+use crate::layout::{Numbering, Slot};
 use crate::manifest::Planned;
-use crate::places::Places;
+use crate::options::CoordinatorOptions;
+use crate::places::RecordPositions;
 use crate::plan::Plan;
 use crate::protection;
 use crate::rate::{Rate, Speed};
@@ -36,12 +36,11 @@ pub(crate) struct Run {
     pub manifest: RunManifest,
     /// The models, in the order of the plan.
     pub models: Vec<ModelSpec>,
-    /// The plan.
     pub plan: Plan,
     /// The numbering of dialogues in tables.
-    pub layout: Layout,
+    pub layout: Numbering,
     /// Classes and versions of the tasks, in the order of the plan.
-    pub tasks: Vec<TaskKind>,
+    pub tasks: Vec<TaskRules>,
     /// What workers need to know.
     pub material: RunMaterial,
     /// The cipher of its record log.
@@ -63,15 +62,14 @@ pub(crate) struct Run {
     /// Its history, with the time of the last reading.
     pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
     /// Where its records lie, once somebody has looked at one of them.
-    pub places: Mutex<Option<Places>>,
+    pub places: Mutex<Option<RecordPositions>>,
     /// The commit path of the log, opened with the first record.
     pub log: tokio::sync::Mutex<Log>,
 }
 
 /// The scoring rules of a task.
 #[derive(Clone, Debug)]
-pub(crate) struct TaskKind {
-    /// The class.
+pub(crate) struct TaskRules {
     pub class: TaskClass,
     /// Its name and version in records.
     pub name: String,
@@ -100,10 +98,14 @@ struct State {
     phase: RunPhase,
     /// Why this coordinator cannot tend it.
     trouble: Option<String>,
+    /// Places of its log that this coordinator found damaged.
+    damaged: u64,
+    /// Dialogues whose records this coordinator found to be lost, by what the queue remembered.
+    lost: u64,
 }
 
 struct Table {
-    aggregate: Aggregate,
+    aggregate: DialogueTable,
     /// By model, in the order of the plan.
     rates: Vec<Rate>,
     remarks: Remarks,
@@ -114,8 +116,8 @@ struct Table {
 }
 
 /// A record of the log: its row in the table if its dialogue is planned, its remarks, and its numbers.
-pub(crate) struct Found {
-    pub row: Option<(Slot, Row)>,
+pub(crate) struct FoldedRecord {
+    pub row: Option<(Slot, DialogueRow)>,
     pub remark: Remark,
     pub ticket: u64,
     pub generation: u64,
@@ -124,13 +126,13 @@ pub(crate) struct Found {
 impl Run {
     /// Assembles a run from its manifest and plan. Reads the pack's tasks, so do not call it from async code.
     pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId) -> Result<Self> {
-        let Planned { benchmark, pack, plan } = planned;
+        let Planned { configuration, pack, plan } = planned;
         let kind = |index: usize| {
             let task = &pack.tasks()[index];
             let class = TaskClass::resolve(&task.class, &task.version)
                 .map_err(|error| conflict(format!("run {}: {error}", manifest.run)))?;
             let cases = task.cases.iter().map(|case| case.uid.clone()).collect();
-            Ok(TaskKind { class, name: task.class.clone(), version: task.version.clone(), cases })
+            Ok(TaskRules { class, name: task.class.clone(), version: task.version.clone(), cases })
         };
         let tasks = plan.tasks.iter().map(|task| kind(task.index)).collect::<Result<Vec<_>>>()?;
         let uses = plan.tasks.iter().map(|task| TaskUse {
@@ -139,20 +141,26 @@ impl Run {
         });
         let material = RunMaterial {
             run: manifest.run.clone(),
-            seed: benchmark.seed,
+            seed: configuration.seed,
             pack_hash: pack.hash().as_str().to_owned(),
             tasks: uses.collect(),
-            models: benchmark.models.clone(),
+            models: configuration.models.clone(),
             protected: manifest.protected,
             about: manifest.about.clone(),
         };
         let cipher = protection::cipher(&manifest).map_err(internal)?;
-        let layout = Layout::of(&plan);
+        let layout = Numbering::of(&plan);
         Ok(Self {
-            models: benchmark.models,
-            state: Mutex::new(State { at: None, phase: RunPhase::Active, trouble: None }),
+            models: configuration.models,
+            state: Mutex::new(State {
+                at: None,
+                phase: RunPhase::Active,
+                trouble: None,
+                damaged: 0,
+                lost: 0,
+            }),
             table: Mutex::new(Table {
-                aggregate: Aggregate::new(layout.slots()),
+                aggregate: DialogueTable::new(layout.slots()),
                 rates: vec![Rate::default(); plan.models.len()],
                 remarks: Remarks::new(plan.models.len()),
                 seals: Seals::default(),
@@ -195,12 +203,10 @@ impl Run {
         }
     }
 
-    /// Its phase.
     pub(crate) fn phase(&self) -> RunPhase {
         self.state().phase
     }
 
-    /// Sets its phase.
     pub(crate) fn set_phase(&self, phase: RunPhase) {
         self.state().phase = phase;
     }
@@ -213,6 +219,28 @@ impl Run {
     /// Notes why this coordinator cannot tend it.
     pub(crate) fn set_trouble(&self, trouble: Option<String>) {
         self.state().trouble = trouble;
+    }
+
+    /// Notes a damaged place of its log.
+    pub(crate) fn note_damage(&self) {
+        self.state().damaged += 1;
+    }
+
+    /// Notes that the records of so many dialogues are lost.
+    pub(crate) fn note_lost(&self, dialogues: u64) {
+        self.state().lost += dialogues;
+    }
+
+    /// What its log has lost, in words; `None` once every dialogue has a record again.
+    pub(crate) fn loss(&self) -> Option<String> {
+        if self.table(DialogueTable::is_complete) {
+            return None;
+        }
+        let State { damaged, lost, .. } = *self.state();
+        let damaged = (damaged > 0).then(|| format!("the record log is damaged in {damaged} places"));
+        let lost = (lost > 0).then(|| format!("the records of {lost} dialogues are lost"));
+        let told: Vec<String> = [damaged, lost].into_iter().flatten().collect();
+        (!told.is_empty()).then(|| format!("{}: what has no record is asked again", told.join(", ")))
     }
 
     /// Whether the queue holds every unit of the plan that is needed.
@@ -247,7 +275,7 @@ impl Run {
     }
 
     /// Reads the table of its dialogues.
-    pub(crate) fn table<T>(&self, read: impl FnOnce(&Aggregate) -> T) -> T {
+    pub(crate) fn table<T>(&self, read: impl FnOnce(&DialogueTable) -> T) -> T {
         read(&self.lock_table().aggregate)
     }
 
@@ -278,11 +306,11 @@ impl Run {
     }
 
     /// The row of a record; `None` if its dialogue is not planned.
-    pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, Row)> {
+    pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, DialogueRow)> {
         let slot = self.layout.slot_of(&head.key)?;
         let (_, task, _) = self.layout.place(slot);
         let outcome = headline::outcome(&head.outcome, self.tasks[task].class);
-        Some((slot, Row { ticket, outcome, late: false }))
+        Some((slot, DialogueRow { ticket, outcome, late: false }))
     }
 
     /// Adds durable records, all of which are before `place`, and passes those that count now to `counted`. `now` is given if
@@ -290,9 +318,9 @@ impl Run {
     pub(crate) fn fold(
         &self,
         place: Position,
-        records: Vec<Found>,
+        records: Vec<FoldedRecord>,
         now: Option<Duration>,
-        mut counted: impl FnMut(Slot, Row, &Remark),
+        mut counted: impl FnMut(Slot, DialogueRow, &Remark),
     ) {
         let mut guard = self.lock_table();
         let table = &mut *guard;
@@ -300,10 +328,10 @@ impl Run {
         if folded.bytes < place.end.bytes {
             *folded = place.end;
         }
-        for Found { row, remark, ticket, generation } in records {
+        for FoldedRecord { row, remark, ticket, generation } in records {
             table.aggregate.note(ticket, generation);
             let Some((slot, row)) = row else { continue };
-            let row = Row { late: table.seals.is_late(place, ticket), ..row };
+            let row = DialogueRow { late: table.seals.is_late(place, ticket), ..row };
             if table.aggregate.fold(slot, row) {
                 let (model, ..) = self.layout.place(slot);
                 table.remarks.counts(slot, model, &remark);
@@ -356,8 +384,8 @@ impl Run {
     }
 
     /// The specification with which the queue creates the run in this generation.
-    pub(crate) fn spec(&self, config: &CoordinatorConfig, generation: u64) -> RunSpec {
-        let ticket_floor = self.table(Aggregate::highest_ticket);
+    pub(crate) fn spec(&self, config: &CoordinatorOptions, generation: u64) -> RunSpec {
+        let ticket_floor = self.table(DialogueTable::highest_ticket);
         RunSpec {
             run: self.id().clone(),
             plan_hash: self.manifest.plan_hash.clone(),
@@ -371,14 +399,14 @@ impl Run {
     /// The winners among `limit` dialogues from `first` on, and where to continue; `None` at the end.
     pub(crate) fn winners(&self, first: Slot, limit: usize) -> (Vec<Commit>, Option<Slot>) {
         let end = (first + limit).min(self.layout.slots());
-        let found: Vec<(Slot, Row)> =
+        let found: Vec<(Slot, DialogueRow)> =
             self.table(|table| (first..end).filter_map(|slot| Some((slot, table.get(slot)?))).collect());
         let commits = found.into_iter().map(|(slot, row)| self.commit(slot, row)).collect();
         (commits, (end < self.layout.slots()).then_some(end))
     }
 
     /// The commit of a record for the queue.
-    pub(crate) fn commit(&self, slot: Slot, row: Row) -> Commit {
+    pub(crate) fn commit(&self, slot: Slot, row: DialogueRow) -> Commit {
         let record = Committed { scored: row.outcome.is_ok(), ticket: row.ticket };
         Commit { key: self.layout.key(slot), record }
     }

@@ -9,39 +9,39 @@ use domain::{ErrorCode, RunId, ServiceError};
 use results::log::{LogTail, Parsed, RecordHead, TailPart};
 use tokio::sync::OnceCell;
 
-use crate::aggregate::Aggregate;
+use crate::aggregate::DialogueTable;
 use crate::errors::{Result, internal, not_found};
-use crate::health::Clock;
+use crate::health::Uptime;
 use crate::manifest::Planned;
-use crate::pack_store::PackStore;
+use crate::pack_store::Packs;
 use crate::remarks::Remark;
-use crate::run::{Found, Run};
-use crate::storage::Storage;
+use crate::run::{FoldedRecord, Run};
+use crate::storage::Store;
 
 /// Maximum number of runs that stay loaded after they are over, because somebody may view them again.
-const MAX_LOADED_OVER: usize = 8;
+const LOADED_OVER_MAX: usize = 8;
 
 /// Time before loading is tried again after a failure: many callers ask for a run, and each attempt costs as much as a load.
 const UNLOADABLE_FOR: Duration = Duration::from_secs(5);
 
 /// Maximum number of runs remembered as not loadable.
-const MAX_UNLOADABLE: usize = 1024;
+const UNLOADABLE_MAX: usize = 1024;
 
 /// Maximum valid generation. Redis counts exactly up to 2^53, and no run comes near this.
 const GENERATION_MAX: u64 = 1 << 52;
 
 /// The loaded runs. They can be loaded again at any time.
-pub(crate) struct Runs {
-    storage: Arc<Storage>,
-    packs: Arc<PackStore>,
-    clock: Clock,
+pub(crate) struct LoadedRuns {
+    storage: Arc<Store>,
+    packs: Arc<Packs>,
+    clock: Uptime,
     cells: Mutex<BTreeMap<RunId, Arc<OnceCell<Arc<Run>>>>>,
     /// Runs that could not be loaded: when, and why.
     unloadable: Mutex<BTreeMap<RunId, (Duration, ServiceError)>>,
 }
 
-impl Runs {
-    pub(crate) fn new(storage: Arc<Storage>, packs: Arc<PackStore>, clock: Clock) -> Self {
+impl LoadedRuns {
+    pub(crate) fn new(storage: Arc<Store>, packs: Arc<Packs>, clock: Uptime) -> Self {
         Self { storage, packs, clock, cells: Mutex::default(), unloadable: Mutex::default() }
     }
 
@@ -80,7 +80,7 @@ impl Runs {
     fn note_unloadable(&self, run: &RunId, error: ServiceError, now: Duration) {
         let mut unloadable = self.unloadable();
         unloadable.retain(|_, (at, _)| now < *at + UNLOADABLE_FOR);
-        if unloadable.len() < MAX_UNLOADABLE {
+        if unloadable.len() < UNLOADABLE_MAX {
             unloadable.insert(run.clone(), (now, error));
         }
     }
@@ -120,7 +120,7 @@ impl Runs {
             })
             .map(|(run, _)| run.clone())
             .collect();
-        for run in over.iter().take(over.len().saturating_sub(MAX_LOADED_OVER)) {
+        for run in over.iter().take(over.len().saturating_sub(LOADED_OVER_MAX)) {
             cells.remove(run);
         }
     }
@@ -153,11 +153,12 @@ impl Runs {
         }
         let newest = self.storage.manifest(run.id()).await?;
         let newest = newest.ok_or_else(|| not_found(format!("there is no run {}", run.id())))?;
-        if newest.revision <= run.manifest.revision {
+        // A lower one is that of a copy from which the records were restored.
+        if newest.revision == run.manifest.revision {
             return Ok(());
         }
         self.discard(run);
-        let message = format!("run {} was extended elsewhere; it is read anew", run.id());
+        let message = format!("run {} was extended elsewhere, or restored; it is read anew", run.id());
         Err(ServiceError::new(ErrorCode::Unavailable, message))
     }
 
@@ -191,7 +192,7 @@ impl Runs {
         let run = tokio::task::spawn_blocking(build).await.map_err(internal)??;
         self.follow(&run).await?;
         let state = self.storage.state(id).await?;
-        let complete = run.table(Aggregate::is_complete);
+        let complete = run.table(DialogueTable::is_complete);
         match state {
             Some(state) => {
                 run.set_phase(state.phase);
@@ -256,6 +257,9 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
                 continue;
             }
             TailPart::Damage(damage) => {
+                if damage.is_loss() {
+                    run.note_damage();
+                }
                 tracing::warn!(run = %run.id(), %damage, "the record log is damaged; the dialogues in that place will be asked again");
                 continue;
             }
@@ -267,7 +271,7 @@ fn read_on(run: &Run, tail: &mut LogTail, now: Option<Duration>) -> Result<bool>
                     let (row, generation) = (run.row(ticket, &record), record.attempt.generation);
                     // An invalid generation says nothing about the queue; the record itself counts as for every reader.
                     let generation = if generation > GENERATION_MAX { 0 } else { generation };
-                    records.push(Found { row, remark: Remark::of(&record), ticket, generation });
+                    records.push(FoldedRecord { row, remark: Remark::of(&record), ticket, generation });
                 }
                 Err(error) => {
                     tracing::warn!(run = %run.id(), %error, "a line of the record log is not a record");

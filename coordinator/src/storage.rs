@@ -1,7 +1,8 @@
 //! Access to the sink by the rules of a single process, which writes a run alone, or of a fleet, whose coordinators share
 //! it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use domain::control::RunPhase;
@@ -9,16 +10,25 @@ use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use futures::{StreamExt, stream};
 use queue::RunState;
 use results::log::{LogOptions, LogTail, WriterId};
-use results::run_dir::{FoundRun, RunLock};
+use results::run_dir::{FoundRun, RunLock, revision_name};
 use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Scope;
 use crate::errors::{Result, conflict, internal, not_found};
+use crate::options::Scope;
 use crate::protection;
 use crate::retries::Retry;
 use crate::run::Run;
+
+/// A document that is written in revisions, as it was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Revised<D> {
+    /// Number of the newest revision; 0 where there is none.
+    pub revision: u32,
+    pub content: Option<D>,
+}
 
 /// The state of a run in the sink, written before the queue is updated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +51,6 @@ pub(crate) struct RunStateFile {
 }
 
 impl RunStateFile {
-    /// The state for the queue.
     pub(crate) fn queue_state(&self) -> RunState {
         match self.phase {
             RunPhase::Preparing | RunPhase::Active => RunState::Active,
@@ -53,18 +62,23 @@ impl RunStateFile {
 }
 
 /// The sink, by the rules of a single process or of a fleet.
-pub(crate) struct Storage {
+pub(crate) struct Store {
     /// For operations that are the same for both.
     pub sink: Arc<dyn Sink>,
     scope: Scope,
+    /// By document: the newest revision that was seen, from which on a reading looks for newer ones.
+    seen: Mutex<HashMap<String, u32>>,
 }
 
 /// The folder of pipelines: a document is a file `PIPELINE.DOCUMENT`.
-const PIPELINES: &str = "pipelines";
+pub(crate) const PIPELINES: &str = "pipelines";
 
 fn document_path(name: &RunId, document: &str) -> String {
     format!("{PIPELINES}/{name}.{document}")
 }
+
+/// How often a change is decided anew, because somebody else was quicker, before the caller has to come again.
+pub(crate) const CHANGES_MAX: u32 = 16;
 
 /// Maximum number of manifests that a list of runs asks an object store for at once.
 const MANIFESTS_AT_ONCE: usize = 16;
@@ -72,9 +86,9 @@ const MANIFESTS_AT_ONCE: usize = 16;
 /// Free space below which there is a warning: the records of a large run take some gigabytes.
 const LITTLE_SPACE_BYTES: u64 = 4 << 30;
 
-impl Storage {
+impl Store {
     pub(crate) fn new(sink: Arc<dyn Sink>, scope: Scope) -> Self {
-        Self { sink, scope }
+        Self { sink, scope, seen: Mutex::default() }
     }
 
     /// Whether other coordinators may write the same runs.
@@ -135,12 +149,45 @@ impl Storage {
         Err(conflict(format!("run {} was extended by another command just now; ask again", manifest.run)))
     }
 
-    pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
-        Ok(self.sink.read_state(run).await?)
+    /// The newest revision of a document.
+    pub(crate) async fn newest<D: DeserializeOwned>(&self, document: &str) -> Result<Revised<D>> {
+        let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = seen().get(document).copied().unwrap_or_default();
+        match self.sink.newest_json(document, known).await? {
+            Some((revision, content)) => {
+                if revision != known {
+                    seen().insert(document.to_owned(), revision);
+                }
+                Ok(Revised { revision, content: Some(content) })
+            }
+            None => {
+                seen().remove(document);
+                Ok(Revised { revision: 0, content: None })
+            }
+        }
     }
 
-    pub(crate) async fn set_state(&self, run: &RunId, state: &RunStateFile) -> Result<()> {
-        Ok(self.sink.write_state(run, state).await?)
+    /// Writes what follows this revision of a document of the whole store; `false` if there is something already.
+    pub(crate) async fn revise<D: Serialize + Sync>(
+        &self,
+        document: &str,
+        after: u32,
+        content: &D,
+    ) -> Result<bool> {
+        Ok(self.sink.revise_json(document, after + 1, content).await?)
+    }
+
+    pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
+        Ok(self.revised_state(run).await?.content)
+    }
+
+    pub(crate) async fn revised_state(&self, run: &RunId) -> Result<Revised<RunStateFile>> {
+        self.newest(&self.sink.state_of(run)?).await
+    }
+
+    /// Writes the state that follows this revision; `false` if there is one already.
+    pub(crate) async fn revise_state(&self, run: &RunId, after: u32, state: &RunStateFile) -> Result<bool> {
+        Ok(self.sink.revise_state(run, after + 1, state).await?)
     }
 
     pub(crate) async fn put_retry(&self, run: &RunId, retry: &Retry) -> Result<()> {
@@ -167,8 +214,33 @@ impl Storage {
         Ok(self.sink.create(&document_path(name, document), content.into()).await?)
     }
 
-    pub(crate) async fn put_document(&self, name: &RunId, document: &str, content: Vec<u8>) -> Result<()> {
-        Ok(self.sink.replace(&document_path(name, document), content.into()).await?)
+    /// The newest revision of a document of a pipeline.
+    pub(crate) async fn revised_document<D: DeserializeOwned>(
+        &self,
+        name: &RunId,
+        document: &str,
+    ) -> Result<Revised<D>> {
+        self.newest(&document_path(name, document)).await
+    }
+
+    /// Writes what follows this revision of a document of a pipeline; `false` if there is something already.
+    pub(crate) async fn revise_document<D: Serialize + Sync>(
+        &self,
+        name: &RunId,
+        document: &str,
+        after: u32,
+        content: &D,
+    ) -> Result<bool> {
+        self.revise(&document_path(name, document), after, content).await
+    }
+
+    /// Removes every revision of a document of a pipeline, the newest first: what is there has no gaps at any time.
+    pub(crate) async fn remove_revisions(&self, name: &RunId, document: &str) -> Result<()> {
+        let newest = self.revised_document::<serde::de::IgnoredAny>(name, document).await?.revision;
+        for revision in (1..=newest).rev() {
+            self.remove_document(name, &revision_name(document, revision)).await?;
+        }
+        Ok(())
     }
 
     pub(crate) async fn remove_document(&self, name: &RunId, document: &str) -> Result<()> {
@@ -176,7 +248,7 @@ impl Storage {
     }
 
     /// A document of a pipeline; `None` where there is none.
-    pub(crate) async fn document<D: serde::de::DeserializeOwned>(
+    pub(crate) async fn document<D: DeserializeOwned>(
         &self,
         name: &RunId,
         document: &str,

@@ -4,28 +4,26 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::control::{RunPhase, RunView, Submission};
-use domain::{Connector, ModelSpec, RunId};
+use domain::control::{BenchmarkView, RunPhase, Submission};
+use domain::{Connector, ErrorCode, ModelSpec, RunId, ServiceError};
 use history::Event;
 use results::RunManifest;
+use results::manifest::hash;
 use stages::RunName;
 
-use crate::aggregate::Aggregate;
+use crate::aggregate::DialogueTable;
 use crate::changes;
-use crate::config::MAX_DIALOGUES;
-use crate::configuration::Benchmark;
+use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict, invalid, not_found};
-use crate::manifest::Planned;
+use crate::manifest::{Planned, REJUDGED};
+use crate::options::DIALOGUES_MAX;
 use crate::protection;
 use crate::run::Run;
-use crate::storage::RunStateFile;
+use crate::storage::{CHANGES_MAX, Revised, RunStateFile};
 
 /// The name in error messages of a configuration without a file.
 const CONFIGURATION: &str = "configuration";
-
-/// The field of a manifest that names the run whose answers were rejudged. Such a run has no pending dialogues.
-const REJUDGED: &str = "rejudged_from";
 
 /// A proposed run with its plan. Nothing is written before it is [begun](crate::Coordinator::begin).
 #[derive(Debug)]
@@ -42,9 +40,23 @@ pub struct Proposal {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Start {
     New,
+    /// The run of the same configuration that was not over when it was looked for.
+    Unfinished,
+    /// One that was named.
     Existing,
     /// It exists, with another manifest.
     Extended,
+}
+
+/// Who lets a run go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum GoesOn {
+    /// A submission of the same configuration, if it is not over.
+    Unfinished,
+    /// Whoever created it, extended it or named it. In a fleet a paused one stays so until a user resumes it.
+    Named,
+    /// A user who resumes it.
+    Resumed,
 }
 
 impl Proposal {
@@ -65,7 +77,7 @@ impl Proposal {
 
     /// An existing run with what a configuration adds, as its next manifest.
     pub(crate) fn extended(self, new: Planned, changes: Vec<String>) -> Result<Self> {
-        let warnings = changes::in_conditions(&self.planned.benchmark, &new.benchmark);
+        let warnings = changes::in_conditions(&self.planned.configuration, &new.configuration);
         let revision = self.manifest.revision + 1;
         let manifest = RunManifest { revision, ..new.written_into(self.manifest)? };
         Ok(Self { manifest, planned: new, sealed: None, start: Start::Extended, changes, warnings })
@@ -91,7 +103,7 @@ impl Coordinator {
         let (planned, sealed) = self.planned(submission).await?;
         let manifest = planned.manifest()?;
         let (manifest, start) = match self.unfinished(&manifest).await? {
-            Some(run) => (run.manifest.clone(), Start::Existing),
+            Some(run) => (run.manifest.clone(), Start::Unfinished),
             None => (manifest, Start::New),
         };
         Ok(Proposal { manifest, planned, sealed, start, changes: Vec::new(), warnings: Vec::new() })
@@ -124,7 +136,7 @@ impl Coordinator {
     ) -> Result<Proposal> {
         let old = self.propose_existing(run).await?;
         let (new, _) = self.planned(submission).await?;
-        let changes = changes::between(&old.planned.benchmark, &new.benchmark);
+        let changes = changes::between(&old.planned.configuration, &new.configuration);
         if changes.is_empty() {
             return Ok(old);
         }
@@ -151,14 +163,16 @@ impl Coordinator {
                 "--extend only adds: dialogue {lost} of run {run} is missing from the new configuration"
             )));
         }
-        if new.benchmark.seed != old.planned.benchmark.seed || new.pack.hash() != old.planned.pack.hash() {
+        if new.configuration.seed != old.planned.configuration.seed
+            || new.pack.hash() != old.planned.pack.hash()
+        {
             return Err(invalid("--extend keeps seed and pack: the questions would differ"));
         }
         old.extended(new, changes)
     }
 
     /// Extends a run of a fleet, and shows it with what was changed.
-    pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<RunView> {
+    pub(crate) async fn extend_run(&self, run: &RunId, submission: Submission) -> Result<BenchmarkView> {
         let proposal = self.propose_change(run, submission, true).await?;
         let mut view = self.begin(&proposal).await?;
         let Proposal { manifest, changes, warnings, .. } = proposal;
@@ -167,11 +181,29 @@ impl Coordinator {
         Ok(view)
     }
 
+    /// Starts the run of a submission, or continues the unfinished one of the same configuration.
+    pub(crate) async fn submit_run(&self, submission: Submission) -> Result<BenchmarkView> {
+        for _ in 0..CHANGES_MAX {
+            let proposal = self.propose(submission.clone()).await?;
+            if let Some(view) = self.begin_unless_over(&proposal).await? {
+                return Ok(view);
+            }
+        }
+        Err(ServiceError::new(ErrorCode::Unavailable, "runs of this configuration end while it is submitted"))
+    }
+
     /// Starts a proposed run, or continues it if any dialogue is pending.
     ///
     /// # Errors
-    /// Another process writes the run; queue or sink cannot be reached.
-    pub async fn begin(&self, proposal: &Proposal) -> Result<RunView> {
+    /// Another process writes the run; the unfinished run of a configuration was cancelled meanwhile; queue or sink cannot be
+    /// reached.
+    pub async fn begin(&self, proposal: &Proposal) -> Result<BenchmarkView> {
+        let begun = self.begin_unless_over(proposal).await?;
+        begun.ok_or_else(|| conflict(format!("run {} has just ended; ask again", proposal.manifest.run)))
+    }
+
+    /// The same; `None` where the unfinished run of a configuration is over by now, as if it had been when it was looked for.
+    async fn begin_unless_over(&self, proposal: &Proposal) -> Result<Option<BenchmarkView>> {
         let Proposal { manifest, sealed, start, .. } = proposal;
         match start {
             Start::New => {
@@ -186,7 +218,7 @@ impl Coordinator {
                 self.storage.revise_manifest(manifest).await?;
                 self.runs.forget(&manifest.run);
             }
-            Start::Existing => {}
+            Start::Unfinished | Start::Existing => {}
         }
         let run = self.runs.newest(&manifest.run).await?;
         if self.storage.is_shared()
@@ -195,85 +227,141 @@ impl Coordinator {
             self.runs.follow(&run).await?;
             run.set_phase(state.phase); // Others may have finished it.
         }
-        if run.phase() != RunPhase::Finished || !run.table(Aggregate::is_complete) {
-            self.activate(&run).await?;
+        let goes_on = if *start == Start::Unfinished { GoesOn::Unfinished } else { GoesOn::Named };
+        let is_done = run.phase() == RunPhase::Finished && run.table(DialogueTable::is_complete);
+        if !is_done && !self.activate(&run, goes_on).await? {
+            return Ok(None);
         }
-        Ok(self.view_now(&run).await)
+        Ok(Some(self.view_now(&run).await))
     }
 
     /// Checks and plans a submission; returns the file of the pack if it is not the built-in one.
     pub(crate) async fn planned(&self, submission: Submission) -> Result<(Planned, Option<Arc<[u8]>>)> {
-        let benchmark: Benchmark = serde_json::from_value(submission.configuration)
+        let configuration: Configuration = serde_json::from_value(submission.configuration)
             .map_err(|error| invalid(format!("{CONFIGURATION}: {error}")))?;
-        benchmark.validate(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
+        configuration.validate(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         if self.storage.is_shared() {
             let replays = |model: &&ModelSpec| model.connector == Connector::Replay;
-            if let Some(replayed) = benchmark.models.iter().find(replays) {
+            if let Some(replayed) = configuration.models.iter().find(replays) {
                 return Err(invalid(format!(
                     "model `{}` replays files of this machine, which workers elsewhere do not have; use `kgfleet run`",
                     replayed.label
                 )));
             }
-            benchmark.validate_fleet(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
+            configuration.validate_fleet(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         } else {
-            benchmark.validate_local(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
+            configuration.validate_local(CONFIGURATION).map_err(|error| invalid(error.to_string()))?;
         }
-        let (pack, sealed) = self.packs.submitted(&benchmark, submission.pack).await?;
-        let planned = Planned::new(benchmark, pack).await?;
+        let (pack, sealed) = self.packs.submitted(&configuration, submission.pack).await?;
+        let planned = Planned::new(configuration, pack).await?;
         let dialogues = planned.plan.dialogues();
-        if dialogues > MAX_DIALOGUES {
+        if dialogues > DIALOGUES_MAX {
             return Err(invalid(format!(
-                "{dialogues} dialogues are planned; a run may have {MAX_DIALOGUES}: split the configuration"
+                "{dialogues} dialogues are planned; a run may have {DIALOGUES_MAX}: split the configuration"
             )));
         }
         Ok((planned, sealed))
     }
 
-    /// Makes this coordinator tend a run, and fills its queue.
-    pub(crate) async fn activate(&self, run: &Arc<Run>) -> Result<()> {
+    /// Makes this coordinator tend a run, and fills its queue; `false` if it does not go on.
+    pub(crate) async fn activate(&self, run: &Arc<Run>, goes_on: GoesOn) -> Result<bool> {
         self.commits.hold(run).await?;
-        let state = self.storage.state(run.id()).await?.unwrap_or_default();
-        // A paused run of a fleet stays paused until a user resumes it; one of a single process was interrupted.
-        let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
-        let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
-        let state = RunStateFile { phase, fleet: self.storage.is_shared(), ..state };
-        if !self.storage.is_shared() {
+        let fleet = self.storage.is_shared();
+        if !fleet {
             // Lock the run: a process that holds the lock is running it.
             self.commits.committer(run).await?;
         }
         self.packs.keep(&run.material.pack_hash).await?;
-        let rework = state.rework;
-        self.change_state(run, state).await?;
+        // A paused run of a single process was interrupted.
+        let stays =
+            |state: &RunStateFile| fleet && goes_on != GoesOn::Resumed && state.phase == RunPhase::Paused;
+        let begun = self.change_state(run, |state| {
+            if goes_on == GoesOn::Unfinished && state.phase.is_over() {
+                return Ok(None);
+            }
+            let phase = if stays(&state) { RunPhase::Paused } else { RunPhase::Active };
+            Ok(Some(RunStateFile { phase, fleet, ..state }))
+        });
+        let Some(state) = begun.await? else { return Ok(false) };
         self.queues.fill(run).await?;
-        if rework && !self.storage.is_shared() {
+        if state.rework && !fleet {
             // No other process has queued it.
             self.queue_retries(run).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Stores the state of a run, then updates the queue. A finished run is reopened first.
-    pub(crate) async fn change_state(&self, run: &Arc<Run>, state: RunStateFile) -> Result<()> {
-        if state.phase != RunPhase::Finished && run.is_closed() {
-            let ticket =
-                self.queues.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
-            if let Some((number, event)) = run.reopen(ticket)
-                && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
-            {
-                self.runs.discard(run);
-                return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
+    /// Changes the state of a run, then updates the queue: writes what `decide` makes of the newest state, unless that is
+    /// nothing, and returns it. `decide` is asked again where another command was quicker. Every change leaves a revision, also
+    /// one that changes nothing: who has decided by the state of before finds out.
+    pub(crate) async fn change_state(
+        &self,
+        run: &Arc<Run>,
+        decide: impl Fn(RunStateFile) -> Result<Option<RunStateFile>>,
+    ) -> Result<Option<RunStateFile>> {
+        for _ in 0..CHANGES_MAX {
+            let Revised { revision, content } = self.storage.revised_state(run.id()).await?;
+            // Runs from a version without states are as their records are.
+            let state =
+                content.unwrap_or_else(|| RunStateFile { phase: run.phase(), ..RunStateFile::default() });
+            let Some(state) = decide(state)? else { return Ok(None) };
+            if self.revise_state(run, revision, &state).await? {
+                return Ok(Some(state));
             }
-            self.events.write(run.id(), Event::Reopened {}).await;
         }
-        self.health.note_sink(self.storage.set_state(run.id(), &state).await)?;
-        run.set_phase(state.phase);
-        run.attend();
-        let at = self.queues.at(run).await?;
-        // If the queue was joined just now, it has the state already.
-        if let Some(status) = self.health.note_queue(self.queue.run(run.id()).await)? {
-            self.queues.set_state(&at, status.state, &state).await?;
+        let message = format!("the state of run {} is being changed by others", run.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
+    }
+
+    /// Writes the state that follows this revision, then updates the queue; `false` if another command was quicker. A finished
+    /// run is reopened first.
+    pub(crate) async fn revise_state(
+        &self,
+        run: &Arc<Run>,
+        after: u32,
+        state: &RunStateFile,
+    ) -> Result<bool> {
+        if state.phase != RunPhase::Finished {
+            self.reopen(run).await?;
         }
-        self.backlog.touch();
+        if !self.health.note_sink(self.storage.revise_state(run.id(), after, state).await)? {
+            return Ok(false);
+        }
+        let (mut told, mut state) = (after + 1, state.clone());
+        for _ in 0..CHANGES_MAX {
+            run.set_phase(state.phase);
+            run.attend();
+            let at = self.queues.at(run).await?;
+            // If the queue was joined just now, it has the state already.
+            if let Some(status) = self.health.note_queue(self.queue.run(run.id()).await)? {
+                self.queues.set_state(&at, status.state, &state).await?;
+            }
+            self.backlog.touch();
+            // A later command may have spoken to the queue first.
+            match self.storage.revised_state(run.id()).await? {
+                Revised { revision, content: Some(later) } if revision > told => {
+                    (told, state) = (revision, later);
+                }
+                _ => break,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets new records of a run count, if those that count were fixed.
+    pub(crate) async fn reopen(&self, run: &Arc<Run>) -> Result<()> {
+        if !run.is_closed() {
+            return Ok(());
+        }
+        let ticket =
+            self.queues.call(run, |queue, at| async move { queue.tickets(&at, 1).await }).await?.start;
+        if let Some((number, event)) = run.reopen(ticket)
+            && !self.health.note_sink(self.storage.sink.seal(run.id(), number, event).await)?
+        {
+            self.runs.discard(run);
+            return Err(conflict(format!("run {} was reopened by another command; ask again", run.id())));
+        }
+        self.events.write(run.id(), Event::Reopened {}).await;
         Ok(())
     }
 
@@ -282,6 +370,8 @@ impl Coordinator {
         let same = |old: &RunManifest| {
             old.configuration_hash == wanted.configuration_hash
                 && old.plan_hash == wanted.plan_hash
+                // What it says, not only what it claims: whoever submits named these addresses and keys and no others.
+                && hash(&old.configuration) == wanted.configuration_hash
                 && !old.other.contains_key(REJUDGED)
         };
         for (id, old) in self.storage.found().await?.into_iter().rev() {

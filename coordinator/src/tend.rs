@@ -11,14 +11,14 @@ use domain::control::RunPhase;
 use history::Event;
 use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 
-use crate::aggregate::Aggregate;
-use crate::config::CoordinatorConfig;
+use crate::aggregate::DialogueTable;
 use crate::coordinator::Coordinator;
 use crate::errors::Result;
 use crate::metrics;
+use crate::options::{Adopt, CoordinatorOptions};
 use crate::payload::new_unit;
 use crate::run::Run;
-use crate::storage::RunStateFile;
+use crate::storage::{Revised, RunStateFile};
 
 /// Number of rounds between two searches of the sink for runs that the queue has lost.
 const ROUNDS_PER_DISCOVERY: u64 = 30;
@@ -26,7 +26,7 @@ const ROUNDS_PER_DISCOVERY: u64 = 30;
 /// Decides when leases may be taken over. After a start, and after the queue was unreachable, workers first get the time of
 /// a lease to renew theirs, because they could not do so before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Grace {
+pub(crate) struct TakeoverGrace {
     length: Duration,
     until: Duration,
     /// A round is late if it comes this much later than the one before: leases may have expired because this coordinator did
@@ -37,7 +37,7 @@ pub(crate) struct Grace {
     was_late: bool,
 }
 
-impl Grace {
+impl TakeoverGrace {
     pub(crate) fn new(length: Duration, late_after: Duration, now: Duration) -> Self {
         Self { length, until: now + length, late_after, last: None, was_late: false }
     }
@@ -81,7 +81,7 @@ pub(crate) enum Due {
 
 /// Decides the next step. The counts must be older than the last reading of records; otherwise a record that arrived in
 /// between would look like a gap.
-pub(crate) fn due(table: &Aggregate, rework: bool, filled: bool, counts: &[ModelCounts]) -> Due {
+pub(crate) fn due(table: &DialogueTable, rework: bool, filled: bool, counts: &[ModelCounts]) -> Due {
     let open: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
     match (table.is_complete(), open) {
         (true, 0) if rework => Due::FinishOrAskAgain,
@@ -94,7 +94,7 @@ pub(crate) fn due(table: &Aggregate, rework: bool, filled: bool, counts: &[Model
 
 /// State kept between rounds; without it, a coordinator only waits a little longer.
 pub(crate) struct Tending {
-    grace: Mutex<Grace>,
+    grace: Mutex<TakeoverGrace>,
     round: Mutex<u64>,
 }
 
@@ -123,11 +123,11 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
 }
 
 impl Tending {
-    pub(crate) fn new(config: &CoordinatorConfig, now: Duration) -> Self {
+    pub(crate) fn new(config: &CoordinatorOptions, now: Duration) -> Self {
         let length = config.grace.unwrap_or(config.lease_for);
         // Workers renew every third of a lease, so two thirds are left when a stop begins.
         let late_after = (config.lease_for * 2 / 3).max(config.tend_every * 2);
-        Self { grace: Mutex::new(Grace::new(length, late_after, now)), round: Mutex::new(0) }
+        Self { grace: Mutex::new(TakeoverGrace::new(length, late_after, now)), round: Mutex::new(0) }
     }
 
     /// One round over all runs. A problem of one does not delay the others.
@@ -139,7 +139,7 @@ impl Tending {
         };
         // Search at the start, then rarely: listing the sink may be slow.
         if coordinator.storage.sink.has_locks() || round.is_multiple_of(ROUNDS_PER_DISCOVERY) {
-            coordinator.check_bond(false).await?;
+            coordinator.check_bond(Adopt::NOTHING).await?;
         }
         let asked = async { Ok((coordinator.queue.runs().await?, coordinator.queue.now_ms().await?)) };
         let asked = coordinator.health.note_queue(asked.await);
@@ -221,7 +221,8 @@ impl Coordinator {
 
     async fn tend_run(&self, run: &Arc<Run>, status: Option<&RunStatus>, reaps: bool) -> Result<()> {
         // The queue was read before the state: a command in between is not undone.
-        let Some(state) = self.storage.state(run.id()).await? else { return self.queues.expect(run).await };
+        let Revised { revision, content } = self.storage.revised_state(run.id()).await?;
+        let Some(state) = content else { return self.queues.expect(run).await };
         if state.phase.is_over() {
             // Whoever ended it may have read records that were not read here. Read them first, so that nobody sees the
             // run change.
@@ -250,24 +251,38 @@ impl Coordinator {
         }
         let counts = self.queues.call(run, |queue, at| async move { queue.counts(&at).await }).await?;
         self.runs.follow(run).await?;
-        let unrecorded = state.rework || !run.table(Aggregate::is_complete);
+        let to_do = state.rework && counts.iter().any(|counts| counts.pending + counts.leased > 0);
+        if to_do || !run.table(DialogueTable::is_complete) {
+            // Somebody asked for more while another coordinator was finishing it.
+            self.reopen(run).await?;
+        }
+        let unrecorded = state.rework || !run.table(DialogueTable::is_complete);
         if unrecorded && counts.iter().any(|counts| counts.dead > 0) {
             self.record_dead(run).await?;
         }
         match run.table(|table| due(table, state.rework, run.is_filled(), &counts)) {
             Due::Nothing => Ok(()),
-            Due::Finish => self.finish_run(run, state, &counts).await,
-            Due::CloseGaps => self.close_gaps(run).await,
+            Due::Finish => self.finish_run(run, (revision, state), &counts).await,
+            Due::CloseGaps => match self.queues.forget_lost(run).await? {
+                true => Ok(()),
+                false => self.close_gaps(run).await,
+            },
             Due::FinishOrAskAgain => match self.queue_retries(run).await? {
                 true => Ok(()),
-                false => self.finish_run(run, state, &counts).await,
+                false => self.finish_run(run, (revision, state), &counts).await,
             },
         }
     }
 
-    async fn finish_run(&self, run: &Arc<Run>, state: RunStateFile, counts: &[ModelCounts]) -> Result<()> {
-        // A command that arrived since this round began takes precedence.
-        if self.storage.state(run.id()).await?.as_ref() != Some(&state) {
+    /// Finishes a run, unless its state has changed since this revision.
+    async fn finish_run(
+        &self,
+        run: &Arc<Run>,
+        (revision, state): (u32, RunStateFile),
+        counts: &[ModelCounts],
+    ) -> Result<()> {
+        // A command that arrived since this round began takes precedence, here and when the state is written.
+        if self.storage.revised_state(run.id()).await?.revision != revision {
             return Ok(());
         }
         // A run that was extended is not finished, even if the process that extended it has died.
@@ -284,7 +299,9 @@ impl Coordinator {
             self.events.write(run.id(), Event::Finished(run.what_counts())).await;
         }
         let state = RunStateFile { phase: RunPhase::Finished, rework: false, ..self.summed_up(run, state) };
-        self.change_state(run, state).await?;
+        if !self.revise_state(run, revision, &state).await? {
+            return Ok(()); // What it asks for is let in by the next round.
+        }
         tracing::info!(run = %run.id(), "finished");
         let left: u64 = counts.iter().map(|counts| counts.pending + counts.leased).sum();
         let dead: u64 = counts.iter().map(|counts| counts.dead).sum();
@@ -315,12 +332,12 @@ impl Coordinator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::Row;
+    use crate::aggregate::DialogueRow;
 
     #[test]
     fn nobody_loses_a_lease_right_after_a_start_or_an_outage() {
         let at = Duration::from_secs;
-        let mut grace = Grace::new(at(30), at(20), at(0));
+        let mut grace = TakeoverGrace::new(at(30), at(20), at(0));
         assert!(!grace.is_over(at(29)) && grace.is_over(at(30)));
         grace.unreachable(at(100));
         assert!(!grace.is_over(at(129)) && grace.is_over(at(130)));
@@ -329,7 +346,7 @@ mod tests {
     #[test]
     fn nobody_loses_a_lease_because_the_coordinator_was_stopped_or_a_clock_was_set() {
         let at = Duration::from_secs;
-        let mut grace = Grace::new(at(30), at(20), at(0));
+        let mut grace = TakeoverGrace::new(at(30), at(20), at(0));
         grace.round(at(100), 1_000_000);
         assert!(grace.is_over(at(100)));
         // The process was stopped for 40 s.
@@ -364,9 +381,9 @@ mod tests {
                 parked: None,
             }]
         };
-        let open = Aggregate::new(1);
+        let open = DialogueTable::new(1);
         let mut full = open.clone();
-        full.fold(0, Row { ticket: 1, outcome: Ok(Some(1.0)), late: false });
+        full.fold(0, DialogueRow { ticket: 1, outcome: Ok(Some(1.0)), late: false });
         assert_eq!(due(&full, false, true, &counts(0, 0)), Due::Finish);
         assert_eq!(due(&full, false, true, &counts(3, 1)), Due::Finish);
         assert_eq!(due(&full, true, true, &counts(0, 1)), Due::Nothing);

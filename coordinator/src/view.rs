@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::comparison::{self, Condition, Conditions};
-use domain::control::{CellView, HistoryEntry, ModelView, Pace, RefusalView, RunPhase, RunView, WorkerView};
+use domain::control::{
+    BenchmarkView, CellView, HistoryEntry, ModelView, Pace, RefusalView, RunPhase, WorkerView,
+};
 use domain::{ErrorCode, Mean, ModelSpec, RunId, ServiceError};
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -12,7 +14,7 @@ use queue::ModelCounts;
 use results::RunManifest;
 
 use crate::coordinator::Coordinator;
-use crate::crew::Crew;
+use crate::crew::RegisteredWorkers;
 use crate::errors::Result;
 use crate::plan::PlannedModel;
 use crate::progress;
@@ -30,13 +32,18 @@ pub(crate) enum Detail {
 
 impl Coordinator {
     /// The full view of a run.
-    pub(crate) async fn view_now(&self, run: &Arc<Run>) -> RunView {
+    pub(crate) async fn view_now(&self, run: &Arc<Run>) -> BenchmarkView {
         let crew = self.crew().await.unwrap_or_default();
         self.view(run, &crew, Detail::Full).await
     }
 
     /// The view of a run. If the queue cannot be reached, its part is left out.
-    pub(crate) async fn view(&self, run: &Arc<Run>, crew: &Crew, detail: Detail) -> RunView {
+    pub(crate) async fn view(
+        &self,
+        run: &Arc<Run>,
+        crew: &RegisteredWorkers,
+        detail: Detail,
+    ) -> BenchmarkView {
         let counts = self.counts_of(run).await.unwrap_or_default();
         let phase = self.phase_of(run);
         let cells = run.table(|table| table.cells(&run.plan, &run.layout));
@@ -45,7 +52,7 @@ impl Coordinator {
         let (scored, failed, failures) =
             run.table(|table| (table.scored(), table.failed(), table.failures()));
         let full = detail == Detail::Full;
-        RunView {
+        BenchmarkView {
             run: run.id().clone(),
             name: name_of(&run.manifest),
             phase,
@@ -59,7 +66,10 @@ impl Coordinator {
             history: if full { self.history(run).await } else { Vec::new() },
             tokens_per_second,
             eta_s,
-            trouble: if phase.is_over() { None } else { self.health.trouble().or_else(|| run.trouble()) },
+            trouble: match phase.is_over() {
+                true => run.loss(),
+                false => self.health.trouble().or_else(|| run.trouble()).or_else(|| run.loss()),
+            },
             models,
             cells: if full { cells } else { Vec::new() },
             refusals: if full { refusals(run) } else { Vec::new() },
@@ -107,7 +117,7 @@ impl Coordinator {
         run: &Run,
         cells: &[CellView],
         counts: &[ModelCounts],
-        crew: &Crew,
+        crew: &RegisteredWorkers,
     ) -> Vec<ModelView> {
         let (now, active) = (self.clock.now(), self.phase_of(run) == RunPhase::Active);
         let view = |(place, (spec, planned)): (usize, (&ModelSpec, &PlannedModel))| {
@@ -117,6 +127,8 @@ impl Coordinator {
             let of_model = || cells.iter().skip(place).step_by(run.models.len());
             let sum = |of: fn(&CellView) -> u64| of_model().map(of).sum::<u64>();
             let parked = counts.and_then(|counts| counts.parked.as_ref()).map(|parked| parked.reason.clone());
+            // Workers park what their own servers refuse for themselves alone.
+            let parked = parked.or_else(|| crew.why_not_asked(run.id(), spec));
             let mut view = ModelView {
                 model: spec.label.clone(),
                 planned: planned.dialogues(run.plan.tasks.len()),
@@ -147,7 +159,7 @@ impl Coordinator {
     }
 
     /// All runs; a run that is over and not loaded is shown by its last state.
-    pub(crate) async fn views(&self) -> Result<Vec<RunView>> {
+    pub(crate) async fn views(&self) -> Result<Vec<BenchmarkView>> {
         let (mut views, crew) = (Vec::new(), self.crew().await.unwrap_or_default());
         for (id, manifest) in self.storage.found().await? {
             if let Some(run) = self.runs.get(&id) {
@@ -175,7 +187,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// The run does not exist, or this cannot be determined now.
-    pub(crate) async fn view_of_broken(&self, id: &RunId, error: ServiceError) -> Result<RunView> {
+    pub(crate) async fn view_of_broken(&self, id: &RunId, error: ServiceError) -> Result<BenchmarkView> {
         if error.code == ErrorCode::NotFound || error.code.is_transient() {
             return Err(error);
         }
@@ -249,8 +261,8 @@ fn name_of(manifest: &RunManifest) -> String {
 }
 
 /// The view of a run that is not loaded, from the sink.
-fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFile) -> RunView {
-    RunView {
+fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFile) -> BenchmarkView {
+    BenchmarkView {
         run: run.clone(),
         name: manifest.map(name_of).unwrap_or_default(),
         phase: state.phase,
@@ -259,14 +271,14 @@ fn view_of_file(run: &RunId, manifest: Option<&RunManifest>, state: &RunStateFil
         scored: state.scored,
         failed: state.failures.iter().map(|(_, count)| count).sum(),
         failures: state.failures.clone(),
-        ..RunView::default()
+        ..BenchmarkView::default()
     }
 }
 
 /// The view of a run of which at most the manifest is readable.
-fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> RunView {
+fn broken_view(run: &RunId, manifest: Option<&RunManifest>, trouble: String) -> BenchmarkView {
     let state = RunStateFile { phase: RunPhase::Paused, ..RunStateFile::default() };
-    RunView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
+    BenchmarkView { trouble: Some(trouble), ..view_of_file(run, manifest, &state) }
 }
 
 /// Interval between two views of a watched run.

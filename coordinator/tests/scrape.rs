@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use coordinator::{Coordinator, CoordinatorConfig};
+use coordinator::{Coordinator, CoordinatorOptions};
 use domain::control::{Control, RunPhase, Submission};
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
@@ -80,7 +80,7 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
     metrics.introduce("coordinator", "0");
     coordinator::metrics::begin(&metrics);
     let data = tempfile::tempdir().unwrap();
-    let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::fleet() };
+    let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
     let queue = queue::open("memory", None).unwrap();
     let coordinator = Coordinator::start(config, queue, results::sink::folder(data.path().to_owned()));
     let run = coordinator.submit(submission()).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_scrape_of_a_large_fleet_is_small_and_quick() {
 async fn ends_with_its_run(coordinator: &Arc<Coordinator>, metrics: &Metrics, run: &domain::RunId) {
     let named = format!("run=\"{run}\"");
     assert!(metrics.render().contains(&named));
-    let cancelled = coordinator.command(run, domain::control::RunCommand::Cancel).await.unwrap();
+    let cancelled = coordinator.command(run, domain::control::BenchmarkCommand::Cancel).await.unwrap();
     assert_eq!(cancelled.phase, RunPhase::Cancelled);
     coordinator.tend().await.unwrap();
     let page = metrics.render();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use coordinator::Coordinator;
-use domain::control::{Control, RunView, WorkerView};
+use domain::control::{BenchmarkView, Control, WorkerView};
 use domain::{ErrorCode, RunId, ServiceError};
 
 use crate::intervals::Intervals;
@@ -49,19 +49,19 @@ impl Section {
 
 /// What there is to see at a moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct RunsSnapshot {
     pub title: String,
     pub sections: Vec<Section>,
     /// Whether nothing more happens.
     pub over: bool,
     /// All runs, of [`Topic::Runs`].
-    pub runs: Arc<[RunView]>,
+    pub runs: Arc<[BenchmarkView]>,
 }
 
 #[derive(Default)]
 struct Kept {
     /// An error is kept as long: many who look at what cannot be read must not all wait for that, one after the other.
-    latest: Option<(Instant, Result<Arc<Snapshot>, ServiceError>)>,
+    latest: Option<(Instant, Result<Arc<RunsSnapshot>, ServiceError>)>,
     intervals: Intervals,
     /// Whether a name is that of a pipeline, once known.
     is_pipeline: Option<bool>,
@@ -70,20 +70,20 @@ struct Kept {
 type Cell = Arc<tokio::sync::Mutex<Kept>>;
 
 /// See the module.
-pub(crate) struct Board {
+pub(crate) struct ViewCache {
     coordinator: Arc<Coordinator>,
     tick: Duration,
     cells: Mutex<HashMap<Topic, (Instant, Cell)>>,
 }
 
-impl Board {
+impl ViewCache {
     /// With this time between two computations, which is [`TICK`] but in tests.
     pub(crate) fn new(coordinator: Arc<Coordinator>, tick: Duration) -> Self {
         Self { coordinator, tick, cells: Mutex::default() }
     }
 
     /// What there is to see, not older than a tick.
-    pub(crate) async fn look(&self, topic: &Topic) -> Result<Arc<Snapshot>, ServiceError> {
+    pub(crate) async fn look(&self, topic: &Topic) -> Result<Arc<RunsSnapshot>, ServiceError> {
         let cell = self.cell(topic);
         // Whoever comes while it is computed waits for that.
         let mut kept = cell.lock().await;
@@ -116,24 +116,24 @@ impl Board {
         Arc::clone(cell)
     }
 
-    async fn make(&self, topic: &Topic, kept: &mut Kept) -> Result<Snapshot, ServiceError> {
+    async fn make(&self, topic: &Topic, kept: &mut Kept) -> Result<RunsSnapshot, ServiceError> {
         match topic {
             Topic::Runs => {
-                let runs: Arc<[RunView]> = self.coordinator.runs().await?.into();
+                let runs: Arc<[BenchmarkView]> = self.coordinator.runs().await?.into();
                 let shown = Arc::clone(&runs);
                 let sections = rendered(move || runs::sections(&shown)).await?;
-                Ok(Snapshot { title: "Runs".to_owned(), sections, over: false, runs })
+                Ok(RunsSnapshot { title: "Runs".to_owned(), sections, over: false, runs })
             }
             Topic::Run(id) => self.make_run(id, kept).await,
             Topic::Workers { steers } => {
                 let (workers, steers): (Vec<WorkerView>, bool) = (self.coordinator.workers().await?, *steers);
                 let sections = rendered(move || workers::sections(&workers, steers)).await?;
-                Ok(Snapshot { title: "Workers".to_owned(), sections, over: false, runs: Arc::new([]) })
+                Ok(RunsSnapshot { title: "Workers".to_owned(), sections, over: false, runs: Arc::new([]) })
             }
         }
     }
 
-    async fn make_run(&self, id: &RunId, kept: &mut Kept) -> Result<Snapshot, ServiceError> {
+    async fn make_run(&self, id: &RunId, kept: &mut Kept) -> Result<RunsSnapshot, ServiceError> {
         let view = self.coordinator.run(id).await?;
         let is_pipeline = match kept.is_pipeline {
             Some(known) => known,
@@ -156,7 +156,7 @@ impl Board {
         );
         let shown = run::Shown { view, intervals, stages, is_pipeline };
         let sections = rendered(move || run::sections(&shown)).await?;
-        Ok(Snapshot { title, sections, over, runs: Arc::new([]) })
+        Ok(RunsSnapshot { title, sections, over, runs: Arc::new([]) })
     }
 }
 
@@ -170,15 +170,15 @@ async fn rendered(
 
 #[cfg(test)]
 mod tests {
-    use coordinator::CoordinatorConfig;
+    use coordinator::CoordinatorOptions;
     use futures::future::join_all;
 
     use super::*;
 
-    fn board(data: &tempfile::TempDir, tick: Duration) -> Board {
-        let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::fleet() };
+    fn board(data: &tempfile::TempDir, tick: Duration) -> ViewCache {
+        let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::fleet() };
         let queue = queue::open("memory", None).unwrap();
-        Board::new(Coordinator::start(config, queue, results::sink::folder(data.path())), tick)
+        ViewCache::new(Coordinator::start(config, queue, results::sink::folder(data.path())), tick)
     }
 
     #[tokio::test]

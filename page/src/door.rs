@@ -11,7 +11,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use domain::caller::{Caller, Role};
+use domain::caller::{Caller, CallerRole};
 use url::Url;
 
 use crate::render::login;
@@ -23,7 +23,7 @@ type Whose = dyn Fn(&str) -> Option<Caller> + Send + Sync;
 
 /// Who may look.
 #[derive(Clone)]
-pub enum Entrance {
+pub enum Login {
     /// No identities are configured.
     Anyone,
     /// Whoever has a token. The function says whose it is.
@@ -77,13 +77,13 @@ pub(crate) struct Visitor {
 impl Visitor {
     /// Whether it may change anything.
     pub(crate) fn steers(&self) -> bool {
-        self.caller.has(Role::Operator)
+        self.caller.has(CallerRole::Operator)
     }
 }
 
 /// How the visitor came here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Approach {
+pub(crate) struct VisitorConnection {
     /// Whether it came over TLS: its cookie must not travel otherwise.
     pub secure: bool,
     /// What the header `Origin` of its forms says.
@@ -139,7 +139,7 @@ pub(crate) async fn guard(State(site): State<Arc<Site>>, mut request: Request, n
     response
 }
 
-type Admitted = (Approach, Option<Visitor>);
+type Admitted = (VisitorConnection, Option<Visitor>);
 
 fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
     let refused = |status: StatusCode, text: &str| Box::new((status, format!("{text}\n")).into_response());
@@ -160,17 +160,21 @@ fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
 }
 
 /// How a request came here, if it may.
-fn approach(site: &Site, peer: Option<SocketAddr>, headers: &HeaderMap) -> Result<Approach, &'static str> {
+fn approach(
+    site: &Site,
+    peer: Option<SocketAddr>,
+    headers: &HeaderMap,
+) -> Result<VisitorConnection, &'static str> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if let (Some(public), Entrance::Tokens(_)) = (&site.public, &site.entrance)
+    if let (Some(public), Login::Tokens(_)) = (&site.public, &site.entrance)
         && host.eq_ignore_ascii_case(&public.host)
     {
-        return Ok(Approach { secure: true, origin: public.origin.clone() });
+        return Ok(VisitorConnection { secure: true, origin: public.origin.clone() });
     }
     // An address of IPv4 may come in the clothes of IPv6.
     let is_near = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
     match (is_near, is_loopback_name(host)) {
-        (true, true) => Ok(Approach { secure: false, origin: format!("http://{host}") }),
+        (true, true) => Ok(VisitorConnection { secure: false, origin: format!("http://{host}") }),
         (true, false) => Err("the page is not served under this name: use localhost, or --page-url"),
         (false, _) => {
             Err("the page is served to this machine only; other machines need --tokens and --page-url, \
@@ -189,7 +193,7 @@ fn is_loopback_name(host: &str) -> bool {
 }
 
 /// Whether a form was sent from this page, as far as the browser says so. The token in the form decides.
-fn comes_from_here(headers: &HeaderMap, approach: &Approach) -> bool {
+fn comes_from_here(headers: &HeaderMap, approach: &VisitorConnection) -> bool {
     let says = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
     let site = says(HeaderName::from_static("sec-fetch-site"));
     let origin = says(header::ORIGIN);
@@ -197,12 +201,12 @@ fn comes_from_here(headers: &HeaderMap, approach: &Approach) -> bool {
         && origin.is_none_or(|origin| origin.eq_ignore_ascii_case(approach.origin.as_bytes()))
 }
 
-fn visitor(site: &Site, headers: &HeaderMap, approach: &Approach) -> Option<Visitor> {
+fn visitor(site: &Site, headers: &HeaderMap, approach: &VisitorConnection) -> Option<Visitor> {
     match &site.entrance {
-        Entrance::Anyone => {
+        Login::Anyone => {
             Some(Visitor { caller: Caller::anyone(), form_token: site.form_token.clone(), session: None })
         }
-        Entrance::Tokens(_) => {
+        Login::Tokens(_) => {
             let name = cookie(headers, cookie_name(approach.secure))?;
             let (id, caller, form_token) = site.sessions().of(name, site.now())?;
             Some(Visitor { caller, form_token, session: Some(id) })
@@ -256,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_form_of_another_site_is_known_by_its_origin() {
-        let approach = Approach { secure: false, origin: "http://localhost:7701".to_owned() };
+        let approach = VisitorConnection { secure: false, origin: "http://localhost:7701".to_owned() };
         let from = |name: &'static str, value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));

@@ -16,8 +16,7 @@ const EVERY: Duration = Duration::from_secs(2);
 /// A computation is repeated after so many times what it took.
 const REST: u32 = 100;
 
-/// By model.
-pub(crate) type Known = Arc<HashMap<ModelLabel, Interval>>;
+pub(crate) type IntervalsByModel = Arc<HashMap<ModelLabel, Interval>>;
 
 /// The intervals of a run, as far as they are known.
 #[derive(Default)]
@@ -25,7 +24,7 @@ pub(crate) struct Intervals(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    known: Known,
+    known: IntervalsByModel,
     /// Dialogues that had a record when they were computed.
     done: Option<u64>,
     /// Not before this, or while it is under way.
@@ -34,7 +33,7 @@ struct State {
 }
 
 impl Intervals {
-    pub(crate) fn known(&self) -> Known {
+    pub(crate) fn known(&self) -> IntervalsByModel {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).known)
     }
 

@@ -115,12 +115,12 @@ pub(crate) fn random_token() -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use domain::caller::Role;
+    use domain::caller::CallerRole;
 
     use super::*;
 
     fn caller(name: &str) -> Caller {
-        Caller::new(name, [Role::Reader], None)
+        Caller::new(name, [CallerRole::Reader], None)
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use coordinator::Coordinator;
-use coordinator::access::OnBehalf;
+use coordinator::access::Access;
 use tokio::sync::{Semaphore, watch};
 
-use crate::board::{Board, TICK};
-use crate::door::{Entrance, PublicUrl, Visitor};
+use crate::board::{TICK, ViewCache};
+use crate::door::{Login, PublicUrl, Visitor};
 use crate::routes;
 use crate::session::{Sessions, random_token};
 
@@ -23,9 +23,9 @@ pub struct Page(Arc<Site>);
 
 pub(crate) struct Site {
     pub coordinator: Arc<Coordinator>,
-    pub entrance: Entrance,
+    pub entrance: Login,
     pub public: Option<PublicUrl>,
-    pub board: Arc<Board>,
+    pub board: Arc<ViewCache>,
     pub streams: Arc<Semaphore>,
     /// The token of forms where nobody logs in.
     pub form_token: String,
@@ -41,11 +41,11 @@ impl Page {
     /// The system gives no random numbers.
     pub fn new(
         coordinator: Arc<Coordinator>,
-        entrance: Entrance,
+        entrance: Login,
         public: Option<PublicUrl>,
     ) -> io::Result<Self> {
         Ok(Self(Arc::new(Site {
-            board: Arc::new(Board::new(Arc::clone(&coordinator), TICK)),
+            board: Arc::new(ViewCache::new(Arc::clone(&coordinator), TICK)),
             coordinator,
             entrance,
             public,
@@ -79,8 +79,8 @@ impl Site {
     }
 
     /// The coordinator as this visitor may use it.
-    pub(crate) fn behalf(&self, visitor: &Visitor) -> Arc<OnBehalf> {
-        OnBehalf::of(&self.coordinator, &visitor.caller)
+    pub(crate) fn behalf(&self, visitor: &Visitor) -> Arc<Access> {
+        Access::of(&self.coordinator, &visitor.caller)
     }
 
     pub(crate) fn closing(&self) -> watch::Receiver<bool> {

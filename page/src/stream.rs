@@ -17,7 +17,7 @@ use service_kit::http::IDLE_MAX;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use crate::board::{Section, Snapshot, TICK, Topic};
+use crate::board::{RunsSnapshot, Section, TICK, Topic};
 use crate::door::Visitor;
 use crate::site::Site;
 
@@ -114,7 +114,7 @@ impl Reader {
     }
 
     /// The sections that it does not have.
-    fn news(&mut self, snapshot: &Snapshot) -> serde_json::Map<String, serde_json::Value> {
+    fn news(&mut self, snapshot: &RunsSnapshot) -> serde_json::Map<String, serde_json::Value> {
         let (mut news, now) = (serde_json::Map::new(), Instant::now());
         for section in &snapshot.sections {
             let had = self.seen.get(section.id).map(|(hash, at)| (*hash, now.saturating_duration_since(*at)));

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace, RefusalView, RunCommand, RunPhase,
-    RunView, StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace,
+    RefusalView, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, RateBudget, Receipt, Registered,
@@ -298,7 +298,7 @@ fn runs() {
         mean: Some(0.1 + 0.2),
         missing: 0,
     };
-    let view = RunView {
+    let view = BenchmarkView {
         run: "2026-autumn".into(),
         name: "autumn".into(),
         phase: RunPhase::Paused,
@@ -333,7 +333,7 @@ fn runs() {
     };
     frozen::<_, wire::RunView>(
         "run_view_with_paces",
-        RunView {
+        BenchmarkView {
             models: vec![model],
             cells: vec![CellView { planned: 20, ..cell }],
             tokens_per_second: 640.0,
@@ -347,8 +347,8 @@ fn runs() {
 #[test]
 fn commands() {
     let run = RunId::new("2026-autumn");
-    let command = thawed("command", wire::CommandRequest::from((&run, RunCommand::Cancel)));
-    assert_eq!(<(RunId, RunCommand)>::try_from(command).unwrap(), (run, RunCommand::Cancel));
+    let command = thawed("command", wire::CommandRequest::from((&run, BenchmarkCommand::Cancel)));
+    assert_eq!(<(RunId, BenchmarkCommand)>::try_from(command).unwrap(), (run, BenchmarkCommand::Cancel));
 
     // Causes that came later have a file of their own.
     let (wrong, unparseable) = ([FailureCause::WrongModel], [FailureCause::JudgeUnparseable]);

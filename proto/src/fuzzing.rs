@@ -1,7 +1,7 @@
 //! Hostile bytes read as every message: what the fuzz target of the wire and the property tests call.
 
 use domain::RunId;
-use domain::control::{DeadLetterView, ExportItem, RunCommand, RunView, WorkerView};
+use domain::control::{BenchmarkCommand, BenchmarkView, DeadLetterView, ExportItem, WorkerView};
 use domain::exchange::{Delivery, Orders, RateBudget, Registered, Registration, Report, RunMaterial};
 use prost::Message;
 
@@ -13,14 +13,14 @@ use crate::wire;
 /// A message that was read is another one after it was written and read again.
 pub fn read_as_anything(bytes: &[u8]) -> usize {
     one_way::<(RateBudget, u32), wire::RateRequest>(bytes)
-        + one_way::<(RunId, RunCommand), wire::CommandRequest>(bytes)
+        + one_way::<(RunId, BenchmarkCommand), wire::CommandRequest>(bytes)
         + one_way::<RunMaterial, wire::RunMaterial>(bytes)
         + both_ways::<Registration, wire::Registration>(bytes)
         + both_ways::<Registered, wire::Registered>(bytes)
         + both_ways::<Report, wire::Report>(bytes)
         + both_ways::<Orders, wire::Orders>(bytes)
         + both_ways::<Delivery, wire::Delivery>(bytes)
-        + both_ways::<RunView, wire::RunView>(bytes)
+        + both_ways::<BenchmarkView, wire::RunView>(bytes)
         + both_ways::<ExportItem, wire::ExportItem>(bytes)
         + both_ways::<WorkerView, wire::WorkerView>(bytes)
         + both_ways::<DeadLetterView, wire::DeadLetter>(bytes)

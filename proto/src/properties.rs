@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::control::{
-    CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace, RefusalView, RunCommand, RunPhase,
-    RunView, StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, ExportItem, HistoryEntry, ModelView, Pace,
+    RefusalView, RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseEnd, LeaseId, NameTaken, Offer, Orders, Parking, RateBudget, Receipt, Registered,
-    Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
+    Delivery, Grant, LeaseEnd, LeaseId, NameTaken, NotAsked, Offer, Orders, Parking, RateBudget, Receipt,
+    Registered, Registration, Report, RunMaterial, Serves, TaskUse, WorkerStatus,
 };
 use domain::reach::{KeyReach, Place, Reach};
 use domain::{
@@ -99,12 +99,19 @@ prop_compose! {
         let key = KeyReach { name: "house".into(), connector: Connector::Gemini, places: vec![place.clone()] };
         let reach = (limit % 2 == 0).then(|| Reach { keys: vec![key], places: vec![place] });
         let (lacks, sandbox) = (serves.clone(), serves.clone());
+        let not_asked = |model: &String| NotAsked {
+            run: "r".into(),
+            model: format!("m{model}").as_str().into(),
+            reason: model.clone(),
+        };
+        let not_asked = serves.iter().map(not_asked).collect();
         WorkerStatus {
             kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, trouble,
             parked_records: unacknowledged / 2,
             reach,
             lacks,
             sandbox,
+            not_asked,
         }
     }
 }
@@ -311,10 +318,10 @@ prop_compose! {
         models in vec(model_view(), 0..3),
         cells in vec(cell(), 0..3),
         told in (vec(refusal(), 0..3), vec(words(), 0..3)),
-    ) -> RunView {
+    ) -> BenchmarkView {
         let ((run, name), (generation, planned, scored, failed)) = (names, counts);
         let (Pace { rate, tokens_per_second, eta_s }, (refusals, notes)) = (pace, told);
-        RunView {
+        BenchmarkView {
             run: RunId::new(run),
             name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models, cells,
             tokens_per_second, refusals, notes,
@@ -429,11 +436,11 @@ proptest! {
     #[test]
     fn commands(
         run in name(),
-        command in proptest::sample::select(vec![RunCommand::Pause, RunCommand::Resume, RunCommand::Cancel]),
+        command in proptest::sample::select(vec![BenchmarkCommand::Pause, BenchmarkCommand::Resume, BenchmarkCommand::Cancel]),
     ) {
         let run = RunId::new(run);
         let arrived = over_the_wire(&wire::CommandRequest::from((&run, command)));
-        prop_assert_eq!(<(RunId, RunCommand)>::try_from(arrived).unwrap(), (run, command));
+        prop_assert_eq!(<(RunId, BenchmarkCommand)>::try_from(arrived).unwrap(), (run, command));
     }
 
     #[test]

@@ -30,7 +30,7 @@ use tonic::transport::Server;
 use tonic::{Response, Status};
 use tonic_health::ServingStatus;
 
-use self::closing::{Closing, Phase};
+use self::closing::{Closing, ServerPhase};
 use self::control::ControlHandlers;
 use self::guard::Guard;
 pub(crate) use self::identity::{AUTHORIZATION, BEARER};
@@ -177,12 +177,12 @@ pub async fn serve(
     for name in ["", WORK_SERVICE, CONTROL_SERVICE] {
         health.set_service_status(name, ServingStatus::NotServing).await;
     }
-    phase.send_replace(Phase::Draining);
+    phase.send_replace(ServerPhase::Draining);
     let _ = stop.send(());
     if tokio::time::timeout(SHUTDOWN_GRACE, &mut serving).await.is_ok() {
         return Ok(());
     }
-    phase.send_replace(Phase::Cut);
+    phase.send_replace(ServerPhase::Cut);
     // Long enough for the last answers. A connection whose client reads nothing ends with the process.
     let _ = tokio::time::timeout(LAST_WORDS, &mut serving).await;
     Ok(())

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{Control as _, ExportItem, RunCommand, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, Control as _, ExportItem, RunPhase, Submission};
 use domain::exchange::{
     Delivery, LeaseEnd, Offer, Orders, RateBudget, Receipt, Registered, Registration, Report, Serves,
     WorkExchange as _, WorkerStatus,
@@ -133,13 +133,13 @@ fn every_call_of_the_command_line_goes_through_with_equal_values() {
         assert_eq!(fake.heard(), [call("run", &run)]);
 
         let views: Vec<_> = [RunPhase::Active, RunPhase::Finished]
-            .map(|phase| Ok(domain::control::RunView { phase, ..run_view() }))
+            .map(|phase| Ok(domain::control::BenchmarkView { phase, ..run_view() }))
             .into();
         fake.will_return(views.clone());
         assert_eq!(client.watch(&run).collect::<Vec<_>>().await, views);
         assert_eq!(fake.heard(), [call("watch", &run)]);
 
-        for command in [RunCommand::Pause, RunCommand::Resume, RunCommand::Cancel] {
+        for command in [BenchmarkCommand::Pause, BenchmarkCommand::Resume, BenchmarkCommand::Cancel] {
             fake.will_return(run_view());
             assert_eq!(client.command(&run, command).await.unwrap(), run_view());
             assert_eq!(fake.heard(), [call("command", &(&run, command))]);

@@ -63,7 +63,7 @@ async fn another_version_of_the_wire_is_refused_with_the_side_to_update() {
         }
     }
     assert_eq!(fake.heard(), [""; 0]);
-    fake.will_return(Vec::<domain::control::RunView>::new());
+    fake.will_return(Vec::<domain::control::BenchmarkView>::new());
     let ours = WIRE_VERSION.to_string();
     call_with_version(channel, "/kgfleet.v1.ControlService/ListRuns", Some(&ours)).await.unwrap();
 }
@@ -265,7 +265,7 @@ async fn a_certificate_says_who_calls_as_a_token_does() {
     let tokened = ClientConfig { token: Some("token-operator".to_owned()), ..bare.clone() };
     let wrong_token = ClientConfig { token: Some("token".to_owned()), ..certified.clone() };
     for known in [&certified, &tokened] {
-        fake.will_return(Vec::<domain::control::RunView>::new());
+        fake.will_return(Vec::<domain::control::BenchmarkView>::new());
         Client::connect_lazy(known).unwrap().runs().await.unwrap();
     }
     for unknown in [&bare, &wrong_token] {
@@ -301,6 +301,6 @@ async fn garbage_and_silence_cost_a_connection_and_nothing_else() {
     let mut silent = tokio::net::TcpStream::connect(&address).await.unwrap();
     let mut said = Vec::new();
     let _ = silent.read_to_end(&mut said).await;
-    fake.will_return(Vec::<domain::control::RunView>::new());
+    fake.will_return(Vec::<domain::control::BenchmarkView>::new());
     with_token(&node, Some("token-reader")).runs().await.unwrap();
 }

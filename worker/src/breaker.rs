@@ -4,6 +4,11 @@
 //! A plain state machine, one per model of a run. Records that failed for such a reason say nothing about the model.
 //! They are held back until it is clear whether the cause is the dialogue itself: if the breaker opens, they are
 //! dropped and the dialogues are asked again later; if a later dialogue ends otherwise, they are delivered.
+//!
+//! A refusal takes a moment and an answer minutes, so a server that refuses one call in ten looks at first as if it
+//! refused all. Hence failures count against what else was sent in the same time: a call that is being answered shows that
+//! the failures are those of their dialogues. While one has met with neither, the breaker is *in doubt*: it stays closed,
+//! but nothing more is to be sent, so that a server that does refuse all is not asked for more than it was before.
 
 use std::time::Duration;
 
@@ -25,6 +30,15 @@ pub const FAULTS_MAX: u32 = 20;
 /// Parkings in a row, for such faults, after which they are recorded as those of the dialogues: a quarter of an hour.
 pub const FAULT_PARKINGS_MAX: u32 = 4;
 
+/// Refusals in a row that park a model that has answered before, where a call cannot be refused by chance: a key, a name.
+/// As many as faults, because one of several servers behind an address may be out of order. Nothing is lost by them: they
+/// cost a moment, and are forgotten.
+pub const TURNED_AWAY_MAX: u32 = FAULTS_MAX;
+
+/// How long a breaker is in doubt at most: as long as a server may be silent before its first token
+/// ([`StallLimits`](models::deadline::StallLimits)).
+pub const DOUBT_MAX: Duration = Duration::from_secs(300);
+
 /// How long refusals and faults are held back after the last of them: until more units of the model can be granted.
 pub const HELD_FOR: Duration = Duration::from_secs(2);
 
@@ -39,7 +53,7 @@ pub const PARKED_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// What to do with a record.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Decision<T> {
+pub enum BreakerDecision<T> {
     /// Deliver these records: those held back, then the given one.
     Deliver(Vec<T>),
     /// Hold it back.
@@ -60,6 +74,18 @@ pub enum Decision<T> {
 pub struct Failure<'a> {
     pub cause: FailureCause,
     pub message: &'a str,
+    /// When the call that failed was sent: the last of the dialogue.
+    pub sent: Instant,
+}
+
+/// The calls that were sent to a model from some moment on and have not failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flight {
+    /// Calls that are being answered, or were answered.
+    pub answered: usize,
+    /// Calls to which the server has said nothing yet, of those sent up to another moment: what is repeated while the breaker
+    /// is in doubt does not prolong that.
+    pub silent: usize,
 }
 
 /// What is known about a model's behaviour.
@@ -81,6 +107,12 @@ pub struct Breaker<T> {
     manner: Manner,
     /// Failures in a row.
     streak: u32,
+    /// When the first call was sent whose failure counts at present.
+    since: Option<Instant>,
+    /// Since when it is in doubt.
+    doubts_since: Option<Instant>,
+    /// The last failure held back.
+    told: Option<(FailureCause, String)>,
     /// Openings since the last success.
     openings: u32,
     parked_until: Option<Instant>,
@@ -94,6 +126,9 @@ impl<T> Default for Breaker<T> {
             held_back: Vec::new(),
             manner: Manner::Unknown,
             streak: 0,
+            since: None,
+            doubts_since: None,
+            told: None,
             openings: 0,
             parked_until: None,
             held_at: None,
@@ -102,61 +137,136 @@ impl<T> Default for Breaker<T> {
 }
 
 impl<T> Breaker<T> {
-    /// Records the end of a dialogue; no `failure` means scores.
-    pub fn ended(&mut self, record: T, failure: Option<Failure<'_>>, now: Instant) -> Decision<T> {
-        match failure.map(|failure| failure.cause) {
-            Some(cause)
+    /// Records the end of a dialogue; no `failure` means scores. `flight` tells of the other calls
+    /// from a moment on, and of silent ones up to another.
+    pub fn ended(
+        &mut self,
+        record: T,
+        failure: Option<Failure<'_>>,
+        flight: impl FnOnce(Instant, Instant) -> Flight,
+        now: Instant,
+    ) -> BreakerDecision<T> {
+        match failure {
+            Some(failure)
                 if self.is_open(now)
-                    && (parks(cause) || self.is_fault(cause) || self.is_known_refusal(failure)) =>
+                    && (parks(failure.cause)
+                        || self.is_fault(failure.cause)
+                        || self.is_known_refusal(failure)) =>
             {
-                Decision::Forget(record)
+                BreakerDecision::Forget(record)
             }
-            Some(FailureCause::QuotaExhausted) => {
-                self.held_back.push(record);
+            Some(failure) if failure.cause == FailureCause::QuotaExhausted => {
+                self.hold(record, failure);
                 self.open(QUOTA_PARKED, now)
             }
-            Some(cause) if parks(cause) => self.in_a_row(record, STREAK_MAX, now),
-            Some(cause) if self.is_fault(cause) && self.openings < FAULT_PARKINGS_MAX => {
+            Some(failure) if parks(failure.cause) => {
+                let enough = self.enough_of(failure.cause);
+                self.in_a_row(record, failure, enough, flight, now)
+            }
+            Some(failure) if self.is_fault(failure.cause) && self.openings < FAULT_PARKINGS_MAX => {
                 self.held_at = Some(now);
-                self.in_a_row(record, FAULTS_MAX, now)
+                self.in_a_row(record, failure, FAULTS_MAX, flight, now)
             }
             _ => {
                 match failure {
                     Some(failure) if refuses(failure.cause) => {
                         if let Some(times) = self.refused(failure) {
                             self.held_at = Some(now);
-                            return self.hold(record, times >= REFUSALS_MAX, now);
+                            self.hold(record, failure);
+                            return if times >= REFUSALS_MAX {
+                                self.weigh(flight, now)
+                            } else {
+                                BreakerDecision::Hold
+                            };
                         }
                     }
                     // A failure for another reason says nothing about the records held back.
                     Some(_) if matches!(self.manner, Manner::Refuses { .. }) => {
-                        return Decision::Deliver(vec![record]);
+                        return BreakerDecision::Deliver(vec![record]);
                     }
                     Some(_) => {}
                     None => self.manner = Manner::Answers,
                 }
                 // The server answered, if only to refuse: it is reachable. A fault that is recorded is no answer.
                 if failure.is_none_or(|failure| failure.cause != FailureCause::Server) {
-                    (self.streak, self.openings) = (0, 0);
+                    (self.streak, self.openings, self.since) = (0, 0, None);
                 }
-                let mut records = std::mem::take(&mut self.held_back);
+                let mut records = self.settle();
                 records.push(record);
-                Decision::Deliver(records)
+                BreakerDecision::Deliver(records)
             }
         }
     }
 
-    /// Holds back a failure that says nothing about its dialogue, until there are `enough` of them in a row.
-    fn in_a_row(&mut self, record: T, enough: u32, now: Instant) -> Decision<T> {
-        self.streak += 1;
-        // After a parking, one failure is enough to open again.
-        self.hold(record, self.streak >= enough || self.openings > 0, now)
+    /// How many failures in a row by this cause are enough.
+    fn enough_of(&self, cause: FailureCause) -> u32 {
+        match self.manner {
+            Manner::Answers if cause != FailureCause::Connection => TURNED_AWAY_MAX,
+            _ => STREAK_MAX,
+        }
     }
 
-    /// Holds a record back, and opens where it is the last one needed for that.
-    fn hold(&mut self, record: T, is_enough: bool, now: Instant) -> Decision<T> {
+    /// Holds back a failure that says nothing about its dialogue, until there are `enough` of them in a row.
+    fn in_a_row(
+        &mut self,
+        record: T,
+        failure: Failure<'_>,
+        enough: u32,
+        flight: impl FnOnce(Instant, Instant) -> Flight,
+        now: Instant,
+    ) -> BreakerDecision<T> {
+        self.streak += 1;
+        self.hold(record, failure);
+        // After a parking, one failure is enough to open again.
+        if self.streak >= enough || self.openings > 0 {
+            self.weigh(flight, now)
+        } else {
+            BreakerDecision::Hold
+        }
+    }
+
+    /// Holds a record back.
+    fn hold(&mut self, record: T, failure: Failure<'_>) {
         self.held_back.push(record);
-        if is_enough { self.open(self.next_parking(), now) } else { Decision::Hold }
+        self.since = Some(self.since.map_or(failure.sent, |since| since.min(failure.sent)));
+        self.told = Some((failure.cause, failure.message.to_owned()));
+    }
+
+    /// Compares the failures held back, which are enough to open, with what else was sent in the same time.
+    fn weigh(&mut self, flight: impl FnOnce(Instant, Instant) -> Flight, now: Instant) -> BreakerDecision<T> {
+        let doubts_since = self.doubts_since.unwrap_or(now);
+        let flight = self.since.map(|since| flight(since, doubts_since));
+        let Flight { answered, silent } = flight.unwrap_or_default();
+        if answered > 0 {
+            self.manner = Manner::Answers;
+            (self.streak, self.openings, self.since) = (0, 0, None);
+            return BreakerDecision::Deliver(self.settle());
+        }
+        if silent > 0 && now < doubts_since + DOUBT_MAX {
+            self.doubts_since = Some(doubts_since);
+            return BreakerDecision::Hold;
+        }
+        self.open(self.next_parking(), now)
+    }
+
+    /// Whether it is in doubt: nothing more should be sent until [`review`](Self::review) has decided.
+    pub fn is_in_doubt(&self) -> bool {
+        self.doubts_since.is_some()
+    }
+
+    /// Decides, where it is in doubt and can do so by now; otherwise there is nothing to do.
+    pub fn review(
+        &mut self,
+        flight: impl FnOnce(Instant, Instant) -> Flight,
+        now: Instant,
+    ) -> Option<BreakerDecision<T>> {
+        let decision = self.is_in_doubt().then(|| self.weigh(flight, now))?;
+        (!matches!(decision, BreakerDecision::Hold)).then_some(decision)
+    }
+
+    /// The last failure that was held back.
+    pub fn told(&self) -> Option<(FailureCause, &str)> {
+        self.told.as_ref().map(|(cause, message)| (*cause, message.as_str()))
     }
 
     /// Whether this is a fault of a server that has answered.
@@ -187,9 +297,9 @@ impl<T> Breaker<T> {
         }
     }
 
-    fn is_known_refusal(&self, failure: Option<Failure<'_>>) -> bool {
+    fn is_known_refusal(&self, failure: Failure<'_>) -> bool {
         let Manner::Refuses { cause, message, .. } = &self.manner else { return false };
-        failure.is_some_and(|failure| failure.cause == *cause && failure.message == message)
+        failure.cause == *cause && failure.message == message
     }
 
     /// Whether refusals or faults are held back that further dialogues may explain.
@@ -201,13 +311,16 @@ impl<T> Breaker<T> {
     pub fn trip(&mut self, now: Instant) -> (Vec<T>, Duration) {
         let parked_for = self.next_parking();
         match self.open(parked_for, now) {
-            Decision::Open { forgotten, parked_for } => (forgotten, parked_for),
-            Decision::Deliver(_) | Decision::Hold | Decision::Forget(_) => (Vec::new(), parked_for),
+            BreakerDecision::Open { forgotten, parked_for } => (forgotten, parked_for),
+            BreakerDecision::Deliver(_) | BreakerDecision::Hold | BreakerDecision::Forget(_) => {
+                (Vec::new(), parked_for)
+            }
         }
     }
 
     /// Releases the records held back, because no dialogue is left that could tell more. The streak is kept.
     pub fn settle(&mut self) -> Vec<T> {
+        self.doubts_since = None;
         std::mem::take(&mut self.held_back)
     }
 
@@ -230,11 +343,11 @@ impl<T> Breaker<T> {
         PARKED_FIRST.saturating_mul(1 << self.openings.min(10)).min(PARKED_MAX)
     }
 
-    fn open(&mut self, parked_for: Duration, now: Instant) -> Decision<T> {
+    fn open(&mut self, parked_for: Duration, now: Instant) -> BreakerDecision<T> {
         self.openings += 1;
-        self.streak = 0;
+        (self.streak, self.since) = (0, None);
         self.parked_until = Some(now + parked_for);
-        Decision::Open { forgotten: std::mem::take(&mut self.held_back), parked_for }
+        BreakerDecision::Open { forgotten: self.settle(), parked_for }
     }
 }
 
@@ -250,151 +363,4 @@ fn refuses(cause: FailureCause) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GONE: Option<Failure<'static>> = failed(FailureCause::Connection);
-    const REFUSED: Option<Failure<'static>> = failed(FailureCause::BadRequest);
-
-    const fn failed(cause: FailureCause) -> Option<Failure<'static>> {
-        Some(Failure { cause, message: "words" })
-    }
-
-    #[test]
-    fn a_server_that_refuses_its_first_dialogues_alike_is_not_asked_for_more() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        for record in 1..REFUSALS_MAX {
-            assert_eq!(breaker.ended(record, REFUSED, now), Decision::Hold);
-        }
-        let forgotten = (1..=REFUSALS_MAX).collect();
-        let opened = Decision::Open { forgotten, parked_for: PARKED_FIRST };
-        assert_eq!(breaker.ended(REFUSALS_MAX, REFUSED, now), opened);
-        assert_eq!(breaker.ended(99, REFUSED, now), Decision::Forget(99));
-        let later = now + PARKED_FIRST;
-        let again = Decision::Open { forgotten: vec![1], parked_for: PARKED_FIRST * 2 };
-        assert_eq!(breaker.ended(1, REFUSED, later), again, "one more is enough to know");
-        let mended = later + PARKED_FIRST * 2;
-        assert_eq!(breaker.ended(1, None, mended), Decision::Deliver(vec![1]));
-        for record in 0..2 * REFUSALS_MAX {
-            assert_eq!(breaker.ended(record, REFUSED, mended), Decision::Deliver(vec![record]));
-        }
-    }
-
-    #[test]
-    fn refusals_that_differ_are_those_of_dialogues() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        assert_eq!(breaker.ended(0, REFUSED, now), Decision::Hold);
-        assert_eq!(
-            breaker.ended(1, failed(FailureCause::ContextExceeded), now),
-            Decision::Deliver(vec![1]),
-            "a long prompt says nothing about the others"
-        );
-        let other = Some(Failure { cause: FailureCause::BadRequest, message: "other words" });
-        assert_eq!(breaker.ended(2, other, now), Decision::Deliver(vec![0, 2]));
-        assert_eq!(breaker.ended(3, REFUSED, now), Decision::Deliver(vec![3]));
-    }
-
-    #[test]
-    fn refusals_wait_a_moment_for_more_and_no_longer() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        assert_eq!(breaker.ended(0, REFUSED, now), Decision::Hold);
-        assert!(breaker.waits(now) && !breaker.waits(now + HELD_FOR));
-        assert_eq!(breaker.settle(), [0]);
-    }
-
-    #[test]
-    fn five_failures_in_a_row_park_the_model_and_keep_no_record_of_them() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        for record in 0..4 {
-            assert_eq!(breaker.ended(record, GONE, now), Decision::Hold);
-        }
-        let opened = Decision::Open { forgotten: vec![0, 1, 2, 3, 4], parked_for: PARKED_FIRST };
-        assert_eq!(breaker.ended(4, GONE, now), opened);
-        assert!(breaker.is_open(now) && !breaker.is_open(now + PARKED_FIRST));
-    }
-
-    #[test]
-    fn parkings_double_until_something_works() {
-        let (mut breaker, mut now) = (Breaker::default(), Instant::now());
-        for record in 0..4 {
-            breaker.ended(record, GONE, now);
-        }
-        let mut parked = Vec::new();
-        for record in 4..10 {
-            let Decision::Open { parked_for, .. } = breaker.ended(record, GONE, now) else { panic!() };
-            assert_eq!(
-                breaker.ended(99, GONE, now),
-                Decision::Forget(99),
-                "one that ran on is not a new failure"
-            );
-            parked.push(parked_for.as_secs());
-            now += parked_for;
-        }
-        assert_eq!(parked, [60, 120, 240, 480, 900, 900]);
-        assert_eq!(breaker.ended(10, None, now), Decision::Deliver(vec![10]));
-        assert_eq!(breaker.ended(11, GONE, now), Decision::Hold, "one failure is the dialogue's own again");
-    }
-
-    #[test]
-    fn a_success_delivers_what_was_held_back_before_it() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        assert_eq!(breaker.ended(0, GONE, now), Decision::Hold);
-        assert_eq!(
-            breaker.ended(1, failed(FailureCause::ContextExceeded), now),
-            Decision::Deliver(vec![0, 1]),
-            "a server that refuses is there"
-        );
-        assert_eq!(breaker.ended(2, GONE, now), Decision::Hold);
-        assert_eq!(breaker.settle(), [2]);
-        assert!(!breaker.holds());
-    }
-
-    const FAULT: Option<Failure<'static>> = failed(FailureCause::Server);
-
-    #[test]
-    fn a_server_that_answered_and_then_fails_everybody_is_given_a_quarter_of_an_hour() {
-        let (mut breaker, mut now) = (Breaker::default(), Instant::now());
-        assert_eq!(breaker.ended(0, None, now), Decision::Deliver(vec![0]));
-        for record in 1..FAULTS_MAX {
-            assert_eq!(breaker.ended(record, FAULT, now), Decision::Hold);
-        }
-        assert!(breaker.waits(now) && !breaker.waits(now + HELD_FOR));
-        let mut parked = Duration::ZERO;
-        for record in FAULTS_MAX.. {
-            match breaker.ended(record, FAULT, now) {
-                Decision::Open { forgotten, parked_for } => {
-                    assert_eq!(forgotten.last(), Some(&record));
-                    assert_eq!(breaker.ended(99, FAULT, now), Decision::Forget(99));
-                    (parked, now) = (parked + parked_for, now + parked_for);
-                }
-                decision => {
-                    assert_eq!(decision, Decision::Deliver(vec![record]), "it is the dialogues, then");
-                    break;
-                }
-            }
-        }
-        assert_eq!(parked, Duration::from_secs(15 * 60));
-        assert_eq!(breaker.ended(0, FAULT, now), Decision::Deliver(vec![0]));
-        assert_eq!(breaker.ended(0, None, now), Decision::Deliver(vec![0]));
-        assert_eq!(breaker.ended(1, FAULT, now), Decision::Hold, "it works again");
-    }
-
-    #[test]
-    fn a_fault_between_answers_is_that_of_its_dialogue() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        for record in 0..3 * FAULTS_MAX {
-            assert_eq!(breaker.ended(record, None, now), Decision::Deliver(vec![record]));
-            assert_eq!(breaker.ended(100, FAULT, now), Decision::Hold);
-            assert_eq!(breaker.ended(101, None, now), Decision::Deliver(vec![100, 101]));
-        }
-    }
-
-    #[test]
-    fn an_exhausted_quota_needs_no_second_witness() {
-        let (mut breaker, now) = (Breaker::default(), Instant::now());
-        assert_eq!(
-            breaker.ended(0, failed(FailureCause::QuotaExhausted), now),
-            Decision::Open { forgotten: vec![0], parked_for: QUOTA_PARKED }
-        );
-    }
-}
+mod tests;

@@ -164,6 +164,16 @@ pub enum ConnectError {
         /// Names served.
         served: String,
     },
+    /// Its run needs more of this machine than its user agreed to.
+    #[error(
+        "model `{model}`: its run would have this machine{needs}\nwhich was neither configured nor trusted here"
+    )]
+    Foreign {
+        /// Label of the model.
+        model: String,
+        /// What it needs, for people.
+        needs: String,
+    },
     /// The recordings of a replayed model cannot be read.
     #[error("model `{model}`: {message}")]
     Recording {
@@ -378,6 +388,7 @@ mod tests {
             deadline: std::time::Duration::from_secs(1),
             key: domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
             round: 0,
+            progress: models::Progress::default(),
         };
         let reply = WithoutSeed(Arc::new(echo)).complete(request).await.unwrap();
         assert_eq!(reply.answer.text, "None");

@@ -14,13 +14,13 @@ use domain::{
     Round, Sampling, TaskProvenance,
 };
 use jiff::Timestamp;
-use models::{ChatModel, ChatRequest, RetryPolicy, complete_with_retry};
+use models::{ChatModel, ChatRequest, Progress, RetryPolicy, complete_with_retry};
 use tasks::{Dialogue, Evaluation, Task, Verdict};
 use tokio::time::Instant;
 
 use crate::evaluate::{Evaluator, Judgement, TaskList};
 use crate::metrics;
-use crate::trace::{Asked, DialogueTrace};
+use crate::trace::{DialogueTrace, RoundAsked};
 
 /// What all dialogues of one model share.
 pub struct DialogueContext {
@@ -93,6 +93,8 @@ pub struct DialogueJob {
     pub retry: Option<u64>,
     /// Its trace, where attempts are traced.
     pub trace: Option<DialogueTrace>,
+    /// How its latest call stands, for whoever watches.
+    pub progress: Progress,
 }
 
 /// Holds a dialogue. Every way it can end is a record.
@@ -240,6 +242,7 @@ impl Held<'_> {
             deadline: limits.call.min(left),
             key: self.job.key.clone(),
             round: self.rounds.len() as u32, // At most three.
+            progress: self.job.progress.clone(),
         };
         let (prompted_at, prompted, since) = ((self.context.now)(), Instant::now(), SystemTime::now());
         let call = complete_with_retry(&*self.context.model, request, &self.context.retry, self.context.now);
@@ -248,7 +251,7 @@ impl Held<'_> {
         if let Some(trace) = &self.job.trace {
             let model = self.context.model.identity();
             let (round, retries) = (self.rounds.len() + 1, failed_calls.len());
-            let asked = Asked { round, model, sampling: &self.context.sampling, since, retries };
+            let asked = RoundAsked { round, model, sampling: &self.context.sampling, since, retries };
             trace.asked(&asked, reply.as_ref());
         }
         match reply {

@@ -22,11 +22,14 @@ use domain::{Connector, ModelSpec};
 use models::Secret;
 use serde::Deserialize;
 
-/// Default keys: those in the providers' usual variables.
-const USUAL: [(&str, Connector, &str); 2] = [
-    ("anthropic", Connector::Anthropic, "ANTHROPIC_API_KEY"),
-    ("gemini", Connector::Gemini, "GEMINI_API_KEY"),
-];
+/// The variable in which a provider's key usually is; `None` for connectors without a provider of their own.
+fn usual_variable(connector: Connector) -> Option<&'static str> {
+    match connector {
+        Connector::Anthropic => Some("ANTHROPIC_API_KEY"),
+        Connector::Gemini => Some("GEMINI_API_KEY"),
+        Connector::OpenaiCompatible | Connector::Simulated | Connector::Replay => None,
+    }
+}
 
 /// Maximum size of a key file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -94,8 +97,9 @@ impl Keyring {
 
     fn usual() -> Self {
         let mut ring = Self::default();
-        for (name, connector, variable) in USUAL {
-            let key = KeyReach { name: name.to_owned(), connector, places: Vec::new() };
+        for connector in Connector::ALL {
+            let Some(variable) = usual_variable(connector) else { continue };
+            let key = KeyReach { name: connector.as_str().to_owned(), connector, places: Vec::new() };
             // Nobody asked for it.
             if let Ok(secret) = Secret::from_env(variable) {
                 ring.add(key, secret);
@@ -107,11 +111,7 @@ impl Keyring {
     fn of_file(path: &Path) -> Result<Self, KeyringError> {
         let io = |source| KeyringError::Io { path: path.to_owned(), source };
         let wrong = |message: String| KeyringError::Content { path: path.to_owned(), message };
-        let size = std::fs::metadata(path).map_err(io)?.len();
-        if size > FILE_BYTES_MAX {
-            return Err(wrong(format!("{size} bytes are too many")));
-        }
-        let text = std::fs::read_to_string(path).map_err(io)?;
+        let text = named_files::read_text(path, FILE_BYTES_MAX).map_err(io)?;
         // In the order of the file, which is the order of preference if a configuration names none.
         let entries: toml::Table =
             toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;

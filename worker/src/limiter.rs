@@ -43,7 +43,6 @@ pub enum LimitReason {
     Maximum,
     /// It is not used up, so nothing shows that it is too low.
     Unused,
-    /// It grows.
     Growing,
 }
 

@@ -139,6 +139,7 @@ mod tests {
             deadline: Duration::from_secs(1),
             key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
             round: 0,
+            progress: models::Progress::default(),
         }
     }
 

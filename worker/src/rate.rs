@@ -56,7 +56,9 @@ impl WithinBudget {
 #[async_trait::async_trait]
 impl ChatModel for WithinBudget {
     async fn complete(&self, request: ChatRequest) -> Result<ChatReply, CallError> {
+        request.progress.waits();
         self.permit().await;
+        request.progress.sent();
         self.model.complete(request).await
     }
 

@@ -100,7 +100,7 @@ pub enum RunError {
 type Evaluators = HashMap<MaterialRequest, Weak<dyn Evaluator>>;
 
 /// Prepares runs. Runs with the same tasks share an evaluator, because its processes hold large graphs.
-pub struct Runs {
+pub struct HeldRuns {
     exchange: Arc<dyn WorkExchange>,
     evaluation: EvaluationMode,
     evaluators: NonZeroUsize,
@@ -108,7 +108,7 @@ pub struct Runs {
     started: Mutex<Evaluators>,
 }
 
-impl Runs {
+impl HeldRuns {
     /// `evaluators` is the number of judging processes or threads, per set of tasks.
     pub fn new(
         exchange: Arc<dyn WorkExchange>,

@@ -296,7 +296,10 @@ impl Servers {
             (None, ServerKey::Hosted { connector: Connector::Simulated | Connector::Replay, .. }) => {
                 LimiterBounds::fixed(64)
             }
-            (None, _) => LimiterBounds::own_server(),
+            (
+                None,
+                ServerKey::Found { .. } | ServerKey::Hosted { connector: Connector::OpenaiCompatible, .. },
+            ) => LimiterBounds::own_server(),
         };
         match self.servers.get_mut(key) {
             Some(server) if fixed.is_some() => server.limiter.set_bounds(bounds),

@@ -38,7 +38,7 @@ pub struct Tag {
 
 /// A dialogue to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct NextDialogue {
     pub tag: Tag,
     pub task: TaskLabel,
     /// Which retry it is.
@@ -48,7 +48,6 @@ pub struct Next {
 /// Result of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// It is new.
     New,
     /// It is or was held already; nothing changed.
     Known,
@@ -65,8 +64,7 @@ pub struct LaneCount {
 
 /// Counts of dialogues by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Granted.
+pub struct SlotCounts {
     pub granted: u64,
     /// Their records were acknowledged.
     pub delivered: u64,
@@ -106,7 +104,7 @@ pub struct Slots {
     ended: BTreeMap<Arc<LeaseId>, LeaseEnd>,
     closed: BTreeSet<Arc<LeaseId>>,
     closed_order: VecDeque<Arc<LeaseId>>,
-    tally: Tally,
+    tally: SlotCounts,
 }
 
 impl Slots {
@@ -138,7 +136,7 @@ impl Slots {
     }
 
     /// Starts the next dialogue of a lane: of its oldest lease first, so that units end one by one.
-    pub fn begin(&mut self, lane: &LaneKey) -> Option<Next> {
+    pub fn begin(&mut self, lane: &LaneKey) -> Option<NextDialogue> {
         let queue = self.queues.get_mut(lane)?;
         let id = Arc::clone(queue.front()?);
         let lease = self.leases.get_mut(&id)?;
@@ -150,7 +148,7 @@ impl Slots {
         let count = self.counts.entry(lane.clone()).or_default();
         count.pending -= 1;
         count.running += 1;
-        Some(Next { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
+        Some(NextDialogue { tag: Tag { lease: id, iteration }, task: lease.task.clone(), retry: lease.retry })
     }
 
     /// Records the end of a dialogue with a record. False if its lease is not held any more.
@@ -304,7 +302,7 @@ impl Slots {
     }
 
     /// Counts of ended dialogues.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> SlotCounts {
         self.tally
     }
 
@@ -379,7 +377,7 @@ impl Slots {
         if counts != counted {
             return Err(format!("counted {counted:?}, there are {counts:?}"));
         }
-        let Tally { granted, delivered, released, lost } = self.tally;
+        let SlotCounts { granted, delivered, released, lost } = self.tally;
         if granted != delivered + released + lost + open {
             return Err(format!("{:?} with {open} open: every dialogue ends exactly once", self.tally));
         }

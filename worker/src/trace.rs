@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use domain::chat::FinishReason;
 use domain::{FailureCause, RecordId, RunId, Sampling};
 use models::{CallError, ChatReply, ModelIdentity};
-use service_kit::traces::{self, Span, TraceId, Value};
+use service_kit::traces::{self, Span, TraceId, TraceValue};
 
 /// The whole attempt, from the grant of its unit to the receipt for its record.
 const DIALOGUE: &str = "dialogue";
@@ -30,7 +30,7 @@ pub(crate) struct Delivering {
 }
 
 /// What a round asked, and when.
-pub(crate) struct Asked<'a> {
+pub(crate) struct RoundAsked<'a> {
     /// Number of the round, from 1.
     pub(crate) round: usize,
     pub(crate) model: &'a ModelIdentity,
@@ -55,8 +55,8 @@ impl DialogueTrace {
     }
 
     /// A prompt was answered, or could not be. Named as OpenTelemetry names calls of language models.
-    pub(crate) fn asked(&self, asked: &Asked<'_>, answer: Result<&ChatReply, &CallError>) {
-        let Asked { round, model, sampling, since, retries } = asked;
+    pub(crate) fn asked(&self, asked: &RoundAsked<'_>, answer: Result<&ChatReply, &CallError>) {
+        let RoundAsked { round, model, sampling, since, retries } = asked;
         let (key, name) = (format!("chat {round}"), format!("chat {}", model.requested));
         let mut span = Span::until_now(self.trace, &key, Some(DIALOGUE), *since)
             .with("gen_ai.operation.name", "chat")
@@ -89,7 +89,7 @@ impl DialogueTrace {
                     span = span.with("gen_ai.response.model", model.as_str());
                 }
                 if let Some(reason) = &reply.answer.finish_reason {
-                    span = span.with("gen_ai.response.finish_reasons", Value::OneOf(word(reason)));
+                    span = span.with("gen_ai.response.finish_reasons", TraceValue::OneOf(word(reason)));
                 }
             }
             Err(error) => {

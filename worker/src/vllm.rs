@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use models::client::{redirect_place, redirect_words};
+use models::{ClientOptions, HttpClient};
 use reqwest::{Client, StatusCode, Url};
 
 /// Timeout of a query: the next one is due by then.
@@ -82,20 +84,24 @@ impl ServerLoad {
             let mut url = Url::parse(endpoint).ok()?;
             let root = url.path().trim_end_matches('/').trim_end_matches("/v1").to_owned();
             url.set_path(&format!("{root}/metrics"));
-            models::install_crypto();
-            let mut client = Client::builder().timeout(ANSWER_MAX).no_proxy();
-            if url.scheme() == "http" {
-                client = client.tls_certs_only([]);
-            }
-            Some((client.build().ok()?, url))
+            // A proxy may answer for a server that is gone.
+            let options =
+                ClientOptions { request_max: Some(ANSWER_MAX), is_direct: true, ..ClientOptions::default() };
+            Some((HttpClient::with(options).for_url(&url).ok()?, url))
         };
         Self { metrics: metrics() }
     }
 
-    /// The loads now; `None` if the server does not report them.
+    /// The loads now; `None` if the server does not report them. One that redirects is not asked again.
     pub async fn read(&mut self) -> Option<Loads> {
         let (client, url) = self.metrics.as_ref()?;
         let mut response = client.get(url.clone()).send().await.ok()?;
+        if let Some(place) = redirect_place(&response) {
+            let answer = redirect_words(&place);
+            tracing::warn!(%url, answer, "the load of a server is not known; its concurrency follows its answers alone");
+            self.metrics = None;
+            return None;
+        }
         if response.status() == StatusCode::NOT_FOUND {
             self.metrics = None;
             return None;
@@ -157,7 +163,47 @@ fn load_of(text: &str, selector: &str) -> Option<Load> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// A server that gives every request this answer, and how many it got.
+    async fn server(answer: String) -> (SocketAddr, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, asked) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&asked);
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let (answer, count) = (answer.clone(), Arc::clone(&count));
+                tokio::spawn(async move {
+                    // A request without a body comes in one piece.
+                    while stream.read(&mut [0; 4096]).await.is_ok_and(|length| length > 0) {
+                        count.fetch_add(1, Ordering::SeqCst);
+                        stream.write_all(answer.as_bytes()).await.unwrap();
+                    }
+                });
+            }
+        });
+        (address, asked)
+    }
+
+    #[tokio::test]
+    async fn a_redirect_of_the_load_leads_nowhere_and_is_not_asked_for_again() {
+        let (elsewhere, seen) = server("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
+        let place = format!("http://{elsewhere}/latest/meta-data");
+        let (redirecting, asked) =
+            server(format!("HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n")).await;
+        let mut load = ServerLoad::new(&format!("http://{redirecting}/v1"));
+        assert_eq!((load.read().await, load.read().await), (None, None));
+        let asked = (asked.load(Ordering::SeqCst), seen.load(Ordering::SeqCst));
+        assert_eq!(asked, (1, 0), "asked once, and nobody else");
+    }
 
     #[test]
     fn requests_of_all_engines_are_added() {

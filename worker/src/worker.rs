@@ -16,10 +16,10 @@ use crate::ledger::{Ledger, SharedLedger};
 use crate::material::PackFolder;
 use crate::outbox::spool::{Spool, SpoolError};
 use crate::outbox::{OpenSpool, Outbox};
-use crate::runs::Runs;
+use crate::runs::HeldRuns;
 use crate::servers::WrongModel;
-use crate::slots::Tally;
-use crate::work::{Ears, Work};
+use crate::slots::SlotCounts;
+use crate::work::{LoopInputs, Work};
 use domain::Backoff;
 use service_kit::{Stop, StopReceiver};
 
@@ -38,7 +38,7 @@ pub struct WorkerReport {
     /// Dialogues that ended here, including failed ones.
     pub dialogues: u64,
     /// Granted dialogues by how they ended.
-    pub tally: Tally,
+    pub tally: SlotCounts,
     /// Unacknowledged records. If there is a spool, the next worker with this name sends them.
     pub unacknowledged: u64,
 }
@@ -113,7 +113,7 @@ impl Worker {
             Keeper::start(ledger.clone(), connect, registered.report_every).map_err(WorkerError::Keeper)?;
         let (tell, news) = mpsc::channel(NEWS_WAITING_MAX);
         let discovery = Discovery::start(config.endpoints.clone(), config.server_key.clone(), tell);
-        let runs = Arc::new(Runs::new(
+        let runs = Arc::new(HeldRuns::new(
             Arc::clone(&exchange),
             config.evaluation.clone(),
             config.evaluators,
@@ -121,7 +121,7 @@ impl Worker {
         ));
         let worker = config.worker.clone();
         let mut work = Work::new(config, Arc::clone(&exchange), ledger.clone(), outbox, discovery, runs);
-        let mut ears = Ears { stop, arrivals, renewals, news };
+        let mut ears = LoopInputs { stop, arrivals, renewals, news };
         let ended = work.run(&mut ears).await;
         drop(keeper);
         let unacknowledged = work.unacknowledged();

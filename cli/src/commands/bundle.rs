@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use report::Dialogues;
 use report::analysis::scheme;
 use report::details::Details;
-use report::html::{self, Report};
-use results::bundle::{self, Head};
+use report::html::{self, ReportPage};
+use results::bundle::{self, BundleHead};
 use results::{RunDir, RunManifest};
 
 use super::fleet::{self, MaybeRemote};
@@ -17,7 +17,7 @@ use super::moving::{self, pack_of};
 use super::runs::DataDir;
 use crate::exit_code::ExitCode;
 use crate::output::say;
-use crate::run::export::{Form, Format, Source};
+use crate::run::export::{ExportForm, ExportFormat, ExportSource};
 use crate::run::protection::Disclosure;
 use crate::run_name;
 
@@ -33,7 +33,8 @@ const SCHEMES: [&str; 2] = ["sparql-b", "semantic"];
 /// Write a run as one file, to keep and to cite: records, manifest, pack, a report and a table, each with its hash.
 ///
 /// Of protected exercises, records and pack are encrypted as they are stored, for the identity that is published with
-/// kgfleet, and the report and the table have no texts, unless --plaintext is given.
+/// kgfleet, and the report and the table have no texts, unless --plaintext is given. Where keys are is left out of the
+/// configuration.
 #[derive(Debug, clap::Args)]
 pub struct BundleArguments {
     #[arg(help = run_name::HELP)]
@@ -53,7 +54,8 @@ pub struct BundleArguments {
 /// Check a bundle and store its run among those of this machine.
 ///
 /// Every file is compared with its hash. A run that is there already is completed if it is the same, and left alone if
-/// it is another one. The report and the table go into the folder `exports` of the run.
+/// it is another one. The report and the table go into the folder `exports` of the run. `kgfleet resume` asks nobody for it
+/// before --trust-endpoints is given.
 #[derive(Debug, clap::Args)]
 pub struct UnbundleArguments {
     /// The bundle.
@@ -87,12 +89,12 @@ fn write(arguments: &BundleArguments, dir: &RunDir, manifest: &RunManifest) -> a
         contents.push((name.to_owned(), made.path().join(name)));
     }
     let [readme, page, table, _] = FOR_PEOPLE.map(|name| made.path().join(name));
-    let source = Source::open(dir.clone(), manifest.clone())?;
+    let source = ExportSource::open(dir.clone(), manifest.clone())?;
     let disclosure = Disclosure { plaintext: arguments.plaintext, password: None };
     let dialogues = write_report(&source, manifest, arguments.plaintext, &page)?;
-    source.write(Format::Csv, Form::Wide, &table, &disclosure)?;
+    source.write(ExportFormat::Csv, ExportForm::Wide, &table, &disclosure)?;
     fs::write(&readme, read_me(manifest, dialogues)).context("cannot write a temporary file")?;
-    contents.extend(of_run(dir, manifest)?);
+    contents.extend(of_run(dir, manifest, made.path())?);
     if let Some((hash, sealed)) = pack_of(dir, manifest) {
         let pack = made.path().join("pack");
         fs::write(&pack, sealed).context("cannot write a temporary file")?;
@@ -109,8 +111,8 @@ fn write(arguments: &BundleArguments, dir: &RunDir, manifest: &RunManifest) -> a
 }
 
 /// The files of a run that make it up: what it was, what was recorded, and what was asked again. Its history, which names
-/// people, and the state of its fleet stay where they are.
-fn of_run(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<Vec<(String, PathBuf)>> {
+/// people, and the state of its fleet stay where they are, and so do the names of keys.
+fn of_run(dir: &RunDir, manifest: &RunManifest, made: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     for (folder, ending) in [("", ".json"), ("log", ".kglog"), ("log", ".kgseal"), ("retries", ".json")] {
         let path = dir.path().join(folder);
@@ -125,7 +127,8 @@ fn of_run(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<Vec<(String, P
             if wanted {
                 let parts = [DATA, "runs", manifest.run.as_str(), folder, name.as_str()];
                 let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-                files.push((parts.join("/"), entry.path()));
+                let keyless = if folder.is_empty() { without_key_names(&entry.path(), made)? } else { None };
+                files.push((parts.join("/"), keyless.unwrap_or_else(|| entry.path())));
             }
         }
     }
@@ -133,9 +136,23 @@ fn of_run(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<Vec<(String, P
     Ok(files)
 }
 
+/// A manifest without the names of keys, as a file in this folder; `None` if it names none.
+fn without_key_names(path: &Path, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let manifest = RunManifest::read(path)?;
+    let Some(keyless) = manifest.without_key_names() else { return Ok(None) };
+    if !manifest.is_as_hashed() {
+        // The bundle would vouch for a configuration that the run was not planned with.
+        bail!("{}: its configuration is not the one that its hash is of", path.display());
+    }
+    let made = folder.join(path.file_name().unwrap_or_default());
+    keyless.write(&made)?;
+    say("the names of keys (key, key_env, key_file) stay here");
+    Ok(Some(made))
+}
+
 /// Writes the report of a run; returns the number of its dialogues.
 fn write_report(
-    source: &Source,
+    source: &ExportSource,
     manifest: &RunManifest,
     plaintext: bool,
     path: &Path,
@@ -149,7 +166,7 @@ fn write_report(
     let name = manifest.configuration.get("name").and_then(|name| name.as_str());
     let title = format!("{} ({})", name.unwrap_or("Run"), manifest.run);
     let (title, hallucination) = (&title, &[]);
-    let page = Report { title, dialogues: &all, hallucination, combined: &combined, compass: &compass };
+    let page = ReportPage { title, dialogues: &all, hallucination, combined: &combined, compass: &compass };
     let out = BufWriter::new(File::create(path).context("cannot write a temporary file")?);
     html::write(&page, details, out).context("cannot write a temporary file")?;
     Ok(all.len())
@@ -185,7 +202,7 @@ pub fn unbundle(arguments: UnbundleArguments) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&to).with_context(|| format!("cannot create {}", to.display()))?;
     // On the disk where the run is to be, which is known to have room for runs.
     let unpacked = tempfile::tempdir_in(&to).with_context(|| format!("cannot write {}", to.display()))?;
-    let Head { run, files, .. } = bundle::unpack(&arguments.file, unpacked.path())?;
+    let BundleHead { run, files, .. } = bundle::unpack(&arguments.file, unpacked.path())?;
     let moved = moving::between_folders(&unpacked.path().join(DATA), &to, &run)?;
     let (dir, _) = RunDir::open(&to, &run)?;
     for name in FOR_PEOPLE {

@@ -9,7 +9,7 @@ use report::dialogues::ColumnId;
 use report::views::comparison::{self, Compared};
 
 use super::inputs::Inputs;
-use super::table::{self, Format};
+use super::table::{self, TableFormat};
 use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 
@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_name = "X", value_parser = margin)]
     gate: Option<f64>,
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TableFormat,
     /// Write into a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -90,8 +90,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Writes one table per pair for people, and one of all pairs for programs, which cannot tell where a table ends.
 fn print(all: &Dialogues, compared: &[Compared<'_>], arguments: &Arguments) -> anyhow::Result<()> {
     let tables = match arguments.format {
-        Format::Csv | Format::Json => vec![comparison::long(all, compared)],
-        Format::Text | Format::Md | Format::Xlsx => {
+        TableFormat::Csv | TableFormat::Json => vec![comparison::long(all, compared)],
+        TableFormat::Text | TableFormat::Md | TableFormat::Xlsx => {
             compared.iter().map(|pair| comparison::table(all, pair)).collect()
         }
     };

@@ -6,7 +6,7 @@ use anyhow::bail;
 use domain::glob::Glob;
 use report::Dialogues;
 use report::details::Details;
-use report::hallucination::Found;
+use report::hallucination::PipelineNumbers;
 use report::input::read_documents;
 use results::llmkgbench::discover;
 
@@ -15,7 +15,7 @@ use super::halu::found;
 use super::runs::DataDir;
 use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
-use crate::run::export::Source;
+use crate::run::export::ExportSource;
 
 /// Problems with files that are told one by one; the rest is counted.
 const PROBLEMS_TOLD_MAX: usize = 10;
@@ -57,7 +57,7 @@ impl Inputs {
     ///
     /// # Errors
     /// A pipeline cannot be read, or is of another kind.
-    pub fn pipelines(&self, named: &[String]) -> anyhow::Result<(Vec<Found>, Vec<String>)> {
+    pub fn pipelines(&self, named: &[String]) -> anyhow::Result<(Vec<PipelineNumbers>, Vec<String>)> {
         let (mut pipelines, mut others) = (Vec::new(), Vec::new());
         for name in named {
             let read = match self.remote.named() {
@@ -129,10 +129,11 @@ impl Inputs {
         if let Some(remote) = self.remote.named() {
             // The fetched folder is read before it is removed.
             let fetched = fleet::export::fetch(&remote, name)?;
-            return Source::open(fetched.dir.clone(), fetched.manifest.clone())?.read_into(all, details);
+            return ExportSource::open(fetched.dir.clone(), fetched.manifest.clone())?
+                .read_into(all, details);
         }
         let (dir, manifest) = self.data.open(name)?;
-        Source::open(dir, manifest)?.read_into(all, details)
+        ExportSource::open(dir, manifest)?.read_into(all, details)
     }
 
     fn select(&self, all: Dialogues) -> anyhow::Result<Dialogues> {

@@ -34,8 +34,8 @@ fn counts(model: &PlannedModel, tasks: usize) -> String {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    let (pack, plan) = session::plan(&benchmark)?;
+    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    let (pack, plan) = session::plan(&configuration)?;
     let units = plan.units(|_, _, _| false);
     // Published means: 2 278 characters per first prompt, 1 050 per answer, 4 characters per token.
     let mean_seconds = 14.1;
@@ -61,9 +61,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 shown
             })
             .collect();
-        let plan_hash = plan.hash(benchmark.seed, pack.hash().as_str());
+        let plan_hash = plan.hash(configuration.seed, pack.hash().as_str());
         let value = json!({
-            "name": benchmark.name, "dialogues": plan.dialogues(), "units": units.len(), "models": models,
+            "name": configuration.name, "dialogues": plan.dialogues(), "units": units.len(), "models": models,
             "tasks": plan.tasks.iter().map(|task| &task.label).collect::<Vec<_>>(),
             "pack": {"name": pack.header().name, "hash": pack.hash().as_str()}, "plan_hash": plan_hash,
             "sequential_hours_estimate": hours,
@@ -89,7 +89,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         units.len().to_string(),
     ]);
     table.write(&mut out)?;
-    writeln!(out, "\npack {} {}, seed {}", pack.header().name, pack.hash().short(), benchmark.seed)?;
+    writeln!(out, "\npack {} {}, seed {}", pack.header().name, pack.hash().short(), configuration.seed)?;
     writeln!(
         out,
         "one after another, at the published mean of {mean_seconds} s per dialogue of hosted models: {hours:.1} hours"

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit_code::ExitCode;
 use crate::output::{Table, percent, printable};
-use crate::reevaluate::{self, Counts, GraphArgument, Options, Summary};
+use crate::reevaluate::{self, AgreementCounts, GraphArgument, Options, Reevaluation};
 use crate::run::material::open_pack;
 
 /// Problems that are printed one by one; the rest is counted.
@@ -155,7 +155,7 @@ impl reevaluate::Observer for Talk {
     }
 }
 
-fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+fn print(summary: &Reevaluation, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::default()
         .left(["task"])
         .right(["dialogues", "scores equal", "of", "agreement"])
@@ -185,7 +185,7 @@ fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(name: &str, counts: &Counts) -> Vec<String> {
+fn row(name: &str, counts: &AgreementCounts) -> Vec<String> {
     let agreement = |equal: u64, all: u64| {
         if all == 0 { "-".to_owned() } else { percent(equal as f64 / all as f64) }
     };

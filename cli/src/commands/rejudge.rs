@@ -18,7 +18,8 @@ use super::moving;
 use super::runs::DataDir;
 use crate::exit_code::{ExitCode, usage};
 use crate::output::Table;
-use crate::run::{material, protection, session};
+use crate::run::targets::Targets;
+use crate::run::{material, protection, session, trust};
 use crate::run_name;
 
 /// Records between two syncs of the new log.
@@ -126,6 +127,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     writer.commit()?;
     drop(writer);
     moving::between_folders(apart.path(), data_dir, &rejudged.run)?;
+    // `kgfleet retry` may ask its failed dialogues as those of the old one.
+    let targets = session::configuration(&manifest).map(|configuration| Targets::of(&configuration)).ok();
+    if let Some(targets) = targets.filter(|targets| trust::is_own(&manifest.run, targets)) {
+        trust::note_own(&rejudged.run, &targets);
+    }
 
     let mut out = io::stdout().lock();
     if arguments.json {

@@ -9,7 +9,7 @@ use report::Dialogues;
 use report::analysis::scheme::{self, Scheme};
 use report::details::Details;
 use report::hallucination::Study;
-use report::html::{self, Report};
+use report::html::{self, ReportPage};
 use report::plot::{self, Svg};
 use report::views::card;
 
@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let read = arguments.from.read(&runs, (!arguments.no_texts).then_some(&mut details))?;
     let all = &read.dialogues;
     let title = &arguments.title;
-    let page = Report { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
+    let page = ReportPage { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
     let out = create(&arguments.out)?;
     html::write(&page, details, out).with_context(|| format!("cannot write {}", arguments.out.display()))?;
     let judged: Vec<String> = hallucination

@@ -5,22 +5,22 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use coordinator::configuration::{Benchmark, Connector, ModelSpec, TaskChoice};
+use coordinator::configuration::{Configuration, Connector, ModelSpec, TaskChoice};
 use domain::FailureCause;
-use domain::control::RunCommand;
+use domain::control::BenchmarkCommand;
 use halu::Weights;
-use report::hallucination::{About, Study};
+use report::hallucination::{ModelFacts, Study};
 use report::views::hallucination;
 use stages::kinds::kghalubench;
 
 use crate::arguments::{Concurrency, concurrency};
-use crate::commands::fleet::{MaybeRemote, block_on, steer, submit, view};
+use crate::commands::fleet::{MaybeRemote, Remote, block_on, steer, submit, view};
 use crate::commands::halu::found;
 use crate::exit_code::{Exit, ExitCode, usage};
 use crate::notify::{Notifier, Notify};
-use crate::run::export::{self, Form as Table, Format, Source};
-use crate::run::protection::{Disclosure, Form};
-use crate::run::session::{Options, Session, Wanted};
+use crate::run::export::{self, ExportForm, ExportFormat, ExportSource};
+use crate::run::protection::{Disclosure, TextForm};
+use crate::run::session::{Options, Session, WantedRun};
 use crate::run::summary::RunSummary;
 use crate::run::{endpoints, judged};
 use crate::run_name;
@@ -97,38 +97,40 @@ const QUICK_NAME: &str = "quick";
 
 impl Selection {
     /// The configuration of a file, or the bundled one, with these overrides.
-    pub fn benchmark(&self, config: Option<&Path>) -> anyhow::Result<Benchmark> {
+    pub fn configuration(&self, config: Option<&Path>) -> anyhow::Result<Configuration> {
         let name = config.map_or(Some(QUICK_NAME), Path::to_str);
         let bundled = BUNDLED.iter().find(|(bundled, _)| Some(*bundled) == name);
-        let (benchmark, file) = match (bundled, config) {
-            (None, Some(path)) => (Benchmark::read(path).map_err(Exit::usage)?, path.display().to_string()),
+        let (configuration, file) = match (bundled, config) {
+            (None, Some(path)) => {
+                (Configuration::read(path).map_err(Exit::usage)?, path.display().to_string())
+            }
             (bundled, _) => {
                 let (name, text) = bundled.unwrap_or(&BUNDLED[0]);
                 let file = format!("{name}.toml");
-                (Benchmark::parse(text, &file).map_err(Exit::usage)?, file)
+                (Configuration::parse(text, &file).map_err(Exit::usage)?, file)
             }
         };
-        self.apply(benchmark, &file)
+        self.apply(configuration, &file)
     }
 
-    fn apply(&self, mut benchmark: Benchmark, file: &str) -> anyhow::Result<Benchmark> {
-        endpoints::normalise(&mut benchmark, file)?;
+    fn apply(&self, mut configuration: Configuration, file: &str) -> anyhow::Result<Configuration> {
+        endpoints::normalise(&mut configuration, file)?;
         if !self.tasks.is_empty() {
-            benchmark.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
+            configuration.tasks = self.tasks.iter().cloned().map(TaskChoice::Label).collect();
         }
         if let Some(iterations) = self.iterations {
-            benchmark.iterations = iterations;
-            benchmark.task_iterations.clear();
-            for model in &mut benchmark.models {
+            configuration.iterations = iterations;
+            configuration.task_iterations.clear();
+            for model in &mut configuration.models {
                 model.iterations = None;
                 model.task_iterations.clear();
             }
         }
         if let Some(seed) = self.seed {
-            benchmark.seed = seed;
+            configuration.seed = seed;
         }
-        benchmark.validate(COMMAND_LINE).map_err(Exit::usage)?;
-        Ok(benchmark)
+        configuration.validate(COMMAND_LINE).map_err(Exit::usage)?;
+        Ok(configuration)
     }
 }
 
@@ -154,6 +156,10 @@ pub struct Common {
     /// Write texts of protected exercises in plaintext into the files at the end.
     #[arg(long)]
     plaintext: bool,
+    /// Go on with a run from elsewhere: contact the addresses and read the keys that its manifest names. It is yours from then
+    /// on. Without this, they are only listed.
+    #[arg(long)]
+    trust_endpoints: bool,
     /// Print one JSON object instead of the table.
     #[arg(long)]
     json: bool,
@@ -162,13 +168,14 @@ pub struct Common {
     /// Formats of the files written at the end, into the run's folder. Default: result-json and csv; for protected
     /// exercises without --password and --plaintext, only csv.
     #[arg(long = "export", value_name = "FORMAT", value_delimiter = ',')]
-    exports: Option<Vec<Format>>,
+    exports: Option<Vec<ExportFormat>>,
 }
 
 /// Continue an interrupted run, on this machine or, with --coordinator, in its fleet.
 ///
-/// Dialogues with a durable record are not asked again. Exit codes as for `kgfleet run`; with --coordinator 0 if the
-/// run continues.
+/// Dialogues with a durable record are not asked again. A run that you did not start on this machine contacts nothing and
+/// reads no key unless --trust-endpoints is given. Exit codes as for `kgfleet run`; with --coordinator 0 if the run
+/// continues.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArguments {
     #[arg(help = run_name::HELP)]
@@ -198,15 +205,15 @@ pub struct RetryArguments {
 
 /// `kgfleet run`.
 pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
-    let benchmark = benchmark(&arguments)?;
+    let configuration = configuration(&arguments)?;
     let file = arguments.config.as_deref().map_or(COMMAND_LINE.into(), Path::to_string_lossy);
-    benchmark.validate_local(&file).map_err(Exit::usage)?;
-    if benchmark.pipeline.is_some() {
+    configuration.validate_local(&file).map_err(Exit::usage)?;
+    if configuration.pipeline.is_some() {
         let wanted = match (arguments.resume, arguments.extend) {
-            (None, _) => judged::Wanted::Configured(benchmark),
+            (None, _) => judged::WantedPipeline::Configured(configuration),
             (Some(name), true) => {
                 let name = run_name::of_folder(&name, &arguments.common.data_dir)?;
-                judged::Wanted::Extended(name, benchmark)
+                judged::WantedPipeline::Extended(name, configuration)
             }
             (Some(_), false) => {
                 return Err(usage!(
@@ -217,39 +224,51 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<ExitCode> {
         return hold_judged(wanted, arguments.common, None, !arguments.no_wait);
     }
     let wanted = match arguments.resume {
-        Some(run) => Wanted::Changed {
+        Some(run) => WantedRun::Changed {
             run: run_name::of_folder(&run, &arguments.common.data_dir)?,
-            benchmark,
+            configuration,
             extend: arguments.extend,
         },
-        None => Wanted::Configured(benchmark),
+        None => WantedRun::Configured(configuration),
     };
     hold(wanted, arguments.common, None)
 }
 
 /// `kgfleet resume`.
 pub fn resume(arguments: ResumeArguments) -> anyhow::Result<ExitCode> {
-    if let Some(remote) = arguments.remote.named() {
-        return steer::command(&remote, arguments.run, RunCommand::Resume, arguments.common.json);
+    if let Some(remote) = named(&arguments.remote, &arguments.common)? {
+        return steer::command(&remote, arguments.run, BenchmarkCommand::Resume, arguments.common.json);
     }
     go_on(&arguments.run, arguments.common, None)
 }
 
 /// `kgfleet retry`.
 pub fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
-    if let Some(remote) = arguments.remote.named() {
+    if let Some(remote) = named(&arguments.remote, &arguments.common)? {
         return steer::retry(&remote, &arguments.run, &arguments.causes, arguments.common.json);
     }
     go_on(&arguments.run, arguments.common, Some(arguments.causes))
+}
+
+/// The coordinator, if one is named. What its workers may contact is theirs to say.
+fn named(remote: &MaybeRemote, common: &Common) -> anyhow::Result<Option<Remote>> {
+    let named = remote.named();
+    if named.is_some() && common.trust_endpoints {
+        return Err(usage!(
+            "--trust-endpoints is for runs of this machine; in a fleet, `kgfleet worker --keys` and --allow-endpoint say \
+             what may be contacted"
+        ));
+    }
+    Ok(named)
 }
 
 /// Continues a run or a pipeline of this machine.
 fn go_on(run: &str, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
     let run = run_name::of_folder(run, &common.data_dir)?;
     if block_on(judged::find(&run, &common.data_dir))?.is_some() {
-        return hold_judged(judged::Wanted::Named(run), common, retry, true);
+        return hold_judged(judged::WantedPipeline::Named(run), common, retry, true);
     }
-    hold(Wanted::Named(run), common, retry)
+    hold(WantedRun::Named(run), common, retry)
 }
 
 /// Judge the answers of a pipeline again, with other judges.
@@ -276,20 +295,26 @@ pub struct JudgeArguments {
 
 /// `kgfleet judge`.
 pub fn judge(arguments: JudgeArguments) -> anyhow::Result<ExitCode> {
-    let benchmark = Selection::default().benchmark(Some(&arguments.config))?;
-    let name = match arguments.remote.named() {
-        None => run_name::of_folder(&arguments.pipeline, &arguments.common.data_dir)?,
+    let configuration = Selection::default().configuration(Some(&arguments.config))?;
+    let remote = named(&arguments.remote, &arguments.common)?;
+    let name = match &remote {
+        None => {
+            let Common { data_dir, trust_endpoints, .. } = &arguments.common;
+            let name = run_name::of_folder(&arguments.pipeline, data_dir)?;
+            block_on(judged::expect_own(&name, data_dir, *trust_endpoints))?;
+            name
+        }
         Some(remote) => remote.about(&arguments.pipeline, async |_, name| Ok(name.clone()))?,
     };
-    let benchmark = judged::again(&name, benchmark)?;
-    if let Some(remote) = arguments.remote.named() {
-        return submit::benchmark(&remote, &benchmark, arguments.common.json);
+    let configuration = judged::again(&name, configuration)?;
+    if let Some(remote) = remote {
+        return submit::configuration(&remote, &configuration, arguments.common.json);
     }
-    hold_judged(judged::Wanted::Configured(benchmark), arguments.common, None, !arguments.no_wait)
+    hold_judged(judged::WantedPipeline::Configured(configuration), arguments.common, None, !arguments.no_wait)
 }
 
 fn hold_judged(
-    wanted: judged::Wanted,
+    wanted: judged::WantedPipeline,
     common: Common,
     retry: Option<Vec<FailureCause>>,
     waits: bool,
@@ -300,7 +325,7 @@ fn hold_judged(
     let outcome = runtime.block_on(async {
         let outcome = judged::run(wanted, common.data_dir, &options, waits).await?;
         if !common.notify.targets.is_empty() {
-            Notifier::new(common.notify)?.look_last(&outcome.view).await;
+            Notifier::new(common.notify).look_last(&outcome.view).await;
         }
         anyhow::Ok(outcome)
     })?;
@@ -311,7 +336,7 @@ fn hold_judged(
         view::scores(&outcome.view, |_| None, &mut out)?;
         if outcome.kind == kghalubench::KIND.name {
             let reading = found::expect(outcome.view.run.as_str(), &data_dir, &mut |_, _, _, _| ())?;
-            let study = Study::of(&reading.found, &Weights::simulated()?, &About::default());
+            let study = Study::of(&reading.found, &Weights::simulated()?, &ModelFacts::default());
             writeln!(out)?;
             hallucination::main(&[study]).write(&mut out)?;
         }
@@ -332,15 +357,16 @@ fn options(common: &Common, retry: Option<Vec<FailureCause>>) -> Options {
         retry,
         password: common.password.clone(),
         notify: common.notify.clone(),
+        trusts_endpoints: common.trust_endpoints,
     }
 }
 
-fn hold(wanted: Wanted, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
+fn hold(wanted: WantedRun, common: Common, retry: Option<Vec<FailureCause>>) -> anyhow::Result<ExitCode> {
     let options = options(&common, retry);
     let disclosure = Disclosure { plaintext: common.plaintext, password: common.password };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
-        let session = Session::open(wanted, common.data_dir).await?;
+        let session = Session::open(wanted, common.data_dir, options.trusts_endpoints).await?;
         // Fail now rather than after hours of work.
         for format in common.exports.iter().flatten() {
             export::check(*format, session.manifest(), &disclosure)?;
@@ -383,36 +409,37 @@ fn tell(summary: &RunSummary) {
 
 fn write_exports(
     summary: &RunSummary,
-    formats: Option<Vec<Format>>,
+    formats: Option<Vec<ExportFormat>>,
     disclosure: &Disclosure,
 ) -> anyhow::Result<()> {
     let formats = formats.unwrap_or_else(|| match disclosure.form(&summary.manifest) {
-        Form::Redacted => vec![Format::Csv],
-        Form::Clear | Form::Encrypted(_) => vec![Format::ResultJson, Format::Csv],
+        TextForm::Redacted => vec![ExportFormat::Csv],
+        TextForm::Clear | TextForm::Encrypted(_) => vec![ExportFormat::ResultJson, ExportFormat::Csv],
     });
-    let source = Source::open(summary.dir.clone(), summary.manifest.clone())?;
+    let source = ExportSource::open(summary.dir.clone(), summary.manifest.clone())?;
     for format in formats {
-        let path = summary.dir.exports().join(format.file_name(Table::Long, &summary.manifest, disclosure));
-        export::tell(&path, source.write(format, Table::Long, &path, disclosure)?);
+        let path =
+            summary.dir.exports().join(format.file_name(ExportForm::Long, &summary.manifest, disclosure));
+        export::tell(&path, source.write(format, ExportForm::Long, &path, disclosure)?);
     }
     Ok(())
 }
 
 /// The configuration that the arguments describe.
-fn benchmark(arguments: &RunArguments) -> anyhow::Result<Benchmark> {
+fn configuration(arguments: &RunArguments) -> anyhow::Result<Configuration> {
     let selection = &arguments.selection;
     match (&arguments.config, &arguments.endpoint, &arguments.model) {
         (None, Some(endpoint), Some(model)) => {
             let base = models::http::api_base(endpoint).map_err(|error| usage!("--endpoint: {error}"))?;
             selection.apply(of_server(base.as_str(), model, arguments.key_env.clone()), COMMAND_LINE)
         }
-        (config, None, None) => selection.benchmark(config.as_deref()),
+        (config, None, None) => selection.configuration(config.as_deref()),
         _ => Err(usage!("--endpoint and --model belong together")),
     }
 }
 
-fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Benchmark {
-    Benchmark {
+fn of_server(endpoint: &str, model: &str, key_env: Option<String>) -> Configuration {
+    Configuration {
         pipeline: None,
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),

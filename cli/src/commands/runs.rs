@@ -17,8 +17,8 @@ use stages::RunName;
 use crate::commands::fleet::{self, MaybeRemote};
 use crate::exit_code::{ExitCode, usage};
 use crate::output::{Table, explain, printable};
-use crate::run::export::{self, Form, Format, Source};
-use crate::run::protection::{self, Disclosure, Form as TextForm};
+use crate::run::export::{self, ExportForm, ExportFormat, ExportSource};
+use crate::run::protection::{self, Disclosure, TextForm};
 use crate::run::{judged, session};
 use crate::run_name;
 
@@ -37,8 +37,21 @@ impl DataDir {
 
     /// A run in it, by its name.
     pub(super) fn open(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
+        self.open_by(run, session::open)
+    }
+
+    /// The same for a run whose manifest may have been altered: to say so, or to remove it.
+    pub(super) fn open_altered(&self, run: &str) -> anyhow::Result<(RunDir, RunManifest)> {
+        self.open_by(run, session::open_altered)
+    }
+
+    fn open_by(
+        &self,
+        run: &str,
+        open: fn(&RunId, &Path) -> anyhow::Result<(RunDir, RunManifest)>,
+    ) -> anyhow::Result<(RunDir, RunManifest)> {
         let name = run_name::of_folder(run, &self.data_dir)?;
-        let opened = session::open(&name, &self.data_dir);
+        let opened = open(&name, &self.data_dir);
         // Runs are listed only where this is none.
         if opened.is_err()
             && let Some(stage) = judged::runs_in(&name, &self.data_dir)?.first()
@@ -170,10 +183,10 @@ pub struct ExportArguments {
     run: String,
     /// File format.
     #[arg(long, value_enum)]
-    format: Format,
+    format: ExportFormat,
     /// What the rows of a csv or parquet file are; an xlsx file has both tables. Default: long
     #[arg(long, value_enum)]
-    form: Option<Form>,
+    form: Option<ExportForm>,
     /// The file. Default: in the run's folder, under `exports`; with --coordinator, in the current folder. Of a pipeline: the
     /// folder; by default its name, in the current folder.
     #[arg(long, value_name = "FILE")]
@@ -196,7 +209,7 @@ pub struct ExportArguments {
 
 /// `kgfleet export`.
 pub fn export(arguments: ExportArguments) -> anyhow::Result<ExitCode> {
-    if arguments.form.is_some() && !matches!(arguments.format, Format::Csv | Format::Parquet) {
+    if arguments.form.is_some() && !matches!(arguments.format, ExportFormat::Csv | ExportFormat::Parquet) {
         bail!(usage!("--form is for csv and parquet"));
     }
     let (name, judged) = match arguments.remote.named() {
@@ -239,7 +252,7 @@ fn export_run(arguments: &ExportArguments, run: &str, of_pipeline: Option<&Path>
         (None, None) if fetched.is_some() => PathBuf::from(name),
         (None, None) => dir.exports().join(name),
     };
-    let written = Source::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
+    let written = ExportSource::open(dir, manifest)?.write(arguments.format, form, &path, &disclosure)?;
     Ok(tell(&path, written, arguments.json)?)
 }
 
@@ -341,13 +354,13 @@ fn key(text: &str) -> anyhow::Result<DialogueKey> {
 
 /// Remove a run with all its records: a run of this machine or, with --coordinator, of its fleet.
 ///
-/// A run of this machine is not removed while a process or a coordinator writes it. A run of a fleet must be over;
-/// workers drop records of it that they still hold.
+/// A run of this machine is not removed while a process or a coordinator writes it. A run of a fleet must be over, also
+/// while no coordinator is there; workers drop records of it that they still hold.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArguments {
     #[arg(help = run_name::HELP)]
     run: String,
-    /// With --coordinator: cancel the run first if it is not over, and remove it if it cannot be loaded.
+    /// Remove a run of a fleet that is not over, or whose state cannot be read. With --coordinator, it is cancelled first.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -362,12 +375,16 @@ pub fn remove(arguments: RemoveArguments) -> anyhow::Result<ExitCode> {
         return fleet::steer::remove(&remote, &arguments.run, arguments.force);
     }
     let name = run_name::of_folder(&arguments.run, arguments.data.path())?;
-    if let Some(name) = judged::remove(&name, arguments.data.path())? {
+    if let Some(name) = judged::remove(&name, arguments.data.path(), arguments.force)? {
         eprintln!("removed pipeline {name}");
         return Ok(ExitCode::Success);
     }
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let (dir, manifest) = arguments.data.open_altered(&arguments.run)?;
+    // No coordinator takes it up from here on.
     let lock = dir.lock()?;
+    if !arguments.force {
+        judged::expect_removable(&manifest.run, arguments.data.path())?;
+    }
     dir.remove(&lock)?;
     eprintln!("removed run {}", manifest.run);
     Ok(ExitCode::Success)

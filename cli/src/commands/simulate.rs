@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use coordinator::configuration::{Benchmark, Connector, ModelSpec};
+use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::{Iteration, TaskLabel};
 use tokio::net::{TcpListener, TcpSocket};
 use vllm_sim::answers::{AnswerConfig, Skill};
@@ -70,7 +70,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (config, key) = match &arguments.benchmark {
-        Some(path) => of_benchmark(&arguments, &Selection::default().benchmark(Some(path))?)?,
+        Some(path) => of_configuration(&arguments, &Selection::default().configuration(Some(path))?)?,
         None => (config(&arguments)?, key(&arguments.pack, arguments.seed)?),
     };
     let simulator = Simulator::new(config).map_err(Exit::usage)?.answer_key(Arc::new(WithJudges(key)));
@@ -104,17 +104,20 @@ fn key(pack: &str, seed: u64) -> anyhow::Result<PackKey> {
 }
 
 /// The models of a benchmark, and their knowledge.
-fn of_benchmark(arguments: &Arguments, benchmark: &Benchmark) -> anyhow::Result<(SimConfig, PackKey)> {
-    let (pack, plan) = session::plan(benchmark)?;
+fn of_configuration(
+    arguments: &Arguments,
+    configuration: &Configuration,
+) -> anyhow::Result<(SimConfig, PackKey)> {
+    let (pack, plan) = session::plan(configuration)?;
     let mut key = PackKey::default();
     let iterations = plan.most_iterations();
     for (task, planned) in material::build(&pack, &plan)?.iter().zip(&plan.tasks) {
-        key.learn(task, &planned.label, benchmark.seed, iterations.min(known_iterations(task)));
+        key.learn(task, &planned.label, configuration.seed, iterations.min(known_iterations(task)));
     }
     let profile = profile(&arguments.profile)?;
     let of_servers =
         |model: &ModelSpec| matches!(model.connector, Connector::OpenaiCompatible | Connector::Simulated);
-    let models = connect::simulated_models(benchmark, of_servers)?.into_iter().chain(judges(arguments));
+    let models = connect::simulated_models(configuration, of_servers)?.into_iter().chain(judges(arguments));
     let models = models.map(|model| ModelConfig { profile: Clone::clone(&profile), ..model });
     Ok((SimConfig::new(models.collect()), key))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use report::Dialogues;
-use report::analysis::groups::{self as task_groups, Group};
+use report::analysis::groups::{self as task_groups, TaskGroup};
 use report::analysis::scheme::{self, Scheme};
 use report::hallucination::Study;
 use report::table::{Table, printable, write_workbook};
@@ -44,8 +44,8 @@ pub struct Arguments {
     reverse: bool,
     /// A group of tasks for `groups`: NAME=GLOB, or several globs with commas; repeatable. Every two groups are compared.
     /// Default: Turtle and JSON-LD.
-    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = Group::parse)]
-    groups: Vec<Group>,
+    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = TaskGroup::parse)]
+    groups: Vec<TaskGroup>,
     /// The score that `groups` compares, such as `f1` or `mean.f1measure`. Default: the headline of each task.
     #[arg(long, value_name = "NAME")]
     score: Option<String>,
@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     schemes: Option<PathBuf>,
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TableFormat,
     /// Write into a file instead of standard output; `xlsx` needs one, and holds a summary and every table, `dialogues` if
     /// it is the one to show.
     #[arg(long, value_name = "FILE")]
@@ -120,7 +120,7 @@ const GROUPS_DEFAULT: [&str; 2] = ["Turtle=*-turtle*", "JSON-LD=*-jsonld*"];
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum TableFormat {
     Text,
     Md,
     Csv,
@@ -145,7 +145,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let read = arguments.from.read(&arguments.inputs, None)?;
     let all = &read.dialogues;
     let mut shows = vec![arguments.show];
-    if arguments.format == Format::Xlsx {
+    if arguments.format == TableFormat::Xlsx {
         let others = Show::SUMMARIES.into_iter().filter(|show| *show != arguments.show);
         shows.extend(others);
     }
@@ -189,7 +189,7 @@ fn table(all: &Dialogues, show: Show, scheme: &Scheme, arguments: &Arguments) ->
 fn compared(all: &Dialogues, arguments: &Arguments) -> anyhow::Result<Table> {
     let (mut groups, score) = (arguments.groups.clone(), arguments.score.as_deref());
     if groups.is_empty() {
-        let usual: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(Group::parse).collect();
+        let usual: Result<Vec<_>, _> = GROUPS_DEFAULT.into_iter().map(TaskGroup::parse).collect();
         groups = usual.map_err(anyhow::Error::msg)?;
     }
     if let Some(empty) = groups.iter().find(|group| group.tasks(all).is_empty())
@@ -218,7 +218,7 @@ fn order(table: &mut Table, wanted: &str, reverse: bool) -> anyhow::Result<()> {
 fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<ExitCode> {
     let wanted = if arguments.show == Show::Scores { Show::Halu } else { arguments.show };
     let mut shows = vec![wanted];
-    if arguments.format == Format::Xlsx {
+    if arguments.format == TableFormat::Xlsx {
         shows.extend(Show::OF_PIPELINES.into_iter().filter(|show| *show != wanted));
     }
     let mut tables = Vec::with_capacity(shows.len());
@@ -242,8 +242,8 @@ fn of_pipelines(arguments: &Arguments, studies: &[Study]) -> anyhow::Result<Exit
 ///
 /// # Errors
 /// A workbook without a file.
-pub fn check(format: Format, out: Option<&Path>) -> anyhow::Result<()> {
-    if format == Format::Xlsx && out.is_none() {
+pub fn check(format: TableFormat, out: Option<&Path>) -> anyhow::Result<()> {
+    if format == TableFormat::Xlsx && out.is_none() {
         bail!(usage!("--format xlsx needs --out FILE"));
     }
     Ok(())
@@ -263,12 +263,12 @@ pub fn schemes(file: Option<&Path>) -> anyhow::Result<Vec<Scheme>> {
 pub fn print(
     all: Option<&Dialogues>,
     tables: &[Table],
-    format: Format,
+    format: TableFormat,
     out: Option<&Path>,
 ) -> anyhow::Result<()> {
     let Some(path) = out else { return Ok(write(tables, format, &mut io::stdout().lock())?) };
     let mut file = create(path)?;
-    let written = if format == Format::Xlsx {
+    let written = if format == TableFormat::Xlsx {
         let sheets: Vec<Table> = all.map(sources::table).into_iter().chain(tables.iter().cloned()).collect();
         write_workbook(&sheets, file).map_err(anyhow::Error::from)
     } else {
@@ -277,22 +277,22 @@ pub fn print(
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn write(tables: &[Table], format: Format, out: &mut dyn Write) -> io::Result<()> {
+fn write(tables: &[Table], format: TableFormat, out: &mut dyn Write) -> io::Result<()> {
     for (number, table) in tables.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
         match format {
-            Format::Text | Format::Xlsx => {
+            TableFormat::Text | TableFormat::Xlsx => {
                 // One table is what was asked for; of several, each says what it is.
                 if tables.len() > 1 {
                     writeln!(out, "{}\n", printable(&table.title))?;
                 }
                 table.write(out)?;
             }
-            Format::Md => table.write_markdown(out)?,
-            Format::Csv => table.write_csv(out)?,
-            Format::Json => writeln!(out, "{}", table.to_json())?,
+            TableFormat::Md => table.write_markdown(out)?,
+            TableFormat::Csv => table.write_csv(out)?,
+            TableFormat::Json => writeln!(out, "{}", table.to_json())?,
         }
     }
     Ok(())

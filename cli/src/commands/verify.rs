@@ -8,10 +8,11 @@ use coordinator::plan::Plan;
 use domain::RunId;
 use history::{Events, FindingKind, Kept};
 use results::RunDir;
-use results::log::verify::MAX_LISTED_DAMAGES;
+use results::log::verify::LISTED_DAMAGES_MAX;
 use results::log::{
     LogCipher, LogError, LogItem, LogReader, VerifyReport, WinnerIndex, verify as verify_log,
 };
+use results::manifest::Alteration;
 use serde_json::json;
 
 use crate::commands::runs::DataDir;
@@ -23,9 +24,10 @@ use crate::run_name;
 /// The folder of events in a folder of runs.
 pub const EVENTS: &str = "events";
 
-/// Check a run's record log: every frame, and whether every planned dialogue has its record.
+/// Check a run's record log: every frame, and whether every planned dialogue has its record; and whether its manifest is as
+/// it was written.
 ///
-/// Exit codes: 0 sound and complete; 1 damaged or incomplete, or, with --history, something was lost, doubled or changed.
+/// Exit codes: 0 sound and complete; 1 damaged, altered or incomplete, or, with --history, something was lost, doubled or changed.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArguments {
     #[arg(help = run_name::HELP)]
@@ -44,7 +46,7 @@ pub struct VerifyArguments {
 
 /// `kgfleet verify`.
 pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
-    let (dir, manifest) = arguments.data.open(&arguments.run)?;
+    let (dir, manifest) = arguments.data.open_altered(&arguments.run)?;
     // Checksums can be verified without the key.
     let cipher = protection::cipher(&manifest).unwrap_or_else(|error| {
         eprintln!("kgfleet: {}", explain(&error.into()));
@@ -54,17 +56,26 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
     let missing = report.missing();
     let complete = missing == Some(0);
     // In an unfinished run most dialogues have no record yet; in a damaged one it matters which.
-    let planned = session::plan_kept(&dir, &manifest);
+    let (planned, altered) = match session::plan_unless_altered(&dir, &manifest) {
+        Ok(planned) => (planned, manifest.alteration()),
+        Err(altered) => (Err(altered.clone().into()), manifest.alteration().or(Some(altered.alteration))),
+    };
     let lost = match &planned {
         Ok((_, plan)) if !report.is_sound() && !complete => unrecorded(&dir, plan, cipher.as_ref())?,
         _ => Vec::new(),
     };
-    let not_checked = planned.err().map(|why| {
-        format!(
+    let mut not_checked = Vec::new();
+    if let Some(why) = planned.err().filter(|_| altered.is_none()) {
+        not_checked.push(format!(
             "whether the records are those that were planned, because the plan cannot be made: {}",
             explain(&why)
-        )
-    });
+        ));
+    }
+    if manifest.configuration_hash.is_empty() || manifest.plan_hash.is_empty() {
+        not_checked
+            .push("whether the manifest is as it was written, because it holds no hash of it".to_owned());
+    }
+    let sound = report.is_sound() && altered.is_none();
     let history = match arguments.history {
         true => Some(history_of(&manifest.run, &arguments.data.path().join(EVENTS), &dir, cipher.as_ref())?),
         false => None,
@@ -75,13 +86,16 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
             out,
             "{}",
             json!({
-                "run": manifest.run, "sound": report.is_sound(), "missing": missing, "without_record": lost,
+                "run": manifest.run, "sound": sound, "altered": altered.map(Alteration::what), "missing": missing, "without_record": lost,
                 "not_checked": not_checked, "report": report, "history": history,
             })
         )?;
     } else {
         print_report(&report, &lost, &mut out)?;
-        if let Some(not_checked) = &not_checked {
+        if let Some(altered) = altered {
+            writeln!(out, "the manifest {altered}")?;
+        }
+        for not_checked in &not_checked {
             writeln!(out, "not checked: {not_checked}")?;
         }
         if let Some(history) = &history {
@@ -89,7 +103,7 @@ pub fn verify(arguments: VerifyArguments) -> anyhow::Result<ExitCode> {
         }
     }
     let is_right = history.is_none_or(|history| history.is_right());
-    Ok(if report.is_sound() && complete && is_right { ExitCode::Success } else { ExitCode::Unsatisfied })
+    Ok(if sound && complete && is_right { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
 /// Compares the events of a run with its log.
@@ -140,14 +154,14 @@ fn print_history(report: &history::CheckReport, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// The first [`MAX_LISTED_DAMAGES`] planned dialogues without a record; none if the log cannot be read.
+/// The first [`LISTED_DAMAGES_MAX`] planned dialogues without a record; none if the log cannot be read.
 fn unrecorded(dir: &RunDir, plan: &Plan, cipher: Option<&LogCipher>) -> anyhow::Result<Vec<String>> {
     let index = match WinnerIndex::build(&dir.log(), cipher, 0, |_| {}) {
         Err(LogError::KeyNeeded { .. }) => return Ok(Vec::new()),
         index => index?,
     };
     let missing = plan.keys().filter(|key| index.get(key).is_none());
-    Ok(missing.take(MAX_LISTED_DAMAGES).map(|key| key.to_string()).collect())
+    Ok(missing.take(LISTED_DAMAGES_MAX).map(|key| key.to_string()).collect())
 }
 
 fn print_report(report: &VerifyReport, lost: &[String], out: &mut dyn Write) -> io::Result<()> {

@@ -17,12 +17,12 @@ pub(super) static EMPTY_MAP: LazyLock<Map<String, Value>> = LazyLock::new(Map::n
 
 /// The part of a record that contains a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Section {
+pub(super) enum ScoreSection {
     Scores,
     Info,
 }
 
-impl Section {
+impl ScoreSection {
     /// The name of the field in result files.
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ pub(super) enum LeafVerdict {
 /// One leaf of both sides.
 #[derive(Debug)]
 pub(super) struct Leaf<'a> {
-    pub(super) section: Section,
+    pub(super) section: ScoreSection,
     /// Keys from the root, joined with dots.
     pub(super) path: String,
     pub(super) recorded: Option<&'a Value>,
@@ -87,8 +87,8 @@ pub(super) struct Side<'a> {
 pub(super) fn compare<'a>(class: TaskClass, recorded: Side<'a>, ours: Side<'a>) -> Vec<Leaf<'a>> {
     let mut leaves = Vec::new();
     let context = Context { class, recorded_infos: recorded.infos };
-    context.walk(Section::Scores, &mut Vec::new(), recorded.scores, ours.scores, &mut leaves);
-    context.walk(Section::Info, &mut Vec::new(), recorded.infos, ours.infos, &mut leaves);
+    context.walk(ScoreSection::Scores, &mut Vec::new(), recorded.scores, ours.scores, &mut leaves);
+    context.walk(ScoreSection::Info, &mut Vec::new(), recorded.infos, ours.infos, &mut leaves);
     leaves
 }
 
@@ -100,7 +100,7 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     fn walk(
         &self,
-        section: Section,
+        section: ScoreSection,
         path: &mut Vec<&'a str>,
         recorded: &'a Map<String, Value>,
         ours: &'a Map<String, Value>,
@@ -129,7 +129,7 @@ impl<'a> Context<'a> {
 
     fn judge(
         &self,
-        section: Section,
+        section: ScoreSection,
         path: &[&str],
         recorded: Option<&Value>,
         ours: Option<&Value>,
@@ -150,13 +150,13 @@ impl<'a> Context<'a> {
 
     fn incomparable(
         &self,
-        section: Section,
+        section: ScoreSection,
         path: &[&str],
         key: &str,
         recorded: Option<&Value>,
         ours: Option<&Value>,
     ) -> Option<Incomparable> {
-        if section == Section::Scores {
+        if section == ScoreSection::Scores {
             return self
                 .class
                 .published

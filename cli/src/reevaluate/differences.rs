@@ -9,9 +9,8 @@ use super::compare::Leaf;
 use super::replay::StepPair;
 use crate::output::redacted;
 
-/// The place of a difference.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Place<'a> {
+pub(super) struct DifferencePlace<'a> {
     pub(super) file: &'a str,
     pub(super) record: usize,
     pub(super) model: &'a str,
@@ -21,7 +20,7 @@ pub(super) struct Place<'a> {
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
-    place: Place<'a>,
+    place: DifferencePlace<'a>,
     section: &'static str,
     key: &'a str,
     recorded: Value,
@@ -41,7 +40,12 @@ impl<W: Write> Differences<W> {
     }
 
     /// Writes a leaf that differs.
-    pub(super) fn leaf(&mut self, place: Place<'_>, protected: bool, leaf: &Leaf<'_>) -> io::Result<()> {
+    pub(super) fn leaf(
+        &mut self,
+        place: DifferencePlace<'_>,
+        protected: bool,
+        leaf: &Leaf<'_>,
+    ) -> io::Result<()> {
         let hide = protected && !self.plaintext;
         let show = |value: Option<&Value>| match value {
             None => Value::Null,
@@ -58,7 +62,12 @@ impl<W: Write> Differences<W> {
     }
 
     /// Writes a step that differs from the prediction.
-    pub(super) fn step(&mut self, place: Place<'_>, round: usize, step: StepPair) -> io::Result<()> {
+    pub(super) fn step(
+        &mut self,
+        place: DifferencePlace<'_>,
+        round: usize,
+        step: StepPair,
+    ) -> io::Result<()> {
         let (recorded, ours) = (step.recorded.as_str(), step.predicted.as_str());
         let key = round.to_string();
         self.write(&Line { place, section: "steps", key: &key, recorded: recorded.into(), ours: ours.into() })
@@ -79,19 +88,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::reevaluate::compare::{LeafVerdict, Section};
+    use crate::reevaluate::compare::{LeafVerdict, ScoreSection};
 
     #[test]
     fn texts_of_protected_files_do_not_leak() {
         let (left, right) = (json!(["secret", 1]), json!(null));
         let leaf = Leaf {
-            section: Section::Info,
+            section: ScoreSection::Info,
             path: "0.answerSet".into(),
             recorded: Some(&left),
             ours: Some(&right),
             verdict: LeafVerdict::Different,
         };
-        let place = Place { file: "f", record: 3, model: "m", task: "t" };
+        let place = DifferencePlace { file: "f", record: 3, model: "m", task: "t" };
         let text = |protected: bool, plaintext: bool| {
             let mut out = Vec::new();
             let mut differences = Differences::new(&mut out, plaintext);

@@ -13,25 +13,25 @@ use super::compare::EMPTY_MAP;
 const EXERCISES_MAX: usize = 4096;
 
 /// A case with its exercise.
-pub(super) struct Known {
+pub(super) struct BuiltExercise {
     pub(super) class: TaskClass,
     pub(super) exercise: Box<dyn Exercise>,
 }
 
 /// Builds and keeps exercises.
-pub(super) struct Exercises {
+pub(super) struct BuiltExercises {
     graphs: GraphLibrary,
     compat: Compat,
-    known: RwLock<HashMap<String, Arc<Known>>>,
+    known: RwLock<HashMap<String, Arc<BuiltExercise>>>,
 }
 
-impl Exercises {
+impl BuiltExercises {
     pub(super) fn new(graphs: GraphLibrary, compat: Compat) -> Self {
         Self { graphs, compat, known: RwLock::default() }
     }
 
     /// The exercise of a record's case.
-    pub(super) fn of(&self, record: &ResultRecord) -> Result<Arc<Known>, CaseError> {
+    pub(super) fn of(&self, record: &ResultRecord) -> Result<Arc<BuiltExercise>, CaseError> {
         let input = CaseInput {
             class: record.task_id(),
             version: record.task_version(),
@@ -43,7 +43,7 @@ impl Exercises {
         if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(known));
         }
-        let built = Arc::new(Known {
+        let built = Arc::new(BuiltExercise {
             class: TaskClass::resolve(input.class, input.version)?,
             exercise: families::exercise(&input, &self.graphs, self.compat)?,
         });

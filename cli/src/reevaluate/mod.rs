@@ -26,13 +26,13 @@ mod tally;
 
 pub use graphs::GraphArgument;
 pub use graphs::documents as graph_documents;
-pub use tally::{Counts, Summary, TaskCounts};
+pub use tally::{AgreementCounts, Reevaluation, TaskCounts};
 
 use compare::{LeafVerdict, Side, compare};
-use differences::{Differences, Place};
-use exercises::Exercises;
-use pipeline::Event;
-use tally::Tally;
+use differences::{DifferencePlace, Differences};
+use exercises::BuiltExercises;
+use pipeline::ReplayEvent;
+use tally::AgreementTally;
 
 /// What to re-evaluate and what to write.
 #[derive(Clone, Debug)]
@@ -69,15 +69,15 @@ pub trait Observer {
 ///
 /// # Errors
 /// Nothing can be read or written. Errors of single files and records go to the observer and are counted.
-pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Summary> {
+pub fn run(options: &Options, observer: &mut dyn Observer) -> anyhow::Result<Reevaluation> {
     let started = Instant::now();
     let rules = Rules::of(options)?;
-    let exercises = Exercises::new(rules.graphs, rules.compat);
+    let exercises = BuiltExercises::new(rules.graphs, rules.compat);
     let mut session = Session {
         options,
         observer,
         effort: Effort::full(rules.limits),
-        tally: Tally::default(),
+        tally: AgreementTally::default(),
         verdicts: match &options.verdicts {
             None => None,
             Some(path) => {
@@ -140,7 +140,7 @@ impl Rules {
 #[derive(Serialize)]
 struct VerdictLine<'a> {
     #[serde(flatten)]
-    place: Place<'a>,
+    place: DifferencePlace<'a>,
     recorded: &'a Scores,
     ours: &'a Scores,
 }
@@ -150,7 +150,7 @@ struct Session<'a> {
     observer: &'a mut dyn Observer,
     effort: Effort,
     verdicts: Option<BufWriter<File>>,
-    tally: Tally,
+    tally: AgreementTally,
     differences: Option<Differences<BufWriter<File>>>,
 }
 
@@ -159,7 +159,7 @@ impl Session<'_> {
     fn judge(
         &mut self,
         documents: &[Document],
-        exercises: &Exercises,
+        exercises: &BuiltExercises,
         mut keep: impl FnMut(&results::llmkgbench::ResultRecord) -> Result<(), writer::WriteError>,
     ) -> anyhow::Result<()> {
         let names: Vec<String> = documents.iter().map(Document::name).collect();
@@ -168,18 +168,18 @@ impl Session<'_> {
         let keeps = self.options.output.is_some();
         pipeline::run(documents, exercises, &effort, self.options.threads, |event| {
             match event {
-                Event::File(error) => self.file_problem(&error.to_string()),
-                Event::Unreadable(error) => self.record_problem(&error.to_string()),
-                Event::Unusable { document, read, error } => {
+                ReplayEvent::File(error) => self.file_problem(&error.to_string()),
+                ReplayEvent::Unreadable(error) => self.record_problem(&error.to_string()),
+                ReplayEvent::Unusable { document, read, error } => {
                     self.record_problem(&format!("{}: record {}: {error}", names[document], read.index));
                     keep(&read.record)?;
                 }
-                Event::Judged { document, mut read, class, rejudged } => {
+                ReplayEvent::Judged { document, mut read, class, rejudged } => {
                     for repair in &read.repairs {
                         self.observer
                             .problem(&format!("{}: record {}: {repair}", names[document], read.index));
                     }
-                    let place = Place {
+                    let place = DifferencePlace {
                         file: &names[document],
                         record: read.index,
                         model: read.record.model_id(),
@@ -222,7 +222,7 @@ impl Session<'_> {
     fn judge_into(
         &mut self,
         document: &Document,
-        exercises: &Exercises,
+        exercises: &BuiltExercises,
         folder: &std::path::Path,
     ) -> anyhow::Result<()> {
         let member = document.file_name();

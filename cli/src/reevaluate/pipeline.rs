@@ -9,7 +9,7 @@ use std::thread;
 use results::llmkgbench::{Document, FileError, ReadRecord, RecordError};
 use tasks::{CaseError, Effort};
 
-use super::exercises::Exercises;
+use super::exercises::BuiltExercises;
 use super::replay::{Rejudged, rejudge};
 
 /// Maximum number of records between reading and reporting. It bounds the memory used while one slow record is judged.
@@ -19,7 +19,7 @@ const IN_FLIGHT_MAX: u64 = 256;
 const STACK_BYTES: usize = 64 << 20;
 
 /// The result of a record or a file.
-pub(super) enum Event {
+pub(super) enum ReplayEvent {
     /// Judged again.
     Judged {
         /// Index of the document.
@@ -29,8 +29,11 @@ pub(super) enum Event {
         rejudged: Rejudged,
     },
     /// Readable, but its case cannot be used.
-    Unusable { document: usize, read: ReadRecord, error: CaseError },
-    /// Unreadable.
+    Unusable {
+        document: usize,
+        read: ReadRecord,
+        error: CaseError,
+    },
     Unreadable(RecordError),
     /// The file cannot be read further.
     File(FileError),
@@ -38,22 +41,22 @@ pub(super) enum Event {
 
 enum Read {
     Record { document: usize, read: ReadRecord },
-    Failed(Event),
+    Failed(ReplayEvent),
 }
 
 /// Judges all records of `documents` on `threads` threads; `sink` gets one event per record, in order. Ends early
 /// if the sink fails.
 pub(super) fn run<E>(
     documents: &[Document],
-    exercises: &Exercises,
+    exercises: &BuiltExercises,
     effort: &Effort,
     threads: NonZeroUsize,
-    mut sink: impl FnMut(Event) -> Result<(), E>,
+    mut sink: impl FnMut(ReplayEvent) -> Result<(), E>,
 ) -> Result<(), E> {
     let window = Window::default();
     let (to_judges, queue) = mpsc::sync_channel::<(u64, Read)>(threads.get());
     let queue = Mutex::new(queue);
-    let (to_sink, events) = mpsc::channel::<(u64, Event)>(); // Bounded by the window.
+    let (to_sink, events) = mpsc::channel::<(u64, ReplayEvent)>(); // Bounded by the window.
     thread::scope(|scope| {
         let window = &window;
         scope.spawn(move || read_all(documents, window, &to_judges));
@@ -106,25 +109,25 @@ fn read_all(documents: &[Document], window: &Window, to_judges: &mpsc::SyncSende
         let outcome = source.read(|read| {
             let flow = send(match read {
                 Ok(read) => Read::Record { document, read },
-                Err(error) => Read::Failed(Event::Unreadable(error)),
+                Err(error) => Read::Failed(ReplayEvent::Unreadable(error)),
             });
             broken = flow.is_break();
             flow
         });
-        let failed = outcome.is_err_and(|error| send(Read::Failed(Event::File(error))).is_break());
+        let failed = outcome.is_err_and(|error| send(Read::Failed(ReplayEvent::File(error))).is_break());
         if broken || failed {
             return;
         }
     }
 }
 
-fn judge(document: usize, read: ReadRecord, exercises: &Exercises, effort: &Effort) -> Event {
+fn judge(document: usize, read: ReadRecord, exercises: &BuiltExercises, effort: &Effort) -> ReplayEvent {
     match exercises.of(&read.record) {
         Ok(known) => {
             let rejudged = rejudge(&*known.exercise, &read.record, effort);
-            Event::Judged { document, read, class: known.class, rejudged }
+            ReplayEvent::Judged { document, read, class: known.class, rejudged }
         }
-        Err(error) => Event::Unusable { document, read, error },
+        Err(error) => ReplayEvent::Unusable { document, read, error },
     }
 }
 

@@ -8,12 +8,12 @@ use tasks::{Effort, Evaluation, Exercise};
 /// The step after an answer, recorded and predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StepPair {
-    pub(super) recorded: Step,
-    pub(super) predicted: Step,
+    pub(super) recorded: ReplayStep,
+    pub(super) predicted: ReplayStep,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ReplayStep {
     Stopped,
     Asked(PromptKind),
     /// A recorded prompt that is not a known follow-up.
@@ -26,7 +26,7 @@ impl StepPair {
     }
 }
 
-impl Step {
+impl ReplayStep {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stop",
@@ -48,23 +48,23 @@ pub(super) struct Rejudged {
 pub(super) fn rejudge(exercise: &dyn Exercise, record: &ResultRecord, effort: &Effort) -> Rejudged {
     let replayed = tasks::replay(exercise, record.answers(), effort);
     let recorded = recorded_steps(record).into_iter();
-    let predicted = replayed
-        .follow_ups
-        .iter()
-        .map(|follow_up| follow_up.as_ref().map_or(Step::Stopped, |follow_up| Step::Asked(follow_up.kind)));
+    let predicted = replayed.follow_ups.iter().map(|follow_up| {
+        follow_up.as_ref().map_or(ReplayStep::Stopped, |follow_up| ReplayStep::Asked(follow_up.kind))
+    });
     let steps = recorded.zip(predicted).map(|(recorded, predicted)| StepPair { recorded, predicted });
     Rejudged { evaluation: replayed.evaluation, steps: steps.collect() }
 }
 
 /// The recorded step after each answer.
-fn recorded_steps(record: &ResultRecord) -> Vec<Step> {
+fn recorded_steps(record: &ResultRecord) -> Vec<ReplayStep> {
     let mut steps = Vec::new();
     for interaction in record.interactions() {
         match interaction.speaker {
-            Speaker::Response => steps.push(Step::Stopped),
+            Speaker::Response => steps.push(ReplayStep::Stopped),
             Speaker::Prompt => {
                 if let Some(step) = steps.last_mut() {
-                    *step = recognise_follow_up(interaction.text).map_or(Step::AskedUnknown, Step::Asked);
+                    *step = recognise_follow_up(interaction.text)
+                        .map_or(ReplayStep::AskedUnknown, ReplayStep::Asked);
                 }
             }
         }

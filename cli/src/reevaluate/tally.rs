@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::compare::{Incomparable, Leaf, LeafVerdict, Section};
+use super::compare::{Incomparable, Leaf, LeafVerdict, ScoreSection};
 use super::replay::Rejudged;
 
 /// Agreement over a set of dialogues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct AgreementCounts {
     /// Dialogues re-evaluated.
     pub dialogues: u64,
     /// Dialogues whose scores are all equal.
@@ -31,7 +31,7 @@ pub struct Counts {
     pub not_comparable: BTreeMap<&'static str, u64>,
 }
 
-impl Counts {
+impl AgreementCounts {
     pub(super) fn add(&mut self, rejudged: &Rejudged, leaves: &[Leaf<'_>]) {
         self.dialogues += 1;
         let mut scores_equal = true;
@@ -46,7 +46,7 @@ impl Counts {
             };
             self.values += 1;
             self.equal += u64::from(equal);
-            if leaf.section == Section::Scores {
+            if leaf.section == ScoreSection::Scores {
                 self.score_values += 1;
                 self.score_equal += u64::from(equal);
                 scores_equal &= equal;
@@ -86,15 +86,15 @@ pub(super) fn share(equal: u64, all: u64) -> f64 {
 pub struct TaskCounts {
     pub task: String,
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: AgreementCounts,
 }
 
 /// The result of a re-evaluation, as printed by `--json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub struct Reevaluation {
     /// All dialogues.
     #[serde(flatten)]
-    pub total: Counts,
+    pub total: AgreementCounts,
     /// Share of equal values, 0 to 1.
     pub agreement: f64,
     /// Share of equal score values, 0 to 1.
@@ -113,19 +113,19 @@ pub struct Summary {
 
 /// Collects counts in order of first appearance of a task.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct AgreementTally {
     tasks: Vec<TaskCounts>,
     index: BTreeMap<String, usize>,
     pub(super) record_errors: u64,
     pub(super) file_errors: u64,
 }
 
-impl Tally {
-    pub(super) fn of(&mut self, task: &str) -> &mut Counts {
+impl AgreementTally {
+    pub(super) fn of(&mut self, task: &str) -> &mut AgreementCounts {
         let index = match self.index.get(task) {
             Some(index) => *index,
             None => {
-                self.tasks.push(TaskCounts { task: task.to_owned(), counts: Counts::default() });
+                self.tasks.push(TaskCounts { task: task.to_owned(), counts: AgreementCounts::default() });
                 self.index.insert(task.to_owned(), self.tasks.len() - 1);
                 self.tasks.len() - 1
             }
@@ -133,13 +133,13 @@ impl Tally {
         &mut self.tasks[index].counts
     }
 
-    pub(super) fn finish(self, elapsed: Duration) -> Summary {
-        let mut total = Counts::default();
+    pub(super) fn finish(self, elapsed: Duration) -> Reevaluation {
+        let mut total = AgreementCounts::default();
         for task in &self.tasks {
             total.merge(&task.counts);
         }
         let seconds = elapsed.as_secs_f64();
-        Summary {
+        Reevaluation {
             agreement: share(total.equal, total.values),
             score_agreement: share(total.score_equal, total.score_values),
             record_errors: self.record_errors,

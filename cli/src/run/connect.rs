@@ -4,23 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use coordinator::configuration::{Benchmark, Connector, ModelSpec};
+use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use domain::Ask;
 use models::{ChatModel, Replay};
-use stages::{StageSpec, kinds};
+use stages::{Stage, kinds};
 use vllm_sim::answers::{AnswerConfig, Skill, SkillDial};
 use vllm_sim::{AnswerKey, ClassifierDial, EmbedderDial, ModelConfig, SimConfig, SimHandle, Simulator};
 use worker::{Connect, ConnectError, Connected, Connectors, FoundServer};
 
 use super::recorded::recorded_dialogues;
+use super::targets::Targets;
 use crate::exit_code::{Exit, usage};
-use crate::output::explain;
+use crate::output::{explain, printable};
 
 /// Starts a simulator on a free port of the loopback interface for the simulated models of a configuration, if there
 /// are any.
-pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow::Result<Option<SimHandle>> {
+pub async fn simulator(
+    configuration: &Configuration,
+    key: Arc<dyn AnswerKey>,
+) -> anyhow::Result<Option<SimHandle>> {
     let simulated = |model: &ModelSpec| model.connector == Connector::Simulated;
-    let models = simulated_models(benchmark, simulated)?;
+    let models = simulated_models(configuration, simulated)?;
     if models.is_empty() {
         return Ok(None);
     }
@@ -31,13 +35,13 @@ pub async fn simulator(benchmark: &Benchmark, key: Arc<dyn AnswerKey>) -> anyhow
 
 /// What the simulator is told of the models of a benchmark that it is to serve.
 pub fn simulated_models(
-    benchmark: &Benchmark,
+    configuration: &Configuration,
     serves: impl Fn(&ModelSpec) -> bool,
 ) -> anyhow::Result<Vec<ModelConfig>> {
     let mut asked: BTreeMap<&str, Ask> = BTreeMap::new();
     let mut models = Vec::new();
     // One model may be judge of several stages, or of itself.
-    for (model, ask) in asks(benchmark).filter(|(model, _)| serves(model)) {
+    for (model, ask) in asks(configuration).filter(|(model, _)| serves(model)) {
         match asked.insert(model.requested(), ask) {
             None => models.push(simulated_model(model, ask)),
             Some(before) if before == ask => {}
@@ -53,14 +57,14 @@ pub fn simulated_models(
 }
 
 /// The models of a benchmark, each with what it is asked.
-pub fn asks(benchmark: &Benchmark) -> impl Iterator<Item = (&ModelSpec, Ask)> {
-    let kind = benchmark.pipeline.as_deref().and_then(kinds::find);
+pub fn asks(configuration: &Configuration) -> impl Iterator<Item = (&ModelSpec, Ask)> {
+    let kind = configuration.pipeline.as_deref().and_then(kinds::find);
     let of_role = move |role: &str| {
         let stage = kind.and_then(|kind| kind.stages.iter().find(|stage| stage.judge == role));
-        stage.map_or(Ask::Chat, StageSpec::asks)
+        stage.map_or(Ask::Chat, Stage::asks)
     };
-    let judges = benchmark.judges.iter().map(move |(role, judge)| (judge, of_role(role)));
-    benchmark.models.iter().map(|model| (model, Ask::Chat)).chain(judges)
+    let judges = configuration.judges.iter().map(move |(role, judge)| (judge, of_role(role)));
+    configuration.models.iter().map(|model| (model, Ask::Chat)).chain(judges)
 }
 
 /// What the simulator is told of a model.
@@ -102,16 +106,18 @@ pub fn dial(skill: f64) -> SkillDial {
     }
 }
 
-/// The connectors of a worker, plus recordings.
+/// The connectors of a worker, plus recordings. Whatever the manifest of a run says, nothing is contacted or read that the
+/// user did not agree to.
 pub struct LocalConnect {
     network: Connectors,
     password: Option<String>,
+    agreed: Targets,
 }
 
 impl LocalConnect {
     /// `password` decrypts encrypted recordings.
-    pub fn new(password: Option<String>) -> Self {
-        Self { network: Connectors::default(), password }
+    pub fn new(password: Option<String>, agreed: Targets) -> Self {
+        Self { network: Connectors::default(), password, agreed }
     }
 }
 
@@ -122,6 +128,10 @@ impl Connect for LocalConnect {
         spec: &ModelSpec,
         server: Option<&FoundServer>,
     ) -> Result<Connected, ConnectError> {
+        if !self.agreed.hold(spec) {
+            let needs = printable(&Targets::of_models([spec]).to_string());
+            return Err(ConnectError::Foreign { model: spec.label.to_string(), needs });
+        }
         if spec.connector != Connector::Replay || ask != Ask::Chat {
             return self.network.connect(ask, spec, server);
         }
@@ -133,5 +143,33 @@ impl Connect for LocalConnect {
                 })?;
         let replay: Arc<dyn ChatModel> = Arc::new(Replay::new(spec.requested(), recording.answers));
         Ok(Connected { script: Some(recording.script), ..Connected::opaque(replay) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_agreed_to_is_not_connected_whatever_a_manifest_says() {
+        let model = |endpoint: &str, key: &str| {
+            let mut spec = ModelSpec::new("m", Connector::OpenaiCompatible);
+            spec.endpoint = Some(endpoint.to_owned());
+            spec.key_file = (!key.is_empty()).then(|| key.into());
+            spec
+        };
+        let connect = LocalConnect::new(None, Targets::of_models([&model("http://h/v1", "")]));
+        let refused = |spec| match connect.connect(Ask::Chat, &spec, None) {
+            Err(error @ ConnectError::Foreign { .. }) => error.to_string(),
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("{spec:?}"),
+        };
+        assert!(connect.connect(Ask::Chat, &model("http://h/v1", ""), None).is_ok());
+        let other = refused(model("http://g/v1", ""));
+        assert!(other.contains("`m`") && other.contains("http://g/v1"), "{other}");
+        // Nor is a key read, although the address is known.
+        assert!(refused(model("http://h/v1", "/no/such/file")).contains("/no/such/file"));
+        let found = FoundServer { endpoint: "http://h/v1".into(), key: None, context_tokens: None };
+        assert!(connect.connect(Ask::Chat, &model("http://h/v1", "/k"), Some(&found)).is_err());
     }
 }

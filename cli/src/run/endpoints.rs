@@ -1,6 +1,6 @@
 //! Normalises the addresses of servers, so that another spelling of an address is not another configuration.
 
-use coordinator::configuration::{Benchmark, ConfigurationError, Connector};
+use coordinator::configuration::{Configuration, ConfigurationError, Connector};
 
 use crate::exit_code::Exit;
 
@@ -8,10 +8,10 @@ use crate::exit_code::Exit;
 ///
 /// # Errors
 /// An address cannot be that of an OpenAI-compatible API.
-pub fn normalise(benchmark: &mut Benchmark, file: &str) -> anyhow::Result<()> {
-    let models = benchmark.models.iter_mut().enumerate();
+pub fn normalise(configuration: &mut Configuration, file: &str) -> anyhow::Result<()> {
+    let models = configuration.models.iter_mut().enumerate();
     let models = models.map(|(index, model)| (format!("models[{index}]"), model));
-    let judges = benchmark.judges.iter_mut().map(|(role, judge)| (format!("judges.{role}"), judge));
+    let judges = configuration.judges.iter_mut().map(|(role, judge)| (format!("judges.{role}"), judge));
     for (place, model) in models.chain(judges) {
         let Some(endpoint) = &mut model.endpoint else { continue };
         if model.connector == Connector::OpenaiCompatible {

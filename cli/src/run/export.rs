@@ -21,14 +21,14 @@ use results::{RunDir, RunManifest};
 use serde_json::Value;
 use tasks::{Compat, Task};
 
-use super::protection::{self, Disclosure, Form as TextForm};
+use super::protection::{self, Disclosure, TextForm};
 use super::{material, session};
 use crate::exit_code::usage;
 use crate::output::{explain, say};
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ExportFormat {
     /// LLM-KG-Bench's `*_result.json`, key for key.
     ResultJson,
     /// A table: see --form.
@@ -43,7 +43,7 @@ pub enum Format {
 
 /// What the rows of a table are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ExportForm {
     /// A row per dialogue and score.
     #[default]
     Long,
@@ -51,19 +51,19 @@ pub enum Form {
     Wide,
 }
 
-impl From<Form> for export::table::Form {
-    fn from(form: Form) -> Self {
+impl From<ExportForm> for export::table::Form {
+    fn from(form: ExportForm) -> Self {
         match form {
-            Form::Long => Self::Long,
-            Form::Wide => Self::Wide,
+            ExportForm::Long => Self::Long,
+            ExportForm::Wide => Self::Wide,
         }
     }
 }
 
-impl Format {
+impl ExportFormat {
     /// The file's name for a run.
-    pub fn file_name(self, form: Form, run: &RunManifest, disclosure: &Disclosure) -> String {
-        let wide = if form == Form::Wide { ".wide" } else { "" };
+    pub fn file_name(self, form: ExportForm, run: &RunManifest, disclosure: &Disclosure) -> String {
+        let wide = if form == ExportForm::Wide { ".wide" } else { "" };
         match self {
             Self::ResultJson if matches!(disclosure.form(run), TextForm::Encrypted(_)) => {
                 format!("{}_result.zip", run.run)
@@ -81,8 +81,8 @@ impl Format {
 ///
 /// # Errors
 /// The format consists of texts, and these may not be written in any form.
-pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyhow::Result<()> {
-    if format == Format::ResultJson && disclosure.form(run) == TextForm::Redacted {
+pub fn check(format: ExportFormat, run: &RunManifest, disclosure: &Disclosure) -> anyhow::Result<()> {
+    if format == ExportFormat::ResultJson && disclosure.form(run) == TextForm::Redacted {
         bail!(usage!(
             "run {} holds protected exercises, and result-json holds their texts; pass --password P to write an \
              archive encrypted with it, or --plaintext to write the texts in the clear",
@@ -93,14 +93,14 @@ pub fn check(format: Format, run: &RunManifest, disclosure: &Disclosure) -> anyh
 }
 
 /// A run to read from.
-pub struct Source {
+pub struct ExportSource {
     records: export::Source,
     manifest: RunManifest,
     /// Its pack and plan, or why they cannot be had. Tables can be written without.
     planned: anyhow::Result<(Arc<Pack>, Plan)>,
 }
 
-impl Source {
+impl ExportSource {
     /// Reads the index of winning records.
     pub fn open(dir: RunDir, manifest: RunManifest) -> anyhow::Result<Self> {
         let records = export::Source {
@@ -109,7 +109,7 @@ impl Source {
             cipher: protection::cipher(&manifest)?,
             index: session::recorded(&dir, &manifest)?,
         };
-        let planned = session::plan_kept(&dir, &manifest);
+        let planned = session::plan_unless_altered(&dir, &manifest)?;
         Ok(Self { records, manifest, planned })
     }
 
@@ -162,8 +162,8 @@ impl Source {
     /// protected run are written only in the form that `disclosure` allows.
     pub fn write(
         &self,
-        format: Format,
-        form: Form,
+        format: ExportFormat,
+        form: ExportForm,
         path: &Path,
         disclosure: &Disclosure,
     ) -> anyhow::Result<Written> {
@@ -175,11 +175,11 @@ impl Source {
         let options = TableOptions { manifest: &self.manifest, headline: &headline, texts };
         let write = |format| Ok(self.records.write(format, path, || self.keys(), options)?);
         match format {
-            Format::Csv => write(export::Format::Csv(form.into())),
-            Format::Xlsx => write(export::Format::Xlsx),
-            Format::Parquet => write(export::Format::Parquet(form.into())),
-            Format::Jsonl => write(export::Format::Jsonl),
-            Format::ResultJson => {
+            ExportFormat::Csv => write(export::Format::Csv(form.into())),
+            ExportFormat::Xlsx => write(export::Format::Xlsx),
+            ExportFormat::Parquet => write(export::Format::Parquet(form.into())),
+            ExportFormat::Jsonl => write(export::Format::Jsonl),
+            ExportFormat::ResultJson => {
                 let (pack, plan) = self.planned.as_ref().map_err(|why| {
                     anyhow!("{}; result-json holds the tasks' data, which is in the pack; tables and jsonl do without", explain(why))
                 })?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use coordinator::configuration::Benchmark;
-use coordinator::{Coordinator, CoordinatorConfig};
-use domain::control::{Control, RunCommand, RunPhase, RunView};
+use coordinator::configuration::Configuration;
+use coordinator::{Coordinator, CoordinatorOptions};
+use domain::control::{BenchmarkCommand, BenchmarkView, Control, RunPhase};
 use domain::text::with_causes;
 use domain::{Ask, Connector, ErrorCode, ModelSpec, RunId};
 use models::install_crypto;
@@ -22,8 +22,10 @@ use super::connect::{self, LocalConnect};
 use super::judge_key::WithJudges;
 use super::material;
 use super::preflight::{self, LongestPrompt};
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::session::{self, Options};
+use super::targets::Targets;
+use super::trust;
 use crate::commands::fleet::{block_on, explained, submit};
 use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
@@ -37,26 +39,25 @@ const TRY_AGAIN_EVERY: Duration = Duration::from_secs(5);
 
 /// Selects a pipeline.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum WantedPipeline {
     /// The pipeline of this configuration.
-    Configured(Benchmark),
+    Configured(Configuration),
     /// The pipeline of this name.
     Named(RunId),
     /// The pipeline of this name, extended by the additional models of this configuration.
-    Extended(RunId, Benchmark),
+    Extended(RunId, Configuration),
 }
 
 /// The result of a pipeline.
-pub struct Outcome {
+pub struct JudgedEnding {
     /// Its current state.
-    pub view: RunView,
-    /// Its kind.
+    pub view: BenchmarkView,
     pub kind: String,
     /// The models that could not be asked, with stage and reason.
     pub blocked: Vec<String>,
 }
 
-impl Outcome {
+impl JudgedEnding {
     /// The exit code of the command.
     pub fn exit_code(&self) -> ExitCode {
         match (self.view.phase, self.view.failed) {
@@ -69,12 +70,23 @@ impl Outcome {
 }
 
 /// The configuration of a pipeline on this machine; `None` if there is no pipeline of this name.
-pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Benchmark>> {
+pub async fn find(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<Configuration>> {
     beside(data_dir)?.pipeline(name).await.map_err(explained)
 }
 
+/// Sees that a pipeline, if there is one of this name, is the user's own, or becomes it by `trusts`.
+///
+/// # Errors
+/// It is foreign (exit code 2).
+pub async fn expect_own(name: &RunId, data_dir: &std::path::Path, trusts: bool) -> anyhow::Result<()> {
+    match find(name, data_dir).await? {
+        Some(configuration) => trust::expect_own(name, &Targets::of(&configuration), trusts),
+        None => Ok(()),
+    }
+}
+
 /// The pipelines of this machine, briefly.
-pub fn all(data_dir: &std::path::Path) -> anyhow::Result<Vec<RunView>> {
+pub fn all(data_dir: &std::path::Path) -> anyhow::Result<Vec<BenchmarkView>> {
     block_on(async { beside(data_dir)?.pipelines().await.map_err(explained) })
 }
 
@@ -97,58 +109,80 @@ pub fn runs_in(pipeline: &RunId, data_dir: &std::path::Path) -> anyhow::Result<V
 /// Removes a pipeline of this machine with its runs; `None` where the name is none of a pipeline.
 ///
 /// # Errors
-/// A process writes one of its runs; another pipeline takes its answers from it.
-pub fn remove(name: &RunId, data_dir: &std::path::Path) -> anyhow::Result<Option<RunId>> {
+/// A process writes one of its runs; another pipeline takes its answers from it; without `force`, it is one of a fleet that
+/// is not over.
+pub fn remove(name: &RunId, data_dir: &std::path::Path, force: bool) -> anyhow::Result<Option<RunId>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let coordinator = beside(data_dir)?;
         if coordinator.pipeline(name).await.map_err(explained)?.is_none() {
             return Ok(None);
         }
-        coordinator.remove(name, true).await.map_err(explained)?;
+        coordinator.remove(name, force).await.map_err(explained)?;
         Ok(Some(name.clone()))
     })
 }
 
+/// Sees that a run is none of a fleet that is not over.
+pub fn expect_removable(run: &RunId, data_dir: &std::path::Path) -> anyhow::Result<()> {
+    block_on(async { beside(data_dir)?.expect_removable(run).await.map_err(explained) })
+}
+
 /// A coordinator that looks at what there is, and does nothing by itself.
 pub fn beside(data_dir: &std::path::Path) -> anyhow::Result<Arc<Coordinator>> {
-    let config = CoordinatorConfig { tends: false, ..CoordinatorConfig::local() };
+    let config = CoordinatorOptions { tends: false, ..CoordinatorOptions::local() };
     session::coordinator(config, data_dir)
 }
 
 /// Runs a pipeline until it is finished, the user stops it, or no model can be reached and `waits` is false.
 pub async fn run(
-    wanted: Wanted,
+    wanted: WantedPipeline,
     data_dir: PathBuf,
     options: &Options,
     waits: bool,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<JudgedEnding> {
     install_crypto();
-    let benchmark = match &wanted {
-        Wanted::Configured(benchmark) | Wanted::Extended(_, benchmark) => benchmark.clone(),
-        Wanted::Named(name) => {
+    let trusts = options.trusts_endpoints;
+    let configuration = match &wanted {
+        WantedPipeline::Configured(configuration) | WantedPipeline::Extended(_, configuration) => {
+            configuration.clone()
+        }
+        WantedPipeline::Named(name) => {
             find(name, &data_dir).await?.ok_or_else(|| anyhow!("there is no pipeline {name}"))?
         }
     };
-    let (pack, plan) = session::plan(&benchmark)?;
-    let tasks = material::build(&pack, &plan)?;
-    let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
-    if matches!(wanted, Wanted::Configured(_)) && benchmark.reuse.is_none() {
-        // Check judges only when they are needed: one GPU cannot serve all models at once.
-        let longest = LongestPrompt::of(&plan, &tasks, benchmark.seed);
-        preflight::models(&benchmark.models, &*connect, &longest).await?;
+    if let WantedPipeline::Named(name) | WantedPipeline::Extended(name, _) = &wanted {
+        expect_own(name, &data_dir, trusts).await?;
     }
-    let coordinator = session::coordinator(CoordinatorConfig::local(), &data_dir)?;
-    let submission = session::submission(&benchmark)?;
+    let (pack, plan) = session::plan(&configuration)?;
+    let tasks = material::build(&pack, &plan)?;
+    let mut agreed = Targets::of(&configuration);
+    let connect_to = |agreed: Targets| LocalConnect::new(options.password.clone(), agreed);
+    if matches!(wanted, WantedPipeline::Configured(_)) && configuration.reuse.is_none() {
+        // Check judges only when they are needed: one GPU cannot serve all models at once.
+        let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
+        preflight::models(&configuration.models, &connect_to(agreed.clone()), &longest).await?;
+    }
+    let coordinator = session::coordinator(CoordinatorOptions::local(), &data_dir)?;
+    let submission = session::submission(&configuration)?;
     let begun = match wanted {
-        Wanted::Configured(_) => coordinator.submit(submission).await,
-        Wanted::Named(name) => coordinator.command(&name, RunCommand::Resume).await,
-        Wanted::Extended(name, _) => {
+        WantedPipeline::Configured(_) => coordinator.submit(submission).await,
+        WantedPipeline::Named(name) => coordinator.command(&name, BenchmarkCommand::Resume).await,
+        WantedPipeline::Extended(name, _) => {
             coordinator.extend(&name, submission).await.inspect(submit::tell_changes)
         }
     };
     let begun = begun.map_err(explained)?;
     let name = begun.run.clone();
+    // One of this name may have been here, with more models than this configuration.
+    let whole = coordinator.pipeline(&name).await.map_err(explained)?;
+    let whole = whole.map_or_else(Targets::default, |whole| Targets::of(&whole));
+    if !agreed.include(&whole) {
+        trust::expect_own(&name, &whole, trusts)?;
+        agreed = agreed.and(whole.clone());
+    }
+    trust::note_own(&name, &whole);
+    let connect: Arc<dyn Connect> = Arc::new(connect_to(agreed));
     if let Some(causes) = &options.retry {
         coordinator.retry(&name, causes).await?;
     }
@@ -156,12 +190,12 @@ pub async fn run(
     let mut key = PackKey::default();
     let iterations = plan.most_iterations();
     for (task, planned) in tasks.iter().zip(&plan.tasks) {
-        key.learn(task, &planned.label, benchmark.seed, iterations);
+        key.learn(task, &planned.label, configuration.seed, iterations);
     }
-    let simulator = connect::simulator(&benchmark, Arc::new(WithJudges(key))).await?;
+    let simulator = connect::simulator(&configuration, Arc::new(WithJudges(key))).await?;
     let reach = Arc::clone(&connect);
     let worker = session::local_worker(&data_dir, simulator.as_ref(), connect, options)?;
-    let asks = connect::asks(&benchmark).skip(benchmark.models.len());
+    let asks = connect::asks(&configuration).skip(configuration.models.len());
     let judges = Judges { specs: asks.map(|(spec, ask)| (spec.clone(), ask)).collect(), connect: reach };
     let outcome = hold(&coordinator, &name, worker, &judges, waits).await;
     if let Some(simulator) = simulator {
@@ -169,7 +203,7 @@ pub async fn run(
     }
     coordinator.close_logs().await;
     let (view, blocked) = outcome?;
-    Ok(Outcome { view, kind: benchmark.pipeline.unwrap_or_default(), blocked })
+    Ok(JudgedEnding { view, kind: configuration.pipeline.unwrap_or_default(), blocked })
 }
 
 /// The judges of a pipeline, and how their servers are reached.
@@ -200,8 +234,8 @@ async fn hold(
     worker: worker::WorkerConfig,
     judges: &Judges,
     waits: bool,
-) -> anyhow::Result<(RunView, Vec<String>)> {
-    let mut progress = Progress::new(&coordinator.run(name).await?);
+) -> anyhow::Result<(BenchmarkView, Vec<String>)> {
+    let mut progress = ProgressLine::new(&coordinator.run(name).await?);
     let (stopper, mut working) = session::start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
     let (mut told, mut tried) = (Vec::new(), Instant::now());
@@ -257,7 +291,7 @@ async fn hold(
                 }
                 if tried.elapsed() >= TRY_AGAIN_EVERY {
                     tried = Instant::now();
-                    coordinator.command(name, RunCommand::Resume).await?;
+                    coordinator.command(name, BenchmarkCommand::Resume).await?;
                 }
             }
         }
@@ -269,7 +303,7 @@ async fn hold(
 }
 
 /// Why there is no progress; empty while anything progresses.
-fn all_blocked(view: &RunView) -> Vec<String> {
+fn all_blocked(view: &BenchmarkView) -> Vec<String> {
     if view.models.iter().any(|model| model.blocked.is_none() && model.units_pending + model.units_leased > 0)
     {
         return Vec::new();
@@ -280,13 +314,13 @@ fn all_blocked(view: &RunView) -> Vec<String> {
 }
 
 /// Whether all answers are complete, so that only judges are asked.
-fn answers_are_complete(view: &RunView) -> bool {
+fn answers_are_complete(view: &BenchmarkView) -> bool {
     let mut asked = view.cells.iter().filter(|cell| cell.task.as_str() == ASK);
     asked.all(|cell| cell.planned > 0 && cell.scored + cell.failed >= cell.planned)
 }
 
 /// Prints how it ended.
-pub fn tell(outcome: &Outcome) {
+pub fn tell(outcome: &JudgedEnding) {
     let view = &outcome.view;
     eprintln!("pipeline {}: {} of {} dialogues judged", view.run, view.scored, view.planned);
     for why in &outcome.blocked {
@@ -303,9 +337,9 @@ pub fn tell(outcome: &Outcome) {
 ///
 /// # Errors
 /// The configuration is not a judged benchmark.
-pub fn again(base: &RunId, benchmark: Benchmark) -> anyhow::Result<Benchmark> {
-    if benchmark.pipeline.is_none() {
+pub fn again(base: &RunId, configuration: Configuration) -> anyhow::Result<Configuration> {
+    if configuration.pipeline.is_none() {
         return Err(usage!("the configuration is not a judged benchmark: `pipeline` is missing"));
     }
-    Ok(Benchmark { reuse: Some(base.to_string()), ..benchmark })
+    Ok(Configuration { reuse: Some(base.to_string()), ..configuration })
 }

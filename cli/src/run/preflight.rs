@@ -122,7 +122,7 @@ pub async fn model(
 /// Whether the longest prompt and an answer fit into the context of a model.
 fn context_fits(model: &ModelSpec, context: u32, longest: usize) -> (Level, String) {
     let tokens = u32::try_from(longest / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
-    let answer = model.sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT);
+    let answer = model.sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT);
     let say = |verdict: &str| {
         format!(
             "context of {context} tokens, longest prompt about {tokens}, answers up to {answer}: {verdict}"

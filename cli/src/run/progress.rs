@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use domain::control::RunView;
+use domain::control::BenchmarkView;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::fleet::view;
@@ -12,7 +12,7 @@ use crate::commands::fleet::view;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows the progress of a run, as reported by the coordinator.
-pub struct Progress {
+pub struct ProgressLine {
     bar: ProgressBar,
     plain: bool,
     last_line: Instant,
@@ -20,9 +20,9 @@ pub struct Progress {
     before: u64,
 }
 
-impl Progress {
+impl ProgressLine {
     /// `begun` is the run when this process begins.
-    pub fn new(begun: &RunView) -> Self {
+    pub fn new(begun: &BenchmarkView) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let target = if plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(5) };
         let bar = ProgressBar::with_draw_target(Some(begun.planned), target);
@@ -35,7 +35,7 @@ impl Progress {
     }
 
     /// Shows the current state of the run.
-    pub fn at(&mut self, view: &RunView) {
+    pub fn at(&mut self, view: &BenchmarkView) {
         self.bar.set_position(view.done());
         self.bar.set_message(view::progress(view));
         if self.plain && self.last_line.elapsed() >= LINE_EVERY {
@@ -45,7 +45,7 @@ impl Progress {
     }
 
     /// Ends the display; returns the time that this process took and the number of dialogues it added.
-    pub fn finish(self, view: &RunView) -> (Duration, u64) {
+    pub fn finish(self, view: &BenchmarkView) -> (Duration, u64) {
         self.bar.finish_and_clear();
         (self.started.elapsed(), view.done().saturating_sub(self.before))
     }

@@ -14,7 +14,7 @@ pub struct Disclosure {
 
 /// The form of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form<'a> {
+pub enum TextForm<'a> {
     /// Texts in plaintext.
     Clear,
     /// Texts in an archive encrypted with this password.
@@ -25,11 +25,11 @@ pub enum Form<'a> {
 
 impl Disclosure {
     /// The form for a run.
-    pub fn form(&self, run: &RunManifest) -> Form<'_> {
+    pub fn form(&self, run: &RunManifest) -> TextForm<'_> {
         match &self.password {
-            _ if self.plaintext || !run.protected => Form::Clear,
-            Some(password) if !password.is_empty() => Form::Encrypted(password),
-            _ => Form::Redacted,
+            _ if self.plaintext || !run.protected => TextForm::Clear,
+            Some(password) if !password.is_empty() => TextForm::Encrypted(password),
+            _ => TextForm::Redacted,
         }
     }
 }

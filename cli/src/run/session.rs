@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use coordinator::configuration::{Benchmark, Connector};
-use coordinator::manifest::Planned;
+use coordinator::configuration::{Configuration, Connector};
+use coordinator::manifest::{NotAsPlanned, Planned};
 use coordinator::plan::{Plan, outlines};
-use coordinator::{Coordinator, CoordinatorConfig, Proposal};
-use domain::control::{Control, RunPhase, RunView, Submission};
+use coordinator::{Coordinator, CoordinatorOptions, Proposal};
+use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use domain::exchange::WorkExchange;
 use domain::{FailureCause, ModelLabel, RunId, WorkerId};
 use models::install_crypto;
@@ -30,8 +30,10 @@ use worker::{
 use super::answer_key::PackKey;
 use super::connect::{self, LocalConnect};
 use super::preflight::{self, Level, LongestPrompt};
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::summary::RunSummary;
+use super::targets::Targets;
+use super::trust;
 use super::{material, protection};
 use crate::commands::fleet::explained;
 use crate::exit_code::Exit;
@@ -69,21 +71,21 @@ pub struct Options {
     pub password: Option<String>,
     /// Whom to tell what becomes of the run, and how soon.
     pub notify: Notify,
+    /// Whether a run from elsewhere may contact and read what its manifest names.
+    pub trusts_endpoints: bool,
 }
 
 /// Selects a run.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum WantedRun {
     /// The unfinished run of this configuration, or a new one.
-    Configured(Benchmark),
+    Configured(Configuration),
     /// The run of this name.
     Named(RunId),
     /// The run of this name with another configuration: an equal one or, with `extend`, one that adds to it.
     Changed {
-        /// The run.
         run: RunId,
-        /// The configuration.
-        benchmark: Benchmark,
+        configuration: Configuration,
         /// Whether it may add models, tasks and iterations.
         extend: bool,
     },
@@ -94,12 +96,14 @@ pub struct Session {
     coordinator: Arc<Coordinator>,
     proposal: Proposal,
     data_dir: PathBuf,
+    /// What the user agreed that it contacts and reads.
+    agreed: Targets,
 }
 
 /// Plans a configuration.
-pub fn plan(benchmark: &Benchmark) -> anyhow::Result<(Arc<Pack>, Plan)> {
-    let pack = material::open_pack(&benchmark.pack)?;
-    let plan = Plan::new(benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+pub fn plan(configuration: &Configuration) -> anyhow::Result<(Arc<Pack>, Plan)> {
+    let pack = material::open_pack(&configuration.pack)?;
+    let plan = Plan::new(configuration, &outlines(&pack)).map_err(Exit::usage)?;
     Ok((pack, plan))
 }
 
@@ -117,35 +121,87 @@ pub fn packs_beside(dir: &RunDir) -> PackFolder {
 /// other place.
 ///
 /// # Errors
-/// The pack is not there, or what its name stands for today is another one.
+/// The pack is not there, or what its name stands for today is another one; [`NotAsPlanned`] if the manifest was altered.
 pub fn plan_kept(dir: &RunDir, manifest: &RunManifest) -> anyhow::Result<(Arc<Pack>, Plan)> {
-    let benchmark: Benchmark = serde_json::from_value(manifest.configuration.clone())
-        .with_context(|| format!("the configuration in {}", dir.manifest_path().display()))?;
+    let configuration = configuration(manifest)?;
     let packs = packs_beside(dir);
     let used = manifest.packs.first();
     let (pack, plan) = match used.and_then(|used| packs.find(&used.hash)) {
         Some((_, pack)) => {
-            let plan = Plan::new(&benchmark, &outlines(&pack)).map_err(Exit::usage)?;
+            let plan = Plan::new(&configuration, &outlines(&pack)).map_err(Exit::usage)?;
             (pack, plan)
         }
-        None => plan(&benchmark).with_context(|| format!("the pack of run {} is not there", manifest.run))?,
+        None => {
+            plan(&configuration).with_context(|| format!("the pack of run {} is not there", manifest.run))?
+        }
     };
+    NotAsPlanned::check(manifest, &plan, pack.hash().as_str())?;
     if let Some(used) = used.filter(|used| used.hash != pack.hash().as_str()) {
         bail!(
             "run {} was planned from pack {} ({}), which is not there; `{}` is {} today",
             manifest.run,
             used.hash.get(..12).unwrap_or_default(),
             used.name,
-            benchmark.pack,
+            configuration.pack,
             pack.hash().short()
         );
     }
     Ok((pack, plan))
 }
 
+/// The configuration of a run.
+///
+/// # Errors
+/// This version cannot read it.
+pub fn configuration(manifest: &RunManifest) -> anyhow::Result<Configuration> {
+    serde_json::from_value(manifest.configuration.clone())
+        .with_context(|| format!("run {}: its configuration", manifest.run))
+}
+
+/// The same, with nothing where the plan cannot be made again.
+///
+/// # Errors
+/// The manifest was altered.
+pub fn plan_unless_altered(
+    dir: &RunDir,
+    manifest: &RunManifest,
+) -> Result<anyhow::Result<(Arc<Pack>, Plan)>, NotAsPlanned> {
+    match plan_kept(dir, manifest) {
+        Err(error) => match error.downcast::<NotAsPlanned>() {
+            Ok(altered) => Err(altered),
+            Err(error) => Ok(Err(error)),
+        },
+        planned => Ok(planned),
+    }
+}
+
 /// Opens a run of this machine by its name.
+///
+/// # Errors
+/// There is none, or its manifest cannot be read or was altered.
 pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest)> {
-    RunDir::open(data_dir, run).map_err(|error| {
+    let (dir, manifest) = explained_open(RunDir::open(data_dir, run), run, data_dir)?;
+    // What cannot be planned today is read all the same.
+    let _ =
+        plan_unless_altered(&dir, &manifest).with_context(|| dir.manifest_path().display().to_string())?;
+    Ok((dir, manifest))
+}
+
+/// The same for a run whose manifest may have been altered: to say so, or to remove it.
+///
+/// # Errors
+/// There is none, or its manifest cannot be read.
+pub fn open_altered(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest)> {
+    explained_open(RunDir::open_altered(data_dir, run), run, data_dir)
+}
+
+/// An error for people of opening a run.
+fn explained_open<T>(
+    opened: Result<T, results::run_dir::RunDirError>,
+    run: &RunId,
+    data_dir: &Path,
+) -> anyhow::Result<T> {
+    opened.map_err(|error| {
         let error = anyhow!(error);
         let missing = |cause: &io::Error| cause.kind() == io::ErrorKind::NotFound;
         if error.chain().filter_map(|cause| cause.downcast_ref()).any(missing) {
@@ -159,36 +215,45 @@ pub fn open(run: &RunId, data_dir: &Path) -> anyhow::Result<(RunDir, RunManifest
 }
 
 /// A coordinator in this process over a data folder.
-pub fn coordinator(config: CoordinatorConfig, data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
+pub fn coordinator(config: CoordinatorOptions, data_dir: &Path) -> anyhow::Result<Arc<Coordinator>> {
     Ok(Coordinator::start(config, queue::open("memory", None)?, results::sink::folder(data_dir)))
 }
 
 /// A submission of a configuration. It contains no pack: the coordinator of this process reads the pack itself.
-pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
-    Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: None })
+pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(configuration)?, pack: None })
 }
 
 impl Session {
-    /// Asks the coordinator of this process for the run. A new run is not written yet.
-    pub async fn open(wanted: Wanted, data_dir: PathBuf) -> anyhow::Result<Self> {
-        let coordinator = coordinator(CoordinatorConfig::local(), &data_dir)?;
-        let proposal = match &wanted {
-            Wanted::Configured(benchmark) => coordinator.propose(submission(benchmark)?).await,
-            Wanted::Named(run) => {
-                open(run, &data_dir)?;
-                coordinator.propose_existing(run).await
+    /// Asks the coordinator of this process for the run. A new run is not written yet. One that is named by its name must be
+    /// the user's own, or become it by `trusts`; a configuration in the user's hand is the user's word.
+    pub async fn open(wanted: WantedRun, data_dir: PathBuf, trusts: bool) -> anyhow::Result<Self> {
+        let coordinator = coordinator(CoordinatorOptions::local(), &data_dir)?;
+        let (agreed, proposal) = match &wanted {
+            WantedRun::Configured(configuration) => {
+                (Targets::of(configuration), coordinator.propose(submission(configuration)?).await)
             }
-            Wanted::Changed { run, benchmark, extend } => {
-                open(run, &data_dir)?;
-                coordinator.propose_change(run, submission(benchmark)?, *extend).await
-            }
+            WantedRun::Named(run) => (
+                trust::expect_own_run(run, &data_dir, trusts).await?,
+                coordinator.propose_existing(run).await,
+            ),
+            WantedRun::Changed { run, configuration, extend } => (
+                trust::expect_own_run(run, &data_dir, trusts).await?.and(Targets::of(configuration)),
+                coordinator.propose_change(run, submission(configuration)?, *extend).await,
+            ),
         };
         let proposal = proposal.map_err(explained)?;
         proposal.changes().iter().for_each(|line| eprintln!("{line}"));
         for warning in proposal.warnings() {
             eprintln!("warning: {warning}");
         }
-        Ok(Self { coordinator, proposal, data_dir })
+        Ok(Self { coordinator, proposal, data_dir, agreed })
+    }
+
+    /// Begins the run, which is the user's own from then on.
+    async fn begin(&self) -> anyhow::Result<BenchmarkView> {
+        trust::note_own(&self.manifest().run, &Targets::of(&self.planned().configuration));
+        Ok(self.coordinator.begin(&self.proposal).await?)
     }
 
     /// The run's manifest, which for a new run is not written yet.
@@ -206,17 +271,18 @@ impl Session {
         let coordinator = &self.coordinator;
         let tasks = material::build(&self.planned().pack, &self.planned().plan)?;
         let run = self.manifest().run.clone();
-        let connect: Arc<dyn Connect> = Arc::new(LocalConnect::new(options.password.clone()));
+        let connect: Arc<dyn Connect> =
+            Arc::new(LocalConnect::new(options.password.clone(), self.agreed.clone()));
         // A new run gets its folder after its servers were checked; an existing one reports its pending dialogues.
         let begun = if self.proposal.is_new() {
             self.preflight(&*connect, &tasks, |_| true).await?;
-            let begun = coordinator.begin(&self.proposal).await;
+            let begun = self.begin().await;
             let begun =
                 begun.with_context(|| format!("cannot start a run in {}", self.data_dir.display()))?;
             eprintln!("starting run {run}");
             begun
         } else {
-            coordinator.begin(&self.proposal).await?;
+            self.begin().await?;
             if let Some(causes) = &options.retry {
                 coordinator.retry(&run, causes).await?;
             }
@@ -229,7 +295,7 @@ impl Session {
             eprintln!("continuing run {run}");
             begun
         };
-        let mut progress = Progress::new(&begun);
+        let mut progress = ProgressLine::new(&begun);
         let telling = self.telling(&run, &options.notify)?;
         let mut parked = Vec::new();
         if begun.phase != RunPhase::Finished {
@@ -260,7 +326,7 @@ impl Session {
         if notify.targets.is_empty() {
             return Ok(None);
         }
-        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())?));
+        let notifier = Arc::new(tokio::sync::Mutex::new(Notifier::new(notify.clone())));
         let (coordinator, run, notifying) =
             (Arc::clone(&self.coordinator), run.clone(), Arc::clone(&notifier));
         let telling = tokio::spawn(async move {
@@ -286,9 +352,9 @@ impl Session {
         tasks: &TaskList,
         wanted: impl Fn(&ModelLabel) -> bool,
     ) -> anyhow::Result<()> {
-        let Planned { benchmark, plan, .. } = self.planned();
-        let longest = LongestPrompt::of(plan, tasks, benchmark.seed);
-        let asked = benchmark.models.iter().filter(|spec| wanted(&spec.label));
+        let Planned { configuration, plan, .. } = self.planned();
+        let longest = LongestPrompt::of(plan, tasks, configuration.seed);
+        let asked = configuration.models.iter().filter(|spec| wanted(&spec.label));
         preflight::models(asked, connect, &longest).await?;
         // The process that writes to the folder will report that it cannot be written.
         if let Ok((level, message)) = preflight::disk(&self.data_dir, plan.dialogues()).await
@@ -300,9 +366,9 @@ impl Session {
     }
 
     /// A simulator for the simulated models; `None` if none of them has work.
-    async fn simulator(&self, tasks: &TaskList, begun: &RunView) -> anyhow::Result<Option<SimHandle>> {
-        let Planned { benchmark, plan, .. } = self.planned();
-        let simulated = benchmark.models.iter().zip(&plan.models).zip(&begun.models);
+    async fn simulator(&self, tasks: &TaskList, begun: &BenchmarkView) -> anyhow::Result<Option<SimHandle>> {
+        let Planned { configuration, plan, .. } = self.planned();
+        let simulated = configuration.models.iter().zip(&plan.models).zip(&begun.models);
         let iterations = simulated
             .filter(|((spec, _), model)| spec.connector == Connector::Simulated && model.units_pending > 0)
             .map(|((_, planned), _)| planned.most_iterations(plan.tasks.len()))
@@ -310,9 +376,9 @@ impl Session {
         let Some(iterations) = iterations else { return Ok(None) };
         let mut key = PackKey::default();
         for (task, planned) in tasks.iter().zip(&plan.tasks) {
-            key.learn(task, &planned.label, benchmark.seed, iterations);
+            key.learn(task, &planned.label, configuration.seed, iterations);
         }
-        connect::simulator(benchmark, Arc::new(key)).await
+        connect::simulator(configuration, Arc::new(key)).await
     }
 }
 
@@ -350,7 +416,7 @@ async fn hold(
     coordinator: &Arc<Coordinator>,
     run: &RunId,
     worker: WorkerConfig,
-    progress: &mut Progress,
+    progress: &mut ProgressLine,
 ) -> anyhow::Result<Vec<(ModelLabel, String)>> {
     let (stopper, mut working) = start_worker(coordinator, worker)?;
     let mut looks = tokio::time::interval(LOOK_EVERY);
@@ -406,7 +472,7 @@ pub(super) fn stuck(coordinator: &Coordinator, stopper: &StopSender) -> Option<S
 }
 
 /// The models with pending work, each with the reason why it cannot be asked; empty while any of them can be asked.
-fn all_parked(view: &RunView) -> Vec<(ModelLabel, String)> {
+fn all_parked(view: &BenchmarkView) -> Vec<(ModelLabel, String)> {
     let unfinished = view.models.iter().filter(|model| model.scored + model.failed < model.planned);
     let parked = unfinished.map(|model| Some((model.model.clone(), model.parked.clone()?)));
     parked.collect::<Option<Vec<_>>>().unwrap_or_default()

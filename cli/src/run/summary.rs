@@ -1,7 +1,7 @@
 //! The summary of a run on this machine: printed by its command, with the exit code.
 
 use coordinator::plan::Plan;
-use domain::control::RunView;
+use domain::control::BenchmarkView;
 use domain::{ModelLabel, TaskLabel};
 use results::{RunDir, RunManifest};
 use worker::TaskList;
@@ -16,7 +16,7 @@ pub struct RunSummary {
     pub plan: Plan,
     pub tasks: TaskList,
     /// Scores and failures.
-    pub view: RunView,
+    pub view: BenchmarkView,
     /// Models that could not be asked any more, each with the reason.
     pub parked: Vec<(ModelLabel, String)>,
     /// Wall-clock time of this process, in seconds.

@@ -39,7 +39,9 @@ fn a_file_that_may_not_grow_further_stops_the_run() {
     let mut command = Command::new("sh");
     process::shield(&mut command);
     command.args(["-c", &script, env!("CARGO_BIN_EXE_kgfleet")]).args(arguments(&server));
-    let finished = process::finish(command.env("KGFLEET_DATA_DIR", data.path())).expect(3);
+    let finished =
+        process::finish(command.env("KGFLEET_DATA_DIR", data.path()).env("XDG_STATE_HOME", data.state()))
+            .expect(3);
     let run = data.run();
     let resume = format!("kgfleet resume {}", run.name());
     finished.says(&["records cannot be stored; what was stored is safe", "Free space", ".kglog", &resume]);

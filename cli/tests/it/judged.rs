@@ -1,6 +1,6 @@
 //! Judged benchmarks as their users meet them: on one machine, in a cluster whose parts are killed, with the same verdicts.
 
-use domain::control::{RunPhase, RunView};
+use domain::control::{BenchmarkView, RunPhase};
 use queue::testing::free_port;
 use rustix::process::Signal;
 
@@ -32,14 +32,14 @@ skill = 0.9
 "#;
 
 /// What came out, whoever did it.
-fn cells(view: &RunView) -> Vec<(String, String, u64, u64, Option<f64>)> {
+fn cells(view: &BenchmarkView) -> Vec<(String, String, u64, u64, Option<f64>)> {
     let cell = |cell: &domain::control::CellView| {
         (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.planned, cell.mean)
     };
     view.cells.iter().map(cell).collect()
 }
 
-fn on_one_machine(data: &Data) -> RunView {
+fn on_one_machine(data: &Data) -> BenchmarkView {
     let configuration = data.write("facts.toml", CONFIGURATION);
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
     serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"))
@@ -136,7 +136,7 @@ fn a_killed_cluster_and_one_machine_give_the_same_verdicts() {
 }
 
 /// Questions that have a record, in all stages.
-fn done(view: &RunView) -> u64 {
+fn done(view: &BenchmarkView) -> u64 {
     view.cells.iter().filter(|cell| !cell.task.as_str().starts_with('=')).map(|cell| cell.scored).sum()
 }
 
@@ -144,7 +144,7 @@ fn until(
     cluster: &Cluster,
     coordinator: &crate::harness::cluster::Coordinator,
     pipeline: &str,
-    mut holds: impl FnMut(&RunView) -> bool,
+    mut holds: impl FnMut(&BenchmarkView) -> bool,
 ) {
     let begun = std::time::Instant::now();
     loop {
@@ -190,7 +190,7 @@ fn judges_that_do_not_chat_compare_answers_and_share_what_needs_no_answer() {
     let configuration = data.write("compared.toml", COMPARED);
     let file = configuration.to_str().unwrap();
     let finished = data.kgfleet(&["run", file, "--json"]);
-    let view: RunView =
+    let view: BenchmarkView =
         serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"));
     assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0), "{finished}");
     let cell = |task: &str, model: &str| {
@@ -248,7 +248,7 @@ fn answers_that_are_not_there_yet_are_not_waited_for() {
     let finished = data.kgfleet(&["run", configuration.to_str().unwrap(), "--json"]);
     let name = finished.json()["run"].as_str().unwrap().to_owned();
     // As a process leaves it that was interrupted before everything was answered.
-    let state = data.path().join("runs").join(format!("{name}.ask.weak.1")).join("state.json");
+    let state = data.path().join("runs").join(format!("{name}.ask.weak.1")).join("state-2.json");
     let text = std::fs::read_to_string(&state).unwrap();
     assert!(text.contains("\"finished\""), "{text}");
     std::fs::write(&state, text.replace("\"finished\"", "\"active\"")).unwrap();

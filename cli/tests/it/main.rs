@@ -7,6 +7,7 @@
 
 mod harness;
 
+mod altered;
 mod bad_input;
 mod chart;
 mod cluster;
@@ -14,6 +15,8 @@ mod conformance;
 mod determinism;
 mod disk_full;
 mod extending;
+mod foreign;
+mod golden;
 mod halu;
 mod interrupting;
 mod judged;
@@ -22,6 +25,7 @@ mod killing;
 mod launching;
 mod moving;
 mod notifying;
+mod old_data;
 mod quick_run;
 mod reevaluating;
 mod reference;

@@ -1,9 +1,10 @@
 //! The pages of `docs/reference` are made from the program itself and must not lag behind it.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use clap::{Arg, ArgAction, Command};
+
+use crate::harness::kept_text::compare;
 
 const METRICS_HEAD: &str = "\
 # Metrics
@@ -27,7 +28,7 @@ Standard output is data, standard error is talk. Exit codes are explained in [ex
 fn the_reference_describes_the_command_line() {
     let mut root = cli::command_line();
     root.build();
-    compare("docs/reference/cli.md", &page(&root));
+    compare("docs/reference/cli.md", &page(&root), "reference");
 }
 
 #[test]
@@ -46,25 +47,7 @@ fn the_reference_describes_the_metrics() {
             writeln!(made, "| `{name}` | {kind} | {} | {} |", labels.join(", "), cell(metric.help)).unwrap();
         }
     }
-    compare("docs/reference/metrics.md", &made);
-}
-
-/// Compares a page with the one that is kept, or keeps it.
-#[track_caller]
-fn compare(file: &str, made: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(file);
-    if std::env::var_os("KGFLEET_BLESS").is_some_and(|bless| bless == "1") {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, made).unwrap();
-        return;
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    let line = kept.lines().zip(made.lines()).position(|(kept, made)| kept != made);
-    let line = line.unwrap_or_else(|| kept.lines().count().min(made.lines().count())) + 1;
-    assert!(
-        kept == made,
-        "{file} is stale from line {line} on; run `KGFLEET_BLESS=1 cargo test -p cli --test it reference`"
-    );
+    compare("docs/reference/metrics.md", &made, "reference");
 }
 
 /// The whole page.

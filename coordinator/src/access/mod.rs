@@ -9,9 +9,10 @@ mod redact;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::caller::{Caller, Role};
+use domain::caller::{Caller, CallerRole};
 use domain::control::{
-    Control, DeadLetterView, ExportItem, Feed, HistoryEntry, RunCommand, RunView, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, Submission,
+    WorkerView,
 };
 use domain::exchange::{
     Delivery, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report, RunMaterial, WorkExchange,
@@ -23,25 +24,25 @@ use results::export::jsonl;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, invalid};
-use crate::look::Looked;
+use crate::look::RecordView;
 
 pub(crate) use limits::Submissions;
 #[cfg(test)]
 pub(crate) use redact::item as redacted;
 
 /// Leases, offers and parkings of one report, each. A worker holds some hundred leases.
-pub const MAX_ITEMS_PER_REPORT: usize = 20_000;
+pub const ITEMS_PER_REPORT_MAX: usize = 20_000;
 
 /// Longest name of a worker in bytes.
-pub const MAX_WORKER_NAME_BYTES: usize = 256;
+pub const WORKER_NAME_BYTES_MAX: usize = 256;
 
 /// A coordinator on behalf of a caller.
-pub struct OnBehalf {
+pub struct Access {
     coordinator: Arc<Coordinator>,
     caller: Caller,
 }
 
-impl OnBehalf {
+impl Access {
     /// What this caller may do.
     pub fn of(coordinator: &Arc<Coordinator>, caller: &Caller) -> Arc<Self> {
         Arc::new(Self { coordinator: Arc::clone(coordinator), caller: caller.clone() })
@@ -55,8 +56,8 @@ impl OnBehalf {
 
     /// Whether the caller may act as this worker.
     fn own(&self, worker: &WorkerId) -> Result<()> {
-        if worker.as_str().len() > MAX_WORKER_NAME_BYTES {
-            return Err(invalid(format!("a worker's name may have {MAX_WORKER_NAME_BYTES} bytes")));
+        if worker.as_str().len() > WORKER_NAME_BYTES_MAX {
+            return Err(invalid(format!("a worker's name may have {WORKER_NAME_BYTES_MAX} bytes")));
         }
         if self.caller.may_be(worker) {
             return Ok(());
@@ -79,19 +80,19 @@ impl OnBehalf {
     ///
     /// # Errors
     /// There is no such run or dialogue, or the log cannot be read.
-    pub async fn record(&self, run: &RunId, key: &DialogueKey) -> Result<Option<Looked>> {
+    pub async fn record(&self, run: &RunId, key: &DialogueKey) -> Result<Option<RecordView>> {
         let found = self.coordinator.record_of(run, key).await?;
         Ok(found.map(|(protected, mut record)| {
-            let redacted = protected && !self.caller.has(Role::Operator);
+            let redacted = protected && !self.caller.has(CallerRole::Operator);
             if redacted {
                 jsonl::redact(&mut record);
             }
-            Looked { record, redacted }
+            RecordView { record, redacted }
         }))
     }
 
     /// A run with its history as it is after something was noted.
-    async fn noted(&self, mut view: RunView, what: &str) -> RunView {
+    async fn noted(&self, mut view: BenchmarkView, what: &str) -> BenchmarkView {
         self.note(&view.run, what.to_owned()).await;
         view.history = self.coordinator.history_now(&view.run).await.unwrap_or_default();
         view
@@ -99,7 +100,7 @@ impl OnBehalf {
 }
 
 #[async_trait::async_trait]
-impl WorkExchange for OnBehalf {
+impl WorkExchange for Access {
     async fn register(&self, registration: Registration) -> Reply<Registered> {
         self.own(&registration.worker)?;
         self.coordinator.register(registration).await
@@ -108,8 +109,8 @@ impl WorkExchange for OnBehalf {
     async fn exchange(&self, report: Report) -> Reply<Orders> {
         self.own(&report.worker)?;
         let lists = [report.offers.len(), report.held.len(), report.ended.len(), report.parked.len()];
-        if let Some(most) = lists.into_iter().find(|items| *items > MAX_ITEMS_PER_REPORT) {
-            return Err(invalid(format!("a report names {most} things; {MAX_ITEMS_PER_REPORT} may be")));
+        if let Some(most) = lists.into_iter().find(|items| *items > ITEMS_PER_REPORT_MAX) {
+            return Err(invalid(format!("a report names {most} things; {ITEMS_PER_REPORT_MAX} may be")));
         }
         self.coordinator.exchange(report).await
     }
@@ -123,7 +124,7 @@ impl WorkExchange for OnBehalf {
     }
 
     async fn pack(&self, hash: &str) -> Reply<Arc<[u8]>> {
-        let reads_all = self.caller.has(Role::Worker) || self.caller.has(Role::Operator);
+        let reads_all = self.caller.has(CallerRole::Worker) || self.caller.has(CallerRole::Operator);
         if !reads_all && self.coordinator.packs.of_hash(hash, hash).await?.header().protected {
             return Err(self.denied(&format!("may not read the protected pack {hash}")));
         }
@@ -141,37 +142,37 @@ impl WorkExchange for OnBehalf {
 }
 
 #[async_trait::async_trait]
-impl Control for OnBehalf {
-    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+impl Control for Access {
+    async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
         let view = self.coordinator.submit(submission).await?;
         Ok(self.noted(view, "submitted").await)
     }
 
-    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView> {
         self.coordinator.submissions.take(self.caller.name(), self.coordinator.clock.now())?;
         let view = self.coordinator.extend(run, submission).await?;
         Ok(self.noted(view, "extended").await)
     }
 
-    async fn runs(&self) -> Reply<Vec<RunView>> {
+    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
         self.coordinator.runs().await
     }
 
-    async fn run(&self, run: &RunId) -> Reply<RunView> {
+    async fn run(&self, run: &RunId) -> Reply<BenchmarkView> {
         self.coordinator.run(run).await
     }
 
-    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView> {
         self.coordinator.watch(run)
     }
 
-    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+    async fn command(&self, run: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView> {
         let view = self.coordinator.command(run, command).await?;
         let what = match command {
-            RunCommand::Pause => "paused",
-            RunCommand::Resume => "resumed",
-            RunCommand::Cancel => "cancelled",
+            BenchmarkCommand::Pause => "paused",
+            BenchmarkCommand::Resume => "resumed",
+            BenchmarkCommand::Cancel => "cancelled",
         };
         Ok(self.noted(view, what).await)
     }
@@ -190,7 +191,7 @@ impl Control for OnBehalf {
 
     fn records<'a>(&'a self, run: &'a RunId) -> Feed<'a, ExportItem> {
         let all = self.coordinator.records(run);
-        if self.caller.has(Role::Operator) {
+        if self.caller.has(CallerRole::Operator) {
             return all;
         }
         let mut protected = false;

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-use super::{Benchmark, ClassChoice, Connector, ITERATIONS_DEFAULT, ModelSpec, TaskChoice};
+use super::{ClassChoice, Configuration, Connector, ITERATIONS_DEFAULT, ModelSpec, TaskChoice};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,9 +65,9 @@ pub(super) fn is_one(text: &str) -> bool {
 }
 
 /// Reads the configuration.
-pub(super) fn parse(text: &str) -> Result<Benchmark, String> {
+pub(super) fn parse(text: &str) -> Result<Configuration, String> {
     let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    Ok(Benchmark {
+    Ok(Configuration {
         pipeline: None,
         judges: BTreeMap::new(),
         settings: BTreeMap::new(),
@@ -142,18 +142,18 @@ iterations: 20
 
     #[test]
     fn the_published_format_is_read_unchanged() {
-        let benchmark = Benchmark::parse(TEXT, "configuration.yml").unwrap();
-        assert_eq!(benchmark.iterations, 20);
-        assert_eq!(benchmark.models[0].connector, Connector::Gemini);
-        assert_eq!(benchmark.models[0].requested(), "models/somebody-001");
-        assert_eq!(benchmark.tasks[1], TaskChoice::Label("SparqlSyntaxFixingListLcQuad".into()));
-        let TaskChoice::Class(choice) = &benchmark.tasks[0] else { panic!("a class with parameters") };
+        let configuration = Configuration::parse(TEXT, "configuration.yml").unwrap();
+        assert_eq!(configuration.iterations, 20);
+        assert_eq!(configuration.models[0].connector, Connector::Gemini);
+        assert_eq!(configuration.models[0].requested(), "models/somebody-001");
+        assert_eq!(configuration.tasks[1], TaskChoice::Label("SparqlSyntaxFixingListLcQuad".into()));
+        let TaskChoice::Class(choice) = &configuration.tasks[0] else { panic!("a class with parameters") };
         assert_eq!(choice.parameters["graphFormat"], "turtle");
     }
 
     #[test]
     fn unknown_connectors_are_named() {
         let text = TEXT.replace("ModelGoogle", "ModelParrot");
-        assert!(Benchmark::parse(&text, "c.yml").unwrap_err().to_string().contains("ModelParrot"));
+        assert!(Configuration::parse(&text, "c.yml").unwrap_err().to_string().contains("ModelParrot"));
     }
 }

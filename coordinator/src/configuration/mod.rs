@@ -1,12 +1,12 @@
 //! Benchmark configurations: which models, which tasks, how often.
 //!
-//! Three formats are read: ours in TOML or YAML (the fields of [`Benchmark`]), and LLM-KG-Bench's
+//! Three formats are read: ours in TOML or YAML (the fields of [`Configuration`]), and LLM-KG-Bench's
 //! `configuration.yml` unchanged ([`llmkgbench`]).
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub use domain::benchmark::{Connector, ModelSpec};
+pub use domain::model::{Connector, ModelSpec};
 use serde::{Deserialize, Serialize};
 
 pub mod llmkgbench;
@@ -24,7 +24,7 @@ pub const ITERATIONS_MAX: u32 = 100_000;
 /// A benchmark configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Benchmark {
+pub struct Configuration {
     /// A name for people.
     pub name: String,
     /// Seed of everything random: the order of serialised graphs, sampling seeds.
@@ -95,7 +95,6 @@ pub enum ConfigurationError {
     /// The file cannot be read.
     #[error("{file}: {source}")]
     Io {
-        /// The file.
         file: String,
         /// Why.
         source: std::io::Error,
@@ -103,7 +102,6 @@ pub enum ConfigurationError {
     /// Not TOML or YAML of the expected shape.
     #[error("{file}: {message}")]
     Syntax {
-        /// The file.
         file: String,
         /// The parser's message, with line and column.
         message: String,
@@ -111,7 +109,6 @@ pub enum ConfigurationError {
     /// A value is out of bounds.
     #[error("{file}: `{field}` {problem}")]
     Value {
-        /// The file.
         file: String,
         /// The value.
         field: String,
@@ -120,7 +117,7 @@ pub enum ConfigurationError {
     },
 }
 
-impl Benchmark {
+impl Configuration {
     /// Reads a configuration file: `.toml` in TOML, everything else in YAML, either ours or LLM-KG-Bench's.
     pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
         let file = path.display().to_string();
@@ -132,15 +129,16 @@ impl Benchmark {
     /// Reads a configuration; `file` names it in errors and decides the syntax.
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigurationError> {
         let syntax = |message: String| ConfigurationError::Syntax { file: file.to_owned(), message };
-        let benchmark: Self = if Path::new(file).extension().is_some_and(|extension| extension == "toml") {
+        let configuration: Self = if Path::new(file).extension().is_some_and(|extension| extension == "toml")
+        {
             toml::from_str(text).map_err(|error| syntax(error.to_string()))?
         } else if llmkgbench::is_one(text) {
             llmkgbench::parse(text).map_err(syntax)?
         } else {
             serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string()))?
         };
-        benchmark.validate(file)?;
-        Ok(benchmark)
+        configuration.validate(file)?;
+        Ok(configuration)
     }
 
     /// Additional checks, besides [`validate`](Self::validate), for a run in one process: the configuration must say where
@@ -336,7 +334,7 @@ mod tests {
 
     #[test]
     fn toml_and_yaml_say_the_same() {
-        let from_toml = Benchmark::parse(TOML, "a.toml").unwrap();
+        let from_toml = Configuration::parse(TOML, "a.toml").unwrap();
         let yaml = r#"
 name: two models
 iterations: 3
@@ -345,7 +343,7 @@ models:
   - {label: local, connector: openai-compatible, endpoint: "http://127.0.0.1:8000/v1", sampling: {temperature: 0.0}}
   - {label: sim, connector: simulated, skill: 0.5, iterations: 7}
 "#;
-        assert_eq!(from_toml, Benchmark::parse(yaml, "a.yaml").unwrap());
+        assert_eq!(from_toml, Configuration::parse(yaml, "a.yaml").unwrap());
         assert_eq!(from_toml.pack, "core");
     }
 
@@ -353,7 +351,7 @@ models:
     fn mistakes_are_named_with_their_place() {
         let error = |from: &str, to: &str| {
             assert!(TOML.contains(from));
-            Benchmark::parse(&TOML.replacen(from, to, 1), "a.toml").unwrap_err().to_string()
+            Configuration::parse(&TOML.replacen(from, to, 1), "a.toml").unwrap_err().to_string()
         };
         assert!(error("iterations = 3", "iterations = 0").contains("between 1 and"));
         assert!(error("label = \"sim\"", "label = \"local\"").contains("models[1].label"));
@@ -366,7 +364,7 @@ models:
     fn a_fleets_configuration_points_nowhere_in_its_workers() {
         let error = |line: &str| {
             let text = TOML.replace("skill = 0.5", line).replace("\"simulated\"", "\"anthropic\"");
-            Benchmark::parse(&text, "a.toml").unwrap().validate_fleet("a.toml").unwrap_err().to_string()
+            Configuration::parse(&text, "a.toml").unwrap().validate_fleet("a.toml").unwrap_err().to_string()
         };
         for line in ["key_env = \"ANTHROPIC_API_KEY\"", "key_file = \"/etc/hostname\""] {
             let refused = error(line);
@@ -374,9 +372,9 @@ models:
         }
         assert!(error("endpoint = \"http://169.254.169.254/\"").contains("never contacted"));
         assert!(error("endpoint = \"http://u:p@h/\"").contains("password"));
-        Benchmark::parse(TOML, "a.toml").unwrap().validate_fleet("a.toml").unwrap();
+        Configuration::parse(TOML, "a.toml").unwrap().validate_fleet("a.toml").unwrap();
         let named = TOML.replace("skill = 0.5", "key = \"house\"");
-        let refused = Benchmark::parse(&named, "a.toml").unwrap().validate_local("a.toml").unwrap_err();
+        let refused = Configuration::parse(&named, "a.toml").unwrap().validate_local("a.toml").unwrap_err();
         assert!(refused.to_string().contains("models[1].key"), "{refused}");
     }
 
@@ -389,8 +387,11 @@ models:
             let text = format!(
                 "name: a\npipeline: kghalubench\nmodels: [{judge}]\njudges:\n{judges}settings:\n  similarity_threshold: 0.725\n"
             );
-            assert_eq!(Benchmark::parse(&text, "a.yaml").unwrap().settings["similarity_threshold"], 0.725);
-            Benchmark::parse(&text.replacen(from, to, 1), "a.yaml").unwrap_err().to_string()
+            assert_eq!(
+                Configuration::parse(&text, "a.yaml").unwrap().settings["similarity_threshold"],
+                0.725
+            );
+            Configuration::parse(&text.replacen(from, to, 1), "a.yaml").unwrap_err().to_string()
         };
         assert!(
             error("0.725", "7").contains("`settings.similarity_threshold` is 7; it must be between 0 and 1")
@@ -399,16 +400,16 @@ models:
         let unknown = error("similarity_threshold", "threshold");
         assert!(unknown.contains("settings.threshold") && unknown.contains("cosine_share"), "{unknown}");
         let text = "name: a\nmodels: [{label: m, connector: simulated}]\nsettings: {x: 1}\n";
-        let nowhere = Benchmark::parse(text, "a.yaml").unwrap_err().to_string();
+        let nowhere = Configuration::parse(text, "a.yaml").unwrap_err().to_string();
         assert!(nowhere.contains("`settings` belongs to a judged benchmark"), "{nowhere}");
     }
 
     #[test]
     fn only_a_run_of_one_process_must_say_where_its_models_are() {
         let text = TOML.replace("endpoint = \"http://127.0.0.1:8000/v1\"", "");
-        let benchmark = Benchmark::parse(&text, "a.toml").unwrap();
-        let refused = benchmark.validate_local("a.toml").unwrap_err().to_string();
+        let configuration = Configuration::parse(&text, "a.toml").unwrap();
+        let refused = configuration.validate_local("a.toml").unwrap_err().to_string();
         assert!(refused.contains("models[0].endpoint") && refused.contains("server's URL"), "{refused}");
-        Benchmark::parse(TOML, "a.toml").unwrap().validate_local("a.toml").unwrap();
+        Configuration::parse(TOML, "a.toml").unwrap().validate_local("a.toml").unwrap();
     }
 }

@@ -12,7 +12,7 @@ use metrics::{counter, histogram};
 use queue::{Reap, Reaped};
 use service_kit::metrics::Metrics;
 
-use crate::aggregate::Row;
+use crate::aggregate::DialogueRow;
 use crate::layout::Slot;
 use crate::run::Run;
 
@@ -53,7 +53,7 @@ fn is_counted_apart(model: &str, task: &str) -> bool {
 }
 
 /// A record counts now that did not before.
-pub(crate) fn dialogue(run: &Run, slot: Slot, entry: Row, tokens: u64) {
+pub(crate) fn dialogue(run: &Run, slot: Slot, entry: DialogueRow, tokens: u64) {
     let (model, task, _) = run.layout.place(slot);
     let (model, task) = (run.models[model].label.as_str(), run.plan.tasks[task].label.as_str());
     let (model, task) = if is_counted_apart(model, task) { (model, task) } else { (OTHER, OTHER) };

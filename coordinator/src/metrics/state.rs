@@ -11,7 +11,7 @@ use stages::names::RunName;
 use super::blocked_word;
 use super::table::*;
 use crate::coordinator::Coordinator;
-use crate::crew::Crew;
+use crate::crew::RegisteredWorkers;
 use crate::progress;
 use crate::run::Run;
 
@@ -34,7 +34,7 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
         return;
     }
     let crew = coordinator.crew().await;
-    if let Ok(Crew { members, .. }) = &crew {
+    if let Ok(RegisteredWorkers { members, .. }) = &crew {
         let troubled = members.iter().filter(|member| member.status.trouble.is_some()).count();
         gauge!(WORKERS).set(members.len() as f64);
         gauge!(WORKERS_IN_TROUBLE).set(troubled as f64);
@@ -68,7 +68,13 @@ pub(crate) async fn gauges(coordinator: &Coordinator) {
     gauge!(RUNS).set(snapshot.runs.len() as f64);
 }
 
-fn state_run(coordinator: &Coordinator, run: &Run, counts: &[ModelCounts], crew: &Crew, frame: &mut Frame) {
+fn state_run(
+    coordinator: &Coordinator,
+    run: &Run,
+    counts: &[ModelCounts],
+    crew: &RegisteredWorkers,
+    frame: &mut Frame,
+) {
     let cells = run.table(|table| table.cells(&run.plan, &run.layout));
     let views = coordinator.model_views(run, &cells, counts, crew);
     let Pace { rate, tokens_per_second, eta_s } = progress::of_run(&views);

@@ -8,7 +8,7 @@ use stages::names;
 use super::document::Pipeline;
 use crate::Coordinator;
 use crate::changes;
-use crate::configuration::Benchmark;
+use crate::configuration::Configuration;
 use crate::errors::Result;
 use crate::manifest::Planned;
 
@@ -16,11 +16,11 @@ use crate::manifest::Planned;
 const FIRST: u32 = 1;
 
 /// What a model is asked.
-fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Benchmark {
-    Benchmark {
-        name: format!("{}: {}", pipeline.benchmark.name, model.label),
+fn asking(pipeline: &Pipeline, model: &ModelSpec) -> Configuration {
+    Configuration {
+        name: format!("{}: {}", pipeline.configuration.name, model.label),
         models: vec![model.clone()],
-        ..pipeline.benchmark.unjudged()
+        ..pipeline.configuration.unjudged()
     }
 }
 
@@ -31,9 +31,9 @@ fn run_of(pipeline: &Pipeline, model: &ModelSpec) -> RunId {
 impl Coordinator {
     /// Creates and begins the run that asks a model.
     pub(super) async fn create_ask(&self, pipeline: &Pipeline, model: &ModelSpec) -> Result<()> {
-        let benchmark = asking(pipeline, model);
-        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &benchmark.pack).await?;
-        let planned = Planned::new(benchmark, pack).await?;
+        let configuration = asking(pipeline, model);
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &configuration.pack).await?;
+        let planned = Planned::new(configuration, pack).await?;
         self.create_run(RunManifest { run: run_of(pipeline, model), ..planned.manifest()? }).await
     }
 
@@ -50,7 +50,7 @@ impl Coordinator {
         let wanted =
             Planned::new(asking(pipeline, model), std::sync::Arc::clone(&old.planned().pack)).await?;
         // A manifest that plans something else than this version would derive is left as it is.
-        let lines = changes::between(&old.planned().benchmark, &wanted.benchmark);
+        let lines = changes::between(&old.planned().configuration, &wanted.configuration);
         let adds = old.planned().plan.keys().all(|key| wanted.plan.contains(&key));
         let proposal = if adds && !lines.is_empty() { old.extended(wanted, lines)? } else { old };
         match self.begin(&proposal).await {
@@ -66,8 +66,8 @@ impl Coordinator {
     }
 
     /// The pipeline from which another one takes its answers; `None` where it asks itself.
-    pub(super) async fn base_of(&self, benchmark: &Benchmark) -> Result<Option<Pipeline>> {
-        let Some(base) = &benchmark.reuse else { return Ok(None) };
+    pub(super) async fn base_of(&self, configuration: &Configuration) -> Result<Option<Pipeline>> {
+        let Some(base) = &configuration.reuse else { return Ok(None) };
         self.expect_pipeline(&RunId::new(base.clone())).await.map(Some)
     }
 }

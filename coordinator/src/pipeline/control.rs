@@ -2,34 +2,35 @@
 
 use std::sync::Arc;
 
-use domain::control::{RunCommand, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, RunPhase, Submission};
 use domain::{ErrorCode, FailureCause, RunId};
 
 use super::document::{Pipeline, PipelineState};
 use super::gather::is_finished;
 use crate::Coordinator;
 use crate::changes;
-use crate::config::MAX_DIALOGUES;
-use crate::configuration::Benchmark;
+use crate::configuration::Configuration;
 use crate::errors::{Result, conflict, invalid};
 use crate::manifest::Planned;
+use crate::options::DIALOGUES_MAX;
+use crate::storage::CHANGES_MAX;
 
 /// What an extension keeps.
-fn fixed(benchmark: &Benchmark) -> Benchmark {
-    Benchmark {
+fn fixed(configuration: &Configuration) -> Configuration {
+    Configuration {
         name: String::new(),
         models: Vec::new(),
         tasks: Vec::new(),
         iterations: 0,
         task_iterations: std::collections::BTreeMap::new(),
-        ..benchmark.clone()
+        ..configuration.clone()
     }
 }
 
 /// Whether a pipeline is small enough.
 fn expect_size(planned: &Planned) -> Result<()> {
-    if planned.benchmark.models.len() as u64 * planned.plan.dialogues() > MAX_DIALOGUES {
-        return Err(invalid(format!("a pipeline may have {MAX_DIALOGUES} dialogues with its models")));
+    if planned.configuration.models.len() as u64 * planned.plan.dialogues() > DIALOGUES_MAX {
+        return Err(invalid(format!("a pipeline may have {DIALOGUES_MAX} dialogues with its models")));
     }
     Ok(())
 }
@@ -57,23 +58,28 @@ impl Coordinator {
     async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
         let (planned, sealed) = self.planned(submission).await?;
         expect_size(&planned)?;
-        let Planned { benchmark, pack, .. } = planned;
-        if let Some(base) = self.base_of(&benchmark).await? {
-            self.expect_same_answers(&base, &benchmark, pack.hash().as_str()).await?;
+        let Planned { configuration, pack, .. } = planned;
+        if let Some(base) = self.base_of(&configuration).await? {
+            self.expect_same_answers(&base, &configuration, pack.hash().as_str()).await?;
         }
-        let name = Pipeline::fresh_name(&benchmark, pack.hash().as_str())?;
-        Ok((Pipeline::new(name, benchmark, pack.hash().as_str(), 1)?, sealed))
+        let name = Pipeline::fresh_name(&configuration, pack.hash().as_str())?;
+        Ok((Pipeline::new(name, configuration, pack.hash().as_str(), 1)?, sealed))
     }
 
     /// Sees that a configuration judges the answers that a pipeline has, and that they come.
-    async fn expect_same_answers(&self, base: &Pipeline, wanted: &Benchmark, pack_hash: &str) -> Result<()> {
+    async fn expect_same_answers(
+        &self,
+        base: &Pipeline,
+        wanted: &Configuration,
+        pack_hash: &str,
+    ) -> Result<()> {
         // What does not decide what is asked of the models under test; the pack is compared by its hash.
-        let asked = |benchmark: &Benchmark| Benchmark {
+        let asked = |configuration: &Configuration| Configuration {
             name: String::new(),
             pack: String::new(),
-            ..benchmark.unjudged()
+            ..configuration.unjudged()
         };
-        let lines = changes::between(&asked(&base.benchmark), &asked(wanted));
+        let lines = changes::between(&asked(&base.configuration), &asked(wanted));
         if !lines.is_empty() {
             return Err(invalid(format!(
                 "the answers of pipeline {} are judged again as they are; only judges, their settings and the kind may \
@@ -94,7 +100,7 @@ impl Coordinator {
             return Ok(()); // Its coordinators see to it that they come.
         }
         let chain = self.pipeline_chain(base).await?;
-        for model in &base.benchmark.models {
+        for model in &base.configuration.models {
             let runs = self.find_stages(&chain, model).await?;
             let answered = |(_, state): &(RunId, Option<_>)| is_finished(state.as_ref());
             if runs[0].is_empty() || !runs[0].iter().all(answered) {
@@ -114,13 +120,13 @@ impl Coordinator {
         let old = self.expect_pipeline(name).await?;
         let (mut planned, _) = self.planned(submission).await?;
         // Whose answers it takes is no part of a configuration.
-        planned.benchmark.reuse.clone_from(&old.benchmark.reuse);
-        let mut lines = changes::between(&old.benchmark, &planned.benchmark);
+        planned.configuration.reuse.clone_from(&old.configuration.reuse);
+        let mut lines = changes::between(&old.configuration, &planned.configuration);
         if lines.is_empty() {
             self.begin_pipeline(name).await?;
             return Ok(lines);
         }
-        if fixed(&old.benchmark) != fixed(&planned.benchmark) {
+        if fixed(&old.configuration) != fixed(&planned.configuration) {
             return Err(invalid(format!(
                 "a pipeline is extended by models, tasks and iterations; other judges are another pipeline \
                  (`kgfleet judge`):\n{}",
@@ -131,19 +137,19 @@ impl Coordinator {
             return Err(invalid("--extend keeps the pack: the questions would differ"));
         }
         expect_size(&planned)?;
-        let before = Planned::new(old.benchmark.clone(), Arc::clone(&planned.pack)).await?;
+        let before = Planned::new(old.configuration.clone(), Arc::clone(&planned.pack)).await?;
         if let Some(lost) = before.plan.keys().find(|key| !planned.plan.contains(key)) {
             return Err(invalid(format!(
                 "--extend only adds: dialogue {lost} of pipeline {name} is missing from the new configuration:\n{}",
                 lines.join("\n")
             )));
         }
-        if let Some(base) = self.base_of(&old.benchmark).await? {
-            self.expect_same_answers(&base, &planned.benchmark, &old.manifest.pack_hash).await?;
+        if let Some(base) = self.base_of(&old.configuration).await? {
+            self.expect_same_answers(&base, &planned.configuration, &old.manifest.pack_hash).await?;
         }
-        lines.extend(changes::in_conditions(&old.benchmark, &planned.benchmark));
+        lines.extend(changes::in_conditions(&old.configuration, &planned.configuration));
         let revision = old.manifest.revision + 1;
-        let next = Pipeline::new(name.clone(), planned.benchmark, &old.manifest.pack_hash, revision)?;
+        let next = Pipeline::new(name.clone(), planned.configuration, &old.manifest.pack_hash, revision)?;
         if !self.write_revision(&next).await? {
             return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
         }
@@ -154,41 +160,58 @@ impl Coordinator {
 
     /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
     pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
-        let state = self.pipeline_state(name).await?;
-        if state.phase == RunPhase::Cancelled {
+        let fleet = self.storage.is_shared();
+        let begun = self.change_pipeline_state(name, |state| {
+            if state.phase == RunPhase::Cancelled {
+                return Ok(None);
+            }
+            let stays = fleet && state.phase == RunPhase::Paused;
+            let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
+            Ok(Some(PipelineState { phase, fleet, removed: false, ..state }))
+        });
+        if begun.await?.is_none() {
             // Its runs were cancelled with it.
-            return self.command_pipeline(name, RunCommand::Resume).await;
+            return self.command_pipeline(name, BenchmarkCommand::Resume).await;
         }
-        let stays = self.storage.is_shared() && state.phase == RunPhase::Paused;
-        let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
-        self.set_pipeline_state(
-            name,
-            &PipelineState { phase, fleet: self.storage.is_shared(), removed: false, ..state },
-        )
-        .await?;
         self.pipelines.attend(name);
         self.tend_pipeline(name).await
     }
 
     /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
-    pub(crate) async fn command_pipeline(&self, name: &RunId, command: RunCommand) -> Result<()> {
-        let state = self.pipeline_state(name).await?;
-        let phase = match (command, state.phase) {
-            (RunCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
-            | (RunCommand::Cancel, phase @ RunPhase::Finished) => {
-                return Err(conflict(format!("pipeline {name} is {phase}")));
-            }
-            (RunCommand::Pause, _) => RunPhase::Paused,
-            (RunCommand::Cancel, _) => RunPhase::Cancelled,
-            (RunCommand::Resume, _) => RunPhase::Active,
-        };
-        let state = PipelineState { phase, fleet: self.storage.is_shared(), ..state };
-        self.set_pipeline_state(name, &state).await?;
+    pub(crate) async fn command_pipeline(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
+        let fleet = self.storage.is_shared();
+        let changed = self.change_pipeline_state(name, |state| {
+            let (phase, removed) = match (command, state.phase) {
+                (BenchmarkCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
+                | (BenchmarkCommand::Cancel, phase @ RunPhase::Finished) => {
+                    return Err(conflict(format!("pipeline {name} is {phase}")));
+                }
+                (BenchmarkCommand::Pause, _) => (RunPhase::Paused, state.removed),
+                (BenchmarkCommand::Cancel, _) => (RunPhase::Cancelled, state.removed),
+                // Whoever was removing it has died over that.
+                (BenchmarkCommand::Resume, _) => (RunPhase::Active, false),
+            };
+            Ok(Some(PipelineState { phase, fleet, removed, ..state }))
+        });
+        let (mut command, mut told) = (command, changed.await?.unwrap_or_default());
         self.pipelines.attend(name);
-        for run in self.own_runs(name).await? {
-            if !is_finished(self.storage.state(&run).await?.as_ref()) {
-                self.command_run(&run, command).await?;
+        for _ in 0..CHANGES_MAX {
+            for run in self.own_runs(name).await? {
+                if !is_finished(self.storage.state(&run).await?.as_ref()) {
+                    self.command_run(&run, command).await?;
+                }
             }
+            // A later command may have spoken to the runs first.
+            let (revision, state) = self.revised_pipeline_state(name).await?;
+            let later = match state.phase {
+                RunPhase::Paused => BenchmarkCommand::Pause,
+                RunPhase::Cancelled => BenchmarkCommand::Cancel,
+                RunPhase::Preparing | RunPhase::Active | RunPhase::Finished => BenchmarkCommand::Resume,
+            };
+            if revision <= told || later == command {
+                break;
+            }
+            (command, told) = (later, revision);
         }
         self.tend_pipeline(name).await
     }
@@ -207,15 +230,17 @@ impl Coordinator {
 
     /// Removes a pipeline and its runs.
     pub(crate) async fn remove_pipeline(&self, name: &RunId, force: bool) -> Result<()> {
-        let state = self.pipeline_state(name).await?;
-        if !state.phase.is_over() && !force {
-            let phase = state.phase;
-            return Err(conflict(format!(
-                "pipeline {name} is {phase}: cancel it first, or `--force` does both"
-            )));
-        }
+        let fleet = self.storage.is_shared();
+        let cancelled = |state: PipelineState| match state.phase {
+            phase if (fleet || state.fleet) && !phase.is_over() && !force => Err(conflict(format!(
+                "pipeline {name} is {phase}{}: cancel it first, or `--force` does both",
+                if fleet { "" } else { " in a fleet, which goes on with it when a coordinator starts" }
+            ))),
+            _ => Ok(Some(PipelineState { phase: RunPhase::Cancelled, removed: true, ..state })),
+        };
+        cancelled(self.pipeline_state(name).await?)?;
         for other in self.storage.pipelines().await? {
-            let taken = self.find_pipeline(&other).await?.and_then(|other| other.benchmark.reuse);
+            let taken = self.find_pipeline(&other).await?.and_then(|other| other.configuration.reuse);
             if taken.as_deref() == Some(name.as_str()) {
                 return Err(conflict(format!(
                     "pipeline {other} takes its answers from {name}: remove it first"
@@ -231,8 +256,7 @@ impl Coordinator {
             }
         }
         // First of all: nobody derives any more.
-        let state = PipelineState { phase: RunPhase::Cancelled, removed: true, ..state };
-        self.set_pipeline_state(name, &state).await?;
+        self.change_pipeline_state(name, cancelled).await?;
         for run in self.own_runs(name).await? {
             match self.remove_run(&run, true).await {
                 Err(error) if error.code == ErrorCode::NotFound => {}
@@ -246,7 +270,7 @@ impl Coordinator {
     }
 
     /// The runs that a pipeline has created.
-    pub(super) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
+    pub(crate) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
         let pipeline = self.expect_pipeline(name).await?;
         self.runs_created_by(&pipeline).await
     }
@@ -255,7 +279,7 @@ impl Coordinator {
     pub(super) async fn runs_created_by(&self, pipeline: &Pipeline) -> Result<Vec<RunId>> {
         let chain = self.pipeline_chain(pipeline).await?;
         let mut runs: Vec<RunId> = Vec::new();
-        for model in &pipeline.benchmark.models {
+        for model in &pipeline.configuration.models {
             let stages = self.find_stages(&chain, model).await?;
             // Answers taken from another pipeline belong to that one.
             let own = stages.into_iter().skip(usize::from(chain.len() > 1));

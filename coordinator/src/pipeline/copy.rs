@@ -6,10 +6,10 @@ use domain::{RunId, ServiceError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::document::{Pipeline, PipelineManifest, PipelineState};
+use super::document::{BenchmarkDocument, Pipeline, PipelineState};
 use crate::Coordinator;
 use crate::errors::{Result, internal};
-use crate::storage::RunStateFile;
+use crate::storage::{Revised, RunStateFile};
 
 /// A pipeline as it was at some time, and those that it takes answers from. It holds no text of a dialogue.
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct PipelineCopy {
 #[derive(Debug, Serialize, Deserialize)]
 struct Copied {
     name: RunId,
-    manifest: PipelineManifest,
+    manifest: BenchmarkDocument,
     state: PipelineState,
 }
 
@@ -71,15 +71,17 @@ impl Coordinator {
     /// The sink cannot be written, or lacks a run; a newer version wrote the pipeline.
     pub async fn take_copy(&self, copy: PipelineCopy) -> std::result::Result<(), ServiceError> {
         for (run, state) in &copy.runs {
-            if let Some(state) = state {
-                self.storage.set_state(run, state).await?;
+            let Some(state) = state else { continue };
+            let Revised { revision, content } = self.storage.revised_state(run).await?;
+            if content.as_ref() != Some(state) {
+                self.storage.revise_state(run, revision, state).await?;
             }
         }
         for Copied { name, mut manifest, state } in copy.pipelines {
             // Revisions are numbered from 1 without gaps; those before this one are not needed.
             manifest.revision = 1;
             self.write_revision(&Pipeline::of(name.clone(), manifest)?).await?;
-            self.set_pipeline_state(&name, &state).await?;
+            self.change_pipeline_state(&name, |_| Ok(Some(state.clone()))).await?;
         }
         Ok(())
     }

@@ -8,20 +8,21 @@ use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
 use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
 use results::RunManifest;
 use serde_json::{Map, Value};
-use stages::{Asked, Judged, ModelReport, NewRun, RunName, StageRuns, StageSpec, names};
+use stages::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 
 use super::document::{Pipeline, PipelineState};
-use super::gather::{FoundStage, ModelState, is_finished};
-use super::summary::Summary;
+use super::gather::{ModelProgress, StageRunStates, is_finished};
+use super::summary::ModelSummary;
 use crate::Coordinator;
-use crate::configuration::{Benchmark, TaskChoice};
+use crate::configuration::{Configuration, TaskChoice};
 use crate::errors::{Result, internal};
 use crate::manifest::Planned;
 use crate::plan::{Plan, PlannedTask};
+use crate::submit::GoesOn;
 
 /// The state of a model according to the records.
-pub(super) struct Read {
-    pub state: ModelState,
+pub(super) struct ModelRead {
+    pub state: ModelProgress,
     /// The runs that are missing.
     pub new_runs: Vec<NewRun>,
     /// Whether texts may leave only encrypted.
@@ -51,7 +52,7 @@ impl Coordinator {
     pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
         let _turn = self.pipelines.turn().await;
         // First its phase: a paused or cancelled pipeline derives nothing.
-        let state = self.pipeline_state(name).await?;
+        let (revision, state) = self.revised_pipeline_state(name).await?;
         if state.removed || state.phase != RunPhase::Active {
             if state.phase.is_over() {
                 self.pipelines.forget(name);
@@ -66,19 +67,25 @@ impl Coordinator {
         self.tend_shared(&chain).await?;
         let mut done = true;
         let (mut counts, mut summaries) = ([0; 3], Vec::new());
-        for model in &pipeline.benchmark.models {
+        for model in &pipeline.configuration.models {
             let known = self.tend_model(&chain, model).await?;
-            done &= known.as_ref().is_some_and(ModelState::is_done);
+            done &= known.as_ref().is_some_and(ModelProgress::is_done);
             if let Some(known) = known {
-                summaries.push(Summary::of(&known));
+                summaries.push(ModelSummary::of(&known));
                 let ModelReport { planned, scored, .. } = known.report;
                 counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
             }
         }
+        if !done {
+            return Ok(());
+        }
+        // One that was extended is not finished, even if who extended it has died.
+        if !self.is_newest(&pipeline).await? {
+            return Ok(());
+        }
         // A command that arrived since this round began takes precedence.
-        if done && self.pipeline_state(name).await? == state {
-            let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
-            self.set_pipeline_state(name, &state).await?;
+        let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
+        if self.revise_pipeline_state(name, revision, &state).await? {
             self.pipelines.forget(name); // Its results can be read again.
             tracing::info!(pipeline = %name, "finished");
         }
@@ -91,9 +98,7 @@ impl Coordinator {
         let revision = pipeline.manifest.revision;
         let kind = pipeline.kind;
         // What they ask follows from the manifest alone.
-        if !kind.stages.iter().any(StageSpec::is_shared)
-            || self.pipelines.has_shared(&pipeline.name, revision)
-        {
+        if !kind.stages.iter().any(Stage::is_shared) || self.pipelines.has_shared(&pipeline.name, revision) {
             return Ok(());
         }
         let all = ModelLabel::new(names::SHARED);
@@ -103,11 +108,11 @@ impl Coordinator {
                 let found = self.find_stage(pipeline, stage.name, &all).await?;
                 self.stage_runs(chain, stage, &all, &found).await?
             } else {
-                StageRuns::default()
+                StageRecords::default()
             });
         }
-        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.benchmark.pack).await?;
-        let Planned { plan, .. } = Planned::new(pipeline.benchmark.clone(), Arc::clone(&pack)).await?;
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.configuration.pack).await?;
+        let Planned { plan, .. } = Planned::new(pipeline.configuration.clone(), Arc::clone(&pack)).await?;
         let cases = asked_cases(&plan, &pack);
         let judges = pipeline.judges()?;
         for run in pipeline.derivation(&judges).shared_runs(&cases, &stages) {
@@ -119,7 +124,7 @@ impl Coordinator {
 
     /// Does what is to be done for one model, which waits for no other one. What is known of it then; `None` where its own
     /// dialogues are not done.
-    async fn tend_model(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Option<ModelState>> {
+    async fn tend_model(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Option<ModelProgress>> {
         let pipeline = &chain[0];
         let runs = self.find_stages(chain, model).await?;
         if runs[0].is_empty() && chain.len() == 1 {
@@ -134,7 +139,7 @@ impl Coordinator {
             let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
             if !begun && !is_finished(state.as_ref()) {
                 let run = self.runs.known(run).await?;
-                self.activate(&run).await?;
+                self.activate(&run, GoesOn::Named).await?;
             }
         }
         if !runs[0].iter().all(|(_, state)| is_finished(state.as_ref())) || runs[0].is_empty() {
@@ -147,7 +152,7 @@ impl Coordinator {
             return Ok(Some(known));
         }
         let judges = pipeline.judges()?;
-        let Read { state, new_runs, protected } = self.read_model(chain, model, runs).await?;
+        let ModelRead { state, new_runs, protected } = self.read_model(chain, model, runs).await?;
         if !new_runs.is_empty() {
             for run in new_runs {
                 self.create_stage(pipeline, judges[run.stage], run, protected).await?;
@@ -163,8 +168,8 @@ impl Coordinator {
         &self,
         chain: &[Pipeline],
         model: &ModelSpec,
-        runs: Vec<FoundStage>,
-    ) -> Result<Read> {
+        runs: Vec<StageRunStates>,
+    ) -> Result<ModelRead> {
         let pipeline = &chain[0];
         let gathered = self.gather(chain, model, &runs).await?;
         let judges = pipeline.judges()?;
@@ -173,17 +178,17 @@ impl Coordinator {
         let new_runs = derivation.new_runs(&asked);
         let standings = derivation.standings(&asked);
         let mut answered = derivation.judged(&asked).into_iter();
-        let judged: Vec<Judged> = gathered
+        let judged: Vec<JudgedDialogue> = gathered
             .dialogues
             .into_iter()
             .filter_map(|(key, failure)| match failure {
-                Some(cause) => Some(Judged::unanswered(key, cause)),
+                Some(cause) => Some(JudgedDialogue::unanswered(key, cause)),
                 None => answered.next(),
             })
             .collect();
         let report = ModelReport::of(model.label.clone(), &judged, pipeline.kind.metrics);
-        let state = ModelState { runs, standings, report, judged };
-        Ok(Read { state, new_runs, protected: gathered.protected })
+        let state = ModelProgress { runs, standings, report, judged };
+        Ok(ModelRead { state, new_runs, protected: gathered.protected })
     }
 
     /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.
@@ -202,7 +207,7 @@ impl Coordinator {
             model: match pipeline.kind.stages[run_stage].is_shared() {
                 true => ModelLabel::new(names::SHARED),
                 false => pipeline
-                    .benchmark
+                    .configuration
                     .models
                     .iter()
                     .find(|model| names::slug(&model.label) == name.model)
@@ -211,14 +216,14 @@ impl Coordinator {
             },
             number: name.number,
         };
-        let benchmark = Benchmark {
-            name: format!("{}: {} of {}", pipeline.benchmark.name, about.stage, about.model),
+        let configuration = Configuration {
+            name: format!("{}: {} of {}", pipeline.configuration.name, about.stage, about.model),
             pack: name.to_string(),
             iterations: questions,
             tasks: vec![TaskChoice::Label(task.label.to_string())],
             models: vec![ModelSpec { iterations: None, task_iterations: BTreeMap::new(), ..judge.clone() }],
             task_iterations: BTreeMap::new(),
-            ..pipeline.benchmark.unjudged()
+            ..pipeline.configuration.unjudged()
         };
         let of_pack = (name.clone(), about.clone());
         let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
@@ -226,7 +231,7 @@ impl Coordinator {
         self.health.note_sink(
             self.storage.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
         )?;
-        let planned = Planned::new(benchmark, pack).await?;
+        let planned = Planned::new(configuration, pack).await?;
         let manifest = RunManifest { run: name.run(), about: Some(about), ..planned.manifest()? };
         tracing::info!(run = %manifest.run, questions, "derived");
         self.create_run(manifest).await
@@ -244,7 +249,7 @@ impl Coordinator {
             Err(error) if !is_ours && error.code == ErrorCode::NotFound => return Ok(()),
             run => run?,
         };
-        self.activate(&run).await
+        self.activate(&run, GoesOn::Named).await.map(drop)
     }
 }
 

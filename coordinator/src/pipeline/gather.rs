@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use domain::control::RunPhase;
 use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
-use stages::derive::Standing;
-use stages::{Judged, ModelReport, Ruling, StageRuns, StageSpec, Subject, names};
+use stages::derive::StageProgress;
+use stages::{JudgedDialogue, ModelReport, Ruling, Stage, StageRecords, Subject, names};
 
 use super::document::Pipeline;
 use super::reading::ModelReading;
@@ -19,26 +19,26 @@ use crate::storage::RunStateFile;
 const RUNS_MAX: u32 = 10_000;
 
 /// The runs of a stage with their states; a run that was created and not begun has none.
-pub(crate) type FoundStage = Vec<(RunId, Option<RunStateFile>)>;
+pub(crate) type StageRunStates = Vec<(RunId, Option<RunStateFile>)>;
 
 /// The last known state of a model under test, and the states of its runs on which it is based.
 #[derive(Clone, Debug)]
-pub(crate) struct ModelState {
+pub(crate) struct ModelProgress {
     /// The runs of each stage, the asking one first.
-    pub runs: Vec<FoundStage>,
+    pub runs: Vec<StageRunStates>,
     /// The progress of each judging stage.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<StageProgress>,
     /// The results so far.
     pub report: ModelReport,
     /// The result of each dialogue.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedDialogue>,
 }
 
-impl ModelState {
+impl ModelProgress {
     /// Whether nothing is left to ask or to derive.
     pub(crate) fn is_done(&self) -> bool {
-        let over = |stage: &FoundStage| stage.iter().all(|(_, state)| is_finished(state.as_ref()));
-        self.runs.iter().all(over) && self.standings.iter().all(|standing| *standing == Standing::Done)
+        let over = |stage: &StageRunStates| stage.iter().all(|(_, state)| is_finished(state.as_ref()));
+        self.runs.iter().all(over) && self.standings.iter().all(|standing| *standing == StageProgress::Done)
     }
 }
 
@@ -48,7 +48,11 @@ pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
 
 impl Coordinator {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
-    pub(super) async fn find_stages(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Vec<FoundStage>> {
+    pub(super) async fn find_stages(
+        &self,
+        chain: &[Pipeline],
+        model: &ModelSpec,
+    ) -> Result<Vec<StageRunStates>> {
         let (pipeline, asking) = (&chain[0], &chain[chain.len() - 1]);
         let mut found = vec![self.find_stage(asking, names::ASK, &model.label).await?];
         for stage in pipeline.kind.stages {
@@ -63,7 +67,7 @@ impl Coordinator {
         pipeline: &Pipeline,
         stage: &str,
         model: &ModelLabel,
-    ) -> Result<FoundStage> {
+    ) -> Result<StageRunStates> {
         let mut found = Vec::new();
         for number in 1..=RUNS_MAX {
             let run = pipeline.run_name(stage, model, number).run();
@@ -81,7 +85,7 @@ impl Coordinator {
         &self,
         chain: &[Pipeline],
         model: &ModelSpec,
-        runs: &[FoundStage],
+        runs: &[StageRunStates],
     ) -> Result<ModelReading> {
         let (ask, judging) = runs.split_first().ok_or_else(|| internal("a pipeline without stages"))?;
         let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
@@ -120,14 +124,14 @@ impl Coordinator {
     pub(super) async fn stage_runs(
         &self,
         chain: &[Pipeline],
-        stage: &StageSpec,
+        stage: &Stage,
         model: &ModelLabel,
-        found: &FoundStage,
-    ) -> Result<StageRuns> {
-        let mut of_stage = StageRuns {
+        found: &StageRunStates,
+    ) -> Result<StageRecords> {
+        let mut of_stage = StageRecords {
             runs: u32::try_from(found.len()).map_err(internal)?,
             finished: found.iter().all(|(_, state)| is_finished(state.as_ref())),
-            ..StageRuns::default()
+            ..StageRecords::default()
         };
         let mut number = 0;
         // What was asked for another pipeline came first.
@@ -144,7 +148,7 @@ impl Coordinator {
         Ok(of_stage)
     }
 
-    async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRuns) -> Result<()> {
+    async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRecords) -> Result<()> {
         let run = self.runs.followed(run, Duration::ZERO).await?;
         let Some(task) = run.tasks.first() else { return Ok(()) };
         let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
@@ -171,7 +175,7 @@ impl Coordinator {
 }
 
 /// Whom the runs of a stage are about: a model, or all of them.
-pub(super) fn about(stage: &StageSpec, model: &ModelLabel) -> ModelLabel {
+pub(super) fn about(stage: &Stage, model: &ModelLabel) -> ModelLabel {
     if stage.is_shared() { ModelLabel::new(names::SHARED) } else { model.clone() }
 }
 

@@ -26,7 +26,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use domain::RunId;
 
 pub use copy::PipelineCopy;
-pub(crate) use gather::ModelState;
+pub(crate) use gather::ModelProgress;
 pub use reading::{ModelReading, PipelineReading};
 
 /// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
@@ -42,7 +42,7 @@ pub(crate) struct Pipelines {
 #[derive(Default)]
 struct Known {
     /// By the slug of the model's label.
-    models: BTreeMap<String, ModelState>,
+    models: BTreeMap<String, ModelProgress>,
     /// The revision of its manifest for which every run about cases was found or created.
     shared: Option<u32>,
     /// By the slug of the model's label: the revision of the pipeline's manifest that the run that asks it was compared with.
@@ -76,12 +76,12 @@ impl Pipelines {
     }
 
     /// The last known state of a model, by the slug of its label.
-    pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelState> {
+    pub(crate) fn known(&self, name: &RunId, model: &str) -> Option<ModelProgress> {
         self.lock().get(name)?.models.get(model).cloned()
     }
 
     /// Notes the state of a model.
-    pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelState) {
+    pub(crate) fn learn(&self, name: &RunId, model: String, state: ModelProgress) {
         self.lock().entry(name.clone()).or_default().models.insert(model, state);
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use domain::control::RunPhase;
 use domain::{DialogueKey, FailureCause, ModelLabel, ModelSpec, RunId, ServiceError};
 use packs::Pack;
-use stages::{Derivation, Judgements, PipelineKind, StageRuns, Subject};
+use stages::{Derivation, Judgements, Kind, StageRecords, Subject};
 
 use super::document::Pipeline;
 use super::gather::is_finished;
 use crate::Coordinator;
-use crate::configuration::Benchmark;
+use crate::configuration::Configuration;
 
 /// A pipeline whose records can be read, one model after the other.
 #[derive(Debug)]
@@ -32,25 +32,22 @@ pub struct ModelReading {
     /// The answers, in the same order.
     pub subjects: Vec<Subject>,
     /// What judges said, by stage, in the order of the kind.
-    pub stages: Vec<StageRuns>,
+    pub stages: Vec<StageRecords>,
     /// Whether texts may leave only encrypted; derived runs inherit it.
     pub protected: bool,
 }
 
 impl PipelineReading {
-    /// Its name.
     pub fn name(&self) -> &RunId {
         &self.chain[0].name
     }
 
-    /// Its kind.
-    pub fn kind(&self) -> &'static PipelineKind {
+    pub fn kind(&self) -> &'static Kind {
         self.chain[0].kind
     }
 
-    /// Its configuration.
-    pub fn benchmark(&self) -> &Benchmark {
-        &self.chain[0].benchmark
+    pub fn configuration(&self) -> &Configuration {
+        &self.chain[0].configuration
     }
 
     /// Hands each answer of a model to `each`, with what judges said; nothing in its place while a stage has still to say it.
@@ -79,7 +76,7 @@ impl Coordinator {
     pub async fn read_pipeline(&self, name: &RunId) -> Result<Option<PipelineReading>, ServiceError> {
         let Some(pipeline) = self.find_pipeline(name).await? else { return Ok(None) };
         let chain = self.pipeline_chain(&pipeline).await?;
-        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.benchmark.pack).await?;
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.configuration.pack).await?;
         let is_finished = self.pipeline_state(name).await?.phase == RunPhase::Finished;
         Ok(Some(PipelineReading { chain, pack, is_finished }))
     }

@@ -2,14 +2,14 @@
 
 use domain::{FailureCause, Mean, ModelLabel};
 use serde::{Deserialize, Serialize};
-use stages::Judged;
-use stages::report::Outcome;
+use stages::JudgedDialogue;
+use stages::report::JudgedOutcome;
 
-use super::gather::{FoundStage, ModelState};
+use super::gather::{ModelProgress, StageRunStates};
 
 /// The numbers of a model, and of which states of its runs they are true.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Summary {
+pub(crate) struct ModelSummary {
     pub model: ModelLabel,
     /// Dialogues planned.
     pub planned: u64,
@@ -27,11 +27,11 @@ pub(crate) struct Summary {
     pub runs: String,
 }
 
-impl Summary {
+impl ModelSummary {
     /// Of what is known of a model.
-    pub(crate) fn of(known: &ModelState) -> Self {
+    pub(crate) fn of(known: &ModelProgress) -> Self {
         let report = &known.report;
-        let waiting = |judged: &&Judged| matches!(judged.outcome, Outcome::Waiting(_));
+        let waiting = |judged: &&JudgedDialogue| matches!(judged.outcome, JudgedOutcome::Waiting(_));
         let not_judged =
             report.not_judged.iter().map(|(why, dialogues)| (why.stage.to_owned(), why.cause, *dialogues));
         Self {
@@ -46,11 +46,11 @@ impl Summary {
     }
 
     /// Whether it is true of these runs.
-    pub(crate) fn is_of(&self, model: &ModelLabel, runs: &[FoundStage]) -> bool {
+    pub(crate) fn is_of(&self, model: &ModelLabel, runs: &[StageRunStates]) -> bool {
         self.model == *model && self.runs == hash(runs)
     }
 }
 
-fn hash(runs: &[FoundStage]) -> String {
+fn hash(runs: &[StageRunStates]) -> String {
     results::manifest::hash(&serde_json::to_value(runs).unwrap_or_default())
 }

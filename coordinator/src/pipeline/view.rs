@@ -1,20 +1,19 @@
 //! Displays a pipeline: models under test as columns, stages as rows of progress, then the results.
 
-use domain::control::{CellView, ModelView, RESULT_PREFIX, RunPhase, RunView};
+use domain::control::{BenchmarkView, CellView, ModelView, RESULT_PREFIX, RunPhase};
 use domain::{ModelSpec, RunId};
 use stages::names;
 
 use super::document::Pipeline;
-use super::gather::{FoundStage, is_finished};
-use super::summary::Summary;
+use super::gather::{StageRunStates, is_finished};
+use super::summary::ModelSummary;
 use crate::Coordinator;
-use crate::crew::Crew;
+use crate::crew::RegisteredWorkers;
 use crate::errors::Result;
 use crate::view::Detail;
 
 impl Coordinator {
-    /// The view of a pipeline.
-    pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<RunView> {
+    pub(crate) async fn pipeline_view(&self, name: &RunId) -> Result<BenchmarkView> {
         let pipeline = self.expect_pipeline(name).await?;
         let state = self.pipeline_state(name).await?;
         let chain = self.pipeline_chain(&pipeline).await?;
@@ -22,15 +21,15 @@ impl Coordinator {
         view.history = self.pipeline_history(name).await?;
         let crew = self.crew().await.unwrap_or_default();
         let mut columns: Vec<Vec<CellView>> = Vec::new();
-        for model in &pipeline.benchmark.models {
+        for model in &pipeline.configuration.models {
             let runs = self.find_stages(&chain, model).await?;
             let finished = || runs.iter().flatten().all(|(_, state)| is_finished(state.as_ref()));
             let known = self.pipelines.known(name, &names::slug(&model.label));
             let kept = || state.summaries.iter().find(|kept| kept.is_of(&model.label, &runs)).cloned();
-            let known = match known.as_ref().map(Summary::of).or_else(kept) {
+            let known = match known.as_ref().map(ModelSummary::of).or_else(kept) {
                 // Something happened to its runs by their own names.
                 None if state.phase.is_over() && finished() => {
-                    Some(Summary::of(&self.read_model(&chain, model, runs.clone()).await?.state))
+                    Some(ModelSummary::of(&self.read_model(&chain, model, runs.clone()).await?.state))
                 }
                 known => known,
             };
@@ -52,26 +51,34 @@ impl Coordinator {
     }
 
     /// Brief views of all pipelines.
-    pub async fn pipelines(&self) -> Result<Vec<RunView>> {
+    pub async fn pipelines(&self) -> Result<Vec<BenchmarkView>> {
         let mut views = Vec::new();
         for name in self.storage.pipelines().await? {
-            let Some(pipeline) = self.find_pipeline(&name).await? else { continue };
+            let pipeline = match self.find_pipeline(&name).await {
+                // One that cannot be read hides no other.
+                Err(error) if !error.code.is_transient() => {
+                    tracing::warn!(pipeline = %name, %error, "left out of the list");
+                    continue;
+                }
+                found => found?,
+            };
+            let Some(pipeline) = pipeline else { continue };
             let state = self.pipeline_state(&name).await?;
             let [planned, scored, failed] = state.counts;
-            views.push(RunView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
+            views.push(BenchmarkView { planned, scored, failed, ..self.empty_view(&pipeline, state.phase) });
         }
         Ok(views)
     }
 
-    fn empty_view(&self, pipeline: &Pipeline, phase: RunPhase) -> RunView {
-        RunView {
+    fn empty_view(&self, pipeline: &Pipeline, phase: RunPhase) -> BenchmarkView {
+        BenchmarkView {
             run: pipeline.name.clone(),
-            name: pipeline.benchmark.name.clone(),
+            name: pipeline.configuration.name.clone(),
             phase,
             created_at: pipeline.manifest.created_at,
             generation: u64::from(pipeline.manifest.revision),
             trouble: if phase.is_over() { None } else { self.health.trouble() },
-            ..RunView::default()
+            ..BenchmarkView::default()
         }
     }
 
@@ -80,10 +87,10 @@ impl Coordinator {
         &self,
         pipeline: &Pipeline,
         model: &ModelSpec,
-        (runs, is_first): (&[FoundStage], bool),
-        known: Option<Summary>,
-        crew: &Crew,
-        view: &mut RunView,
+        (runs, is_first): (&[StageRunStates], bool),
+        known: Option<ModelSummary>,
+        crew: &RegisteredWorkers,
+        view: &mut BenchmarkView,
     ) -> Result<(ModelView, Vec<CellView>)> {
         let mut shown = ModelView { model: model.label.clone(), ..ModelView::default() };
         let mut cells = Vec::new();
@@ -163,7 +170,7 @@ impl Coordinator {
     }
 }
 
-fn add_failures(view: &mut RunView, failures: &[(domain::FailureCause, u64)]) {
+fn add_failures(view: &mut BenchmarkView, failures: &[(domain::FailureCause, u64)]) {
     for (cause, count) in failures {
         match view.failures.iter_mut().find(|(known, _)| known == cause) {
             Some((_, sum)) => *sum += count,

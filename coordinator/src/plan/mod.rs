@@ -7,7 +7,7 @@ use domain::{DialogueKey, Iteration, ModelLabel, ModelSpec, TaskLabel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::configuration::{Benchmark, Glob, TaskChoice};
+use crate::configuration::{Configuration, Glob, TaskChoice};
 
 mod outline;
 mod units;
@@ -18,11 +18,9 @@ pub use units::{UNIT_DIALOGUES_MAX, Unit};
 /// The properties of a task that a plan needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutline {
-    /// Its label.
     pub label: TaskLabel,
     /// Its class name.
     pub class: String,
-    /// Its parameters.
     pub parameters: serde_json::Map<String, serde_json::Value>,
     /// Number of cases; iteration `i` uses case `i` modulo this.
     pub cases: usize,
@@ -32,10 +30,8 @@ pub struct TaskOutline {
     pub standard: bool,
 }
 
-/// A planned model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedModel {
-    /// Its label.
     pub label: ModelLabel,
     /// Repetitions of every task of which [`of_task`](Self::of_task) says nothing.
     pub iterations: u32,
@@ -62,7 +58,6 @@ impl PlannedModel {
     }
 }
 
-/// A planned task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTask {
     /// The label in results.
@@ -98,10 +93,11 @@ pub enum PlanError {
 
 impl Plan {
     /// Plans a configuration over the tasks of a pack.
-    pub fn new(benchmark: &Benchmark, outlines: &[TaskOutline]) -> Result<Self, PlanError> {
-        let tasks = choose(&benchmark.tasks, outlines)?;
-        let models = benchmark.models.iter().map(|model| planned_model(benchmark, model, &tasks)).collect();
-        unmatched(benchmark, &tasks, outlines)?;
+    pub fn new(configuration: &Configuration, outlines: &[TaskOutline]) -> Result<Self, PlanError> {
+        let tasks = choose(&configuration.tasks, outlines)?;
+        let models =
+            configuration.models.iter().map(|model| planned_model(configuration, model, &tasks)).collect();
+        unmatched(configuration, &tasks, outlines)?;
         Ok(Self { models, tasks })
     }
 
@@ -163,11 +159,11 @@ impl Plan {
 
 /// How often a model is asked. What is said nearer to it and to the task counts: what the model says of the task, then of all
 /// tasks, then what the configuration says of the task, then of all.
-fn planned_model(benchmark: &Benchmark, model: &ModelSpec, tasks: &[PlannedTask]) -> PlannedModel {
-    let iterations = model.iterations.unwrap_or(benchmark.iterations);
+fn planned_model(configuration: &Configuration, model: &ModelSpec, tasks: &[PlannedTask]) -> PlannedModel {
+    let iterations = model.iterations.unwrap_or(configuration.iterations);
     let said = |task: &PlannedTask| {
         let own = of_pattern(&model.task_iterations, &task.label);
-        let of_all = || of_pattern(&benchmark.task_iterations, &task.label);
+        let of_all = || of_pattern(&configuration.task_iterations, &task.label);
         own.or(model.iterations).or_else(of_all).unwrap_or(iterations)
     };
     let of_task = tasks.iter().map(said).enumerate().filter(|(_, said)| *said != iterations).collect();
@@ -183,13 +179,13 @@ fn of_pattern(said: &BTreeMap<String, u32>, label: &TaskLabel) -> Option<u32> {
 /// Finds iterations of tasks that are not there: a name that is misspelt is no choice. Tasks that were left out on purpose may
 /// be named.
 fn unmatched(
-    benchmark: &Benchmark,
+    configuration: &Configuration,
     tasks: &[PlannedTask],
     outlines: &[TaskOutline],
 ) -> Result<(), PlanError> {
     let labels = || tasks.iter().map(|task| &task.label).chain(outlines.iter().map(|outline| &outline.label));
-    let of_models = benchmark.models.iter().flat_map(|model| model.task_iterations.keys());
-    for pattern in benchmark.task_iterations.keys().chain(of_models) {
+    let of_models = configuration.models.iter().flat_map(|model| model.task_iterations.keys());
+    for pattern in configuration.task_iterations.keys().chain(of_models) {
         let glob = Glob::new(pattern);
         if !labels().any(|label| glob.matches(label.as_str())) {
             let known: BTreeSet<&str> = labels().map(TaskLabel::as_str).collect();
@@ -268,9 +264,9 @@ mod tests {
         TaskOutline { label: label.into(), class, parameters, cases: 5, weight, standard }
     }
 
-    fn benchmark(tasks: Vec<TaskChoice>) -> Benchmark {
+    fn configuration(tasks: Vec<TaskChoice>) -> Configuration {
         let text = "name: t\niterations: 20\nmodels:\n  - {label: a, connector: simulated}\n  - {label: b, connector: simulated, iterations: 50}\n";
-        Benchmark { tasks, ..Benchmark::parse(text, "t.yaml").unwrap() }
+        Configuration { tasks, ..Configuration::parse(text, "t.yaml").unwrap() }
     }
 
     fn outlines() -> Vec<TaskOutline> {
@@ -279,7 +275,7 @@ mod tests {
 
     #[test]
     fn dialogues_are_models_times_tasks_times_iterations() {
-        let plan = Plan::new(&benchmark(Vec::new()), &outlines()).unwrap();
+        let plan = Plan::new(&configuration(Vec::new()), &outlines()).unwrap();
         assert_eq!(plan.dialogues(), 2 * 20 + 2 * 50, "without a choice the standard tasks run");
         let keys: BTreeSet<_> = plan.keys().collect();
         assert_eq!(keys.len() as u64, plan.dialogues());
@@ -288,12 +284,12 @@ mod tests {
 
     #[test]
     fn counts_may_differ_by_task_and_model_and_a_rectangle_hashes_as_it_always_did() {
-        let square = Plan::new(&benchmark(Vec::new()), &outlines()).unwrap();
+        let square = Plan::new(&configuration(Vec::new()), &outlines()).unwrap();
         assert_eq!(
             serde_json::to_value(&square.models).unwrap(),
             serde_json::json!([{"label": "a", "iterations": 20}, {"label": "b", "iterations": 50}])
         );
-        let mut ragged = benchmark(Vec::new());
+        let mut ragged = configuration(Vec::new());
         ragged.task_iterations = BTreeMap::from([("A-*".to_owned(), 3), ("A-x".to_owned(), 7)]);
         ragged.models[1].task_iterations = BTreeMap::from([("A-y".to_owned(), 0)]);
         let plan = Plan::new(&ragged, &outlines()).unwrap();
@@ -316,7 +312,7 @@ mod tests {
     fn tasks_are_found_by_pattern_or_by_class_and_parameters() {
         let label = |text: &str| TaskChoice::Label(text.into());
         let of = |choices| {
-            Plan::new(&benchmark(choices), &outlines())
+            Plan::new(&configuration(choices), &outlines())
                 .map(|plan| plan.tasks.iter().map(|task| task.label.to_string()).collect::<Vec<_>>())
         };
         assert_eq!(of(vec![label("*-y"), label("A-*")]).unwrap(), ["A-y", "A-x"]);
@@ -330,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_hash_follows_everything_that_decides_a_question() {
-        let plan = Plan::new(&benchmark(Vec::new()), &outlines()).unwrap();
+        let plan = Plan::new(&configuration(Vec::new()), &outlines()).unwrap();
         let base = plan.hash(1, "p");
         assert_eq!(base.len(), 64);
         assert_ne!(base, plan.hash(2, "p"));

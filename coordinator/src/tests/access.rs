@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::caller::{Caller, Role};
-use domain::control::{Control, ExportItem, RunCommand};
+use domain::caller::{Caller, CallerRole};
+use domain::control::{BenchmarkCommand, Control, ExportItem};
 use domain::exchange::{Delivery, Receipt, WorkExchange};
 use domain::glob::Glob;
 use domain::{ErrorCode, Record, RecordId};
@@ -11,10 +11,10 @@ use futures::StreamExt;
 
 use super::worker::*;
 use crate::Coordinator;
-use crate::access::OnBehalf;
+use crate::access::Access;
 
-fn pool(coordinator: &Arc<Coordinator>) -> Arc<OnBehalf> {
-    OnBehalf::of(coordinator, &Caller::new("pool", [Role::Worker], Some(Glob::new("played*"))))
+fn pool(coordinator: &Arc<Coordinator>) -> Arc<Access> {
+    Access::of(coordinator, &Caller::new("pool", [CallerRole::Worker], Some(Glob::new("played*"))))
 }
 
 fn changed(delivery: &Delivery, change: impl Fn(&mut Record)) -> Delivery {
@@ -84,7 +84,7 @@ async fn forged_generations_bodies_and_ids_change_nothing() {
     // And the queue can still be built again.
     ground.lose_queue();
     let again = ground.coordinator();
-    again.command(&run, RunCommand::Resume).await.unwrap();
+    again.command(&run, BenchmarkCommand::Resume).await.unwrap();
     assert_eq!(again.run(&run).await.unwrap().scored, 2);
 }
 
@@ -92,11 +92,11 @@ async fn forged_generations_bodies_and_ids_change_nothing() {
 async fn what_was_done_to_a_run_stands_in_its_history_with_who_did_it() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
-    let as_whom = |name: &str| OnBehalf::of(&coordinator, &Caller::new(name, [Role::Operator], None));
+    let as_whom = |name: &str| Access::of(&coordinator, &Caller::new(name, [CallerRole::Operator], None));
     let run = as_whom("alice").submit(submission(2)).await.unwrap().run;
-    as_whom("bob").command(&run, RunCommand::Pause).await.unwrap();
+    as_whom("bob").command(&run, BenchmarkCommand::Pause).await.unwrap();
     as_whom("bob").retry(&run, &[]).await.unwrap();
-    as_whom("carol").command(&run, RunCommand::Cancel).await.unwrap();
+    as_whom("carol").command(&run, BenchmarkCommand::Cancel).await.unwrap();
     // Another coordinator tells the same.
     let view = ground.coordinator().run(&run).await.unwrap();
     let told: Vec<(&str, &str)> = view.history.iter().map(|e| (e.who.as_str(), e.what.as_str())).collect();
@@ -116,7 +116,7 @@ async fn readers_get_protected_texts_redacted_and_operators_whole() {
     let failed = failed(&grant.lease, &keys(&grant)[0], domain::FailureCause::Server);
     coordinator.deliver(vec![failed]).await.unwrap();
     // As of a protected pack: what decides is the manifest in the sink.
-    let reader = OnBehalf::of(&coordinator, &Caller::new("r", [Role::Reader], None));
+    let reader = Access::of(&coordinator, &Caller::new("r", [CallerRole::Reader], None));
     let texts = |protected: bool| {
         let items = reader.records(&run);
         async move {
@@ -149,13 +149,13 @@ async fn a_protected_pack_is_sent_to_operators_and_workers_only() {
     let pack = packs::Pack::open_bytes("another", &sealed, &packs::Identity::published().unwrap()).unwrap();
     let hash = pack.hash().as_str();
     coordinator.storage.sink.put_pack(hash, bytes::Bytes::from_owner(sealed)).await.unwrap();
-    let as_role = |role| OnBehalf::of(&coordinator, &Caller::new("somebody", [role], None));
-    as_role(Role::Operator).pack(hash).await.unwrap();
-    as_role(Role::Worker).pack(hash).await.unwrap();
-    let refused = as_role(Role::Reader).pack(hash).await.unwrap_err();
+    let as_role = |role| Access::of(&coordinator, &Caller::new("somebody", [role], None));
+    as_role(CallerRole::Operator).pack(hash).await.unwrap();
+    as_role(CallerRole::Worker).pack(hash).await.unwrap();
+    let refused = as_role(CallerRole::Reader).pack(hash).await.unwrap_err();
     assert!(refused.code == ErrorCode::Denied && refused.message.contains("protected pack"), "{refused}");
     let builtin = packs::Pack::shared_builtin().unwrap();
-    as_role(Role::Reader).pack(builtin.hash().as_str()).await.unwrap();
+    as_role(CallerRole::Reader).pack(builtin.hash().as_str()).await.unwrap();
 }
 
 #[tokio::test]

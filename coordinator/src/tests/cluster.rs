@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{Control, HistoryEntry, ModelView, Pace, RunCommand, RunPhase, RunView};
+use domain::control::{BenchmarkCommand, BenchmarkView, Control, HistoryEntry, ModelView, Pace, RunPhase};
 use domain::exchange::{Receipt, WorkExchange};
 use results::sink;
 
 use super::worker::*;
-use crate::{Coordinator, CoordinatorConfig};
+use crate::{Coordinator, CoordinatorOptions};
 
 /// Views without what differs from one coordinator to the other: the rate as each has seen it.
-fn shown(view: RunView) -> RunView {
+fn shown(view: BenchmarkView) -> BenchmarkView {
     let models = view.models.into_iter().map(|model| ModelView { pace: Pace::default(), ..model }).collect();
-    RunView { rate: 0.0, tokens_per_second: 0.0, eta_s: None, models, ..view }
+    BenchmarkView { rate: 0.0, tokens_per_second: 0.0, eta_s: None, models, ..view }
 }
 
 #[tokio::test]
@@ -65,12 +65,12 @@ async fn what_one_is_told_the_other_does() {
     let (one, two) = (ground.coordinator(), ground.coordinator());
     let run = one.submit(submission(4)).await.unwrap().run;
     two.tend().await.unwrap();
-    two.command(&run, RunCommand::Pause).await.unwrap();
+    two.command(&run, BenchmarkCommand::Pause).await.unwrap();
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&one, 9).await.grants.is_empty(), "the queue hands out nothing");
     one.tend().await.unwrap();
     assert_eq!(one.run(&run).await.unwrap().phase, RunPhase::Paused);
-    one.command(&run, RunCommand::Resume).await.unwrap();
+    one.command(&run, BenchmarkCommand::Resume).await.unwrap();
     two.tend().await.unwrap();
     assert_eq!(two.run(&run).await.unwrap().phase, RunPhase::Active);
     assert!(!worker.exchange(&two, 9).await.grants.is_empty());
@@ -197,14 +197,14 @@ async fn a_paused_run_stays_paused_when_its_queue_is_lost() {
     let mut ground = Ground::new();
     let coordinator = ground.coordinator();
     let run = coordinator.submit(submission(4)).await.unwrap().run;
-    coordinator.command(&run, RunCommand::Pause).await.unwrap();
+    coordinator.command(&run, BenchmarkCommand::Pause).await.unwrap();
     ground.lose_queue();
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
     assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Paused);
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&coordinator, 9).await.grants.is_empty());
-    coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
     finish(&coordinator, &mut worker, &[], 16).await;
     assert_eq!(coordinator.run(&run).await.unwrap().phase, RunPhase::Finished);
 }
@@ -263,7 +263,7 @@ async fn who_looks_at_a_run_does_not_ask_an_object_store_each_time() {
     let objects = tempfile::tempdir().unwrap();
     let url = format!("file://{}", objects.path().display());
     let sink = sink::objects(&url, ground.data.path().join("mirror")).unwrap();
-    let config = CoordinatorConfig { tend_every: Duration::from_secs(3600), ..config() };
+    let config = CoordinatorOptions { tend_every: Duration::from_secs(3600), ..config() };
     let coordinator = Coordinator::start(config, Arc::clone(&ground.queue), sink);
     let run = coordinator.submit(submission(1)).await.unwrap().run;
     let entry = HistoryEntry { at: jiff::Timestamp::now(), who: "alice".into(), what: "submitted".into() };

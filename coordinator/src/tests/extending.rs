@@ -13,7 +13,7 @@ use super::worker::*;
 use crate::Coordinator;
 
 /// The submission of these tests with a task in front of the others, another model and more iterations.
-fn more() -> Submission {
+pub(super) fn more() -> Submission {
     let mut more = submission(6);
     more.configuration["tasks"] =
         json!(["RdfFriendCount-xml-1", "RdfFriendCount-turtle-1", "RdfFriendCount-nt-1"]);
@@ -26,9 +26,9 @@ fn more() -> Submission {
 const ROUNDS_MAX: usize = 6;
 
 /// Dialogues of [`more`].
-const MORE: usize = 2 * 3 * 6 + 3 * 2;
+pub(super) const MORE: usize = 2 * 3 * 6 + 3 * 2;
 
-async fn finish(coordinator: &Coordinator, run: &RunId, worker: &mut Worker) -> Vec<DialogueKey> {
+pub(super) async fn finish(coordinator: &Coordinator, run: &RunId, worker: &mut Worker) -> Vec<DialogueKey> {
     let mut asked = Vec::new();
     for _ in 0..ROUNDS_MAX {
         worker.work_off(coordinator, &mut asked).await;

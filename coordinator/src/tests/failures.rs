@@ -326,16 +326,16 @@ async fn a_worker_is_kept_free_for_suspects_that_another_run_keeps_waiting() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
     let impatient =
-        ground.coordinator_with(crate::CoordinatorConfig { suspect_wait: Duration::ZERO, ..config() });
+        ground.coordinator_with(crate::CoordinatorOptions { suspect_wait: Duration::ZERO, ..config() });
     let busy = coordinator.submit(submission(200)).await.unwrap().run;
     let mut small = submission(1);
     small.configuration["name"] = "small".into();
     let run = coordinator.submit(small).await.unwrap().run;
     // All of the small run is suspect: its worker got it while the other one was paused.
-    coordinator.command(&busy, domain::control::RunCommand::Pause).await.unwrap();
+    coordinator.command(&busy, domain::control::BenchmarkCommand::Pause).await.unwrap();
     Worker::new("victim").exchange(&coordinator, 1000).await;
     coordinator.register(registration("victim", "", &[])).await.unwrap();
-    coordinator.command(&busy, domain::control::RunCommand::Resume).await.unwrap();
+    coordinator.command(&busy, domain::control::BenchmarkCommand::Resume).await.unwrap();
 
     let (mut one, mut two) = (Worker::new("one"), Worker::new("two"));
     for worker in [&mut one, &mut two] {

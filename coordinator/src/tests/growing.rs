@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use domain::RunId;
-use domain::caller::{Caller, Role};
-use domain::control::{Control, RunPhase, RunView, Submission};
+use domain::caller::{Caller, CallerRole};
+use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use results::sink;
 use serde_json::json;
 
 use super::pipelines::{Asked, ROUNDS_MAX, finish, killed_after, outcome, submission, work_off};
 use super::worker::{Ground, config};
 use crate::Coordinator;
-use crate::access::OnBehalf;
+use crate::access::Access;
 
 /// Another task, more iterations, and fewer of them for one of the tasks.
-fn more() -> Submission {
+pub(super) fn more() -> Submission {
     let mut more = submission(&["m", "n"]);
     more.configuration["iterations"] = json!(7);
     more.configuration["tasks"] = json!(["RdfFriendCount-nt-1", "FactExtractStatic"]);
@@ -23,7 +23,7 @@ fn more() -> Submission {
 }
 
 /// Dialogues of [`more`].
-const MORE: u64 = 2 * (7 + 2);
+pub(super) const MORE: u64 = 2 * (7 + 2);
 
 /// What comes out of [`more`] for who begins with it, and what is asked for that.
 async fn directly() -> (Vec<(String, String, u64, Option<f64>)>, Asked) {
@@ -181,9 +181,9 @@ async fn judging_again_follows_the_answers_when_both_are_extended() {
 async fn a_pipeline_says_who_did_what_to_it() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
-    let alice = OnBehalf::of(&coordinator, &Caller::new("alice", [Role::Operator], None));
+    let alice = Access::of(&coordinator, &Caller::new("alice", [CallerRole::Operator], None));
     let submitted = alice.submit(submission(&["m"])).await.unwrap();
-    let said = |view: &RunView| {
+    let said = |view: &BenchmarkView| {
         let words = |entry: &domain::control::HistoryEntry| format!("{} {}", entry.who, entry.what);
         view.history.iter().map(words).collect::<Vec<_>>()
     };
@@ -216,7 +216,7 @@ async fn lists_of_runs_in_an_object_store_show_what_others_extended() {
     one.extend(&name, more()).await.unwrap();
     one.tend().await.unwrap();
     finish(&one, &name, &mut asked).await;
-    let counts = |view: RunView| (view.run, view.planned, view.scored);
+    let counts = |view: BenchmarkView| (view.run, view.planned, view.scored);
     let expected: Vec<_> = one.runs().await.unwrap().into_iter().map(counts).collect();
     let ask = RunId::new(format!("{name}.ask.m.1"));
     assert!(expected.contains(&(ask, 9, 9)), "{expected:?}");

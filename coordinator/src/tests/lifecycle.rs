@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use domain::control::{Control, RunCommand, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, Control, RunPhase, Submission};
 use domain::exchange::{Parking, RateBudget, Receipt, Serves, WorkExchange};
 use domain::{Connector, ErrorCode, FailureCause, RunId};
 use futures::StreamExt;
 use serde_json::json;
 
 use super::worker::*;
-use crate::{CoordinatorConfig, Scope};
+use crate::{CoordinatorOptions, Scope};
 
 #[tokio::test]
 async fn a_run_ends_with_exactly_one_record_for_every_dialogue() {
@@ -75,7 +75,7 @@ async fn what_cannot_be_run_is_refused_with_what_could_be() {
     assert!(coordinator.runs().await.unwrap().is_empty());
 
     // Within one process somebody must say where a model is served.
-    let local = ground.coordinator_with(CoordinatorConfig { scope: Scope::Local, ..config() });
+    let local = ground.coordinator_with(CoordinatorOptions { scope: Scope::Local, ..config() });
     let error = local.submit(submission(2)).await.unwrap_err();
     assert!(error.message.contains("server's URL"), "{error}");
 }
@@ -90,25 +90,25 @@ async fn a_paused_run_hands_out_nothing_and_a_cancelled_one_takes_everything_bac
     let held = worker.held.len();
     assert!(held > 0);
 
-    assert_eq!(coordinator.command(&run, RunCommand::Pause).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(coordinator.command(&run, BenchmarkCommand::Pause).await.unwrap().phase, RunPhase::Paused);
     let orders = worker.exchange(&coordinator, 50).await;
     assert!(orders.grants.is_empty() && orders.lost.is_empty(), "what is in hand goes on");
-    assert_eq!(coordinator.command(&run, RunCommand::Pause).await.unwrap().phase, RunPhase::Paused);
-    assert_eq!(coordinator.command(&run, RunCommand::Resume).await.unwrap().phase, RunPhase::Active);
+    assert_eq!(coordinator.command(&run, BenchmarkCommand::Pause).await.unwrap().phase, RunPhase::Paused);
+    assert_eq!(coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap().phase, RunPhase::Active);
     assert!(!worker.exchange(&coordinator, 5).await.grants.is_empty());
 
     let lease = worker.held[0].clone();
     let late = scored(&lease.lease, &keys(&lease)[0]);
     let held = worker.held.len();
-    assert_eq!(coordinator.command(&run, RunCommand::Cancel).await.unwrap().phase, RunPhase::Cancelled);
+    assert_eq!(coordinator.command(&run, BenchmarkCommand::Cancel).await.unwrap().phase, RunPhase::Cancelled);
     assert_eq!(worker.exchange(&coordinator, 50).await.lost.len(), held);
     assert!(worker.held.is_empty());
     // What was answered all the same is kept.
     assert_eq!(coordinator.deliver(vec![late.clone()]).await.unwrap(), [Receipt::Stored]);
-    let error = coordinator.command(&run, RunCommand::Pause).await.unwrap_err();
+    let error = coordinator.command(&run, BenchmarkCommand::Pause).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Conflict);
 
-    coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
     let mut asked = Vec::new();
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 79);
@@ -193,7 +193,7 @@ async fn resuming_a_run_ends_its_parkings() {
     }
     worker.work_off(&coordinator, &mut asked).await;
     assert!(asked.is_empty());
-    let view = coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    let view = coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
     assert!(view.models.iter().all(|model| model.parked.is_none()), "{:?}", view.models);
     worker.work_off(&coordinator, &mut asked).await;
     assert_eq!(asked.len(), 16);
@@ -271,7 +271,7 @@ async fn workers_get_what_they_can_ask_and_people_hear_of_the_rest() {
 async fn a_waiting_worker_is_woken_by_a_submission() {
     let ground = Ground::new();
     let coordinator =
-        ground.coordinator_with(CoordinatorConfig { backlog_for: Duration::from_secs(3600), ..config() });
+        ground.coordinator_with(CoordinatorOptions { backlog_for: Duration::from_secs(3600), ..config() });
     let worker = Worker::new("w");
     let report = domain::exchange::Report { wait: Duration::from_secs(25), ..worker.report(4) };
     let (orders, submitted) = tokio::join!(coordinator.exchange(report), coordinator.submit(submission(4)));
@@ -283,7 +283,7 @@ async fn a_waiting_worker_is_woken_by_a_submission() {
 async fn a_coordinator_that_ends_sends_waiting_workers_away() {
     let ground = Ground::new();
     let coordinator =
-        ground.coordinator_with(CoordinatorConfig { backlog_for: Duration::from_secs(3600), ..config() });
+        ground.coordinator_with(CoordinatorOptions { backlog_for: Duration::from_secs(3600), ..config() });
     let report = domain::exchange::Report { wait: Duration::from_secs(25), ..Worker::new("w").report(4) };
     let (orders, ()) = tokio::join!(coordinator.exchange(report), async { coordinator.close() });
     assert!(orders.unwrap().grants.is_empty());

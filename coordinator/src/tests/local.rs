@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::control::{Control, RunCommand, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, Control, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
 use domain::{ErrorCode, RunId};
 use queue::MemoryStore;
@@ -10,10 +10,10 @@ use results::{RunDir, RunManifest};
 use serde_json::json;
 
 use super::worker::*;
-use crate::{Coordinator, CoordinatorConfig, Scope};
+use crate::{Coordinator, CoordinatorOptions, Scope};
 
-fn local() -> CoordinatorConfig {
-    CoordinatorConfig { scope: Scope::Local, ..config() }
+fn local() -> CoordinatorOptions {
+    CoordinatorOptions { scope: Scope::Local, ..config() }
 }
 
 /// A submission that one process can run.
@@ -56,7 +56,7 @@ async fn an_interrupted_run_goes_on_in_another_process_but_not_in_two_at_once() 
     coordinator.tend().await.unwrap();
     let mut worker = Worker::new("w");
     assert!(worker.exchange(&coordinator, 5).await.grants.is_empty());
-    let view = coordinator.command(&run, RunCommand::Resume).await.unwrap();
+    let view = coordinator.command(&run, BenchmarkCommand::Resume).await.unwrap();
     assert_eq!((view.phase, view.scored), (RunPhase::Active, answered));
     assert_eq!((view.rate, view.eta_s), (0.0, None), "what was there before says nothing about the rate");
     let queued: u64 = ground
@@ -102,7 +102,7 @@ async fn what_was_cancelled_or_scored_again_is_no_unfinished_run() {
     let run = coordinator.submit(at_home(2)).await.unwrap().run;
     let unfinished = coordinator.propose(at_home(2)).await.unwrap();
     assert!(!unfinished.is_new());
-    coordinator.command(&run, RunCommand::Cancel).await.unwrap();
+    coordinator.command(&run, BenchmarkCommand::Cancel).await.unwrap();
     assert!(coordinator.propose(at_home(2)).await.unwrap().is_new());
     // As `kgfleet rejudge` writes it: the same configuration, and only what was recorded.
     let mut again = RunManifest { run: "z".into(), ..unfinished.manifest().clone() };

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::RunId;
-use domain::control::{Control, RunCommand, RunPhase, Submission};
+use domain::control::{BenchmarkCommand, Control, RunPhase, Submission};
 use domain::exchange::{Receipt, WorkExchange};
+use queue::QueueOwner;
 
 use super::worker::*;
-use crate::{Coordinator, CoordinatorConfig};
+use crate::{Adopt, Coordinator, CoordinatorOptions};
 
 /// A submission like [`submission`] that is another run.
 fn other_submission(iterations: u32) -> Submission {
@@ -92,22 +93,23 @@ async fn a_run_whose_manifest_is_damaged_stops_no_other() {
 }
 
 #[tokio::test]
-async fn a_run_that_the_queue_holds_with_another_plan_stops_no_other() {
+async fn a_queue_of_another_plan_gives_way_to_that_of_the_manifest() {
     let ground = Ground::new();
     let coordinator = ground.coordinator();
-    let bad = coordinator.submit(submission(4)).await.unwrap().run;
-    let good = coordinator.submit(other_submission(4)).await.unwrap().run;
-    let spec = coordinator.runs.known(&bad).await.unwrap().spec(&config(), 1);
+    let run = coordinator.submit(submission(4)).await.unwrap().run;
+    let spec = coordinator.runs.known(&run).await.unwrap().spec(&config(), 1);
+    let plan_hash = spec.plan_hash.clone();
     drop(coordinator);
-    ground.queue.forget_run(&bad).await.unwrap();
+    // The run was extended after the copy from which the records were restored.
+    ground.queue.forget_run(&run).await.unwrap();
     ground.queue.create_run(&queue::RunSpec { plan_hash: "1".repeat(64), ..spec }).await.unwrap();
     let coordinator = ground.coordinator();
     coordinator.tend().await.unwrap();
-    let mut worker = Worker::new("w");
-    worker.exchange(&coordinator, 9).await;
-    assert!(worker.held.iter().any(|grant| grant.lease.run == good));
-    let trouble = coordinator.run(&bad).await.unwrap().trouble.expect("its reason");
-    assert!(trouble.contains("plan"), "{trouble}");
+    let built = ground.queue.run(&run).await.unwrap().unwrap();
+    assert_eq!((built.at.generation, built.plan_hash), (2, plan_hash));
+    let mut asked = Vec::new();
+    Worker::new("w").work_off(&coordinator, &mut asked).await;
+    assert_eq!(asked.len(), 16);
 }
 
 #[tokio::test]
@@ -218,20 +220,20 @@ async fn who_writes_a_run_keeps_others_from_it() {
     let ground = Ground::new();
     let fleet = ground.coordinator();
     let (run, _) = under_way(&fleet).await;
-    let local = ground.coordinator_with(CoordinatorConfig { tends: false, ..CoordinatorConfig::local() });
+    let local = ground.coordinator_with(CoordinatorOptions { tends: false, ..CoordinatorOptions::local() });
     let state = ground.data.path().join("runs").join(run.as_str()).join("state.json");
     let before = std::fs::read(&state).unwrap();
     for refused in [
-        local.command(&run, RunCommand::Resume).await.unwrap_err(),
-        local.command(&run, RunCommand::Cancel).await.unwrap_err(),
+        local.command(&run, BenchmarkCommand::Resume).await.unwrap_err(),
+        local.command(&run, BenchmarkCommand::Cancel).await.unwrap_err(),
         local.retry(&run, &[]).await.unwrap_err(),
     ] {
         assert!(refused.message.contains("a coordinator"), "{refused}");
     }
     assert_eq!(std::fs::read(&state).unwrap(), before, "it changed nothing");
     drop((fleet, local));
-    let local = ground.coordinator_with(CoordinatorConfig { tends: false, ..CoordinatorConfig::local() });
-    local.command(&run, RunCommand::Resume).await.unwrap();
+    let local = ground.coordinator_with(CoordinatorOptions { tends: false, ..CoordinatorOptions::local() });
+    local.command(&run, BenchmarkCommand::Resume).await.unwrap();
     let fleet = ground.coordinator();
     let refused = fleet.remove(&run, true).await.unwrap_err();
     assert!(refused.message.contains("another process"), "{refused}");
@@ -242,11 +244,11 @@ async fn a_queue_is_served_with_its_own_records_only() {
     let (ground, elsewhere) = (Ground::new(), tempfile::tempdir().unwrap());
     let data = ground.data.path().join("data");
     let coordinator = start(config(), Arc::clone(&ground.queue), &data);
-    coordinator.bind(false).await.unwrap();
+    coordinator.bind(Adopt::NOTHING).await.unwrap();
     let (run, worker) = under_way(&coordinator).await;
 
     let other = start(config(), Arc::clone(&ground.queue), elsewhere.path());
-    let refused = other.bind(false).await.unwrap_err();
+    let refused = other.bind(Adopt::NOTHING).await.unwrap_err();
     let id = results::sink::folder(&data).identity().await.unwrap().unwrap();
     for part in [&*id, elsewhere.path().to_str().unwrap(), "--adopt-store"] {
         assert!(refused.message.contains(part), "{refused}");
@@ -273,9 +275,12 @@ async fn a_queue_is_served_with_its_own_records_only() {
     assert_eq!(coordinator.deliver(vec![record(&worker, 0)]).await.unwrap(), [Receipt::Stored]);
 
     // A queue that has lost everything belongs to the records as before.
-    ground.queue.claim("another", true).await.unwrap();
+    let bond = ground.queue.owner().await.unwrap();
+    let of_another = QueueOwner { store: "another".into(), queue: String::new(), generation: 0 };
+    ground.queue.bind(bond.as_ref(), &of_another).await.unwrap();
     coordinator.tend().await.unwrap_err();
-    other.bind(true).await.unwrap();
-    coordinator.bind(true).await.unwrap();
+    let adopt = Adopt { store: true, queue: false };
+    other.bind(adopt).await.unwrap();
+    coordinator.bind(adopt).await.unwrap();
     assert_eq!(coordinator.run(&run).await.unwrap().scored, 1);
 }

@@ -1,6 +1,7 @@
 //! Whole runs with workers that are played by the tests: no models, no sockets, no waiting.
 
 mod access;
+mod bond;
 mod cluster;
 mod extending;
 mod failures;
@@ -8,7 +9,9 @@ mod generations;
 mod growing;
 mod lifecycle;
 mod local;
+mod losses;
 mod mishaps;
 mod pipelines;
+mod racing;
 mod sealed;
 mod worker;

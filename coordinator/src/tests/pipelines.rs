@@ -6,8 +6,8 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use domain::caller::{Caller, Role};
-use domain::control::{Control, ExportItem, RunCommand, RunPhase, RunView, Submission};
+use domain::caller::{Caller, CallerRole};
+use domain::control::{BenchmarkCommand, BenchmarkView, Control, ExportItem, RunPhase, Submission};
 use domain::exchange::{Delivery, LeaseId, Receipt, Serves};
 use domain::{DialogueKey, FailureCause, RunId};
 use futures::StreamExt;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use stages::RunName;
 
 use super::worker::{Ground, Worker, keys};
-use crate::access::OnBehalf;
+use crate::access::Access;
 use crate::{Coordinator, PipelineCopy};
 
 /// Rounds of tending and working after which a pipeline must be finished.
@@ -136,7 +136,7 @@ impl Coordinator {
 }
 
 /// Works and tends until a pipeline is finished; what it is then.
-pub(super) async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> RunView {
+pub(super) async fn finish(coordinator: &Coordinator, name: &RunId, asked: &mut Asked) -> BenchmarkView {
     for _ in 0..ROUNDS_MAX {
         work_off(coordinator, asked).await;
         coordinator.tend().await.unwrap();
@@ -162,7 +162,7 @@ pub async fn killed_after(polls: usize, future: impl Future) -> bool {
 }
 
 /// What is the same whatever happened on the way.
-pub(super) fn outcome(view: &RunView) -> Vec<(String, String, u64, Option<f64>)> {
+pub(super) fn outcome(view: &BenchmarkView) -> Vec<(String, String, u64, Option<f64>)> {
     let cell = |cell: &domain::control::CellView| {
         (cell.task.to_string(), cell.model.to_string(), cell.scored, cell.mean)
     };
@@ -271,12 +271,12 @@ async fn a_pipeline_is_paused_extended_judged_again_and_removed() {
     let coordinator = ground.coordinator();
     let name = coordinator.submit(submission(&["m"])).await.unwrap().run;
     let mut asked = Asked::default();
-    let paused = coordinator.command(&name, RunCommand::Pause).await.unwrap();
+    let paused = coordinator.command(&name, BenchmarkCommand::Pause).await.unwrap();
     assert_eq!(paused.phase, RunPhase::Paused);
     work_off(&coordinator, &mut asked).await;
     coordinator.tend().await.unwrap();
     assert!(asked.judged.is_empty() && coordinator.run(&name).await.unwrap().cells[0].scored == 0);
-    coordinator.command(&name, RunCommand::Resume).await.unwrap();
+    coordinator.command(&name, BenchmarkCommand::Resume).await.unwrap();
     finish(&coordinator, &name, &mut asked).await;
     let before = asked.judged.clone();
 
@@ -328,7 +328,7 @@ async fn an_export_of_a_pipeline_names_the_runs_that_it_is_read_from() {
     let second = coordinator.submit(again).await.unwrap().run;
     finish(&coordinator, &second, &mut Asked::default()).await;
     // Also for those who may only read: it holds no text.
-    let reader = OnBehalf::of(&coordinator, &Caller::new("r", [Role::Reader], None));
+    let reader = Access::of(&coordinator, &Caller::new("r", [CallerRole::Reader], None));
     let first_of = async |name: &RunId| -> (String, usize) {
         let items: Vec<_> = reader.records(name).map(Result::unwrap).collect().await;
         let [ExportItem::Manifest(json), records @ ..] = items.as_slice() else { panic!("{items:?}") };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::control::{Control, ExportItem, RunView, Submission};
+use domain::control::{BenchmarkView, Control, ExportItem, Submission};
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, Offer, Orders, Parking, Receipt, Registration, Report, Serves,
     WorkExchange, WorkerStatus,
@@ -15,8 +15,8 @@ use futures::StreamExt;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
 
-use crate::aggregate::{Aggregate, Row};
-use crate::{Coordinator, CoordinatorConfig};
+use crate::aggregate::{DialogueRow, DialogueTable};
+use crate::{Coordinator, CoordinatorOptions};
 
 /// The start of time in these tests, in milliseconds since 1970.
 pub const START_MS: u64 = 1_700_000_000_000;
@@ -46,7 +46,7 @@ impl Ground {
         self.coordinator_with(config())
     }
 
-    pub fn coordinator_with(&self, config: CoordinatorConfig) -> Arc<Coordinator> {
+    pub fn coordinator_with(&self, config: CoordinatorOptions) -> Arc<Coordinator> {
         start(config, Arc::clone(&self.queue), self.data.path())
     }
 
@@ -56,16 +56,16 @@ impl Ground {
     }
 }
 
-pub fn start(config: CoordinatorConfig, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Coordinator> {
+pub fn start(config: CoordinatorOptions, queue: Arc<dyn QueueStore>, data: &Path) -> Arc<Coordinator> {
     Coordinator::start(config, queue, results::sink::folder(data))
 }
 
-pub fn config() -> CoordinatorConfig {
-    CoordinatorConfig {
+pub fn config() -> CoordinatorOptions {
+    CoordinatorOptions {
         tends: false,
         backlog_for: Duration::ZERO,
         grace: Some(Duration::ZERO),
-        ..CoordinatorConfig::fleet()
+        ..CoordinatorOptions::fleet()
     }
 }
 
@@ -246,10 +246,10 @@ pub async fn winners(coordinator: &Coordinator, run: &RunId) -> BTreeMap<Dialogu
 }
 
 /// The view as it follows from the log alone, read whole.
-pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
+pub async fn recomputed(coordinator: &Coordinator, view: &BenchmarkView) -> BenchmarkView {
     let run = coordinator.runs.known(&view.run).await.unwrap();
     let folder = coordinator.storage.sink.run_dir(&view.run).unwrap().log();
-    let mut table = Aggregate::new(run.layout.slots());
+    let mut table = DialogueTable::new(run.layout.slots());
     let index = results::log::WinnerIndex::build(&folder, None, 0, |damage| panic!("{damage}")).unwrap();
     for entry in index.records(&folder, None).unwrap() {
         let entry = entry.unwrap();
@@ -258,9 +258,9 @@ pub async fn recomputed(coordinator: &Coordinator, view: &RunView) -> RunView {
             domain::Outcome::Scored { scores, .. } => Ok(scores["f1"].as_f64().unwrap()),
             domain::Outcome::Unscored { cause, .. } | domain::Outcome::Failed { cause, .. } => Err(*cause),
         };
-        table.fold(slot, Row { ticket: entry.ticket, outcome: outcome.map(Some), late: false });
+        table.fold(slot, DialogueRow { ticket: entry.ticket, outcome: outcome.map(Some), late: false });
     }
-    RunView {
+    BenchmarkView {
         scored: table.scored(),
         failed: table.failed(),
         failures: table.failures(),

@@ -1,10 +1,10 @@
 //! The dialogues of a model on a task, and one of them.
 
 use axum::response::Html;
-use coordinator::look::{DialogueLine, Looked};
+use coordinator::look::{DialogueLine, RecordView};
 use domain::{DialogueKey, ModelLabel, Outcome, RunId, TaskLabel};
 use maud::{Markup, html};
-use report::details::Detail;
+use report::details::DialogueDetail;
 use report::html::dialogue::dialogue;
 use report::html::tables::linked;
 use report::table::{Cell, Table, printable};
@@ -14,7 +14,7 @@ use super::{frame, path_of, path_with};
 use crate::door::Visitor;
 
 /// What stands above a dialogue.
-pub(crate) struct Facts {
+pub(crate) struct DialogueFacts {
     case: String,
     outcome: String,
     worker: String,
@@ -24,8 +24,8 @@ pub(crate) struct Facts {
     redacted: bool,
 }
 
-impl Facts {
-    pub(crate) fn of(looked: &Looked) -> Self {
+impl DialogueFacts {
+    pub(crate) fn of(looked: &RecordView) -> Self {
         let record = &looked.record;
         let outcome = match &record.outcome {
             Outcome::Scored { .. } => "scored".to_owned(),
@@ -85,8 +85,8 @@ pub(crate) fn page(
     visitor: &Visitor,
     key: &DialogueKey,
     way: &Markup,
-    facts: &Facts,
-    detail: &Detail,
+    facts: &DialogueFacts,
+    detail: &DialogueDetail,
 ) -> Html<String> {
     let main = html! {
         (way)

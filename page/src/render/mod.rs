@@ -14,7 +14,7 @@ use report::table::printable;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::assets::ASSETS;
-use crate::board::{Section, Snapshot};
+use crate::board::{RunsSnapshot, Section};
 use crate::door::Visitor;
 
 /// The head of every page, and what stands around its content. `stream` is where its live parts come from.
@@ -63,7 +63,7 @@ fn form_token(visitor: &Visitor) -> Markup {
 }
 
 /// A live part of a page.
-fn section(snapshot: &Snapshot, id: &str) -> Markup {
+fn section(snapshot: &RunsSnapshot, id: &str) -> Markup {
     let found = snapshot.sections.iter().find(|section| section.id == id);
     // Sections were made by the same templates, a moment ago.
     html! { div id=(id) { @if let Some(Section { html, .. }) = found { (PreEscaped(&**html)) } } }

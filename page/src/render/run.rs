@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use domain::RunId;
-use domain::control::{CellView, ModelView, RunPhase, RunView};
+use domain::control::{BenchmarkView, CellView, ModelView, RunPhase};
 use maud::{Markup, html};
-use report::html::grid::{Head, Line, Square, grid};
+use report::html::grid::{GridHead, GridLine, Square, grid};
 use report::html::tables::{linked, table};
 use report::table::{Cell, Table, printable};
 use report::views::fleet;
@@ -15,24 +15,23 @@ use report::views::scores::mean_of_model;
 use report::words::figure;
 
 use super::{form_token, frame, path_of, path_with, runs, section};
-use crate::board::{Section, Snapshot};
+use crate::board::{RunsSnapshot, Section};
 use crate::door::Visitor;
-use crate::intervals::Known;
+use crate::intervals::IntervalsByModel;
 
 /// Steps in which screen readers are told of progress, in per cent.
 const SPOKEN_STEP: u64 = 10;
 
 /// What the sections of a run are made of.
 pub(crate) struct Shown {
-    pub view: RunView,
-    pub intervals: Known,
+    pub view: BenchmarkView,
+    pub intervals: IntervalsByModel,
     /// The runs of its stages, of a pipeline.
-    pub stages: Vec<RunView>,
+    pub stages: Vec<BenchmarkView>,
     pub is_pipeline: bool,
 }
 
-/// The page.
-pub(crate) fn page(visitor: &Visitor, run: &RunId, snapshot: &Snapshot, done: &str) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, run: &RunId, snapshot: &RunsSnapshot, done: &str) -> Html<String> {
     let main = html! {
         h1 { (printable(&snapshot.title)) }
         @if let Some(told) = told(done) { p.done role="status" { (told) } }
@@ -73,7 +72,7 @@ pub(crate) fn sections(shown: &Shown) -> Vec<Section> {
     ]
 }
 
-fn progress(view: &RunView) -> Markup {
+fn progress(view: &BenchmarkView) -> Markup {
     let share = 100 * view.done() / view.planned.max(1);
     let spoken = format!("{}, {} per cent done", view.phase, share / SPOKEN_STEP * SPOKEN_STEP);
     html! {
@@ -87,7 +86,7 @@ fn progress(view: &RunView) -> Markup {
 }
 
 /// The commands that make sense now.
-fn controls(view: &RunView) -> Markup {
+fn controls(view: &BenchmarkView) -> Markup {
     let button =
         |action: &str, words: &str| html! { button type="submit" name="action" value=(action) { (words) } };
     html! {
@@ -182,9 +181,9 @@ fn heat(shown: &Shown) -> Markup {
         let cell = cells.get(&(model.model.as_str(), task)).filter(|cell| cell.planned > 0)?;
         Some(square(cell))
     };
-    let lines: Vec<Line<'_>> = models
+    let lines: Vec<GridLine<'_>> = models
         .into_iter()
-        .map(|model| Line {
+        .map(|model| GridLine {
             name: model.model.as_str(),
             family: "",
             mean: model.mean.value,
@@ -192,7 +191,7 @@ fn heat(shown: &Shown) -> Markup {
         })
         .collect();
     let mean = if shown.is_pipeline { "result" } else { "mean of tasks" };
-    let heads: Vec<Head<'_>> = tasks.iter().map(|label| Head { label, title: "" }).collect();
+    let heads: Vec<GridHead<'_>> = tasks.iter().map(|label| GridHead { label, title: "" }).collect();
     html! {
         h2 { @if shown.is_pipeline { "Stages and results" } @else { "Tasks" } }
         (grid("Mean scores", mean, &heads, &lines))
@@ -203,12 +202,12 @@ fn heat(shown: &Shown) -> Markup {
     }
 }
 
-fn stages(runs: &[RunView]) -> Markup {
+fn stages(runs: &[BenchmarkView]) -> Markup {
     html! { @if !runs.is_empty() { h2 { "Runs of the stages" } (runs::table(runs.to_vec(), "Runs of the stages")) } }
 }
 
 /// How dialogues ended, and the most frequent reasons of those that have no score.
-fn outcomes(view: &RunView) -> Markup {
+fn outcomes(view: &BenchmarkView) -> Markup {
     let mut shares =
         Table::default().left(["outcome"]).right(["dialogues", "share of the plan"]).titled("Outcomes");
     let mut row = |name: &str, count: u64| {
@@ -241,14 +240,14 @@ fn outcomes(view: &RunView) -> Markup {
     }
 }
 
-fn models(view: &RunView) -> Markup {
+fn models(view: &BenchmarkView) -> Markup {
     let models = fleet::models(view).titled("Models and their units");
     html! {
         @if !view.models.is_empty() { details #units { summary { "Models and their units" } (linked(&models, |_, _| None)) } }
     }
 }
 
-fn history(view: &RunView) -> Markup {
+fn history(view: &BenchmarkView) -> Markup {
     html! {
         @if !view.history.is_empty() {
             h2 { "History" }

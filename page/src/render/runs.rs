@@ -3,35 +3,34 @@
 use axum::response::Html;
 use std::collections::BTreeSet;
 
-use domain::control::RunView;
+use domain::control::BenchmarkView;
 use maud::{Markup, html};
 use report::html::tables::linked;
 use report::views::fleet;
 
 use super::{frame, path_of, section};
-use crate::board::{Section, Snapshot};
+use crate::board::{RunsSnapshot, Section};
 use crate::door::Visitor;
 
-/// The page.
-pub(crate) fn page(visitor: &Visitor, snapshot: &Snapshot) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, snapshot: &RunsSnapshot) -> Html<String> {
     let main = html! { h1 { "Runs" } (section(snapshot, "runs")) };
     frame("Runs", Some(visitor), Some("/live"), &main)
 }
 
-pub(crate) fn sections(runs: &[RunView]) -> Vec<Section> {
+pub(crate) fn sections(runs: &[BenchmarkView]) -> Vec<Section> {
     vec![Section::new("runs", list(runs))]
 }
 
 /// The newest first; runs of stages of pipelines stand apart.
-fn list(runs: &[RunView]) -> Markup {
+fn list(runs: &[BenchmarkView]) -> Markup {
     let names: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
-    let is_stage = |run: &RunView| {
+    let is_stage = |run: &BenchmarkView| {
         let name = run.run.as_str();
         name.match_indices('.').any(|(end, _)| names.contains(&name[..end]))
     };
-    let mut newest: Vec<&RunView> = runs.iter().collect();
+    let mut newest: Vec<&BenchmarkView> = runs.iter().collect();
     newest.sort_by(|a, b| b.created_at.cmp(&a.created_at).then(b.run.cmp(&a.run)));
-    let (stages, own): (Vec<RunView>, Vec<RunView>) =
+    let (stages, own): (Vec<BenchmarkView>, Vec<BenchmarkView>) =
         newest.into_iter().cloned().partition(|run| is_stage(run));
     html! {
         @if own.is_empty() {
@@ -44,7 +43,7 @@ fn list(runs: &[RunView]) -> Markup {
 }
 
 /// A table of runs, each of which leads to its page.
-pub(super) fn table(runs: Vec<RunView>, title: &str) -> Markup {
+pub(super) fn table(runs: Vec<BenchmarkView>, title: &str) -> Markup {
     let table = fleet::runs(&runs).titled(title);
     linked(&table, |row, column| (column == 0).then(|| path_of(&runs[row].run)))
 }

@@ -8,11 +8,10 @@ use report::table::printable;
 use report::views::fleet;
 
 use super::{form_token, frame, section};
-use crate::board::{Section, Snapshot};
+use crate::board::{RunsSnapshot, Section};
 use crate::door::Visitor;
 
-/// The page.
-pub(crate) fn page(visitor: &Visitor, snapshot: &Snapshot, done: &str) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, snapshot: &RunsSnapshot, done: &str) -> Html<String> {
     let main = html! {
         h1 { "Workers" }
         @if done == "drain" { p.done role="status" { "The worker was asked to finish what it holds and end." } }

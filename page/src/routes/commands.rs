@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use domain::control::{Control, RunCommand};
+use domain::control::{BenchmarkCommand, Control};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 
 use super::{Failed, Fields};
@@ -52,9 +52,9 @@ async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> R
     let fields = meant(visitor, body)?;
     let behalf = site.behalf(visitor);
     let command = match fields.get("action") {
-        "pause" => RunCommand::Pause,
-        "resume" => RunCommand::Resume,
-        "cancel" => RunCommand::Cancel,
+        "pause" => BenchmarkCommand::Pause,
+        "resume" => BenchmarkCommand::Resume,
+        "cancel" => BenchmarkCommand::Cancel,
         "retry" => {
             let causes = match fields.get("cause") {
                 "" => Vec::new(),

@@ -6,11 +6,11 @@ use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use domain::caller::Role;
+use domain::caller::CallerRole;
 use serde::Deserialize;
 
 use super::Fields;
-use crate::door::{Approach, Entrance, Visitor, cookie_name};
+use crate::door::{Login, Visitor, VisitorConnection, cookie_name};
 use crate::render::login;
 use crate::session::{LIFE, random_token, same};
 use crate::site::Site;
@@ -29,18 +29,18 @@ pub(super) async fn form(Query(wanted): Query<Wanted>) -> Response {
 /// `POST /login`: a token becomes a session.
 pub(super) async fn login(
     State(site): State<Arc<Site>>,
-    Extension(approach): Extension<Approach>,
+    Extension(approach): Extension<VisitorConnection>,
     body: String,
 ) -> Response {
     let fields = Fields::of(&body);
     let next = local(fields.get("next"));
-    let Entrance::Tokens(whose) = &site.entrance else { return Redirect::to(next).into_response() };
+    let Login::Tokens(whose) = &site.entrance else { return Redirect::to(next).into_response() };
     let refused = |status: StatusCode, why: &str| (status, login::page(next, Some(why))).into_response();
     let Some(caller) = whose(fields.get("token").trim()) else {
         tracing::warn!("a token that nobody has was refused on the page");
         return refused(StatusCode::UNAUTHORIZED, "This token is unknown.");
     };
-    if !caller.has(Role::Reader) && !caller.has(Role::Operator) {
+    if !caller.has(CallerRole::Reader) && !caller.has(CallerRole::Operator) {
         tracing::warn!(caller = caller.name(), "refused on the page");
         return refused(
             StatusCode::FORBIDDEN,
@@ -59,7 +59,7 @@ pub(super) async fn login(
 /// `POST /logout`.
 pub(super) async fn logout(
     State(site): State<Arc<Site>>,
-    Extension(approach): Extension<Approach>,
+    Extension(approach): Extension<VisitorConnection>,
     Extension(visitor): Extension<Visitor>,
     body: String,
 ) -> Response {
@@ -72,7 +72,7 @@ pub(super) async fn logout(
     ([set_cookie(&approach, "", 0)], Redirect::to("/login")).into_response()
 }
 
-fn set_cookie(approach: &Approach, value: &str, seconds: u64) -> (HeaderName, String) {
+fn set_cookie(approach: &VisitorConnection, value: &str, seconds: u64) -> (HeaderName, String) {
     let (name, secure) = (cookie_name(approach.secure), if approach.secure { "; Secure" } else { "" });
     (
         header::SET_COOKIE,

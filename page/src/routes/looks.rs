@@ -7,7 +7,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::{DialogueKey, ErrorCode, RunId, ServiceError};
-use report::details::Detail;
+use report::details::DialogueDetail;
 use serde::Deserialize;
 
 use super::{Failed, status};
@@ -99,7 +99,6 @@ pub(super) async fn dialogues(
     }
 }
 
-/// A dialogue.
 #[derive(Deserialize)]
 pub(super) struct DialogueQuery {
     model: String,
@@ -127,8 +126,8 @@ pub(super) async fn dialogue(
     let render = move || {
         let way = dialogues::trail(&run, Some((&key, count)));
         let Some(looked) = looked else { return dialogues::missing(&visitor, &key, &way) };
-        let facts = dialogues::Facts::of(&looked);
-        dialogues::page(&visitor, &key, &way, &facts, &Detail::of_record(looked.record))
+        let facts = dialogues::DialogueFacts::of(&looked);
+        dialogues::page(&visitor, &key, &way, &facts, &DialogueDetail::of_record(looked.record))
     };
     match tokio::task::spawn_blocking(render).await {
         Ok(page) => page.into_response(),

@@ -8,16 +8,16 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
-use coordinator::{Coordinator, CoordinatorConfig};
-use domain::caller::{Caller, Role};
-use domain::control::{Control, RunView, Submission};
+use coordinator::{Coordinator, CoordinatorOptions};
+use domain::caller::{Caller, CallerRole};
+use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::{
     Delivery, Grant, LeaseEnd, LeaseId, Offer, Receipt, Registration, Report, Serves, WorkExchange,
     WorkerStatus,
 };
 use domain::{DialogueKey, InstanceId, Record, RunId, WorkerId};
 use packs::{Group, Header, Identity, Parts};
-use page::{Entrance, Page, PublicUrl};
+use page::{Login, Page, PublicUrl};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -58,7 +58,6 @@ impl Answer {
         self
     }
 
-    /// The token of its forms.
     pub fn form_token(&self) -> String {
         let (_, rest) = self.body.split_once("name=\"form_token\" value=\"").expect("a form");
         rest.split_once('"').unwrap().0.to_owned()
@@ -139,35 +138,38 @@ pub const ALICE: &str = "token-of-alice";
 pub const BOB: &str = "token-of-bob";
 pub const POOL: &str = "token-of-pool";
 
-fn config() -> CoordinatorConfig {
-    CoordinatorConfig {
+fn config() -> CoordinatorOptions {
+    CoordinatorOptions {
         tends: false,
         backlog_for: Duration::ZERO,
         grace: Some(Duration::ZERO),
         // Nothing here waits for a lease to expire.
         lease_for: Duration::from_secs(3600),
-        ..CoordinatorConfig::fleet()
+        ..CoordinatorOptions::fleet()
     }
 }
 
 impl World {
     /// Nobody logs in.
     pub fn open() -> Self {
-        Self::with(Entrance::Anyone, None)
+        Self::with(Login::Anyone, None)
     }
 
     /// Three identities; other machines come over TLS.
     pub fn guarded() -> Self {
-        let known =
-            [("alice", ALICE, Role::Operator), ("bob", BOB, Role::Reader), ("pool", POOL, Role::Worker)]
-                .map(|(name, token, role)| (token, Caller::new(name, [role], None)));
+        let known = [
+            ("alice", ALICE, CallerRole::Operator),
+            ("bob", BOB, CallerRole::Reader),
+            ("pool", POOL, CallerRole::Worker),
+        ]
+        .map(|(name, token, role)| (token, Caller::new(name, [role], None)));
         let whose = move |token: &str| {
             known.iter().find(|(known, _)| *known == token).map(|(_, caller)| caller.clone())
         };
-        Self::with(Entrance::Tokens(Arc::new(whose)), Some("https://fleet.example".parse().unwrap()))
+        Self::with(Login::Tokens(Arc::new(whose)), Some("https://fleet.example".parse().unwrap()))
     }
 
-    pub fn with(entrance: Entrance, public: Option<PublicUrl>) -> Self {
+    pub fn with(entrance: Login, public: Option<PublicUrl>) -> Self {
         let data = tempfile::tempdir().unwrap();
         let queue = queue::open("memory", None).unwrap();
         let coordinator = Coordinator::start(config(), queue, results::sink::folder(data.path()));
@@ -186,7 +188,7 @@ impl World {
     }
 
     /// A model on protected exercises.
-    pub async fn submit_protected(&self) -> RunView {
+    pub async fn submit_protected(&self) -> BenchmarkView {
         let configuration = json!({
             "name": "marsh", "seed": 7, "iterations": 1, "pack": "marsh.kgpack",
             "models": [{"label": "a", "connector": "openai-compatible", "model": MODEL}],
@@ -196,7 +198,7 @@ impl World {
     }
 
     /// Two models on two tasks.
-    pub async fn submit(&self, iterations: u32) -> RunView {
+    pub async fn submit(&self, iterations: u32) -> BenchmarkView {
         let configuration = json!({
             "name": "two <by> two",
             "seed": 7,

@@ -1,7 +1,7 @@
 //! The command line's calls.
 
 use domain::control::{
-    Control, DeadLetterView, ExportItem, Feed, RunCommand, RunView, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, Control, DeadLetterView, ExportItem, Feed, Submission, WorkerView,
 };
 use domain::exchange::Reply;
 use domain::{FailureCause, RunId, WorkerId};
@@ -21,38 +21,38 @@ fn parts(submission: Submission, extends: String) -> impl Iterator<Item = wire::
 
 #[tonic::async_trait]
 impl Control for Client {
-    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+    async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         let parts = stream::iter(parts(submission, String::new()));
         let request = self.line.request(LONG_CALL_TIMEOUT, parts);
         let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().submit(request)).await?;
         answer.try_into().map_err(refuse_answer)
     }
 
-    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView> {
         let parts = stream::iter(parts(submission, run.to_string()));
         let request = self.line.request(LONG_CALL_TIMEOUT, parts);
         let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().extend_run(request)).await?;
         answer.try_into().map_err(refuse_answer)
     }
 
-    async fn runs(&self) -> Reply<Vec<RunView>> {
+    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
         let request = self.line.request(CALL_TIMEOUT, wire::ListRunsRequest {});
         let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().list_runs(request)).await?;
         all(answer.runs).map_err(refuse_answer)
     }
 
-    async fn run(&self, run: &RunId) -> Reply<RunView> {
+    async fn run(&self, run: &RunId) -> Reply<BenchmarkView> {
         let request = self.line.request(CALL_TIMEOUT, reference(run));
         let answer = self.line.answer(CALL_TIMEOUT, self.control.clone().get_run(request)).await?;
         answer.try_into().map_err(refuse_answer)
     }
 
-    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView> {
         let mut control = self.control.clone();
         self.line.clone().feed(STREAM_SILENCE, async move { control.watch_run(reference(run)).await })
     }
 
-    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+    async fn command(&self, run: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView> {
         let request = self.line.request(LONG_CALL_TIMEOUT, (run, command).into());
         let answer = self.line.answer(LONG_CALL_TIMEOUT, self.control.clone().command_run(request)).await?;
         answer.try_into().map_err(refuse_answer)

@@ -1,11 +1,12 @@
 //! The messages and enumerations that look the same on both sides.
 
 use domain::control::{
-    CellView, DeadLetterView, HistoryEntry, ModelView, Pace, RefusalView, RunCommand, RunPhase, RunView,
-    StrikeView, WorkerView,
+    BenchmarkCommand, BenchmarkView, CellView, DeadLetterView, HistoryEntry, ModelView, Pace, RefusalView,
+    RunPhase, StrikeView, WorkerView,
 };
 use domain::exchange::{
-    Delivery, Grant, LeaseId, NameTaken, Orders, Parking, Registered, Registration, TaskUse, WorkerStatus,
+    Delivery, Grant, LeaseId, NameTaken, NotAsked, Orders, Parking, Registered, Registration, TaskUse,
+    WorkerStatus,
 };
 use domain::{About, Connector, DialogueKey, ErrorCode, FailureCause, Mean, RunId, ServiceError};
 
@@ -18,7 +19,7 @@ numbered! {
 
     RunPhase => RunPhase { Preparing, Active, Paused, Cancelled, Finished }
 
-    RunCommand => RunCommand { Pause, Resume, Cancel }
+    BenchmarkCommand => RunCommand { Pause, Resume, Cancel }
 
     ErrorCode => ErrorCode { Invalid, NotFound, Conflict, Incompatible, Denied, Full, Unavailable, Internal }
 
@@ -38,8 +39,10 @@ mirrored! {
 
     WorkerStatus => WorkerStatus {
         kgfleet, host, serves, in_flight, limit, dialogues, unacknowledged, parked_records, trouble, reach, lacks,
-        sandbox,
+        sandbox, not_asked,
     }
+
+    NotAsked => NotAsked { run, model, reason }
 
     Parking => Parking { run, model, parked_for, reason }
 
@@ -64,7 +67,7 @@ mirrored! {
 
 // What people see.
 mirrored! {
-    RunView => RunView {
+    BenchmarkView => RunView {
         run, name, phase, created_at, generation, planned, scored, failed, failures, rate, eta_s, trouble, models,
         cells, tokens_per_second, refusals, notes, history,
     }
@@ -126,13 +129,13 @@ impl OnWire<wire::FailureCount> for (FailureCause, u64) {
 }
 
 /// A command for a run.
-impl From<(&RunId, RunCommand)> for wire::CommandRequest {
-    fn from((run, command): (&RunId, RunCommand)) -> Self {
+impl From<(&RunId, BenchmarkCommand)> for wire::CommandRequest {
+    fn from((run, command): (&RunId, BenchmarkCommand)) -> Self {
         Self { run: run.to_string(), command: command.to_wire() }
     }
 }
 
-impl TryFrom<wire::CommandRequest> for (RunId, RunCommand) {
+impl TryFrom<wire::CommandRequest> for (RunId, BenchmarkCommand) {
     type Error = ConversionError;
 
     fn try_from(request: wire::CommandRequest) -> Result<Self, ConversionError> {

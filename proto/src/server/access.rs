@@ -1,26 +1,25 @@
 //! The role that each call needs: one table; a call without a row is refused.
 
-use domain::caller::Role::{self, Operator, Reader, Worker};
+use domain::caller::CallerRole::{self, Operator, Reader, Worker};
 
 /// Who may make a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum CallRoles {
     /// Every caller, for probes without credentials.
     Open,
     /// Callers with one of these roles.
-    Of(&'static [Role]),
+    Of(&'static [CallerRole]),
 }
 
-/// For reading.
-const READ: Access = Access::Of(&[Reader, Operator]);
+const READ: CallRoles = CallRoles::Of(&[Reader, Operator]);
 /// For changes.
-const STEER: Access = Access::Of(&[Operator]);
-const WORK: Access = Access::Of(&[Worker]);
+const STEER: CallRoles = CallRoles::Of(&[Operator]);
+const WORK: CallRoles = CallRoles::Of(&[Worker]);
 /// Packs: workers ask from them, exports take the metadata of tasks from them.
-const PACK: Access = Access::Of(&[Worker, Reader, Operator]);
+const PACK: CallRoles = CallRoles::Of(&[Worker, Reader, Operator]);
 
 /// Every call. A call without a row is not served.
-const TABLE: &[(&str, Access)] = &[
+const TABLE: &[(&str, CallRoles)] = &[
     ("/kgfleet.v1.ControlService/Submit", STEER),
     ("/kgfleet.v1.ControlService/ExtendRun", STEER),
     ("/kgfleet.v1.ControlService/ListRuns", READ),
@@ -44,18 +43,18 @@ const TABLE: &[(&str, Access)] = &[
     ("/kgfleet.v1.WorkService/FetchPack", PACK),
     ("/kgfleet.v1.WorkService/TakeRate", WORK),
     ("/kgfleet.v1.WorkService/Deregister", WORK),
-    ("/grpc.health.v1.Health/Check", Access::Open),
-    ("/grpc.health.v1.Health/Watch", Access::Open),
-    ("/grpc.health.v1.Health/List", Access::Open),
+    ("/grpc.health.v1.Health/Check", CallRoles::Open),
+    ("/grpc.health.v1.Health/Watch", CallRoles::Open),
+    ("/grpc.health.v1.Health/List", CallRoles::Open),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", READ),
 ];
 
 /// Who may make the call of this path; `None` for an unknown call.
-pub(super) fn needed(path: &str) -> Option<Access> {
+pub(super) fn needed(path: &str) -> Option<CallRoles> {
     TABLE.iter().find(|(call, _)| *call == path).map(|(_, access)| *access)
 }
 
-pub(super) fn words(roles: &[Role]) -> String {
+pub(super) fn words(roles: &[CallerRole]) -> String {
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     names.join(" or ")
 }
@@ -80,7 +79,10 @@ mod tests {
         assert!(calls.len() > 15, "{calls:?}");
         for call in &calls {
             let access = needed(call).unwrap_or_else(|| panic!("{call} has no row in the table of roles"));
-            assert!(matches!(access, Access::Of(roles) if !roles.is_empty()), "{call} is open to everybody");
+            assert!(
+                matches!(access, CallRoles::Of(roles) if !roles.is_empty()),
+                "{call} is open to everybody"
+            );
         }
         let ours = TABLE.iter().filter(|(call, _)| call.starts_with("/kgfleet.")).count();
         assert_eq!(ours, calls.len(), "a row without a call");

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 /// The stage of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
+pub(super) enum ServerPhase {
     /// Not stopping.
     Open,
     /// Calls in progress may finish.
@@ -16,26 +16,26 @@ pub(super) enum Phase {
 
 /// Observes the shutdown.
 #[derive(Clone, Debug)]
-pub(super) struct Closing(watch::Receiver<Phase>);
+pub(super) struct Closing(watch::Receiver<ServerPhase>);
 
 /// Creates both halves.
-pub(super) fn channel() -> (watch::Sender<Phase>, Closing) {
-    let (sender, receiver) = watch::channel(Phase::Open);
+pub(super) fn channel() -> (watch::Sender<ServerPhase>, Closing) {
+    let (sender, receiver) = watch::channel(ServerPhase::Open);
     (sender, Closing(receiver))
 }
 
 impl Closing {
     /// Waits until nothing new may be accepted.
     pub(super) async fn draining(&self) {
-        self.reached(Phase::Draining).await;
+        self.reached(ServerPhase::Draining).await;
     }
 
     /// Waits until calls in progress are aborted.
     pub(super) async fn cut(&self) {
-        self.reached(Phase::Cut).await;
+        self.reached(ServerPhase::Cut).await;
     }
 
-    async fn reached(&self, phase: Phase) {
+    async fn reached(&self, phase: ServerPhase) {
         // The sender is gone when the server was dropped, which also ends it.
         let _ = self.0.clone().wait_for(|reached| *reached >= phase).await;
     }

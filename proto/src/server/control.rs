@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::control::{Control, RunCommand, Submission};
+use domain::control::{BenchmarkCommand, Control, Submission};
 use domain::{ErrorCode, RunId, ServiceError, WorkerId};
 use tokio::sync::mpsc;
 use tonic::{Request, Status, Streaming};
@@ -85,7 +85,7 @@ impl ControlService for ControlHandlers {
     async fn command_run(&self, request: Request<wire::CommandRequest>) -> Answer<wire::RunView> {
         let control = self.control(&request)?;
         answer(&self.closing, async {
-            let (run, command): (RunId, RunCommand) =
+            let (run, command): (RunId, BenchmarkCommand) =
                 request.into_inner().try_into().map_err(refuse_request)?;
             control.command(&run, command).await
         })

@@ -13,11 +13,11 @@ use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Bytes, Service, http};
 use tonic::{Request, Status};
 
-use super::access::{Access, needed, words};
+use super::access::{CallRoles, needed, words};
 use super::budget::Budgeted;
 use super::identity::{AUTHORIZATION, BEARER, Identities};
 use super::incoming::Peer;
-use super::line::Call;
+use super::line::OpenCall;
 use crate::status::to_status;
 
 /// Numbers calls.
@@ -51,7 +51,7 @@ impl<S> Guard<S> {
     fn admit(&self, request: &http::Request<Body>, peer: Option<&Peer>) -> Result<Option<Caller>, Status> {
         let path = request.uri().path();
         let access = needed(path).ok_or_else(|| Status::unimplemented(format!("there is no call {path}")))?;
-        let Access::Of(roles) = access else { return Ok(None) };
+        let CallRoles::Of(roles) = access else { return Ok(None) };
         let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.map(|header| header.strip_prefix(BEARER).unwrap_or_default());
         let certificates = peer.map(|peer| &*peer.certificates).unwrap_or_default();
@@ -116,7 +116,7 @@ where
 /// An answer that counts as a call in progress while it is sent.
 struct Held {
     body: Body,
-    call: Option<Call>,
+    call: Option<OpenCall>,
 }
 
 impl http_body::Body for Held {

@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::caller::{Caller, Role};
+use domain::caller::{Caller, CallerRole};
 use domain::glob::Glob;
 use domain::text::hex;
 use serde::Deserialize;
@@ -73,7 +73,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
-    roles: Vec<Role>,
+    roles: Vec<CallerRole>,
     sha256: Option<String>,
     san: Option<String>,
     workers: Option<String>,
@@ -175,7 +175,7 @@ impl Table {
             if entry.roles.is_empty() {
                 return wrong("it has no role; expected reader, operator or worker");
             }
-            if entry.workers.is_some() && !entry.roles.contains(&Role::Worker) {
+            if entry.workers.is_some() && !entry.roles.contains(&CallerRole::Worker) {
                 return wrong("`workers` is for the role worker only");
             }
             if entry.sha256.is_none() && entry.san.is_none() {
@@ -246,7 +246,7 @@ mod tests {
         let identities = Identities::parse(&file("a", &bob)).unwrap();
         let alice = identities.who(Some("a"), &[]).unwrap();
         assert_eq!(
-            (alice.name(), alice.has(Role::Operator), alice.has(Role::Worker)),
+            (alice.name(), alice.has(CallerRole::Operator), alice.has(CallerRole::Worker)),
             ("alice", true, false)
         );
         let bob = identities.who(Some("b"), &[]).unwrap();

@@ -18,7 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 
-use super::line::{LOOK_EVERY, Line};
+use super::line::{ClientConnection, LOOK_EVERY};
 use super::tls::Tls;
 use crate::limits::{CONNECTIONS, CONNECTIONS_PER_ADDRESS, HANDSHAKE, STALLED_WRITE};
 
@@ -123,7 +123,7 @@ type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 pub(super) struct Connection {
     stream: Stream,
     peer: SocketAddr,
-    line: Arc<Line>,
+    line: Arc<ClientConnection>,
     look: Interval,
     /// Expires if nothing could be written for too long.
     stalled: Option<Pin<Box<Sleep>>>,
@@ -134,7 +134,7 @@ pub(super) struct Connection {
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
-    pub(super) line: Arc<Line>,
+    pub(super) line: Arc<ClientConnection>,
     pub(super) certificates: Arc<[CertificateDer<'static>]>,
 }
 
@@ -143,7 +143,7 @@ impl Connection {
         let now = Instant::now();
         let mut look = tokio::time::interval_at(now + LOOK_EVERY, LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        Self { stream, peer, line: Line::new(now), look, stalled: None, _seat: seat }
+        Self { stream, peer, line: ClientConnection::new(now), look, stalled: None, _seat: seat }
     }
 
     /// Whether the connection must be closed now. Wakes the task when it should ask again.

@@ -14,7 +14,7 @@ pub(super) const DECODE_UNIT: usize = 1024;
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ClientConnection {
     state: Mutex<State>,
     /// Memory budget for messages being received, in units of [`DECODE_UNIT`].
     pub(super) room: Arc<Semaphore>,
@@ -44,12 +44,12 @@ pub(super) enum CloseReason {
 
 /// A call in progress.
 #[derive(Debug)]
-pub(super) struct Call {
-    line: Arc<Line>,
+pub(super) struct OpenCall {
+    line: Arc<ClientConnection>,
     number: u64,
 }
 
-impl Line {
+impl ClientConnection {
     pub(super) fn new(now: Instant) -> Arc<Self> {
         let state = State { known: false, idle_since: now, calls: 0, unread: BTreeMap::new() };
         Arc::new(Self {
@@ -64,11 +64,11 @@ impl Line {
     }
 
     /// Registers an authenticated call.
-    pub(super) fn begin(self: &Arc<Self>, number: u64) -> Call {
+    pub(super) fn begin(self: &Arc<Self>, number: u64) -> OpenCall {
         let mut state = self.state();
         state.known = true;
         state.calls += 1;
-        Call { line: Arc::clone(self), number }
+        OpenCall { line: Arc::clone(self), number }
     }
 
     /// Whether to close the connection, and why.
@@ -86,7 +86,7 @@ impl Line {
     }
 }
 
-impl Call {
+impl OpenCall {
     /// A piece of the answer was sent.
     pub(super) fn handed_out(&self, now: Instant) {
         self.line.state().unread.insert(self.number, now);
@@ -98,7 +98,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for OpenCall {
     fn drop(&mut self) {
         let mut state = self.line.state();
         state.calls = state.calls.saturating_sub(1);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn strangers_idlers_and_slow_readers_have_their_time() {
         let begin = Instant::now();
-        let line = Line::new(begin);
+        let line = ClientConnection::new(begin);
         assert_eq!(line.close_reason(begin), None);
         assert_eq!(line.close_reason(begin + UNKNOWN_PEER), Some(CloseReason::Unknown));
         let call = line.begin(1);

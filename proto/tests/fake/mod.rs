@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use domain::control::{
-    CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry, ModelView, Pace, RunCommand, RunPhase,
-    RunView, StrikeView, Submission, WorkerView,
+    BenchmarkCommand, BenchmarkView, CellView, Control, DeadLetterView, ExportItem, Feed, HistoryEntry,
+    ModelView, Pace, RunPhase, StrikeView, Submission, WorkerView,
 };
 use domain::exchange::{
     Delivery, Grant, LeaseId, Orders, RateBudget, Receipt, Registered, Registration, Reply, Report,
@@ -39,7 +39,7 @@ pub struct Fake(Mutex<State>);
 struct State {
     heard: Vec<String>,
     next: Option<Result<Box<dyn Any + Send>, ServiceError>>,
-    endless: Option<RunView>,
+    endless: Option<BenchmarkView>,
     stored: Vec<Delivery>,
     batches: Vec<Vec<u32>>,
     refused: Option<u32>,
@@ -62,7 +62,7 @@ impl Fake {
     }
 
     /// Watchers are shown this, and wait for more.
-    pub fn will_show_and_wait(&self, view: RunView) {
+    pub fn will_show_and_wait(&self, view: BenchmarkView) {
         self.state().endless = Some(view);
     }
 
@@ -158,23 +158,23 @@ impl WorkExchange for Fake {
 
 #[tonic::async_trait]
 impl Control for Fake {
-    async fn submit(&self, submission: Submission) -> Reply<RunView> {
+    async fn submit(&self, submission: Submission) -> Reply<BenchmarkView> {
         self.reply(call("submit", &submission))
     }
 
-    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView> {
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView> {
         self.reply(call("extend", &(run, submission)))
     }
 
-    async fn runs(&self) -> Reply<Vec<RunView>> {
+    async fn runs(&self) -> Reply<Vec<BenchmarkView>> {
         self.reply("runs".to_owned())
     }
 
-    async fn run(&self, run: &RunId) -> Reply<RunView> {
+    async fn run(&self, run: &RunId) -> Reply<BenchmarkView> {
         self.reply(call("run", run))
     }
 
-    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView> {
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView> {
         let endless = self.state().endless.clone();
         match endless {
             Some(view) => Box::pin(stream::iter([Ok(view)]).chain(stream::pending())),
@@ -182,7 +182,7 @@ impl Control for Fake {
         }
     }
 
-    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView> {
+    async fn command(&self, run: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView> {
         self.reply(call("command", &(run, command)))
     }
 
@@ -381,7 +381,7 @@ pub fn material() -> RunMaterial {
     }
 }
 
-pub fn run_view() -> RunView {
+pub fn run_view() -> BenchmarkView {
     let model = ModelView {
         model: "tiny".into(),
         planned: 10,
@@ -397,7 +397,7 @@ pub fn run_view() -> RunView {
         blocked: None,
         mean: Mean::default(),
     };
-    RunView {
+    BenchmarkView {
         run: "r".into(),
         name: "quick".to_owned(),
         phase: RunPhase::Active,

@@ -8,7 +8,7 @@ use crate::ids::WorkerId;
 
 named! {
     /// What an identity may do.
-    pub enum Role {
+    pub enum CallerRole {
         /// Views runs and workers. Texts of protected exercises are redacted.
         Reader = "reader",
         /// Submits and controls runs, drains workers, reads everything.
@@ -25,7 +25,7 @@ pub struct Caller(Arc<Identity>);
 #[derive(Debug)]
 struct Identity {
     name: String,
-    roles: Vec<Role>,
+    roles: Vec<CallerRole>,
     workers: Option<Glob>,
     revoked: AtomicBool,
 }
@@ -36,14 +36,14 @@ impl Caller {
     pub const ANYONE: &'static str = "anyone";
 
     /// `workers` is the pattern of worker names that the identity may use; all if absent.
-    pub fn new(name: impl Into<String>, roles: impl Into<Vec<Role>>, workers: Option<Glob>) -> Self {
+    pub fn new(name: impl Into<String>, roles: impl Into<Vec<CallerRole>>, workers: Option<Glob>) -> Self {
         let (name, roles, revoked) = (name.into(), roles.into(), AtomicBool::new(false));
         Self(Arc::new(Identity { name, roles, workers, revoked }))
     }
 
     /// The caller if no identities are configured, with every role.
     pub fn anyone() -> Self {
-        Self::new(Self::ANYONE, Role::ALL, None)
+        Self::new(Self::ANYONE, CallerRole::ALL, None)
     }
 
     pub fn name(&self) -> &str {
@@ -51,7 +51,7 @@ impl Caller {
     }
 
     /// Whether it has a role.
-    pub fn has(&self, role: Role) -> bool {
+    pub fn has(&self, role: CallerRole) -> bool {
         self.0.roles.contains(&role)
     }
 

@@ -43,7 +43,7 @@ impl Message {
 }
 
 /// Sampling parameters. Unset fields are not sent, so the server's defaults apply, as in the published runs.
-/// `max_tokens` is the exception (see [`Sampling::MAX_TOKENS_DEFAULT`]).
+/// `max_tokens` is the exception (see [`Sampling::TOKENS_DEFAULT`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
@@ -81,7 +81,7 @@ pub struct Sampling {
 
 impl Sampling {
     /// Default of `max_tokens`, as in the published runs for Claude.
-    pub const MAX_TOKENS_DEFAULT: u32 = 4096;
+    pub const TOKENS_DEFAULT: u32 = 4096;
 }
 
 /// Lists the fields that are set, such as `temperature 0, top_p 0.9`.

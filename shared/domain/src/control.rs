@@ -19,22 +19,22 @@ pub type Feed<'a, T> = Pin<Box<dyn futures_core::Stream<Item = Result<T, Service
 #[async_trait::async_trait]
 pub trait Control: Send + Sync + 'static {
     /// Plans a run and queues it. Repetition: joins an unfinished run of the same configuration.
-    async fn submit(&self, submission: Submission) -> Reply<RunView>;
+    async fn submit(&self, submission: Submission) -> Reply<BenchmarkView>;
 
     /// Plans a run anew, with models, tasks or iterations in addition to those that it has, and goes on with it. Its notes
     /// begin with what was changed. Repetition: goes on with it.
-    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<RunView>;
+    async fn extend(&self, run: &RunId, submission: Submission) -> Reply<BenchmarkView>;
 
     /// All runs, in the order of their names, which is that of time.
-    async fn runs(&self) -> Reply<Vec<RunView>>;
+    async fn runs(&self) -> Reply<Vec<BenchmarkView>>;
 
-    async fn run(&self, run: &RunId) -> Reply<RunView>;
+    async fn run(&self, run: &RunId) -> Reply<BenchmarkView>;
 
     /// Yields a run about once a second, until it ends or the listener leaves.
-    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, RunView>;
+    fn watch<'a>(&'a self, run: &'a RunId) -> Feed<'a, BenchmarkView>;
 
     /// Pauses, resumes or cancels a run, and returns it. Repetition: the same.
-    async fn command(&self, run: &RunId, command: RunCommand) -> Reply<RunView>;
+    async fn command(&self, run: &RunId, command: BenchmarkCommand) -> Reply<BenchmarkView>;
 
     /// Queues failed dialogues with one of these causes again (all if none is given); returns how many.
     async fn retry(&self, run: &RunId, causes: &[FailureCause]) -> Reply<u64>;
@@ -74,7 +74,7 @@ pub struct Submission {
 
 /// An action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RunCommand {
+pub enum BenchmarkCommand {
     /// Hand out no more units; leased units continue.
     Pause,
     /// Continue. Works for a cancelled run, and for one of which only the record log is left.
@@ -110,7 +110,7 @@ impl RunPhase {
 
 /// A run as people see it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunView {
+pub struct BenchmarkView {
     pub run: RunId,
     /// Name of its configuration.
     pub name: String,
@@ -153,7 +153,7 @@ pub struct RunView {
     pub history: Vec<HistoryEntry>,
 }
 
-impl RunView {
+impl BenchmarkView {
     /// Dialogues that have a record.
     pub fn done(&self) -> u64 {
         self.scored + self.failed

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::benchmark::{Connector, ModelSpec};
 use crate::error::ServiceError;
 use crate::ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RunId, TaskLabel, WorkerId};
+use crate::model::{Connector, ModelSpec};
 use crate::outcome::FailureCause;
 use crate::provenance::About;
 use crate::reach::Reach;
@@ -203,6 +203,17 @@ pub struct WorkerStatus {
     pub lacks: Vec<String>,
     /// The protections of its sandbox.
     pub sandbox: Vec<String>,
+    /// Models that it does not ask for a while, the first few: those of its own servers, and all others that it parked.
+    pub not_asked: Vec<NotAsked>,
+}
+
+/// A model of a run that a worker serves and does not ask for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NotAsked {
+    pub run: RunId,
+    pub model: ModelLabel,
+    /// Shortened.
+    pub reason: String,
 }
 
 /// Instructions for a worker.

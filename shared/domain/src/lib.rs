@@ -10,7 +10,6 @@
 mod named;
 
 pub mod backoff;
-pub mod benchmark;
 pub mod caller;
 pub mod chat;
 pub mod comparison;
@@ -21,6 +20,7 @@ pub mod exchange;
 pub mod glob;
 pub mod ids;
 pub mod mean;
+pub mod model;
 pub mod outcome;
 pub mod provenance;
 pub mod reach;
@@ -32,12 +32,12 @@ pub mod text;
 pub mod uid;
 
 pub use backoff::Backoff;
-pub use benchmark::{Ask, Connector, KeyPlace, ModelSpec};
 pub use chat::{FinishReason, Message, Role, Sampling, Usage};
 pub use dialogue::{Answer, Prompt, PromptKind, Round};
 pub use error::{ErrorCode, ServiceError};
 pub use ids::{DialogueKey, InstanceId, Iteration, ModelLabel, RecordId, RunId, TaskLabel, WorkerId};
 pub use mean::Mean;
+pub use model::{Ask, Connector, KeyPlace, ModelSpec};
 pub use outcome::{FailureCause, Outcome};
 pub use provenance::{About, ModelProvenance, Provenance, TaskProvenance};
 pub use record::{Attempt, Record};

@@ -6,7 +6,7 @@ use crate::{Infos, Scores};
 
 /// The end of a dialogue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
+#[serde(tag = "state", rename_all = "snake_case", try_from = "OutcomeJson")]
 pub enum Outcome {
     /// Evaluated.
     Scored {
@@ -31,6 +31,49 @@ pub enum Outcome {
         /// What happened, with which input, for people.
         message: String,
     },
+}
+
+/// The fields of [`Outcome`] side by side. Read as a tagged enum, its scores and infos, which are hundreds of values, would
+/// be copied before the state is known; that takes longer than reading all the rest of a record.
+#[derive(Deserialize)]
+struct OutcomeJson {
+    state: OutcomeState,
+    scores: Option<Scores>,
+    cause: Option<FailureCause>,
+    infos: Option<Infos>,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutcomeState {
+    Scored,
+    Unscored,
+    Failed,
+}
+
+impl TryFrom<OutcomeJson> for Outcome {
+    type Error = String;
+
+    fn try_from(json: OutcomeJson) -> Result<Self, Self::Error> {
+        fn given<T>(value: Option<T>, field: &str) -> Result<T, String> {
+            value.ok_or_else(|| format!("missing field `{field}`"))
+        }
+        let OutcomeJson { state, scores, cause, infos, message } = json;
+        Ok(match state {
+            OutcomeState::Scored => {
+                Self::Scored { scores: given(scores, "scores")?, infos: given(infos, "infos")? }
+            }
+            OutcomeState::Unscored => Self::Unscored {
+                cause: given(cause, "cause")?,
+                infos: given(infos, "infos")?,
+                message: given(message, "message")?,
+            },
+            OutcomeState::Failed => {
+                Self::Failed { cause: given(cause, "cause")?, message: given(message, "message")? }
+            }
+        })
+    }
 }
 
 impl Outcome {
@@ -105,6 +148,36 @@ pub struct UnknownCause(String);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_outcome_reads_back_from_its_json_and_lacks_no_field() {
+        let values = || serde_json::from_str::<Scores>(r#"{"z":{"f1":0.1},"a":-0.0}"#).unwrap();
+        let (cause, message) = (FailureCause::JudgeUnparseable, "odd");
+        for (outcome, json) in [
+            (
+                Outcome::Scored { scores: values(), infos: values() },
+                r#"{"state":"scored","scores":{"z":{"f1":0.1},"a":-0.0},"infos":{"z":{"f1":0.1},"a":-0.0}}"#,
+            ),
+            (
+                Outcome::Unscored { cause, infos: values(), message: message.into() },
+                r#"{"state":"unscored","cause":"judge-unparseable","infos":{"z":{"f1":0.1},"a":-0.0},"message":"odd"}"#,
+            ),
+            (
+                Outcome::Failed { cause, message: message.into() },
+                r#"{"state":"failed","cause":"judge-unparseable","message":"odd"}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&outcome).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Outcome>(json).unwrap(), outcome);
+            let whole: serde_json::Value = serde_json::from_str(json).unwrap();
+            for field in whole.as_object().unwrap().keys() {
+                let mut lacking = whole.clone();
+                lacking.as_object_mut().unwrap().remove(field);
+                let error = serde_json::from_value::<Outcome>(lacking).unwrap_err().to_string();
+                assert!(error.contains(&format!("missing field `{field}`")), "{error}");
+            }
+        }
+    }
 
     #[test]
     fn every_cause_reads_back_from_its_name_and_its_json() {

@@ -25,9 +25,7 @@ pub struct Provenance {
 /// What a judging run is about: whose answers, at which stage of which pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct About {
-    /// The pipeline.
     pub pipeline: String,
-    /// The stage.
     pub stage: String,
     /// The model whose answers are judged.
     pub model: ModelLabel,

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::benchmark::{Connector, ModelSpec};
+use crate::model::{Connector, ModelSpec};
 
 /// Maximum number of keys, and of addresses, of a worker.
 pub const REACH_MAX: usize = 64;

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::benchmark::ModelSpec;
+use crate::model::ModelSpec;
 
 /// The name of a question to a judge: the first 128 bits of a SHA-256, in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -90,7 +90,6 @@ pub struct PassedOver {
     pub gone: u64,
     /// Fewer than three valid relations.
     pub few_facts: u64,
-    /// No description.
     pub no_description: u64,
     /// A statistic is missing.
     pub no_statistics: u64,

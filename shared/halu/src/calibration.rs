@@ -40,7 +40,6 @@ pub struct Observation {
 /// Learnt weights, and how well they foretell answers that they were not learnt from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// The weights.
     pub weights: Weights,
     /// Scored observations that were learnt from.
     pub training: usize,

@@ -107,7 +107,6 @@ pub struct Fact {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
-    /// Views of its page.
     pub page_views: u64,
     /// Links from pages of other entities.
     pub site_links: u64,
@@ -115,7 +114,6 @@ pub struct Statistics {
     pub linked_entities: u64,
     /// Identifiers in other databases.
     pub external_ids: u64,
-    /// Tokens of its page.
     pub page_tokens: u64,
     /// Pairs of a relation and an object.
     pub statements: u64,

@@ -11,14 +11,14 @@ pub enum Fate {
     /// The answer is about another entity: no points.
     Hallucinated,
     /// The answer is about the entity: a point for each fact that it states.
-    Aligned([Decision; FACTS]),
+    Aligned([FactDecision; FACTS]),
     /// There is no answer, or a judge gave no verdict. In no number but the count of these.
     NotScored,
 }
 
 /// What became of a fact of an aligned answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct FactDecision {
     /// Whether the answer states it.
     pub correct: bool,
     /// Which filter decided.
@@ -69,7 +69,7 @@ impl Fate {
 
 /// A question of an assessment with how hard it was for this answer, see [`Difficulty::of`](crate::Difficulty::of).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answered {
+pub struct AnsweredQuestion {
     /// What became of it.
     pub fate: Fate,
     /// In (0, 1).
@@ -162,7 +162,7 @@ impl Counts {
 
 impl ModelMetrics {
     /// Of all assessments of a model.
-    pub fn of(assessments: &[Vec<Answered>]) -> Self {
+    pub fn of(assessments: &[Vec<AnsweredQuestion>]) -> Self {
         let accuracies: Vec<Option<f64>> = assessments.iter().map(|answers| accuracy(answers)).collect();
         let difficulties: Vec<Option<f64>> = assessments.iter().map(|answers| difficulty(answers)).collect();
         let average = mean(difficulties.iter().flatten());
@@ -189,7 +189,6 @@ impl ModelMetrics {
 /// How a number varies over assessments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Mean.
     pub mean: f64,
     /// Standard deviation of the sample (divisor n - 1); nothing for a single assessment.
     pub standard_deviation: Option<f64>,
@@ -205,13 +204,13 @@ impl Spread {
     }
 }
 
-fn accuracy(answers: &[Answered]) -> Option<f64> {
+fn accuracy(answers: &[AnsweredQuestion]) -> Option<f64> {
     let points: Vec<u32> = answers.iter().filter_map(|answered| answered.fate.points()).collect();
     share(points.iter().sum(), (FACTS * points.len()) as u32)
 }
 
 /// The mean difficulty of the scored questions: those that accuracy is made of.
-fn difficulty(answers: &[Answered]) -> Option<f64> {
+fn difficulty(answers: &[AnsweredQuestion]) -> Option<f64> {
     let scored: Vec<f64> = answers
         .iter()
         .filter(|answered| answered.fate != Fate::NotScored)
@@ -229,11 +228,11 @@ mod tests {
     use super::*;
 
     fn aligned(correct: [bool; FACTS]) -> Fate {
-        Fate::Aligned(correct.map(|correct| Decision { correct, by: Filter::Llm }))
+        Fate::Aligned(correct.map(|correct| FactDecision { correct, by: Filter::Llm }))
     }
 
-    fn alike(fates: &[Fate]) -> Vec<Answered> {
-        fates.iter().map(|fate| Answered { fate: *fate, difficulty: 0.5 }).collect()
+    fn alike(fates: &[Fate]) -> Vec<AnsweredQuestion> {
+        fates.iter().map(|fate| AnsweredQuestion { fate: *fate, difficulty: 0.5 }).collect()
     }
 
     #[test]
@@ -264,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_harder_assessment_counts_for_more() {
-        let of = |difficulty| vec![Answered { fate: aligned([true, true, false]), difficulty }; 5];
+        let of = |difficulty| vec![AnsweredQuestion { fate: aligned([true, true, false]), difficulty }; 5];
         let metrics = ModelMetrics::of(&[of(0.4), of(0.6)]);
         let weighted: Vec<f64> = metrics.weighted_accuracies.iter().flatten().copied().collect();
         assert!(

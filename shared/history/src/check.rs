@@ -10,10 +10,10 @@ use domain::{DialogueKey, RecordId, Standing, WorkerId};
 use queue::{Fence, UnitId};
 use serde::Serialize;
 
-use crate::event::{Effect, Ending, Event, Noted, Winners};
+use crate::event::{Effect, Event, LeaseEnding, Noted, Winners};
 
 /// Most findings that are told one by one; more are only counted.
-pub const MAX_TOLD: usize = 100;
+pub const TOLD_MAX: usize = 100;
 
 /// How far the clocks of coordinators on different machines may lie apart, in milliseconds.
 const CLOCKS_APART_MS: u64 = 1_000;
@@ -21,11 +21,9 @@ const CLOCKS_APART_MS: u64 = 1_000;
 /// An entry of the record log, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The record.
     pub record: RecordId,
     /// Its dialogue.
     pub key: DialogueKey,
-    /// Its ticket.
     pub ticket: u64,
     /// Whether it has scores.
     pub scored: bool,
@@ -89,13 +87,13 @@ pub struct CheckReport {
     pub superseded: u64,
     /// What contradicts something that a test made the queue forget: no finding.
     pub excused: u64,
-    /// The first [`MAX_TOLD`] of these.
+    /// The first [`TOLD_MAX`] of these.
     pub excuses: Vec<Finding>,
     /// Whether the event log of a coordinator is cut off: what it did afterwards is not checked.
     pub cut: bool,
     /// Findings by kind, none left out.
     pub counts: BTreeMap<FindingKind, u64>,
-    /// The first [`MAX_TOLD`] findings.
+    /// The first [`TOLD_MAX`] findings.
     pub findings: Vec<Finding>,
 }
 
@@ -112,14 +110,14 @@ impl CheckReport {
 
     fn excuse(&mut self, kind: FindingKind, what: String) {
         self.excused += 1;
-        if self.excuses.len() < MAX_TOLD {
+        if self.excuses.len() < TOLD_MAX {
             self.excuses.push(Finding { kind, what });
         }
     }
 
     fn find(&mut self, kind: FindingKind, what: String) {
         *self.counts.entry(kind).or_default() += 1;
-        if self.findings.len() < MAX_TOLD {
+        if self.findings.len() < TOLD_MAX {
             self.findings.push(Finding { kind, what });
         }
     }
@@ -139,7 +137,7 @@ struct Lease {
     /// When somebody was about to end it by its fence.
     ended: bool,
     /// When it ended, and how, each time that the queue said so.
-    endings: Vec<(Ending, u64)>,
+    endings: Vec<(LeaseEnding, u64)>,
 }
 
 /// What a contradiction is about, within one building of a queue.
@@ -288,8 +286,8 @@ impl<'a> Notes<'a> {
                 if let Some((earlier, previous)) = before {
                     let was_reaped = !previous.ended && reaped > 0;
                     reaped -= u32::from(was_reaped);
-                    let at = |ending: Ending| previous.endings.iter().find(|(how, _)| *how == ending);
-                    if let Some(&(_, ended_ms)) = at(Ending::Finish) {
+                    let at = |ending: LeaseEnding| previous.endings.iter().find(|(how, _)| *how == ending);
+                    if let Some(&(_, ended_ms)) = at(LeaseEnding::Finish) {
                         let about = About::Succession((generation, unit), attempt);
                         let moments = [ended_ms, lease.granted_at_ms];
                         self.found(report, FindingKind::StaleFence, about, moments, || {

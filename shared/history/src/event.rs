@@ -20,7 +20,7 @@ pub struct Noted {
 /// How a lease ends by the word of its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ending {
+pub enum LeaseEnding {
     /// The unit is given back.
     Release,
     /// The unit is done.
@@ -34,7 +34,6 @@ pub enum Ending {
 pub enum Event {
     /// The run's queue was built, or joined.
     Opened {
-        /// Its generation.
         generation: u64,
         /// How long a lease lasts without renewal, in milliseconds.
         lease_ms: u64,
@@ -69,14 +68,14 @@ pub enum Event {
     /// The queue is about to be asked to end leases.
     Ending {
         /// How.
-        ending: Ending,
+        ending: LeaseEnding,
         /// Which.
         fences: Vec<Fence>,
     },
     /// It ended these; the others were stale.
     Ended {
         /// How.
-        ending: Ending,
+        ending: LeaseEnding,
         /// Which.
         fences: Vec<Fence>,
     },
@@ -102,16 +101,12 @@ pub enum Event {
         key: DialogueKey,
         /// Whether the record has scores.
         scored: bool,
-        /// Its ticket.
         ticket: u64,
         /// What the queue made of it.
         effect: Effect,
     },
     /// A worker is about to be told that its record is durable.
-    Acknowledged {
-        /// The record.
-        record: RecordId,
-    },
+    Acknowledged { record: RecordId },
     /// The run is finished, with these winners.
     Finished(Winners),
     /// The run goes on after it was finished.
@@ -136,7 +131,6 @@ pub enum Effect {
     Supersedes {
         /// Whether that one has scores.
         scored: bool,
-        /// Its ticket.
         ticket: u64,
     },
     /// It counts already.

@@ -11,6 +11,6 @@ pub mod file;
 pub mod observed;
 
 pub use check::{CheckReport, Finding, FindingKind, Kept, check};
-pub use event::{Ending, Event, Noted, Winners};
+pub use event::{Event, LeaseEnding, Noted, Winners};
 pub use file::{EventLog, Events};
 pub use observed::Observed;

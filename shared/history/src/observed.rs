@@ -7,11 +7,11 @@ use std::time::Duration;
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 use queue::{
     Added, Claim, Commit, CommitEffect, Committed, Fence, Heartbeat, Lease, LeaseRequest, ModelCounts,
-    NewUnit, QueueStore, RateLimit, RateReply, Reap, Reaped, Renewal, RunRef, RunSpec, RunState, RunStatus,
-    Suspect, Transition, UnitId, WorkerEntry,
+    NewUnit, QueueOwner, QueueStore, RateLimit, RateReply, Reap, Reaped, Renewal, RunRef, RunSpec, RunState,
+    RunStatus, Suspect, Transition, UnitId, WorkerEntry,
 };
 
-use crate::event::{Ending, Event};
+use crate::event::{Event, LeaseEnding};
 use crate::file::EventLog;
 
 /// A queue that notes who was given what, and what became of it.
@@ -30,7 +30,7 @@ impl Observed {
     async fn ended(
         &self,
         at: &RunRef,
-        ending: Ending,
+        ending: LeaseEnding,
         fences: &[Fence],
         call: impl Future<Output = queue::Result<Vec<Transition>>>,
     ) -> queue::Result<Vec<Transition>> {
@@ -90,11 +90,11 @@ impl Observed {
     }
 
     async fn release(&self, at: &RunRef, fences: &[Fence]) -> queue::Result<Vec<Transition>> {
-        self.ended(at, Ending::Release, fences, self.queue.release(at, fences)).await
+        self.ended(at, LeaseEnding::Release, fences, self.queue.release(at, fences)).await
     }
 
     async fn finish(&self, at: &RunRef, fences: &[Fence]) -> queue::Result<Vec<Transition>> {
-        self.ended(at, Ending::Finish, fences, self.queue.finish(at, fences)).await
+        self.ended(at, LeaseEnding::Finish, fences, self.queue.finish(at, fences)).await
     }
 
     async fn reap(&self, at: &RunRef, whose: &Reap) -> queue::Result<Reaped> {
@@ -134,6 +134,10 @@ macro_rules! calls {
     ) => {
         #[async_trait::async_trait]
         impl QueueStore for Observed {
+            fn address(&self) -> Option<&str> {
+                self.queue.address()
+            }
+
             $(async fn $call(&self, $($argument: $type),*) -> queue::Result<$answer> {
                 self.queue.$call($($argument),*).await
             })+
@@ -146,8 +150,8 @@ macro_rules! calls {
 
 calls! {
     passed_on {
-        owner() -> Option<String>;
-        claim(owner: &str, anew: bool) -> String;
+        owner() -> Option<QueueOwner>;
+        bind(from: Option<&QueueOwner>, to: &QueueOwner) -> QueueOwner;
         run(run: &RunId) -> Option<RunStatus>;
         runs() -> Vec<RunStatus>;
         set_state(at: &RunRef, to: RunState) -> RunState;

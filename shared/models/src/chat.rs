@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::{Answer, DialogueKey, Message, ModelProvenance, Sampling};
 
 use crate::error::CallError;
+use crate::progress::Progress;
 
 /// Maximum size of an answer, without reasoning, in bytes. No model's context holds as much. A longer text is cut
 /// here with the finish reason [`ANSWER_TOO_LARGE`], so that a runaway server costs bounded memory and its answer
@@ -47,6 +48,8 @@ pub struct ChatRequest {
     pub key: DialogueKey,
     /// Round of the dialogue, from 0.
     pub round: u32,
+    /// What the latest call of the dialogue has met so far.
+    pub progress: Progress,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +123,7 @@ pub(crate) mod tests {
             deadline: Duration::from_secs(60),
             key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 3 },
             round: 0,
+            progress: Progress::default(),
         }
     }
 

@@ -91,7 +91,7 @@ pub enum SetupError {
 }
 
 /// Makes the text one line of bounded length.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(CallError::MESSAGE_BYTES_MAX));
     for c in text.trim().chars() {
         if line.len() + c.len_utf8() > CallError::MESSAGE_BYTES_MAX - '…'.len_utf8() {

@@ -1,4 +1,4 @@
-//! Providers with an API of their own. One client asks them all; what differs between them is a [`Dialect`].
+//! Providers with an API of their own. One client asks them all; what differs between them is a [`ProviderDialect`].
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use tokio::time::Instant;
 use crate::chat::{
     ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatModel, ChatReply, ChatRequest, ModelIdentity, cut_text,
 };
+use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
-use crate::http::{self, HttpClient, Route};
+use crate::http::{self, Route};
 use crate::secret::Secret;
 use crate::{anthropic, gemini, reasoning};
 
@@ -29,7 +30,7 @@ pub struct HostedConfig {
 /// A hosted model. Answers are not streamed.
 #[derive(Debug)]
 pub struct Hosted {
-    dialect: &'static Dialect,
+    dialect: &'static ProviderDialect,
     model: String,
     key: Secret,
     identity: ModelIdentity,
@@ -38,7 +39,7 @@ pub struct Hosted {
 
 /// What distinguishes the API of a provider.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub(crate) struct ProviderDialect {
     pub connector: Connector,
     pub headers: fn(&Secret) -> Result<HeaderMap, SetupError>,
     /// Path of the route that answers for a model.
@@ -68,7 +69,11 @@ impl Hosted {
         Self::new(&gemini::DIALECT, config, http)
     }
 
-    fn new(dialect: &'static Dialect, config: HostedConfig, http: &HttpClient) -> Result<Self, SetupError> {
+    fn new(
+        dialect: &'static ProviderDialect,
+        config: HostedConfig,
+        http: &HttpClient,
+    ) -> Result<Self, SetupError> {
         let HostedConfig { endpoint, model, key } = config;
         let own = dialect.connector.own_endpoint().unwrap_or_default();
         let base = http::parse_endpoint(endpoint.as_deref().unwrap_or(own))?;

@@ -1,29 +1,17 @@
 //! Sends requests and reads bounded bodies, for all connectors.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use domain::reach::{is_loopback_host, never_asked};
 use domain::text::with_causes;
 use domain::{FailureCause, RetryAdvice};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Request, Response, Url, redirect};
+use reqwest::{Client, Method, Request, Response, Url};
 
+use crate::client;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
-use crate::resolve::GuardedResolver;
 use crate::secret::{Secret, scrub_with};
-
-/// Connect timeout, in seconds. Long enough for two retransmissions of a lost SYN packet.
-const CONNECT_SECONDS_MAX: u64 = 10;
-
-/// Maximum number of idle connections per server: as many as one process has calls in flight.
-const IDLE_CONNECTIONS_MAX: usize = 4096;
-
-/// Idle timeout of connections, in seconds. Just below the 5 s after which vLLM's HTTP server (uvicorn) closes idle
-/// connections, so that a request never uses a connection that is being closed.
-const IDLE_SECONDS_MAX: u64 = 4;
 
 /// Maximum size of a reply body read in one piece, in bytes: a text of [`crate::chat::ANSWER_BYTES_MAX`] may take
 /// several times as many bytes as JSON.
@@ -31,63 +19,6 @@ pub const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum number of bytes read from an error body.
 pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
-
-/// Installs ring as the crypto library of this process, unless another one is installed. Idempotent.
-pub fn install_crypto() {
-    rustls::crypto::ring::default_provider().install_default().ok();
-}
-
-/// The HTTP clients of this process: connectors that share one share its connections. Cloning is cheap.
-///
-/// A client belongs to the async runtime that first used it, as its connections do.
-#[derive(Clone, Debug, Default)]
-pub struct HttpClient(Arc<Mutex<[Option<Client>; 4]>>);
-
-impl HttpClient {
-    /// A client without connections.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The client for this address. Loopback never goes through a proxy; other addresses follow the
-    /// environment's proxy settings. Certificate authorities are loaded for https only, so that plain HTTP
-    /// works on machines that have none.
-    ///
-    /// # Errors
-    /// The client cannot be built, or the address is one that is [never contacted](never_asked).
-    pub fn for_url(&self, url: &Url) -> Result<Client, SetupError> {
-        if never_asked(url) {
-            return Err(SetupError::Endpoint {
-                endpoint: url.to_string(),
-                reason: "it is a link-local or cloud metadata address, which is never contacted".to_owned(),
-            });
-        }
-        let (loopback, tls) = (url.host_str().is_some_and(is_loopback_host), url.scheme() == "https");
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = &mut clients[usize::from(loopback) * 2 + usize::from(tls)];
-        if let Some(client) = slot {
-            return Ok(client.clone());
-        }
-        install_crypto();
-        let mut builder = Client::builder()
-            .dns_resolver(Arc::new(GuardedResolver))
-            .http1_only()
-            .tcp_nodelay(true)
-            .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS_MAX))
-            // An API that redirects is not the configured one, and following it could leak the key.
-            .redirect(redirect::Policy::none());
-        if loopback {
-            builder = builder.no_proxy();
-        }
-        if !tls {
-            builder = builder.tls_certs_only([]);
-        }
-        let client = builder.build().map_err(|error| SetupError::Client(with_causes(&error)))?;
-        Ok(slot.insert(client).clone())
-    }
-}
 
 /// Parses the address of an API. A user or password in it is refused, because it would appear in messages; keys have
 /// their own setting.
@@ -216,7 +147,7 @@ pub(crate) async fn exchange(route: &Route, body: Vec<u8>, clock: &CallClock) ->
         clock.wait(read_body(response)).await??
     } else {
         // An error status counts even if its body never arrives.
-        clock.wait(read_error_body(response)).await.unwrap_or_default()
+        clock.wait(read_refusal(response)).await.unwrap_or_default()
     };
     Ok(Exchange { status: status.as_u16(), retry_after, body })
 }
@@ -232,8 +163,12 @@ pub(crate) async fn read_body(response: Response) -> Result<Bytes, CallError> {
     Err(CallError::new(FailureCause::Server, RetryAdvice::No, message).with_status(status))
 }
 
-/// Reads the beginning of an error body. A body that breaks off is ignored: the status says enough.
-pub(crate) async fn read_error_body(response: Response) -> Bytes {
+/// Reads what a server says with an error status: the beginning of the body, or where it redirects to. A body that breaks
+/// off is ignored: the status says enough.
+pub(crate) async fn read_refusal(response: Response) -> Bytes {
+    if let Some(place) = client::redirect_place(&response) {
+        return client::all_words(&place).into();
+    }
     read_up_to(response, ERROR_BODY_BYTES_MAX).await.map(|(body, _)| body).unwrap_or_default()
 }
 
@@ -329,14 +264,6 @@ mod tests {
         for wrong in ["h:1/v1", "ftp://h", "http://", "", "http://u:hunter2@h", "http://u:hunter2@ h"] {
             let error = parse_endpoint(wrong).unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");
-        }
-    }
-
-    #[test]
-    fn metadata_is_never_asked() {
-        for url in ["http://169.254.169.254/latest", "http://[fe80::1]:80/", "http://2852039166/"] {
-            let error = HttpClient::new().for_url(&Url::parse(url).unwrap()).unwrap_err().to_string();
-            assert!(error.contains("never contacted"), "{error}");
         }
     }
 

@@ -3,12 +3,13 @@
 //! network, [`replay`] and [`scripted`], support chat.
 //!
 //! Reading order: [`chat`] has the trait with its request and reply, [`error`] the errors, [`retry`] retries
-//! transport errors. [`openai`] is the main connector, [`hosted`] the one for Anthropic and Gemini. They share [`http`] (sending), [`sse`] (event
-//! streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
+//! transport errors, [`progress`] says how a call stands. [`openai`] is the main connector, [`hosted`] the one for Anthropic and Gemini. They share [`client`] (connections), [`http`] (sending),
+//! [`sse`] (event streams), [`deadline`] (stalls), [`reasoning`] (`<think>` blocks) and [`secret`] (keys).
 
 mod anthropic;
 pub mod chat;
 pub mod classify;
+pub mod client;
 pub mod deadline;
 pub mod embed;
 pub mod error;
@@ -16,6 +17,7 @@ mod gemini;
 pub mod hosted;
 pub mod http;
 pub mod openai;
+pub mod progress;
 pub mod reasoning;
 pub mod replay;
 mod resolve;
@@ -26,14 +28,15 @@ pub mod sse;
 
 pub use chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
 pub use classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
+pub use client::{ClientOptions, HttpClient, install_crypto};
 pub use embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 pub use error::{CallError, SetupError};
 pub use hosted::{Hosted, HostedConfig};
-pub use http::{HttpClient, install_crypto};
 pub use openai::{
     ClassifyConfig, EmbedConfig, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, PairLayout, ServedModel,
     VllmClassifier,
 };
+pub use progress::{CallStage, Progress};
 pub use replay::Replay;
 pub use retry::{RetryPolicy, classify_with_retry, complete_with_retry, embed_with_retry};
 pub use scripted::Scripted;

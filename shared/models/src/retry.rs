@@ -15,6 +15,7 @@ use crate::chat::{ChatModel, ChatReply, ChatRequest};
 use crate::classify::{ClassifyModel, ClassifyReply, ClassifyRequest};
 use crate::embed::{EmbedModel, EmbedReply, EmbedRequest};
 use crate::error::CallError;
+use crate::progress::CallStage;
 
 /// How often a call is retried, and with which delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +124,13 @@ pub async fn complete_with_retry(
     policy: &RetryPolicy,
     now: impl Fn() -> Timestamp,
 ) -> Attempts<ChatReply> {
-    let attempt = || model.complete(request.clone());
+    let request = &request;
+    let attempt = || async move {
+        request.progress.sent();
+        let reply = model.complete(request.clone()).await;
+        request.progress.met(if reply.is_ok() { CallStage::Answered } else { CallStage::Failed });
+        reply
+    };
     repeat(attempt, policy, || dialogue_seed(u64::from(request.round), &request.key), now).await
 }
 

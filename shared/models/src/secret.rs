@@ -43,11 +43,8 @@ impl Secret {
     /// The file cannot be read, is too large for a key, or is empty.
     pub fn from_file(path: &Path) -> Result<Self, SetupError> {
         let failed = |why: &dyn fmt::Display| SetupError::KeyMissing(format!("{}: {why}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
-        if size > KEY_FILE_BYTES_MAX {
-            return Err(failed(&format_args!("{size} bytes are too many for a key")));
-        }
-        let secret = Self::new(std::fs::read_to_string(path).map_err(|error| failed(&error))?);
+        let text = named_files::read_text(path, KEY_FILE_BYTES_MAX).map_err(|error| failed(&error))?;
+        let secret = Self::new(text);
         if secret.0.is_empty() { Err(failed(&"the file is empty")) } else { Ok(secret) }
     }
 

@@ -37,7 +37,6 @@ pub enum PackError {
         /// Newest version known here.
         known: u64,
     },
-    /// An entry is missing.
     #[error("{pack}: the entry `{entry}` is missing")]
     MissingEntry {
         pack: String,

@@ -27,5 +27,5 @@ pub use listing::{CaseView, TaskLine};
 pub use manifest::{FORMAT_VERSION, GraphSource, GraphSpec, Group, Header, Manifest, PackHash};
 pub use pack::{Pack, bundled};
 pub use parts::Parts;
-pub use sealed::{seal, seal_file, seal_quickly};
-pub use verify::{Finding, PackReport, verify};
+pub use sealed::{SEALED_BYTES_MAX, seal, seal_file, seal_quickly};
+pub use verify::{PackFinding, PackReport, verify};

@@ -127,7 +127,7 @@ impl GraphSource {
 /// One file of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Entry {
+pub struct PackFile {
     /// Its path in the pack.
     pub path: String,
     /// Its size.
@@ -145,7 +145,7 @@ pub struct Manifest {
     /// The author's description.
     pub header: Header,
     /// All entries but the manifest itself, sorted by path.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PackFile>,
 }
 
 /// SHA-256 of a manifest, in lower-case hexadecimal. It does not change when the same parts are sealed again,
@@ -181,7 +181,7 @@ impl Manifest {
         let header = parts.header()?;
         let entries = parts
             .iter()
-            .map(|(path, content)| Entry {
+            .map(|(path, content)| PackFile {
                 path: path.to_owned(),
                 bytes: content.len() as u64,
                 sha256: sha256_hex(content),

@@ -15,6 +15,9 @@ use crate::parts::{Parts, io};
 /// Maximum size of an unpacked pack in bytes; a decompression bomb is refused beyond it.
 pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
+/// Longest sealed file in bytes: content that does not compress gets longer by some hundred bytes in 128 KiB.
+pub const SEALED_BYTES_MAX: u64 = UNPACKED_BYTES_MAX + (4 << 20);
+
 /// Compression level: high, because packs are sealed rarely and downloaded often, but below the memory-hungry ones.
 const ZSTD_LEVEL: i32 = 19;
 

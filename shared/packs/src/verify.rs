@@ -35,7 +35,7 @@ pub struct PackReport {
     /// Missing answers: imported packs often have no answers of known score; these were not tested.
     pub answers_missing: usize,
     /// Failed checks.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PackFinding>,
 }
 
 impl PackReport {
@@ -48,7 +48,7 @@ impl PackReport {
 /// A failed check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct PackFinding {
     pub task: TaskLabel,
     /// The case; `None` for the whole task.
     pub case: Option<String>,
@@ -56,7 +56,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for PackFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.task)?;
         if let Some(case) = &self.case {
@@ -110,7 +110,7 @@ struct Check {
 
 impl Check {
     fn fail(&mut self, message: String) {
-        self.report.findings.push(Finding { task: self.task.clone(), case: self.case.clone(), message });
+        self.report.findings.push(PackFinding { task: self.task.clone(), case: self.case.clone(), message });
     }
 
     fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::PromptKind;
-use packs::import::{GraphDocument, ImportError, Imported, Origin, Problem, Source};
+use packs::import::{GraphDocument, ImportError, ImportSource, Imported, Problem, TemplateOrigin};
 use packs::{Identity, Pack, seal_file};
 use rdf::RdfFormat;
 use serde_json::{Map, Value, json};
@@ -95,7 +95,7 @@ fn write(folder: &Path, model: &str, records: &[Value]) -> PathBuf {
 }
 
 fn import_of(paths: &[PathBuf], graphs: &[GraphDocument]) -> Result<Imported, ImportError> {
-    packs::import(&Source { name: "zoo", paths, password: None, graphs })
+    packs::import(&ImportSource { name: "zoo", paths, password: None, graphs })
 }
 
 /// Imports files with these records, one file per model.
@@ -184,10 +184,10 @@ fn the_report_tells_where_templates_come_from() {
     assert_eq!(
         lines,
         [
-            (PromptKind::Structure, Origin::Own, 0, 0),
-            (PromptKind::Syntax, Origin::Learnt, 8, 8),
-            (PromptKind::Content, Origin::Learnt, 8, 8),
-            (PromptKind::Formatting, Origin::Own, 0, 0),
+            (PromptKind::Structure, TemplateOrigin::Own, 0, 0),
+            (PromptKind::Syntax, TemplateOrigin::Learnt, 8, 8),
+            (PromptKind::Content, TemplateOrigin::Learnt, 8, 8),
+            (PromptKind::Formatting, TemplateOrigin::Own, 0, 0),
         ]
     );
     let json = serde_json::to_value(&imported.report).unwrap();
@@ -209,7 +209,7 @@ fn a_task_without_follow_ups_borrows_what_all_related_ones_say() {
     let imported = import_records(&[("a", records.clone())], &[]).unwrap();
     let origin = |imported: &Imported| imported.report.tasks[2].follow_ups[0].origin.clone();
     let from = "Text2SparqlExecEvalListOrganizational-mini".into();
-    assert_eq!(origin(&imported), Origin::Borrowed { from });
+    assert_eq!(origin(&imported), TemplateOrigin::Borrowed { from });
 
     // Once related tasks disagree, nothing is taken from any of them.
     for iteration in 0..2 {
@@ -219,7 +219,7 @@ fn a_task_without_follow_ups_borrows_what_all_related_ones_say() {
         other["interactions"][2][2] = text.into();
         records.push(other);
     }
-    assert_eq!(origin(&import_records(&[("a", records)], &[]).unwrap()), Origin::Own);
+    assert_eq!(origin(&import_records(&[("a", records)], &[]).unwrap()), TemplateOrigin::Own);
 }
 
 #[test]

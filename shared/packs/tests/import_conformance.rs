@@ -10,7 +10,7 @@ use std::path::Path;
 
 use domain::Iteration;
 use packs::Pack;
-use packs::import::{GraphDocument, Source};
+use packs::import::{GraphDocument, ImportSource};
 use rdf::RdfFormat;
 use results::llmkgbench::source::read_single;
 use results::llmkgbench::{ResultRecord, discover};
@@ -76,7 +76,7 @@ fn published_models_replay_through_an_imported_pack() {
         content: graph.into(),
     }];
     let paths = [data.path("v3")];
-    let source = Source { name: "published", paths: &paths, password: Some(password), graphs: &graphs };
+    let source = ImportSource { name: "published", paths: &paths, password: Some(password), graphs: &graphs };
     let imported = packs::import(&source).unwrap();
     let findings = &imported.report.findings;
     assert_eq!(findings.total(), 0, "{:?}", findings.first().map(ToString::to_string));

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::limits::{MAX_RATE_BUCKETS, MAX_WORKERS};
-use crate::memory::{MemoryQueue, Place, Run};
+use crate::limits::{RATE_BUCKETS_MAX, WORKERS_MAX};
+use crate::memory::{MemoryQueue, MemoryRun, UnitPlace};
 use crate::unit::UnitId;
 
 /// A violated rule.
@@ -48,13 +48,13 @@ pub fn check(queue: &MemoryQueue) -> Result<(), Broken> {
         check_units(run)?;
         check_records(run)?;
     }
-    if queue.workers.len() > MAX_WORKERS || queue.rates.len() > MAX_RATE_BUCKETS {
+    if queue.workers.len() > WORKERS_MAX || queue.rates.len() > RATE_BUCKETS_MAX {
         return Err(broken(6, format!("{} workers, {} buckets", queue.workers.len(), queue.rates.len())));
     }
     Ok(())
 }
 
-fn check_units(run: &Run) -> Result<(), Broken> {
+fn check_units(run: &MemoryRun) -> Result<(), Broken> {
     for (id, unit) in &run.units {
         let model = run.models.get(&unit.content.model);
         let sets = model.map(|model| {
@@ -62,15 +62,15 @@ fn check_units(run: &Run) -> Result<(), Broken> {
             [model.pending.contains(id), suspected, model.leased.contains(id), model.dead.contains(id)]
         });
         let expected = match unit.place {
-            Place::Pending => [!unit.is_suspect(), unit.is_suspect(), false, false],
-            Place::Leased { .. } => [false, false, true, false],
-            Place::Dead => [false, false, false, true],
+            UnitPlace::Pending => [!unit.is_suspect(), unit.is_suspect(), false, false],
+            UnitPlace::Leased { .. } => [false, false, true, false],
+            UnitPlace::Dead => [false, false, false, true],
         };
         if sets != Some(expected) {
             return Err(broken(0, format!("unit {id} is {:?}, and in {sets:?}", unit.place)));
         }
         let deaths = unit.deaths.len();
-        if let Place::Leased { worker, .. } = &unit.place {
+        if let UnitPlace::Leased { worker, .. } = &unit.place {
             if deaths >= unit.attempt as usize {
                 return Err(broken(2, format!("unit {id}: attempt {}, {deaths} deaths", unit.attempt)));
             }
@@ -79,12 +79,12 @@ fn check_units(run: &Run) -> Result<(), Broken> {
                 return Err(broken(7, format!("{worker} holds unit {id}, and alone {alone:?}")));
             }
         }
-        if (unit.place == Place::Dead) != (deaths > run.status.max_strikes as usize) {
+        if (unit.place == UnitPlace::Dead) != (deaths > run.status.max_strikes as usize) {
             return Err(broken(3, format!("unit {id} is {:?} with {deaths} deaths", unit.place)));
         }
     }
     let leased =
-        |id: &UnitId| run.units.get(id).is_some_and(|unit| matches!(unit.place, Place::Leased { .. }));
+        |id: &UnitId| run.units.get(id).is_some_and(|unit| matches!(unit.place, UnitPlace::Leased { .. }));
     if let Some((worker, id)) = run.alone.iter().find(|(_, id)| !leased(id)) {
         return Err(broken(7, format!("{worker} is kept for unit {id}, which it does not hold")));
     }
@@ -97,7 +97,7 @@ fn check_units(run: &Run) -> Result<(), Broken> {
             return Err(broken(1, format!("{label}: {here} placed, {known} known, {} added", model.added)));
         }
         let open =
-            run.units.values().filter(|unit| unit.content.model == *label && unit.place != Place::Dead);
+            run.units.values().filter(|unit| unit.content.model == *label && unit.place != UnitPlace::Dead);
         let backlog: u64 = open.map(|unit| u64::from(unit.content.dialogues)).sum();
         if backlog != model.backlog_dialogues {
             let kept = model.backlog_dialogues;
@@ -111,7 +111,7 @@ fn check_units(run: &Run) -> Result<(), Broken> {
     Ok(())
 }
 
-fn check_records(run: &Run) -> Result<(), Broken> {
+fn check_records(run: &MemoryRun) -> Result<(), Broken> {
     let mut counted: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for (key, record) in run.committed.iter() {
         let (scored, failed) = counted.entry(key.model).or_default();

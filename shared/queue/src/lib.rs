@@ -22,6 +22,7 @@ pub mod invariants;
 pub mod limits;
 mod local;
 mod memory;
+mod owner;
 mod redis;
 pub mod run;
 mod safeguards;
@@ -38,6 +39,7 @@ pub use commit::{Commit, CommitEffect, Committed};
 pub use error::{Error, Result};
 pub use local::MemoryStore;
 pub use memory::MemoryQueue;
+pub use owner::QueueOwner;
 pub use redis::{RedisOptions, RedisStore};
 pub use run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 pub use safeguards::Safeguards;
@@ -45,4 +47,4 @@ pub use store::QueueStore;
 pub use unit::{
     Added, Death, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-pub use worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, RateLimit, RateReply, WorkerEntry};
+pub use worker::{Claim, Heartbeat, HeartbeatOrders, RateLimit, RateReply, WorkerEntry, WorkerNameTaken};

@@ -12,43 +12,43 @@ use crate::unit::{Fence, LeaseRequest, NewUnit, UnitId};
 use crate::worker::{Claim, RateLimit};
 
 /// Bytes of a run's, model's or worker's name, or of a rate bucket's.
-pub const MAX_NAME_BYTES: usize = 256;
+pub const NAME_BYTES_MAX: usize = 256;
 /// Bytes of one unit's payload. Payloads name dialogues; they do not contain prompts.
-pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
+pub const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 /// Highest unit id, ticket and generation: the largest number that is exact in Lua, whose numbers are doubles.
-pub const MAX_NUMBER: u64 = (1 << 53) - 1;
-pub const MAX_DIALOGUES_PER_UNIT: u32 = 1_000;
+pub const NUMBER_MAX: u64 = (1 << 53) - 1;
+pub const DIALOGUES_PER_UNIT_MAX: u32 = 1_000;
 /// Units of one `add_units` call: about 1 MB of Redis traffic at usual payloads.
-pub const MAX_UNITS_PER_ADD: usize = 1_000;
+pub const UNITS_PER_ADD_MAX: usize = 1_000;
 /// Units of one `lease` call.
-pub const MAX_UNITS_PER_LEASE: u32 = 256;
+pub const UNITS_PER_LEASE_MAX: u32 = 256;
 /// Models named in one call.
-pub const MAX_MODELS_PER_CALL: usize = 256;
+pub const MODELS_PER_CALL_MAX: usize = 256;
 /// Fences, or unit ids, of one call.
-pub const MAX_FENCES_PER_CALL: usize = 4_096;
+pub const FENCES_PER_CALL_MAX: usize = 4_096;
 /// Records of one `commit`, keys of one `committed`, tickets of one `tickets` call.
-pub const MAX_COMMITS_PER_CALL: usize = 1_000;
+pub const COMMITS_PER_CALL_MAX: usize = 1_000;
 /// Leases taken over per model in one `reap` call, so that no call holds the server for long.
-pub const MAX_REAPED_PER_MODEL: usize = 256;
-pub const MAX_DEAD_LETTERS_PER_PAGE: u32 = 256;
+pub const REAPED_PER_MODEL_MAX: usize = 256;
+pub const DEAD_LETTERS_PER_PAGE_MAX: u32 = 256;
 /// Maximum of [`RunSpec::max_strikes`].
-pub const MAX_STRIKES: u32 = 100;
+pub const STRIKES_MAX: u32 = 100;
 /// Bytes kept of the cause of a death or the reason of a parking; the rest is cut.
-pub const MAX_CAUSE_BYTES: usize = 1_024;
+pub const CAUSE_BYTES_MAX: usize = 1_024;
 /// Workers registered at a time.
-pub const MAX_WORKERS: usize = 10_000;
+pub const WORKERS_MAX: usize = 10_000;
 /// Earlier processes that a worker may name as its predecessors.
-pub const MAX_PREDECESSORS: usize = 16;
+pub const PREDECESSORS_MAX: usize = 16;
 /// Bytes of a worker's status.
-pub const MAX_WORKER_INFO_BYTES: usize = 4 * 1024;
+pub const WORKER_INFO_BYTES_MAX: usize = 4 * 1024;
 /// RateLimit buckets in use at a time in the memory store; in Redis each expires by itself.
-pub const MAX_RATE_BUCKETS: usize = 1_024;
+pub const RATE_BUCKETS_MAX: usize = 1_024;
 /// Calls per minute of one rate bucket.
-pub const MAX_RATE_PER_MINUTE: u32 = 6_000_000;
+pub const RATE_PER_MINUTE_MAX: u32 = 6_000_000;
 /// Shortest lease. With a shorter one, a renewal's round trip would take longer than the lease.
 pub const MIN_LEASE: Duration = Duration::from_millis(50);
 /// Longest lease, parking and time to live of a worker's registration.
-pub const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
+pub const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Refuses `got` above `limit`.
 pub(crate) fn at_most(what: &'static str, limit: usize, got: usize) -> Result<()> {
@@ -67,9 +67,9 @@ fn within(what: &'static str, low: Duration, high: Duration, got: Duration) -> R
 
 /// Checks a name that becomes part of a key: not empty, bounded, without control characters.
 pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         let why = format!(
-            "`{}` is not 1 to {MAX_NAME_BYTES} bytes without control characters",
+            "`{}` is not 1 to {NAME_BYTES_MAX} bytes without control characters",
             name.escape_debug()
         );
         return Err(Error::Invalid { what, why });
@@ -96,7 +96,7 @@ pub(crate) fn check_model(model: &ModelLabel) -> Result<()> {
 }
 
 pub(crate) fn check_models(models: &[ModelLabel]) -> Result<()> {
-    at_most("models of a call", MAX_MODELS_PER_CALL, models.len())?;
+    at_most("models of a call", MODELS_PER_CALL_MAX, models.len())?;
     models.iter().try_for_each(check_model)
 }
 
@@ -105,20 +105,20 @@ pub(crate) fn check_spec(spec: &RunSpec) -> Result<()> {
     check_name("plan hash", &spec.plan_hash)?;
     check_number("generation", spec.generation)?;
     check_number("ticket floor", spec.ticket_floor)?;
-    within("lease duration", MIN_LEASE, MAX_DURATION, spec.lease_for)?;
-    if spec.max_strikes == 0 || spec.max_strikes > MAX_STRIKES {
-        let why = format!("1 to {MAX_STRIKES} is allowed, not {}", spec.max_strikes);
+    within("lease duration", MIN_LEASE, DURATION_MAX, spec.lease_for)?;
+    if spec.max_strikes == 0 || spec.max_strikes > STRIKES_MAX {
+        let why = format!("1 to {STRIKES_MAX} is allowed, not {}", spec.max_strikes);
         return Err(Error::Invalid { what: "strikes", why });
     }
     Ok(())
 }
 
 pub(crate) fn check_units(units: &[NewUnit]) -> Result<()> {
-    at_most("units of a call", MAX_UNITS_PER_ADD, units.len())?;
+    at_most("units of a call", UNITS_PER_ADD_MAX, units.len())?;
     for unit in units {
         check_model(&unit.model)?;
-        at_most("bytes of a payload", MAX_PAYLOAD_BYTES, unit.payload.len())?;
-        at_most("dialogues of a unit", MAX_DIALOGUES_PER_UNIT as usize, unit.dialogues as usize)?;
+        at_most("bytes of a payload", PAYLOAD_BYTES_MAX, unit.payload.len())?;
+        at_most("dialogues of a unit", DIALOGUES_PER_UNIT_MAX as usize, unit.dialogues as usize)?;
         if unit.dialogues == 0 {
             return Err(Error::Invalid {
                 what: "dialogues of a unit",
@@ -132,11 +132,11 @@ pub(crate) fn check_units(units: &[NewUnit]) -> Result<()> {
 pub(crate) fn check_lease(ask: &LeaseRequest) -> Result<()> {
     check_worker(&ask.worker)?;
     check_models(&ask.models)?;
-    at_most("units of a lease call", MAX_UNITS_PER_LEASE as usize, ask.max_units as usize)
+    at_most("units of a lease call", UNITS_PER_LEASE_MAX as usize, ask.max_units as usize)
 }
 
 pub(crate) fn check_fences(fences: &[Fence]) -> Result<()> {
-    at_most("fences of a call", MAX_FENCES_PER_CALL, fences.len())?;
+    at_most("fences of a call", FENCES_PER_CALL_MAX, fences.len())?;
     fences.iter().try_for_each(|fence| {
         check_model(&fence.model)?;
         check_number("unit id", fence.unit.0)
@@ -144,13 +144,13 @@ pub(crate) fn check_fences(fences: &[Fence]) -> Result<()> {
 }
 
 pub(crate) fn check_unit_ids(units: &[UnitId]) -> Result<()> {
-    at_most("units of a call", MAX_FENCES_PER_CALL, units.len())?;
+    at_most("units of a call", FENCES_PER_CALL_MAX, units.len())?;
     units.iter().try_for_each(|unit| check_number("unit id", unit.0))
 }
 
 fn check_number(what: &'static str, number: u64) -> Result<()> {
-    if number > MAX_NUMBER {
-        return Err(Error::Invalid { what, why: format!("at most {MAX_NUMBER} is allowed, not {number}") });
+    if number > NUMBER_MAX {
+        return Err(Error::Invalid { what, why: format!("at most {NUMBER_MAX} is allowed, not {number}") });
     }
     Ok(())
 }
@@ -162,11 +162,11 @@ pub(crate) fn check_tickets(count: u32) -> Result<()> {
             why: "at least one must be requested".into(),
         });
     }
-    at_most("tickets of a call", MAX_COMMITS_PER_CALL, count as usize)
+    at_most("tickets of a call", COMMITS_PER_CALL_MAX, count as usize)
 }
 
 pub(crate) fn check_keys(keys: &[DialogueKey]) -> Result<()> {
-    at_most("keys of a call", MAX_COMMITS_PER_CALL, keys.len())?;
+    at_most("keys of a call", COMMITS_PER_CALL_MAX, keys.len())?;
     keys.iter().try_for_each(check_key)
 }
 
@@ -176,11 +176,11 @@ fn check_key(key: &DialogueKey) -> Result<()> {
 }
 
 pub(crate) fn check_page(limit: u32) -> Result<()> {
-    at_most("dead letters of a page", MAX_DEAD_LETTERS_PER_PAGE as usize, limit as usize)
+    at_most("dead letters of a page", DEAD_LETTERS_PER_PAGE_MAX as usize, limit as usize)
 }
 
 pub(crate) fn check_commits(commits: &[Commit]) -> Result<()> {
-    at_most("records of a commit", MAX_COMMITS_PER_CALL, commits.len())?;
+    at_most("records of a commit", COMMITS_PER_CALL_MAX, commits.len())?;
     commits.iter().try_for_each(|commit| {
         check_key(&commit.key)?;
         check_number("ticket", commit.record.ticket)
@@ -189,7 +189,7 @@ pub(crate) fn check_commits(commits: &[Commit]) -> Result<()> {
 
 pub(crate) fn check_parking(model: &ModelLabel, parked_for: Duration) -> Result<()> {
     check_model(model)?;
-    within("parking", Duration::from_millis(1), MAX_DURATION, parked_for)
+    within("parking", Duration::from_millis(1), DURATION_MAX, parked_for)
 }
 
 /// The id of a worker's process; the empty one is allowed.
@@ -200,16 +200,16 @@ pub(crate) fn check_instance(instance: &InstanceId) -> Result<()> {
 pub(crate) fn check_heartbeat(worker: &WorkerId, claim: &Claim, info: &[u8], ttl: Duration) -> Result<()> {
     check_worker(worker)?;
     check_instance(&claim.instance)?;
-    at_most("predecessors of a worker", MAX_PREDECESSORS, claim.predecessors.len())?;
+    at_most("predecessors of a worker", PREDECESSORS_MAX, claim.predecessors.len())?;
     claim.predecessors.iter().try_for_each(check_instance)?;
-    at_most("bytes of a worker's info", MAX_WORKER_INFO_BYTES, info.len())?;
-    within("time to live of a registration", MIN_LEASE, MAX_DURATION, ttl)
+    at_most("bytes of a worker's info", WORKER_INFO_BYTES_MAX, info.len())?;
+    within("time to live of a registration", MIN_LEASE, DURATION_MAX, ttl)
 }
 
 pub(crate) fn check_rate(bucket: &str, rate: RateLimit, permits: u32) -> Result<()> {
     check_name("rate bucket", bucket)?;
-    if rate.per_minute == 0 || rate.per_minute > MAX_RATE_PER_MINUTE {
-        let why = format!("1 to {MAX_RATE_PER_MINUTE} is allowed, not {}", rate.per_minute);
+    if rate.per_minute == 0 || rate.per_minute > RATE_PER_MINUTE_MAX {
+        let why = format!("1 to {RATE_PER_MINUTE_MAX} is allowed, not {}", rate.per_minute);
         return Err(Error::Invalid { what: "calls per minute", why });
     }
     if permits == 0 || permits > rate.burst {
@@ -219,9 +219,9 @@ pub(crate) fn check_rate(bucket: &str, rate: RateLimit, permits: u32) -> Result<
     Ok(())
 }
 
-/// Cuts the text at a character boundary to [`MAX_CAUSE_BYTES`].
+/// Cuts the text at a character boundary to [`CAUSE_BYTES_MAX`].
 pub(crate) fn shorten(text: &str) -> &str {
-    let mut end = text.len().min(MAX_CAUSE_BYTES);
+    let mut end = text.len().min(CAUSE_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -234,10 +234,10 @@ mod tests {
 
     #[test]
     fn causes_are_cut_between_characters() {
-        let long = "é".repeat(MAX_CAUSE_BYTES);
-        assert_eq!(shorten(&long).len(), MAX_CAUSE_BYTES);
+        let long = "é".repeat(CAUSE_BYTES_MAX);
+        assert_eq!(shorten(&long).len(), CAUSE_BYTES_MAX);
         assert_eq!(shorten("short"), "short");
-        assert_eq!(shorten(&format!("x{long}")).len(), MAX_CAUSE_BYTES - 1);
+        assert_eq!(shorten(&format!("x{long}")).len(), CAUSE_BYTES_MAX - 1);
     }
 
     #[test]

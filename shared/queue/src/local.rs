@@ -13,6 +13,7 @@ use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::MemoryQueue;
+use crate::owner::QueueOwner;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
 use crate::store::QueueStore;
 use crate::unit::{
@@ -28,12 +29,12 @@ type Inspect = Box<dyn FnMut(&MemoryQueue) + Send>;
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
     clock: Arc<dyn Clock>,
+    address: Option<String>,
 }
 
 struct Shared {
     queue: MemoryQueue,
-    /// Identity of the record store that the queue belongs to.
-    owner: Option<String>,
+    bond: Option<QueueOwner>,
     inspect: Option<Inspect>,
 }
 
@@ -71,6 +72,12 @@ impl MemoryStore {
         store
     }
 
+    /// The same with the address of a server.
+    #[cfg(feature = "test-support")]
+    pub fn at(self, address: &str) -> Self {
+        Self { address: Some(address.to_owned()), ..self }
+    }
+
     /// What it holds now, to [go back to](Self::go_back_to).
     #[cfg(feature = "test-support")]
     pub fn copy(&self) -> Self {
@@ -87,8 +94,8 @@ impl MemoryStore {
     }
 
     fn with(clock: Arc<dyn Clock>, inspect: Option<Inspect>) -> Self {
-        let shared = Shared { queue: MemoryQueue::default(), owner: None, inspect };
-        Self { shared: Arc::new(Mutex::new(shared)), clock }
+        let shared = Shared { queue: MemoryQueue::default(), bond: None, inspect };
+        Self { shared: Arc::new(Mutex::new(shared)), clock, address: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -111,16 +118,20 @@ impl MemoryStore {
 
 #[async_trait::async_trait]
 impl QueueStore for MemoryStore {
-    async fn owner(&self) -> Result<Option<String>> {
-        Ok(self.lock().owner.clone())
+    fn address(&self) -> Option<&str> {
+        self.address.as_deref()
     }
 
-    async fn claim(&self, owner: &str, anew: bool) -> Result<String> {
+    async fn owner(&self) -> Result<Option<QueueOwner>> {
+        Ok(self.lock().bond.clone())
+    }
+
+    async fn bind(&self, from: Option<&QueueOwner>, to: &QueueOwner) -> Result<QueueOwner> {
         let mut shared = self.lock();
-        if anew {
-            shared.owner = None;
+        if shared.bond.as_ref() == from {
+            shared.bond = Some(to.clone());
         }
-        Ok(shared.owner.get_or_insert_with(|| owner.to_owned()).clone())
+        Ok(shared.bond.clone().unwrap_or_else(|| to.clone()))
     }
 
     async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus> {

@@ -9,31 +9,31 @@ use std::time::Duration;
 
 use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
-pub(crate) use self::state::{Model, Place, Run, Unit};
+pub(crate) use self::state::{MemoryRun, MemoryUnit, Model, UnitPlace};
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
-use crate::limits::{MAX_RATE_BUCKETS, MAX_REAPED_PER_MODEL, MAX_WORKERS, at_most};
+use crate::limits::{RATE_BUCKETS_MAX, REAPED_PER_MODEL_MAX, WORKERS_MAX, at_most};
 use crate::local::millis;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::safeguards::Safeguards;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::winners::Winners;
-use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, RateLimit, RateReply, WorkerEntry};
+use crate::winners::CommittedWinners;
+use crate::worker::{Claim, Heartbeat, HeartbeatOrders, RateLimit, RateReply, WorkerEntry, WorkerNameTaken};
 
 /// All runs, workers and rate budgets, in memory. Its operations are those of [`crate::QueueStore`].
 #[derive(Clone, Debug, Default)]
 pub struct MemoryQueue {
-    pub(crate) runs: BTreeMap<RunId, Run>,
-    pub(crate) workers: BTreeMap<WorkerId, Registration>,
+    pub(crate) runs: BTreeMap<RunId, MemoryRun>,
+    pub(crate) workers: BTreeMap<WorkerId, MemoryRegistration>,
     /// When each bucket will be full again, in microseconds since the Unix epoch.
     pub(crate) rates: BTreeMap<String, u64>,
     pub(crate) safeguards: Safeguards,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Registration {
+pub(crate) struct MemoryRegistration {
     pub(crate) instance: InstanceId,
     pub(crate) info: Vec<u8>,
     pub(crate) seen_ms: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Registration {
 
 impl MemoryQueue {
     /// The run, if the caller's generation is the current one.
-    fn at(&mut self, at: &RunRef) -> Result<&mut Run> {
+    fn at(&mut self, at: &RunRef) -> Result<&mut MemoryRun> {
         let run = self.runs.get_mut(&at.run).ok_or_else(|| Error::RunGone { run: at.run.clone() })?;
         let current = run.status.at.generation;
         if current != at.generation {
@@ -61,8 +61,8 @@ impl MemoryQueue {
     pub(crate) fn create_run(&mut self, spec: &RunSpec) -> Result<RunStatus> {
         let mut ticket_floor = spec.ticket_floor;
         if let Some(run) = self.runs.get(&spec.run) {
-            spec.check_joins(&run.status.plan_hash)?;
             if run.status.at.generation >= spec.generation {
+                spec.check_joins(&run.status.plan_hash)?;
                 return Ok(run.status.clone());
             }
             ticket_floor = ticket_floor.max(run.last_ticket);
@@ -75,13 +75,13 @@ impl MemoryQueue {
             lease_for: spec.lease_for,
             max_strikes: spec.max_strikes,
         };
-        let run = Run {
+        let run = MemoryRun {
             status: status.clone(),
             last_ticket: ticket_floor,
             models: BTreeMap::new(),
             units: BTreeMap::new(),
             alone: BTreeMap::new(),
-            committed: Winners::default(),
+            committed: CommittedWinners::default(),
             safeguards: self.safeguards,
         };
         self.runs.insert(spec.run.clone(), run);
@@ -117,8 +117,12 @@ impl MemoryQueue {
             for content in units {
                 let id = run.status.next_unit;
                 run.status.next_unit.0 += 1;
-                let unit =
-                    Unit { content: content.clone(), attempt: 0, deaths: Vec::new(), place: Place::Pending };
+                let unit = MemoryUnit {
+                    content: content.clone(),
+                    attempt: 0,
+                    deaths: Vec::new(),
+                    place: UnitPlace::Pending,
+                };
                 let model = run.model(&content.model);
                 model.added += 1;
                 model.set(id, &unit, true);
@@ -135,7 +139,8 @@ impl MemoryQueue {
         if run.status.state != RunState::Active || run.alone.contains_key(&ask.worker) {
             return Ok(leases);
         }
-        let open = |run: &Run, label| run.models.get(label).is_some_and(|model| !model.is_parked(now_ms));
+        let open =
+            |run: &MemoryRun, label| run.models.get(label).is_some_and(|model| !model.is_parked(now_ms));
         for label in ask.models.iter().filter(|label| open(run, label)).collect::<Vec<_>>() {
             let room = (ask.max_units as usize).saturating_sub(leases.len());
             let ids: Vec<_> = run.model(label).pending.iter().take(room).copied().collect();
@@ -170,7 +175,7 @@ impl MemoryQueue {
             for id in ids {
                 let Some(unit) = run.units.get_mut(&id) else { continue };
                 match &mut unit.place {
-                    Place::Leased { worker: holder, deadline_ms: deadline } if holder == worker => {
+                    UnitPlace::Leased { worker: holder, deadline_ms: deadline } if holder == worker => {
                         *deadline = deadline_ms;
                     }
                     _ => continue,
@@ -194,7 +199,7 @@ impl MemoryQueue {
             if !run.holds(fence) {
                 return Transition::Stale;
             }
-            run.place(fence.unit, Place::Pending, |_| {});
+            run.place(fence.unit, UnitPlace::Pending, |_| {});
             Transition::Applied
         };
         Ok(fences.iter().map(release).collect())
@@ -218,13 +223,13 @@ impl MemoryQueue {
         let labels: Vec<_> = run.models.keys().cloned().collect();
         for label in labels {
             let due = |id: &&UnitId| match (run.units.get(id).map(|unit| &unit.place), whose) {
-                (Some(Place::Leased { deadline_ms, .. }), Reap::Expired) => *deadline_ms <= now_ms,
-                (Some(Place::Leased { worker, .. }), Reap::Worker(dead)) => worker == dead,
+                (Some(UnitPlace::Leased { deadline_ms, .. }), Reap::Expired) => *deadline_ms <= now_ms,
+                (Some(UnitPlace::Leased { worker, .. }), Reap::Worker(dead)) => worker == dead,
                 _ => false,
             };
             let mut ids: Vec<_> = run.model_leased(&label).iter().filter(due).copied().collect();
-            reaped.more |= ids.len() > MAX_REAPED_PER_MODEL;
-            ids.truncate(MAX_REAPED_PER_MODEL);
+            reaped.more |= ids.len() > REAPED_PER_MODEL_MAX;
+            ids.truncate(REAPED_PER_MODEL_MAX);
             for id in ids {
                 run.take_over(now_ms, id, whose.cause(), &mut reaped);
             }
@@ -309,8 +314,8 @@ impl MemoryQueue {
         let run = self.at(at)?;
         let mut requeued = 0;
         for id in units {
-            if run.units.get(id).is_some_and(|unit| unit.place == Place::Dead) {
-                run.place(*id, Place::Pending, |unit| unit.deaths.clear());
+            if run.units.get(id).is_some_and(|unit| unit.place == UnitPlace::Dead) {
+                run.place(*id, UnitPlace::Pending, |unit| unit.deaths.clear());
                 requeued += 1;
             }
         }
@@ -346,10 +351,10 @@ impl MemoryQueue {
         self.drop_expired_workers(now_ms);
         let known = self.workers.get(worker);
         if known.is_none() {
-            at_most("registered workers", MAX_WORKERS, self.workers.len() + 1)?;
+            at_most("registered workers", WORKERS_MAX, self.workers.len() + 1)?;
         }
         if let Some(holder) = known.filter(|holder| !claim.may_follow(&holder.instance)) {
-            return Ok(Heartbeat::Taken(NameTaken {
+            return Ok(Heartbeat::Taken(WorkerNameTaken {
                 instance: holder.instance.clone(),
                 info: holder.info.clone(),
                 silent_ms: now_ms - holder.seen_ms,
@@ -359,14 +364,15 @@ impl MemoryQueue {
         let draining = known.is_some_and(|entry| entry.draining);
         let expires_ms = now_ms + millis(ttl);
         let instance = claim.instance.clone();
-        let entry = Registration { instance, info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
+        let entry =
+            MemoryRegistration { instance, info: info.to_vec(), seen_ms: now_ms, expires_ms, draining };
         self.workers.insert(worker.clone(), entry);
         Ok(Heartbeat::Registered(HeartbeatOrders { drain: draining }))
     }
 
     pub(crate) fn workers(&mut self, now_ms: u64) -> Result<Vec<WorkerEntry>> {
         self.drop_expired_workers(now_ms);
-        let entry = |(worker, entry): (&WorkerId, &Registration)| WorkerEntry {
+        let entry = |(worker, entry): (&WorkerId, &MemoryRegistration)| WorkerEntry {
             worker: worker.clone(),
             instance: entry.instance.clone(),
             info: entry.info.clone(),
@@ -409,7 +415,7 @@ impl MemoryQueue {
         // A full bucket is the same as an unused one.
         self.rates.retain(|_, full_at_us| *full_at_us > now_us);
         if !self.rates.contains_key(bucket) {
-            at_most("rate buckets in use", MAX_RATE_BUCKETS, self.rates.len() + 1)?;
+            at_most("rate buckets in use", RATE_BUCKETS_MAX, self.rates.len() + 1)?;
         }
         let (reply, full_at_us) = rate.take(self.rates.get(bucket).copied().unwrap_or(0), now_us, permits);
         self.rates.insert(bucket.to_owned(), full_at_us);

@@ -107,9 +107,7 @@ pub struct ModelCounts {
     pub added: u64,
     /// Pending units, including suspects.
     pub pending: u64,
-    /// Pending suspects.
     pub suspects_pending: u64,
-    /// Leased suspects.
     pub suspects_leased: u64,
     /// Leased units, including suspects.
     pub leased: u64,

@@ -7,6 +7,7 @@ use domain::{DialogueKey, InstanceId, ModelLabel, RunId, WorkerId};
 
 use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::Result;
+use crate::owner::QueueOwner;
 use crate::run::{ModelCounts, RunRef, RunSpec, RunState, RunStatus};
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
@@ -47,16 +48,21 @@ use crate::worker::{Claim, Heartbeat, RateLimit, RateReply, WorkerEntry};
 /// allocation is negligible beside a round trip to Redis.
 #[async_trait::async_trait]
 pub trait QueueStore: Send + Sync + 'static {
-    /// The identity of the record store that the queue belongs to; `None` before it was claimed.
-    async fn owner(&self) -> Result<Option<String>>;
+    /// Where the queue is, without login and without the scheme: of two addresses with the same text, the queue is the
+    /// same. `None` for a queue that ends with its process.
+    fn address(&self) -> Option<&str>;
 
-    /// Assigns the queue to a record store if it has none, or in any case with `anew`; returns its record store.
-    /// Repetition: the same.
-    async fn claim(&self, owner: &str, anew: bool) -> Result<String>;
+    /// Which record store the queue belongs to; `None` before it was bound.
+    async fn owner(&self) -> Result<Option<QueueOwner>>;
+
+    /// Gives the queue another bond, if the one that it has is `from`; returns the one that it has afterwards. Repetition:
+    /// the same.
+    async fn bind(&self, from: Option<&QueueOwner>, to: &QueueOwner) -> Result<QueueOwner>;
 
     /// Opens a run for adding units, or joins it if it exists with the same plan, in the generation of `spec` or a higher
-    /// one (then the rest of `spec` is ignored). One that exists in a lower generation is removed first: the store has come
-    /// back from an older state. Repetition: joins. Remains of an interrupted [`QueueStore::forget_run`] are removed, too.
+    /// one (then the rest of `spec` is ignored). One that exists in a lower generation is removed first, whatever its plan:
+    /// the store has come back from an older state, or the run was extended. Repetition: joins. Remains of an interrupted
+    /// [`QueueStore::forget_run`] are removed, too.
     async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus>;
 
     /// The run's status; `None` if the store does not know it.

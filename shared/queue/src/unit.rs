@@ -132,7 +132,7 @@ pub struct Reaped {
     pub struck: Vec<UnitId>,
     /// Units that became dead letters, in the same order. Their dialogues need failed records.
     pub dead: Vec<UnitId>,
-    /// Whether a model had more than [`crate::limits::MAX_REAPED_PER_MODEL`] such leases: call again.
+    /// Whether a model had more than [`crate::limits::REAPED_PER_MODEL_MAX`] such leases: call again.
     pub more: bool,
 }
 

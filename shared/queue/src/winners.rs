@@ -9,9 +9,9 @@ use crate::commit::Committed;
 /// The winner of each dialogue. Labels are stored once, not once per dialogue: a run of a million dialogues takes
 /// about 40 MB.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Winners(BTreeMap<ModelLabel, BTreeMap<TaskLabel, BTreeMap<Iteration, Committed>>>);
+pub(crate) struct CommittedWinners(BTreeMap<ModelLabel, BTreeMap<TaskLabel, BTreeMap<Iteration, Committed>>>);
 
-impl Winners {
+impl CommittedWinners {
     /// The winner of a dialogue.
     pub(crate) fn get(&self, key: &DialogueKey) -> Option<Committed> {
         self.0.get(&key.model)?.get(&key.task)?.get(&key.iteration).copied()
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn what_was_inserted_last_is_found_under_its_key_alone() {
         let key = |model: &str, iteration| DialogueKey { model: model.into(), task: "t".into(), iteration };
-        let mut winners = Winners::default();
+        let mut winners = CommittedWinners::default();
         winners.insert(&key("a", 0), Committed { scored: false, ticket: 1 });
         winners.insert(&key("a", 0), Committed { scored: true, ticket: 2 });
         winners.insert(&key("b", 7), Committed { scored: true, ticket: 3 });

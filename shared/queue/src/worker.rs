@@ -20,7 +20,7 @@ pub struct WorkerEntry {
 pub struct Claim {
     /// The process. Workers that do not say have the empty id: it may follow any process, and any may follow it.
     pub instance: InstanceId,
-    /// Processes that it succeeds, at most [`crate::limits::MAX_PREDECESSORS`]: they must have ended, because it
+    /// Processes that it succeeds, at most [`crate::limits::PREDECESSORS_MAX`]: they must have ended, because it
     /// holds their spool.
     pub predecessors: Vec<InstanceId>,
 }
@@ -47,12 +47,12 @@ pub enum Heartbeat {
     /// The name belongs to the caller.
     Registered(HeartbeatOrders),
     /// The name belongs to another process.
-    Taken(NameTaken),
+    Taken(WorkerNameTaken),
 }
 
 /// The process that holds a worker's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameTaken {
+pub struct WorkerNameTaken {
     pub instance: InstanceId,
     /// Its last status.
     pub info: Vec<u8>,
@@ -81,7 +81,6 @@ pub struct RateLimit {
 /// Result of a request for permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateReply {
-    /// Granted.
     Granted,
     /// Not granted; ask again later.
     Wait {

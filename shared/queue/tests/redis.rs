@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use queue::testing::{Bench, RedisServer, Sentinel, block_on, free_port};
+use queue::testing::{Bench, RedisServer, SentinelServer, block_on, free_port};
 use queue::{
     Commit, CommitEffect, Committed, Error, LeaseRequest, NewUnit, QueueStore, Reap, RedisOptions,
     RedisStore, RunRef, RunSpec, Transition, UnitId,
@@ -253,7 +253,7 @@ fn a_user_with_few_rights_is_enough() {
 #[test]
 fn a_sentinel_leads_to_the_primary() {
     let Some(server) = RedisServer::start() else { return };
-    let sentinel = Sentinel::start(server.port());
+    let sentinel = SentinelServer::start(server.port());
     block_on(async {
         let store = store(sentinel.url());
         store.check().await.unwrap();

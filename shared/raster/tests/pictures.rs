@@ -6,7 +6,7 @@
 use raster::Painter;
 use report::Dialogues;
 use report::analysis::scheme::{bundled, named};
-use report::dialogues::{Column, Entry, Exercises, Origin};
+use report::dialogues::{Column, Exercises, NewDialogue, Origin};
 use report::plot::{self, Ground, Svg};
 use resvg::tiny_skia::{Pixmap, PremultipliedColorU8};
 use serde_json::json;
@@ -49,7 +49,7 @@ fn dialogues(models: usize, name: impl Fn(usize) -> String) -> Dialogues {
                 let first = json!({ "combined": score * 0.8, "brevity": 1.0 });
                 let best = json!({ "combined": score, "brevity": 1.0 });
                 let scores = json!({ "f1": score, "brevity": 1.0, "0": first, "max": best, "meanExt": best });
-                all.add(Entry {
+                all.add(NewDialogue {
                     column,
                     task,
                     case: &(iteration % 5).to_string(),

@@ -8,9 +8,9 @@ use std::time::Instant;
 use domain::seed::SplitMix64;
 use report::Dialogues;
 use report::analysis::scheme::{bundled, named};
-use report::details::{Detail, Details};
-use report::dialogues::{Column, Entry, Exercises, Origin};
-use report::html::{Report, write};
+use report::details::{Details, DialogueDetail};
+use report::dialogues::{Column, Exercises, NewDialogue, Origin};
+use report::html::{ReportPage, write};
 use serde_json::json;
 
 const MODELS: usize = 41;
@@ -58,8 +58,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     "info": {}, "interactions": [["prompt", "t", format!("{words} {long}")], ["response", "t", format!("{words} {long}")]],
                 });
                 let record = results::llmkgbench::ResultRecord::from_value(record)?;
-                details.push(Detail::of_result(&record), false)?;
-                all.add(Entry {
+                details.push(DialogueDetail::of_result(&record), false)?;
+                all.add(NewDialogue {
                     column,
                     task,
                     case: &(iteration % 5).to_string(),
@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} dialogues after {:.1} s", all.len(), started.elapsed().as_secs_f64());
     let (combined, compass) = (named(&bundled(), "sparql-b")?, named(&bundled(), "semantic")?);
     let hallucination = &[];
-    let report = Report {
+    let report = ReportPage {
         title: "An invented run",
         dialogues: &all,
         hallucination,

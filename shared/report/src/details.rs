@@ -19,11 +19,11 @@ const BLOCK_BYTES: usize = 256 << 10;
 
 /// What is kept of a dialogue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Detail {
+pub struct DialogueDetail {
     /// Instructions above the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) system: Option<String>,
-    pub(crate) rounds: Vec<Round>,
+    pub(crate) rounds: Vec<DetailRound>,
     pub(crate) scores: Scores,
     pub(crate) infos: Infos,
     /// Why there are no scores.
@@ -32,7 +32,7 @@ pub struct Detail {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Round {
+pub(crate) struct DetailRound {
     pub(crate) kind: String,
     pub(crate) prompt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,18 +40,22 @@ pub(crate) struct Round {
     pub(crate) answer: String,
 }
 
-impl Detail {
+impl DialogueDetail {
     /// Of one answer, for tests.
     #[cfg(test)]
     pub(crate) fn of_texts(prompt: &str, answer: &str, infos: Infos) -> Self {
-        let round =
-            Round { kind: "first".into(), prompt: prompt.into(), reasoning: None, answer: answer.into() };
+        let round = DetailRound {
+            kind: "first".into(),
+            prompt: prompt.into(),
+            reasoning: None,
+            answer: answer.into(),
+        };
         Self { rounds: vec![round], infos, ..Self::default() }
     }
 
     /// Of a record of a run.
     pub fn of_record(record: Record) -> Self {
-        let round = |round: domain::Round| Round {
+        let round = |round: domain::Round| DetailRound {
             kind: round.prompt.kind.to_string(),
             prompt: round.prompt.text,
             reasoning: round.answer.reasoning,
@@ -73,17 +77,17 @@ impl Detail {
 
     /// Of a record of a result file.
     pub fn of_result(record: &ResultRecord) -> Self {
-        let mut rounds: Vec<Round> = Vec::new();
+        let mut rounds: Vec<DetailRound> = Vec::new();
         for part in record.interactions() {
             match (part.speaker, rounds.last_mut()) {
                 (Speaker::Response, Some(round)) if round.answer.is_empty() => {
                     part.text.clone_into(&mut round.answer);
                 }
                 (Speaker::Response, _) => {
-                    rounds.push(Round { answer: part.text.to_owned(), ..Round::default() });
+                    rounds.push(DetailRound { answer: part.text.to_owned(), ..DetailRound::default() });
                 }
                 (Speaker::Prompt, _) => {
-                    rounds.push(Round { prompt: part.text.to_owned(), ..Round::default() });
+                    rounds.push(DetailRound { prompt: part.text.to_owned(), ..DetailRound::default() });
                 }
             }
         }
@@ -122,7 +126,7 @@ impl Details {
     }
 
     /// Adds the next dialogue.
-    pub fn push(&mut self, mut detail: Detail, protected: bool) -> io::Result<()> {
+    pub fn push(&mut self, mut detail: DialogueDetail, protected: bool) -> io::Result<()> {
         if protected && !self.plaintext {
             detail.redact();
         }
@@ -165,8 +169,8 @@ mod tests {
 
     use super::*;
 
-    fn detail(answer: &str) -> Detail {
-        Detail::of_texts("Who?", answer, json!({ "quoted": [answer] }).as_object().cloned().unwrap())
+    fn detail(answer: &str) -> DialogueDetail {
+        DialogueDetail::of_texts("Who?", answer, json!({ "quoted": [answer] }).as_object().cloned().unwrap())
     }
 
     fn opened(block: &str) -> Value {

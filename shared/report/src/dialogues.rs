@@ -84,9 +84,8 @@ pub struct Column {
     pub exercises: Exercises,
 }
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct ReportedTask {
     pub label: String,
     /// Name of its class.
     pub class: String,
@@ -106,7 +105,7 @@ pub enum State {
 
 /// One dialogue.
 #[derive(Clone, Debug)]
-pub struct Dialogue {
+pub struct ReportedDialogue {
     pub column: ColumnId,
     pub task: TaskId,
     /// Dialogues with equal numbers were about the same case of the same task.
@@ -132,7 +131,7 @@ pub struct Dialogue {
 
 /// A dialogue as it is added.
 #[derive(Clone, Debug)]
-pub struct Entry<'a> {
+pub struct NewDialogue<'a> {
     pub column: ColumnId,
     pub task: TaskId,
     /// Identifies the case within the task.
@@ -173,10 +172,10 @@ pub struct SourceInfo {
 #[derive(Clone, Debug, Default)]
 pub struct Dialogues {
     pub columns: Vec<Column>,
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ReportedTask>,
     pub sources: Vec<SourceInfo>,
     pub warnings: Vec<Warning>,
-    list: Vec<Dialogue>,
+    list: Vec<ReportedDialogue>,
     cases: Names,
     reasons: Names,
     shapes: Shapes,
@@ -219,7 +218,7 @@ impl Dialogues {
         self.tasks.iter().position(|task| task.label == label).unwrap_or_else(|| {
             self.memo = Memo::default();
             let (label, class, unit) = (label.to_owned(), class.to_owned(), is_unit(class));
-            self.tasks.push(Task { label, class, headline: headline.join("."), unit });
+            self.tasks.push(ReportedTask { label, class, headline: headline.join("."), unit });
             self.tasks.len() - 1
         })
     }
@@ -240,11 +239,11 @@ impl Dialogues {
 
     /// Adds a dialogue. A headline outside of 0 to 1, for a class whose scores lie there, makes it unscored: one such
     /// number would spoil a mean.
-    pub fn add(&mut self, entry: Entry<'_>) {
+    pub fn add(&mut self, entry: NewDialogue<'_>) {
         self.memo = Memo::default();
         let task = &self.tasks[entry.task];
         let case = self.cases.number(&format!("{}\u{1f}{}", task.label, entry.case));
-        let mut dialogue = Dialogue {
+        let mut dialogue = ReportedDialogue {
             column: entry.column,
             task: entry.task,
             case,
@@ -283,7 +282,7 @@ impl Dialogues {
     }
 
     /// All of them, in the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = &Dialogue> {
+    pub fn iter(&self) -> impl Iterator<Item = &ReportedDialogue> {
         self.list.iter()
     }
 
@@ -298,7 +297,7 @@ impl Dialogues {
     }
 
     /// The dialogues of a model on a task.
-    pub fn of(&self, column: ColumnId, task: TaskId) -> impl Iterator<Item = &Dialogue> {
+    pub fn of(&self, column: ColumnId, task: TaskId) -> impl Iterator<Item = &ReportedDialogue> {
         self.places_of(column, task).iter().filter_map(|&place| self.list.get(place as usize))
     }
 
@@ -307,23 +306,23 @@ impl Dialogues {
     }
 
     /// All dialogues by column and task, for those who walk over the whole matrix.
-    pub fn cells(&self) -> HashMap<(ColumnId, TaskId), Vec<&Dialogue>> {
+    pub fn cells(&self) -> HashMap<(ColumnId, TaskId), Vec<&ReportedDialogue>> {
         self.places.keys().map(|&(column, task)| ((column, task), self.of(column, task).collect())).collect()
     }
 
     /// A score by its name, such as `f1` or `max.combined`.
-    pub fn score(&self, dialogue: &Dialogue, name: &str) -> Option<f64> {
+    pub fn score(&self, dialogue: &ReportedDialogue, name: &str) -> Option<f64> {
         self.shapes.find(dialogue, name)
     }
 
     /// The names of a dialogue's scores with their values.
-    pub fn scores<'d>(&'d self, dialogue: &'d Dialogue) -> impl Iterator<Item = (&'d str, f64)> {
+    pub fn scores<'d>(&'d self, dialogue: &'d ReportedDialogue) -> impl Iterator<Item = (&'d str, f64)> {
         let names = self.shapes.names(dialogue.shape);
         names.iter().map(String::as_str).zip(dialogue.values.iter().copied())
     }
 
     /// Why a dialogue has no scores.
-    pub fn reason(&self, dialogue: &Dialogue) -> Option<&str> {
+    pub fn reason(&self, dialogue: &ReportedDialogue) -> Option<&str> {
         match dialogue.state {
             State::Scored => None,
             State::Unscored(reason) => self.reasons.text(reason),
@@ -331,7 +330,7 @@ impl Dialogues {
     }
 
     /// The case of a dialogue, as its source calls it.
-    pub fn case(&self, dialogue: &Dialogue) -> &str {
+    pub fn case(&self, dialogue: &ReportedDialogue) -> &str {
         let text = self.cases.text(dialogue.case).unwrap_or_default();
         text.split_once('\u{1f}').map_or(text, |(_, case)| case)
     }
@@ -396,7 +395,11 @@ impl Dialogues {
 
     /// Leaves only these columns and tasks.
     #[must_use]
-    pub fn select(mut self, columns: impl Fn(&Column) -> bool, tasks: impl Fn(&Task) -> bool) -> Self {
+    pub fn select(
+        mut self,
+        columns: impl Fn(&Column) -> bool,
+        tasks: impl Fn(&ReportedTask) -> bool,
+    ) -> Self {
         let columns = renumbered(&self.columns, columns);
         let tasks = renumbered(&self.tasks, tasks);
         let mut kept = columns.iter().map(Option::is_some);

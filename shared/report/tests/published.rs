@@ -5,7 +5,7 @@
 
 use report::Dialogues;
 use report::analysis::combined::combined;
-use report::analysis::groups::{Group, compare};
+use report::analysis::groups::{TaskGroup, compare};
 use report::analysis::{leaders, preference, scheme};
 use report::input::read_documents;
 use results::llmkgbench::discover;
@@ -116,7 +116,7 @@ fn groups_of_tasks_differ_as_scipy_finds() {
     let Some((all, _)) = published() else { return };
     let columns: Vec<usize> = (0..all.columns.len()).collect();
     let test = |a: &str, b: &str, score| {
-        let (a, b) = (Group::parse(a).unwrap(), Group::parse(b).unwrap());
+        let (a, b) = (TaskGroup::parse(a).unwrap(), TaskGroup::parse(b).unwrap());
         let found = compare(&all, &columns, (&a, &b), score);
         (found.n, found.test.unwrap())
     };

@@ -31,7 +31,6 @@ pub const UNPACKED_BYTES_MAX: u64 = 64 << 30;
 /// Bytes that one byte of a bundle may become. Logs in it are compressed already, and reports are by a factor of ten.
 pub const RATIO_MAX: u64 = 500;
 
-/// Bytes of the head.
 pub const HEAD_BYTES_MAX: u64 = 64 << 20;
 
 /// Folders that a file may lie in.
@@ -45,7 +44,7 @@ const ZSTD_LEVEL: i32 = 6;
 
 /// What a bundle holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct BundleHead {
     /// [`VERSION`] of the writer.
     pub version: u32,
     pub run: RunId,
@@ -90,7 +89,7 @@ pub enum BundleError {
 ///
 /// # Errors
 /// A file cannot be read, or changes meanwhile; the bundle cannot be written.
-pub fn write(path: &Path, run: &RunId, contents: &[(String, PathBuf)]) -> Result<Head, BundleError> {
+pub fn write(path: &Path, run: &RunId, contents: &[(String, PathBuf)]) -> Result<BundleHead, BundleError> {
     let mut listed = Vec::with_capacity(contents.len());
     for (name, file) in contents {
         if !is_plain(name) {
@@ -102,7 +101,7 @@ pub fn write(path: &Path, run: &RunId, contents: &[(String, PathBuf)]) -> Result
             .map_err(|source| BundleError::Io { path: file.clone(), source })?;
         listed.push(FileHead { path: name.clone(), bytes, sha256: hex(hasher.finalize()) });
     }
-    let head = Head {
+    let head = BundleHead {
         version: VERSION,
         run: run.clone(),
         kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
@@ -116,7 +115,7 @@ pub fn write(path: &Path, run: &RunId, contents: &[(String, PathBuf)]) -> Result
 
 fn archive<'a>(
     file: File,
-    head: &Head,
+    head: &BundleHead,
     files: impl Iterator<Item = (&'a FileHead, &'a Path)>,
 ) -> io::Result<File> {
     let mut encoder = zstd::Encoder::new(BufWriter::new(file), ZSTD_LEVEL)?;
@@ -153,7 +152,7 @@ fn append(
 ///
 /// # Errors
 /// It is no bundle, it is damaged, or it is over a limit.
-pub fn unpack(path: &Path, folder: &Path) -> Result<Head, BundleError> {
+pub fn unpack(path: &Path, folder: &Path) -> Result<BundleHead, BundleError> {
     let io = |source| BundleError::Io { path: path.to_owned(), source };
     let not = |reason: String| BundleError::NotABundle { path: path.to_owned(), reason };
     let file = File::open(path).map_err(io)?;
@@ -206,7 +205,7 @@ fn is_file<R: Read>(entry: &tar::Entry<'_, R>, name: &str) -> bool {
     entry.header().entry_type() == tar::EntryType::Regular && *entry.path_bytes() == *name.as_bytes()
 }
 
-fn read_head(path: &Path, entry: &mut impl Read) -> Result<Head, BundleError> {
+fn read_head(path: &Path, entry: &mut impl Read) -> Result<BundleHead, BundleError> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -225,7 +224,7 @@ fn read_head(path: &Path, entry: &mut impl Read) -> Result<Head, BundleError> {
 }
 
 /// Refuses a list with names or sizes that cannot be right, before anything is written.
-fn check(path: &Path, head: &Head, most: u64) -> Result<(), BundleError> {
+fn check(path: &Path, head: &BundleHead, most: u64) -> Result<(), BundleError> {
     let too_large = |what, limit| Err(BundleError::TooLarge { path: path.to_owned(), what, limit });
     if head.files.len() > FILES_MAX {
         return too_large("the number of files", FILES_MAX as u64);
@@ -322,7 +321,7 @@ mod tests {
             self.file("packed.kgbundle", &packed)
         }
 
-        fn unpacked(&self, bundle: &Path) -> Result<Head, BundleError> {
+        fn unpacked(&self, bundle: &Path) -> Result<BundleHead, BundleError> {
             unpack(bundle, tempfile::tempdir_in(self.0.path()).unwrap().path())
         }
     }
@@ -335,7 +334,8 @@ mod tests {
             bytes: content.len() as u64,
             sha256: hex(Sha256::digest(content)),
         });
-        let head = Head { version: 1, run: RunId::new("r"), kgfleet: "0".into(), files: files.collect() };
+        let head =
+            BundleHead { version: 1, run: RunId::new("r"), kgfleet: "0".into(), files: files.collect() };
         serde_json::to_vec(&head).unwrap()
     }
 

@@ -31,9 +31,14 @@ pub struct RunManifest {
     pub kgfleet: String,
     /// The resolved configuration: defaults filled in, keys of models left out.
     pub configuration: Value,
-    /// [`hash`] of the configuration.
+    /// [`hash`] of the configuration; empty if the writer stored none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub configuration_hash: String,
-    /// Hash of the plan, hexadecimal SHA-256: equal plans have equal dialogues.
+    /// [`hash`] of the configuration without the names of keys, where a bundle [left them out](Self::without_key_names).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyless_hash: Option<String>,
+    /// Hash of the plan, hexadecimal SHA-256: equal plans have equal dialogues. Empty if the writer stored none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan_hash: String,
     /// Seed of everything random in the run.
     pub seed: u64,
@@ -86,6 +91,14 @@ pub enum ManifestError {
         #[source]
         source: serde_json::Error,
     },
+    /// Somebody changed it after the run was planned.
+    #[error("{}: the manifest of run {run} {alteration}", path.display())]
+    Altered {
+        /// The file.
+        path: PathBuf,
+        run: RunId,
+        alteration: Alteration,
+    },
     /// Written by a later kgfleet.
     #[error("{}: manifest version {found} is newer than {MANIFEST_VERSION}, the newest this kgfleet reads; use the kgfleet that wrote it", path.display())]
     Newer {
@@ -96,8 +109,50 @@ pub enum ManifestError {
     },
 }
 
+/// What differs between a manifest and what it was when the run was planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alteration {
+    /// The configuration, or its hash.
+    Configuration,
+    /// The seed that stands beside the configuration.
+    Seed,
+    /// The name of the pack, by its hash.
+    Pack,
+    /// What the configuration and the pack come to, or its hash.
+    Plan,
+    /// The number of dialogues.
+    Dialogues,
+}
+
+impl Alteration {
+    /// What differs, in words.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Configuration => "its configuration is not the one that its hash was made of",
+            Self::Seed => "its seed is not the one of its configuration",
+            Self::Pack => "its pack is not the one that its plan was made of",
+            Self::Plan => "its plan is not what its configuration, seed and pack give",
+            Self::Dialogues => "its number of dialogues is not the one of its plan",
+        }
+    }
+}
+
+impl std::fmt::Display for Alteration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = self.what();
+        write!(
+            f,
+            "was altered after it was planned: {what}; put back the manifest from a backup or from where the run was copied. \
+             `kgfleet verify` checks the rest of the run, `kgfleet rm` removes it"
+        )
+    }
+}
+
 impl RunManifest {
     /// Reads a manifest; unknown fields are kept.
+    ///
+    /// # Errors
+    /// As for [`from_json`](Self::from_json).
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         Self::from_json(path, &fs::read(path).doing("read", path)?)
     }
@@ -105,8 +160,31 @@ impl RunManifest {
     /// Parses a manifest; `path` appears in errors.
     ///
     /// # Errors
-    /// Not a manifest, or one of a later version.
+    /// Not a manifest, one of a later version, or an altered one.
     pub fn from_json(path: &Path, text: &[u8]) -> Result<Self, ManifestError> {
+        let manifest = Self::parse(path, text)?;
+        match manifest.alteration() {
+            None => Ok(manifest),
+            Some(alteration) => {
+                Err(ManifestError::Altered { path: path.to_owned(), run: manifest.run, alteration })
+            }
+        }
+    }
+
+    /// What in it is not as it was written, as far as it says so itself; what its plan says takes its pack to know.
+    pub fn alteration(&self) -> Option<Alteration> {
+        if !self.configuration_hash.is_empty() && !self.is_as_hashed() {
+            return Some(Alteration::Configuration);
+        }
+        let configured = self.configuration.get("seed").and_then(Value::as_u64);
+        configured.is_some_and(|configured| configured != self.seed).then_some(Alteration::Seed)
+    }
+
+    /// Parses a manifest that may be altered, to look at it; `path` appears in errors.
+    ///
+    /// # Errors
+    /// Not a manifest, or one of a later version.
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, ManifestError> {
         let malformed = |source| ManifestError::Malformed { path: path.to_owned(), source };
         let value: Value = serde_json::from_slice(text).map_err(malformed)?;
         // The version first, because the fields of a newer one are unknown.
@@ -116,6 +194,28 @@ impl RunManifest {
             return Err(ManifestError::Newer { path: path.to_owned(), found });
         }
         serde_json::from_value(value).map_err(malformed)
+    }
+
+    /// Whether the configuration is the one that the manifest was written with: as a whole or, where the names of keys were
+    /// left out of it, without these. The one place that says so.
+    pub fn is_as_hashed(&self) -> bool {
+        let found = hash(&self.configuration);
+        found == self.configuration_hash
+            || (self.keyless_hash.as_ref() == Some(&found)
+                && without_key_names(&self.configuration).is_none())
+    }
+
+    /// The manifest as others may have it, without the names of keys: which variables and files of a machine hold keys is
+    /// nobody's business. It keeps the hash of the whole configuration, by which the run is cited. `None` if it names no key.
+    pub fn without_key_names(&self) -> Option<Self> {
+        let configuration = without_key_names(&self.configuration)?;
+        Some(Self { keyless_hash: Some(hash(&configuration)), configuration, ..self.clone() })
+    }
+
+    /// Whether both are one manifest, of which one may lack the names of keys.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let keyless = |manifest: &Self| manifest.without_key_names().unwrap_or_else(|| manifest.clone());
+        self == other || keyless(self) == keyless(other)
     }
 
     /// Serialises the manifest.
@@ -135,6 +235,29 @@ impl RunManifest {
         });
         Ok(written.doing("write", path)?)
     }
+}
+
+/// The fields of a model that say where its key is.
+const KEY_NAMES: [&str; 3] = ["key", "key_env", "key_file"];
+
+/// A configuration without the names of keys of its models and judges; `None` if it has none.
+fn without_key_names(configuration: &Value) -> Option<Value> {
+    let mut configuration = configuration.clone();
+    let mut removed = false;
+    let mut strip = |model: &mut Value| {
+        if let Some(fields) = model.as_object_mut() {
+            for name in KEY_NAMES {
+                removed |= fields.remove(name).is_some();
+            }
+        }
+    };
+    if let Some(models) = configuration.get_mut("models").and_then(Value::as_array_mut) {
+        models.iter_mut().for_each(&mut strip);
+    }
+    if let Some(judges) = configuration.get_mut("judges").and_then(Value::as_object_mut) {
+        judges.values_mut().for_each(&mut strip);
+    }
+    removed.then_some(configuration)
 }
 
 /// Hexadecimal SHA-256 of a JSON value whose objects are sorted by key: the order in which a configuration
@@ -179,6 +302,72 @@ mod tests {
         fs::write(&path, r#"{"version": 2, "everything": "else"}"#).unwrap();
         let error = RunManifest::read(&path).unwrap_err().to_string();
         assert!(error.contains("manifest.json: manifest version 2 is newer"), "{error}");
+    }
+
+    #[test]
+    fn an_altered_manifest_is_refused_and_one_without_hashes_read() {
+        let path = Path::new("manifest.json");
+        let read = |change: fn(&mut Value)| {
+            let configuration = json!({"seed": 7, "models": [{"label": "a"}, {"label": "b"}]});
+            let configuration_hash = hash(&configuration);
+            let manifest = RunManifest { configuration, configuration_hash, ..testing::manifest("r1") };
+            let mut json = serde_json::to_value(&manifest).unwrap();
+            change(&mut json);
+            match RunManifest::from_json(path, json.to_string().as_bytes()) {
+                Ok(_) => None,
+                Err(ManifestError::Altered { alteration, .. }) => Some(alteration),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(read(|_| {}), None);
+        assert_eq!(read(|m| m["seed"] = 8.into()), Some(Alteration::Seed));
+        assert_eq!(read(|m| m["configuration"]["seed"] = 8.into()), Some(Alteration::Configuration));
+        assert_eq!(
+            read(|m| m["configuration"]["models"][0]["label"] = "c".into()),
+            Some(Alteration::Configuration)
+        );
+        assert_eq!(read(|m| m["configuration_hash"] = "0".into()), Some(Alteration::Configuration));
+        let without = |m: &mut Value| {
+            m.as_object_mut().unwrap().retain(|name, _| !name.ends_with("_hash"));
+        };
+        assert_eq!(read(without), None);
+    }
+
+    #[test]
+    fn without_the_names_of_keys_a_manifest_is_known_for_what_it_was() {
+        let of = |configuration: Value| RunManifest {
+            configuration_hash: hash(&configuration),
+            configuration,
+            ..testing::manifest("r1")
+        };
+        let whole = of(json!({
+            "models": [{"label": "a", "key_env": "A"}, {"label": "b", "key_file": "/b"}],
+            "judges": {"grader": {"label": "g", "key": "house"}},
+            "tasks": [{"label": "t", "parameters": {"key": "kept"}}],
+        }));
+        let keyless = whole.without_key_names().unwrap();
+        let text = serde_json::to_string(&keyless).unwrap();
+        assert!(
+            !text.contains("key_") && !text.contains("house") && text.contains("\"key\":\"kept\""),
+            "{text}"
+        );
+        assert_eq!(keyless.configuration_hash, whole.configuration_hash);
+        assert!(whole.is_as_hashed() && keyless.is_as_hashed());
+        assert!(keyless.without_key_names().is_none(), "nothing more to leave out");
+        assert!(keyless.is_same_as(&whole) && whole.is_same_as(&keyless));
+
+        let altered = |manifest: &RunManifest, model: Value| {
+            let mut altered = manifest.clone();
+            altered.configuration["models"][0] = model;
+            altered
+        };
+        for manifest in [&whole, &keyless] {
+            let other = altered(manifest, json!({"label": "c"}));
+            assert!(!other.is_as_hashed() && !other.is_same_as(&whole));
+        }
+        // Another key is another manifest, and none that was left out.
+        let keyed = altered(&keyless, json!({"label": "a", "key_env": "OTHER"}));
+        assert!(!keyed.is_as_hashed());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! ```text
 //! DATA/runs/RUN/manifest.json    what was planned
 //! DATA/runs/RUN/manifest-N.json  what is planned since the run was extended, from 2; the newest counts
-//! DATA/runs/RUN/state.json       where a run of a cluster stands, as its coordinators left it
+//! DATA/runs/RUN/state.json       where the run stands, as those who began it left it
+//! DATA/runs/RUN/state-N.json     the same after the N-th change, from 2; the newest counts
 //! DATA/runs/RUN/history/*.json   who did what to it
 //! DATA/runs/RUN/lock             held by the one process that makes the run, or writes its log without a cluster; by
 //!                                coordinators of a cluster together
@@ -25,8 +26,11 @@ use crate::manifest::{ManifestError, RunManifest};
 /// Content of the file that marks a removed run; its name is what matters.
 pub(crate) const REMOVED_MARK: &[u8] = b"removed\n";
 
-/// The file with the state of a run.
-pub(crate) const STATE: &str = "state.json";
+/// The document with the manifest of a run, see [`revision_name`].
+pub(crate) const MANIFEST: &str = "manifest";
+
+/// The document with the state of a run.
+pub(crate) const STATE: &str = "state";
 
 /// Revisions of a manifest. A run that is extended more often is a mistake of a program.
 pub(crate) const REVISIONS_MAX: u32 = 1_000;
@@ -123,6 +127,15 @@ impl RunDir {
     pub fn open(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
         let dir = Self::of(data, run)?;
         let manifest = dir.manifest()?;
+        Ok((dir, manifest))
+    }
+
+    /// Opens the folder of an existing run although its manifest may have been altered: to say so, or to remove it.
+    pub fn open_altered(data: &Path, run: &RunId) -> Result<(Self, RunManifest), RunDirError> {
+        let dir = Self::of(data, run)?;
+        let path = dir.revision_path(dir.revision());
+        let text = fs::read(&path).doing("read", &path)?;
+        let manifest = RunManifest::parse(&path, &text)?;
         Ok((dir, manifest))
     }
 
@@ -231,7 +244,7 @@ impl RunDir {
 
     /// The file of a revision of the manifest.
     pub(crate) fn revision_path(&self, revision: u32) -> PathBuf {
-        self.path.join(revision_name(revision))
+        self.path.join(revision_name(MANIFEST, revision))
     }
 
     /// The file that marks the run as removed, beside the folder of runs.
@@ -265,11 +278,12 @@ impl RunDir {
     }
 }
 
-/// The name of the file of a revision.
-pub(crate) fn revision_name(revision: u32) -> String {
+/// The file of a revision of a document. Revisions are numbered from 1 without gaps; each is written once, and the newest
+/// counts.
+pub fn revision_name(document: &str, revision: u32) -> String {
     match revision {
-        1 => "manifest.json".to_owned(),
-        later => format!("manifest-{later}.json"),
+        1 => format!("{document}.json"),
+        later => format!("{document}-{later}.json"),
     }
 }
 

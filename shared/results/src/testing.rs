@@ -54,6 +54,7 @@ pub(crate) fn manifest(run: &str) -> RunManifest {
         kgfleet: "0.1.0".into(),
         configuration_hash: hash(&configuration),
         configuration,
+        keyless_hash: None,
         plan_hash: "cd".into(),
         seed: 7,
         packs: vec![PackUse { name: "own".into(), hash: "ab".into() }],

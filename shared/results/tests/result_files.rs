@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use results::llmkgbench::{
-    Archive, FileProblem, ReadRecord, RecordError, Repair, ResultFile, ResultRecord, Summary, WriteError,
-    discover, source, writer,
+    Archive, FileProblem, FileRepair, ReadCounts, ReadRecord, RecordError, ResultFile, ResultRecord,
+    WriteError, discover, source, writer,
 };
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
@@ -108,7 +108,7 @@ fn an_encrypted_archive_opens_with_its_password_only() {
     let error = problem(Some("wrong")).unwrap_err();
     assert!(matches!(error.problem, FileProblem::WrongPassword));
     assert!(error.to_string().contains("secret.zip!m_result.json"), "{error}");
-    assert_eq!(problem(Some(PASSWORD)).unwrap(), Summary { records: 50, errors: 0 });
+    assert_eq!(problem(Some(PASSWORD)).unwrap(), ReadCounts { records: 50, errors: 0 });
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn bytes_that_are_no_text_are_replaced_and_noted() {
     fs::write(&path, bytes).unwrap();
     let (records, errors) = read_all(&path, None);
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(records[0].repairs, [Repair::InvalidUtf8]);
+    assert_eq!(records[0].repairs, [FileRepair::InvalidUtf8]);
     assert!(records[0].record.prompts().next().unwrap().contains("Zo\u{FFFD}"));
-    assert_eq!(records[1].repairs, [Repair::LoneSurrogates]);
+    assert_eq!(records[1].repairs, [FileRepair::LoneSurrogates]);
     assert_eq!(records[1].record.answers().next().unwrap(), "half \u{FFFD}, \u{1F600}");
 }
 
@@ -196,7 +196,7 @@ fn an_answer_of_50_mb_is_read_and_a_longer_record_than_allowed_is_skipped() {
     // Longer than the limit, without building it in memory.
     write!(file, "{{\"filler\": \"").unwrap();
     let block = [b'y'; 1 << 16];
-    for _ in 0..=source::MAX_RECORD_BYTES / block.len() {
+    for _ in 0..=source::RECORD_BYTES_MAX / block.len() {
         file.write_all(&block).unwrap();
     }
     write!(file, "\"}},{}]", record(2)).unwrap();
@@ -212,7 +212,7 @@ fn an_answer_of_50_mb_is_read_and_a_longer_record_than_allowed_is_skipped() {
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert_eq!(summary, Summary { records: 2, errors: 1 });
+    assert_eq!(summary, ReadCounts { records: 2, errors: 1 });
     assert_eq!(seen[0], "50000000");
     assert!(seen[1].contains("the limit is 134217728"), "{seen:?}");
 }

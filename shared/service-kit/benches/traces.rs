@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
-use service_kit::traces::{self, Sample, Service, Span, Value};
+use service_kit::traces::{self, SampleShare, Service, Span, TraceValue};
 
 /// Spans of a dialogue of one round, of which one asks a model.
 const SPANS: usize = 6;
@@ -47,7 +47,7 @@ fn dialogue(number: usize) {
             .with("gen_ai.usage.input_tokens", 812_u64)
             .with("gen_ai.usage.output_tokens", 204_u64)
             .with("gen_ai.response.model", "meta-llama/Llama-3.1-8B-Instruct")
-            .with("gen_ai.response.finish_reasons", Value::OneOf("stop")),
+            .with("gen_ai.response.finish_reasons", TraceValue::OneOf("stop")),
     );
 }
 
@@ -76,7 +76,8 @@ fn main() {
         let taken = Arc::new(AtomicU64::new(0));
         let url = collector(Arc::clone(&taken)).await;
         let service = Service { name: "bench", version: "1", instance: "bench" };
-        let tracing = traces::start(&url, Sample::all(), service).expect("an address");
+        let url = traces::address(&url).expect("an address");
+        let tracing = traces::start(url, reqwest::Client::new(), SampleShare::all(), service);
         let (mut written, begun) = (Duration::ZERO, cpu());
         for batch in 0..BATCHES {
             let before = cpu();

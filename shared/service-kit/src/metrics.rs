@@ -49,7 +49,6 @@ pub const BUCKETS_S: [f64; 18] = [
 /// every single value.
 pub const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// Increases; restarts with the process.
@@ -87,7 +86,6 @@ pub struct MetricDefinition {
 }
 
 impl MetricDefinition {
-    /// A counter.
     pub const fn counter(
         name: &'static str,
         unit: Unit,
@@ -97,7 +95,6 @@ impl MetricDefinition {
         Self { name, kind: MetricKind::Counter, unit, help, labels }
     }
 
-    /// A gauge.
     pub const fn gauge(
         name: &'static str,
         unit: Unit,

@@ -14,11 +14,13 @@ mod otlp;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use reqwest::{Client, Url};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use export::{Buffer, Exporter, SEND_MAX};
-pub use ids::{Sample, SampleError, SpanId, TraceId};
+pub use export::SEND_MAX;
+use export::{Buffer, Exporter};
+pub use ids::{SampleError, SampleShare, SpanId, TraceId};
 
 pub(crate) const DROPPED_SPANS: &str = "kgfleet_dropped_spans_total";
 
@@ -36,14 +38,14 @@ pub struct Span<'a> {
     pub is_call: bool,
     pub start: SystemTime,
     pub end: SystemTime,
-    pub attributes: Vec<(&'static str, Value<'a>)>,
+    pub attributes: Vec<(&'static str, TraceValue<'a>)>,
     /// Why it failed, in one word, if it did.
     pub error: Option<&'a str>,
 }
 
 /// What an attribute of a span says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum TraceValue<'a> {
     Text(&'a str),
     Whole(i64),
     Fraction(f64),
@@ -51,31 +53,31 @@ pub enum Value<'a> {
     OneOf(&'a str),
 }
 
-impl<'a> From<&'a str> for Value<'a> {
+impl<'a> From<&'a str> for TraceValue<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<u64> for Value<'_> {
+impl From<u64> for TraceValue<'_> {
     fn from(whole: u64) -> Self {
         Self::Whole(i64::try_from(whole).unwrap_or(i64::MAX))
     }
 }
 
-impl From<u32> for Value<'_> {
+impl From<u32> for TraceValue<'_> {
     fn from(whole: u32) -> Self {
         Self::Whole(whole.into())
     }
 }
 
-impl From<usize> for Value<'_> {
+impl From<usize> for TraceValue<'_> {
     fn from(whole: usize) -> Self {
         Self::from(whole as u64)
     }
 }
 
-impl From<f64> for Value<'_> {
+impl From<f64> for TraceValue<'_> {
     fn from(fraction: f64) -> Self {
         Self::Fraction(fraction)
     }
@@ -98,7 +100,7 @@ impl<'a> Span<'a> {
     }
 
     /// With another attribute.
-    pub fn with(mut self, name: &'static str, value: impl Into<Value<'a>>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Into<TraceValue<'a>>) -> Self {
         if self.attributes.is_empty() {
             self.attributes.reserve(ATTRIBUTES);
         }
@@ -149,28 +151,28 @@ pub struct Tracing {
     task: JoinHandle<()>,
 }
 
-/// Starts to send spans of the traces that `sample` keeps to `ENDPOINT/v1/traces`. Only the first call in a process has an
-/// effect. Needs a runtime of tokio, and a crypto provider.
+/// Where a collector at this address takes traces.
 ///
 /// # Errors
 /// It is no address.
-pub fn start(endpoint: &str, sample: Sample, service: Service<'_>) -> Result<Tracing, EndpointError> {
+pub fn address(endpoint: &str) -> Result<Url, EndpointError> {
     let wrong = |reason: String| EndpointError { endpoint: endpoint.to_owned(), reason };
-    let url = reqwest::Url::parse(&format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+    let url = Url::parse(&format!("{}/v1/traces", endpoint.trim_end_matches('/')))
         .map_err(|error| wrong(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it is neither http nor https".to_owned()));
     }
-    let mut client = reqwest::Client::builder().timeout(SEND_MAX);
-    if url.scheme() == "http" {
-        client = client.tls_certs_only([]);
-    }
-    let client = client.build().map_err(|error| wrong(error.to_string()))?;
+    Ok(url)
+}
+
+/// Starts to send spans of the traces that `sample` keeps to this [address], by a client that waits at most [`SEND_MAX`]
+/// and follows no redirects. Only the first call in a process has an effect. Needs a runtime of tokio.
+pub fn start(url: Url, client: Client, sample: SampleShare, service: Service<'_>) -> Tracing {
     let buffer = Arc::new(Buffer::new(sample));
     // Where another one is running already, nobody adds to this one.
     let _ = BUFFER.set(Arc::clone(&buffer));
     let (stop, stopped) = oneshot::channel();
-    Ok(Tracing { stop, task: tokio::spawn(Exporter::new(buffer, client, url, service).run(stopped)) })
+    Tracing { stop, task: tokio::spawn(Exporter::new(buffer, client, url, service).run(stopped)) }
 }
 
 impl Tracing {

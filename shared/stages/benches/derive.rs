@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use domain::{CaseUid, DialogueKey, Infos, ModelSpec, Scores};
 use serde_json::json;
-use stages::{Asked, Derivation, Ruling, Settings, StageRuns, Subject, kinds};
+use stages::{Asked, Derivation, Ruling, Settings, StageRecords, Subject, kinds};
 
 /// Answers of the model.
 const ANSWERS: u32 = 5_000;
@@ -51,8 +51,8 @@ fn main() {
     for kind in kinds::all() {
         let judges = vec![&judge; kind.stages.len()];
         let derivation = Derivation { pipeline: "p", kind, judges: &judges, settings: &Settings::new() };
-        let finished = || StageRuns { finished: true, ..StageRuns::default() };
-        let mut stages: Vec<StageRuns> = kind.stages.iter().map(|_| finished()).collect();
+        let finished = || StageRecords { finished: true, ..StageRecords::default() };
+        let mut stages: Vec<StageRecords> = kind.stages.iter().map(|_| finished()).collect();
         let asked = Asked { model: &model, subjects: &subjects, stages: &stages };
         let took = longest(|| derivation.new_runs(&asked));
         tell(&format!("{}: the first runs of {ANSWERS} answers", kind.name), took);
@@ -75,7 +75,7 @@ fn main() {
         let asked = Asked { model: &model, subjects: &subjects, stages: &stages };
         let judged = derivation.judged(&asked);
         let scored =
-            judged.iter().filter(|judged| matches!(judged.outcome, stages::report::Outcome::Scored(_)));
+            judged.iter().filter(|judged| matches!(judged.outcome, stages::report::JudgedOutcome::Scored(_)));
         if scored.count() < subjects.len() {
             println!("{}: its later stages need other answers than those made up here", kind.name);
             continue;

@@ -7,23 +7,23 @@ use serde_json::{Map, Value};
 use tasks::families::judge_text;
 use tasks::{CaseData, TaskClass, TaskData};
 
-use crate::report::{Judged, Metric, NotJudged};
+use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
 /// A kind of pipeline. Whoever adds one is told by the compiler what is missing.
-pub struct PipelineKind {
+pub struct Kind {
     /// The name in configurations.
     pub name: &'static str,
     /// What it measures, for people.
     pub about: &'static str,
     /// The judging stages, each after those whose verdicts it needs.
-    pub stages: &'static [StageSpec],
+    pub stages: &'static [Stage],
     /// Numbers that a configuration may choose otherwise.
     pub settings: &'static [Setting],
     /// What became of one answer: its scores, or why there are none. All judgements that are needed are there.
     pub conclude: fn(&Subject, &Judgements<'_>) -> Result<Scores, NotJudged>,
     /// The numbers of a model, from what became of all its dialogues that were planned.
-    pub metrics: fn(&[Judged]) -> Vec<Metric>,
+    pub metrics: fn(&[JudgedDialogue]) -> Vec<Metric>,
 }
 
 /// A number of a kind that a configuration may choose.
@@ -41,7 +41,7 @@ pub struct Setting {
 pub type Settings = BTreeMap<String, f64>;
 
 /// A judging stage.
-pub struct StageSpec {
+pub struct Stage {
     /// Its name: part of the names of its runs.
     pub name: &'static str,
     /// Which judge of the configuration is asked.
@@ -52,25 +52,24 @@ pub struct StageSpec {
     /// The task that its questions are cases of, without cases. Its class says what is asked of the judge.
     pub task: fn() -> TaskData,
     /// What it asks about.
-    pub about: Matter,
+    pub about: StageInput,
 }
 
 /// What a stage asks about.
 #[derive(Clone, Copy)]
-pub enum Matter {
+pub enum StageInput {
     /// The data of the cases that models under test are asked: no answer is needed, so its runs go on beside the answers, and
     /// all models of a pipeline share them.
-    Cases(fn(&Map<String, Value>) -> Vec<Texts>),
-    /// The answers.
+    Cases(fn(&Map<String, Value>) -> Vec<PromptTexts>),
     Answers {
         /// The stages about cases whose verdicts it needs: it begins when they are done. Stages about answers are done anyhow.
         reads: &'static [&'static str],
         /// What is to be asked about an answer. A function of the answer and of verdicts of the stages before.
-        questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>,
+        questions: fn(&Subject, &Judgements<'_>) -> Vec<PromptTexts>,
     },
 }
 
-impl StageSpec {
+impl Stage {
     /// What is asked of its judge.
     pub fn asks(&self) -> Ask {
         let task = (self.task)();
@@ -79,14 +78,14 @@ impl StageSpec {
 
     /// Whether all models share its runs.
     pub fn is_shared(&self) -> bool {
-        matches!(self.about, Matter::Cases(_))
+        matches!(self.about, StageInput::Cases(_))
     }
 
     /// What is to be asked about an answer, or about the case that it answers.
-    pub(crate) fn questions(&self, subject: &Subject, judgements: &Judgements<'_>) -> Vec<Texts> {
+    pub(crate) fn questions(&self, subject: &Subject, judgements: &Judgements<'_>) -> Vec<PromptTexts> {
         match self.about {
-            Matter::Cases(questions) => questions(&subject.case),
-            Matter::Answers { questions, .. } => questions(subject, judgements),
+            StageInput::Cases(questions) => questions(&subject.case),
+            StageInput::Answers { questions, .. } => questions(subject, judgements),
         }
     }
 }
@@ -107,20 +106,20 @@ pub struct Subject {
 }
 
 /// A question to a judge: what stands in its prompts, by placeholder. Texts of models stand [delimited](delimited).
-pub type Texts = Vec<(&'static str, String)>;
+pub type PromptTexts = Vec<(&'static str, String)>;
 
 /// A question with its name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct JudgeQuestion {
     /// What it is, see [`CaseUid`].
     pub uid: CaseUid,
     /// What stands in its prompts.
-    pub texts: Texts,
+    pub texts: PromptTexts,
 }
 
-impl Question {
+impl JudgeQuestion {
     /// Of a stage for a judge.
-    pub fn new(stage: &StageSpec, judge: &ModelSpec, texts: Texts) -> Self {
+    pub fn new(stage: &Stage, judge: &ModelSpec, texts: PromptTexts) -> Self {
         let named = texts.iter().map(|(name, text)| (*name, text.as_str()));
         let version = format!("{} {}", stage.name, stage.version);
         Self { uid: CaseUid::of(named, &version, judge), texts }

@@ -13,8 +13,8 @@ pub mod names;
 pub mod report;
 pub mod verdicts;
 
-pub use derive::{Asked, Derivation, NewRun, StageRuns};
-pub use kind::{Judgements, Matter, PipelineKind, Question, Setting, Settings, StageSpec, Subject};
+pub use derive::{Asked, Derivation, NewRun, StageRecords};
+pub use kind::{JudgeQuestion, Judgements, Kind, Setting, Settings, Stage, StageInput, Subject};
 pub use names::RunName;
-pub use report::{Judged, ModelReport, NotJudged};
+pub use report::{JudgedDialogue, ModelReport, NotJudged};
 pub use verdicts::{Ruling, Verdicts};

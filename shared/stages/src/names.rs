@@ -20,9 +20,7 @@ pub const PIPELINE_CHARS_MAX: usize = 60;
 /// The parts of `PIPELINE.STAGE.MODEL.n`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunName {
-    /// The pipeline.
     pub pipeline: String,
-    /// The stage.
     pub stage: String,
     /// The [slug] of the model under test.
     pub model: String,

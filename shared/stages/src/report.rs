@@ -13,16 +13,16 @@ pub struct NotJudged {
 
 /// What became of one dialogue with a model under test.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedDialogue {
     /// The dialogue.
     pub key: DialogueKey,
     /// Its scores, or why it has none.
-    pub outcome: Outcome,
+    pub outcome: JudgedOutcome,
 }
 
-/// See [`Judged`].
+/// See [`JudgedDialogue`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum JudgedOutcome {
     /// Judged.
     Scored(Scores),
     /// Not scored, which is not zero.
@@ -31,18 +31,18 @@ pub enum Outcome {
     Waiting(&'static str),
 }
 
-impl Judged {
+impl JudgedDialogue {
     pub(crate) fn of(key: DialogueKey, outcome: Result<Scores, NotJudged>) -> Self {
-        Self { key, outcome: outcome.map_or_else(Outcome::Not, Outcome::Scored) }
+        Self { key, outcome: outcome.map_or_else(JudgedOutcome::Not, JudgedOutcome::Scored) }
     }
 
     pub(crate) fn waiting(key: DialogueKey, stage: &'static str) -> Self {
-        Self { key, outcome: Outcome::Waiting(stage) }
+        Self { key, outcome: JudgedOutcome::Waiting(stage) }
     }
 
     /// A dialogue that gave no answer.
     pub fn unanswered(key: DialogueKey, cause: FailureCause) -> Self {
-        Self { key, outcome: Outcome::Not(NotJudged { stage: crate::names::ASK, cause }) }
+        Self { key, outcome: JudgedOutcome::Not(NotJudged { stage: crate::names::ASK, cause }) }
     }
 
     /// A dialogue that has no record yet.
@@ -53,8 +53,8 @@ impl Judged {
     /// A number of it; nothing where it has none.
     pub fn number(&self, score: &str) -> Option<f64> {
         match &self.outcome {
-            Outcome::Scored(scores) => scores.get(score)?.as_f64(),
-            Outcome::Not(_) | Outcome::Waiting(_) => None,
+            JudgedOutcome::Scored(scores) => scores.get(score)?.as_f64(),
+            JudgedOutcome::Not(_) | JudgedOutcome::Waiting(_) => None,
         }
     }
 }
@@ -62,7 +62,6 @@ impl Judged {
 /// A number of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name.
     pub name: &'static str,
     /// Its value, with how much of what was planned it covers.
     pub mean: Mean,
@@ -70,7 +69,7 @@ pub struct Metric {
 
 impl Metric {
     /// The mean of a score over all dialogues that were planned.
-    pub fn mean_of(name: &'static str, score: &str, judged: &[Judged]) -> Self {
+    pub fn mean_of(name: &'static str, score: &str, judged: &[JudgedDialogue]) -> Self {
         Self { name, mean: Mean::of(judged.iter().map(|judged| judged.number(score))) }
     }
 }
@@ -92,14 +91,19 @@ pub struct ModelReport {
 
 impl ModelReport {
     /// Of what became of all dialogues of a model, in the order of the plan.
-    pub fn of(model: ModelLabel, judged: &[Judged], metrics: fn(&[Judged]) -> Vec<Metric>) -> Self {
+    pub fn of(
+        model: ModelLabel,
+        judged: &[JudgedDialogue],
+        metrics: fn(&[JudgedDialogue]) -> Vec<Metric>,
+    ) -> Self {
         let mut not_judged = std::collections::BTreeMap::new();
         for judged in judged {
-            if let Outcome::Not(why) = &judged.outcome {
+            if let JudgedOutcome::Not(why) = &judged.outcome {
                 *not_judged.entry(*why).or_insert(0) += 1;
             }
         }
-        let scored = judged.iter().filter(|judged| matches!(judged.outcome, Outcome::Scored(_))).count();
+        let scored =
+            judged.iter().filter(|judged| matches!(judged.outcome, JudgedOutcome::Scored(_))).count();
         Self {
             model,
             planned: judged.len() as u64,

@@ -20,7 +20,6 @@ pub struct Dialogue {
 pub enum Next<'d> {
     /// The first prompt.
     First,
-    /// A follow-up.
     FollowUp(&'d FollowUp),
     /// Nothing: the dialogue is over, see [`Dialogue::into_evaluation`].
     Done,

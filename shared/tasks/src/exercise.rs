@@ -95,13 +95,13 @@ pub enum Shots {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Effort {
     pub limits: EvaluationLimits,
-    pub stage: Stage,
+    pub stage: EvaluationStage,
 }
 
 impl Effort {
     /// Full effort within `limits`.
     pub fn full(limits: EvaluationLimits) -> Self {
-        Self { limits, stage: Stage::Full }
+        Self { limits, stage: EvaluationStage::Full }
     }
 }
 
@@ -109,7 +109,7 @@ impl Effort {
 /// the limit's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum EvaluationStage {
     /// Parse and execute.
     Full,
     /// Parse only: a query counts as having an empty result, because execution hit this limit.
@@ -134,7 +134,7 @@ domain::named! {
     }
 }
 
-impl Stage {
+impl EvaluationStage {
     /// The name in metrics.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use crate::exercise::CaseError;
 
 /// A graph ready for queries, with the prefixes of its document.
 #[derive(Clone)]
-pub struct LoadedGraph {
+pub struct ExerciseGraph {
     pub graph: QueryGraph,
     pub prefixes: PrefixTable,
 }
@@ -21,7 +21,7 @@ type Source = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
 struct NamedGraph {
     format: RdfFormat,
     source: Source,
-    loaded: OnceLock<Result<Arc<LoadedGraph>, CaseError>>,
+    loaded: OnceLock<Result<Arc<ExerciseGraph>, CaseError>>,
 }
 
 /// Graphs by name. Cheap to clone.
@@ -76,7 +76,7 @@ impl GraphLibrary {
     }
 
     /// The graph of that name. The first caller reads and indexes it; others wait for it.
-    pub fn get(&self, name: &str) -> Result<Arc<LoadedGraph>, CaseError> {
+    pub fn get(&self, name: &str) -> Result<Arc<ExerciseGraph>, CaseError> {
         let named = self.named(name)?;
         named.loaded.get_or_init(|| named.load(name)).clone()
     }
@@ -97,11 +97,11 @@ impl GraphLibrary {
 }
 
 impl NamedGraph {
-    fn load(&self, name: &str) -> Result<Arc<LoadedGraph>, CaseError> {
+    fn load(&self, name: &str) -> Result<Arc<ExerciseGraph>, CaseError> {
         let bad = |message: String| CaseError::BadGraph { name: name.to_owned(), message };
         let document = (self.source)().map_err(bad)?;
         let graph = Graph::parse_bytes(&document, self.format, None).map_err(|e| bad(e.to_string()))?;
-        Ok(Arc::new(LoadedGraph {
+        Ok(Arc::new(ExerciseGraph {
             prefixes: graph.prefixes().clone(),
             graph: QueryGraph::from_graph(&graph),
         }))

@@ -22,9 +22,10 @@ pub mod wording;
 pub use class::{AnswerForm, ClassSpec, Marks, Published, Repair, TaskClass, UnknownClass};
 pub use dialogue::{Dialogue, Evaluation, Next, Replayed, replay};
 pub use exercise::{
-    CaseError, CaseInput, Compat, Effort, EvaluationLimits, Exercise, FollowUp, Limit, Shots, Stage, Verdict,
+    CaseError, CaseInput, Compat, Effort, EvaluationLimits, EvaluationStage, Exercise, FollowUp, Limit,
+    Shots, Verdict,
 };
-pub use graphs::{GraphLibrary, LoadedGraph};
+pub use graphs::{ExerciseGraph, GraphLibrary};
 pub use limits::FixedLimits;
 pub use task::{Case, CaseData, Task, TaskData};
 pub use wording::{Fields, Template, TemplateError, Wording};

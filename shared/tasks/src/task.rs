@@ -64,7 +64,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// Its exercise.
     pub fn exercise(&self) -> &Arc<dyn Exercise> {
         &self.exercise
     }

@@ -1,7 +1,7 @@
 //! The record log: frames, lines, and whole segments.
 
-use results::log::cipher::Place;
-use results::log::frame::{self, HEADER_BYTES, Header, MAGIC};
+use results::log::cipher::FramePlace;
+use results::log::frame::{self, FrameHeader, HEADER_BYTES, MAGIC};
 use results::log::{LogError, LogItem, LogReader, SegmentId, WriterId, envelope};
 
 /// Lengths that a header of ours may claim: more costs memory that the input does not explain, and is tried elsewhere.
@@ -33,9 +33,9 @@ fn line(bytes: &[u8]) {
 fn payload(claims: &[u8; 8], bytes: &[u8]) {
     let frame = framed(claims, bytes);
     let (head, payload) = frame.split_first_chunk::<HEADER_BYTES>().expect("a frame has a header");
-    let header = Header::decode(head).expect("the checksums are right");
+    let header = FrameHeader::decode(head).expect("the checksums are right");
     assert!(header.matches(payload));
-    let place = Place { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0 };
+    let place = FramePlace { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0 };
     if let Ok(text) = frame::decode(&header, payload, None, place) {
         assert_eq!(text.len(), header.line_bytes as usize);
         text.split_inclusive(|&byte| byte == b'\n').for_each(line);

@@ -12,8 +12,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coordinator::{Coordinator, CoordinatorConfig};
-use domain::control::{Control, RunView, Submission};
+use coordinator::{Coordinator, CoordinatorOptions};
+use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::WorkExchange;
 use domain::{RunId, WorkerId};
 use proto::server::{Security, Services};
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use vllm_sim::{Ask, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator};
+use vllm_sim::{ModelConfig, SimAnswer, SimAsk, SimConfig, SimHandle, Simulator};
 use worker::{Endpoints, EvaluationMode, Worker, WorkerConfig, WorkerError, WorkerReport};
 
 /// Name of the only served model.
@@ -38,7 +38,6 @@ const LEASE: Duration = Duration::from_secs(2);
 /// How long a part may take to stop. Reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The queue.
 pub enum QueueHome {
     /// In this process; lost only with the harness.
     Memory(Arc<dyn QueueStore>),
@@ -48,7 +47,6 @@ pub enum QueueHome {
 
 /// A cluster. Everything in it stops when it is dropped.
 pub struct Cluster {
-    /// The queue.
     pub queue: QueueHome,
     /// The record store.
     pub folder: TempDir,
@@ -118,8 +116,9 @@ impl Cluster {
     async fn with(queue: QueueHome) -> Self {
         models::install_crypto();
         // Any answer will do: scoring is tested elsewhere.
-        let answers =
-            |ask: &Ask<'_>| SimAnswer::complete(format!("http://example.org/people/person-{}", ask.seed % 7));
+        let answers = |ask: &SimAsk<'_>| {
+            SimAnswer::complete(format!("http://example.org/people/person-{}", ask.seed % 7))
+        };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let simulator = Simulator::new(SimConfig::new(vec![ModelConfig::new(MODEL)]))
             .unwrap()
@@ -148,7 +147,7 @@ impl Cluster {
         let (store, sink) = (self.store(), sink::folder(self.folder.path().join("data")));
         let started = runtime.spawn(async move {
             let listener = TcpListener::bind(address).await.unwrap();
-            let config = CoordinatorConfig { lease_for: LEASE, ..CoordinatorConfig::fleet() };
+            let config = CoordinatorOptions { lease_for: LEASE, ..CoordinatorOptions::fleet() };
             (Coordinator::start(config, store, sink), listener)
         });
         let (coordinator, listener) = started.await.unwrap();
@@ -214,7 +213,7 @@ impl Served {
     }
 
     /// Waits until a run is over, and returns it.
-    pub async fn until_over(&self, run: &RunId) -> RunView {
+    pub async fn until_over(&self, run: &RunId) -> BenchmarkView {
         loop {
             let view = self.coordinator.run(run).await.unwrap();
             if view.phase.is_over() {

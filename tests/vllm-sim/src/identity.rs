@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 /// Names a request by its content. Equal requests are equal at any time, in any order, on any machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct SimIdentity {
     /// Hash of (model name, sampling seed, first prompt): equal for all rounds of one dialogue.
     pub conversation: u64,
     /// Hash of the conversation and every message: differs between rounds.
@@ -15,7 +15,7 @@ pub struct Identity {
     pub round: u32,
 }
 
-impl Identity {
+impl SimIdentity {
     /// Hashes a request. The first prompt is the first message of the user; a request without one counts as having an
     /// empty one.
     pub fn of(model: &str, seed: i64, messages: &[Message]) -> Self {
@@ -93,11 +93,12 @@ mod tests {
     fn rounds_share_the_conversation_and_nothing_else() {
         let first = vec![Message::user("p")];
         let second = vec![Message::user("p"), Message::assistant("a"), Message::user("again")];
-        let (one, two) = (Identity::of("m", 1, &first), Identity::of("m", 1, &second));
+        let (one, two) = (SimIdentity::of("m", 1, &first), SimIdentity::of("m", 1, &second));
         assert_eq!(one.conversation, two.conversation);
         assert_ne!(one.request, two.request);
         assert_eq!((one.round, two.round), (0, 1));
-        for other in [Identity::of("m2", 1, &first), Identity::of("m", 2, &first), Identity::of("m", 1, &[])]
+        for other in
+            [SimIdentity::of("m2", 1, &first), SimIdentity::of("m", 2, &first), SimIdentity::of("m", 1, &[])]
         {
             assert_ne!(one.conversation, other.conversation);
             assert_ne!(one.request, other.request);
@@ -107,7 +108,7 @@ mod tests {
     /// Recorded runs must stay repeatable: these numbers may never change.
     #[test]
     fn hashes_and_draws_are_frozen() {
-        let identity = Identity::of("m", 1, &[Message::user("p")]);
+        let identity = SimIdentity::of("m", 1, &[Message::user("p")]);
         assert_eq!(identity.conversation, 3_278_302_461_564_822_022);
         assert_eq!(identity.request, 11_232_219_779_155_502_167);
         assert_eq!(Draw::new(&[1, 2]).next_u64(), 12_577_642_006_303_890_512);

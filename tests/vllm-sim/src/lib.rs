@@ -29,7 +29,7 @@ pub mod server;
 pub mod tokenizer;
 mod wire;
 
-pub use answers::{AnswerKey, AnswerModel, Ask, KnownCase, SimAnswer};
+pub use answers::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk};
 pub use config::{ConfigError, ModelConfig, SimConfig};
 pub use faults::{FaultKind, FaultPlan, FaultRule, FaultWhen};
 pub use latency::Profile;

@@ -10,8 +10,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::latency::{Engine, EngineSettings, Event, Finished, Job, JobId, Load, QueueFull};
-use crate::metrics::{EndReason, ModelMetrics};
+use crate::latency::{
+    Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, EngineSettings, JobId, QueueFull,
+};
+use crate::metrics::{EndReason, SimModelMetrics};
 
 /// A running engine.
 pub(crate) struct Pacer {
@@ -24,7 +26,7 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when a request is submitted or cancelled, which may bring the next event forward.
     changed: Notify,
-    metrics: Arc<ModelMetrics>,
+    metrics: Arc<SimModelMetrics>,
 }
 
 struct State {
@@ -36,7 +38,7 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 enum Progress {
     FirstToken,
-    Finished(Finished),
+    Finished(EngineFinished),
 }
 
 /// Messages to one request: one for the first token, one for the end.
@@ -49,7 +51,7 @@ impl Pacer {
     /// Starts the engine's task, which ends when `stop` is cancelled.
     pub(crate) fn start(
         settings: EngineSettings,
-        metrics: Arc<ModelMetrics>,
+        metrics: Arc<SimModelMetrics>,
         tasks: &TaskTracker,
         stop: CancellationToken,
     ) -> Self {
@@ -71,7 +73,7 @@ impl Pacer {
     }
 
     /// Hands a request to the engine.
-    pub(crate) fn submit(&self, job: Job) -> Result<Ticket, QueueFull> {
+    pub(crate) fn submit(&self, job: EngineJob) -> Result<Ticket, QueueFull> {
         let shared = &self.shared;
         let (sender, messages) = mpsc::channel(PROGRESS_MESSAGES);
         let mut state = shared.state();
@@ -86,7 +88,7 @@ impl Pacer {
     }
 
     /// The engine's gauges as of now.
-    pub(crate) fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> EngineLoad {
         let mut state = self.shared.state();
         state.advance(self.shared.epoch.elapsed());
         state.engine.load()
@@ -125,12 +127,12 @@ impl State {
         for event in self.engine.take_events() {
             // The channel holds all messages a request ever gets, so sending fails only when its client has gone.
             match event {
-                Event::FirstToken(id) => {
+                EngineEvent::FirstToken(id) => {
                     if let Some(waiter) = self.waiters.get(&id) {
                         let _ = waiter.try_send(Progress::FirstToken);
                     }
                 }
-                Event::Finished(id, finished) => {
+                EngineEvent::Finished(id, finished) => {
                     if let Some(waiter) = self.waiters.remove(&id) {
                         let _ = waiter.try_send(Progress::Finished(finished));
                     }
@@ -145,12 +147,12 @@ pub(crate) struct Ticket {
     id: JobId,
     shared: Arc<Shared>,
     messages: mpsc::Receiver<Progress>,
-    finished: Option<Finished>,
+    finished: Option<EngineFinished>,
 }
 
 impl Ticket {
     /// Waits for the last token. `None` when the server shuts down.
-    pub(crate) async fn finished(&mut self) -> Option<Finished> {
+    pub(crate) async fn finished(&mut self) -> Option<EngineFinished> {
         while self.finished.is_none() {
             self.hear().await?;
         }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{Sim, ask, ask_stream, echo_model, fixed};
-use vllm_sim::latency::{CustomProfile, Engine, EngineSettings, Event, Finished, Job, JobId, Law, Profile};
+use vllm_sim::latency::{
+    CustomProfile, Engine, EngineEvent, EngineFinished, EngineJob, EngineSettings, JobId, Law, Profile,
+};
 use vllm_sim::{ModelConfig, SimConfig};
 
 const MS: u64 = 1_000_000;
@@ -29,17 +31,17 @@ fn settings() -> EngineSettings {
     }
 }
 
-fn job(prompt_tokens: u32, output_tokens: u32) -> Job {
-    Job { prompt_tokens, output_tokens, ..Job::default() }
+fn job(prompt_tokens: u32, output_tokens: u32) -> EngineJob {
+    EngineJob { prompt_tokens, output_tokens, ..EngineJob::default() }
 }
 
 /// Runs an engine dry and returns when each request ended.
-fn drain(engine: &mut Engine) -> HashMap<JobId, Finished> {
+fn drain(engine: &mut Engine) -> HashMap<JobId, EngineFinished> {
     let mut ended = HashMap::new();
     while let Some(at) = engine.next_event() {
         engine.advance(at);
         ended.extend(engine.take_events().into_iter().filter_map(|event| match event {
-            Event::Finished(id, finished) => Some((id, finished)),
+            EngineEvent::Finished(id, finished) => Some((id, finished)),
             _ => None,
         }));
     }
@@ -71,10 +73,10 @@ fn company_slows_down_and_leaving_speeds_up() {
 #[test]
 fn the_prefix_cache_spares_the_prefill() {
     let mut engine = Engine::new(settings());
-    let with_blocks = || Job { prompt_blocks: vec![1, 2, 3], answer_blocks: vec![4], ..job(50, 20) };
+    let with_blocks = || EngineJob { prompt_blocks: vec![1, 2, 3], answer_blocks: vec![4], ..job(50, 20) };
     let first = engine.submit(Duration::ZERO, with_blocks()).unwrap();
     let one = drain(&mut engine)[&first];
-    let follow_up = Job { prompt_blocks: vec![1, 2, 3, 4, 5], ..job(85, 1) };
+    let follow_up = EngineJob { prompt_blocks: vec![1, 2, 3, 4, 5], ..job(85, 1) };
     let second = engine.submit(one.finished, follow_up).unwrap();
     let two = drain(&mut engine)[&second];
     assert_eq!((one.cached_tokens, two.cached_tokens), (0, 64));
@@ -96,13 +98,13 @@ fn the_queue_is_fair_and_limited() {
 }
 
 #[derive(Clone, Debug)]
-struct Ask {
+struct SimAsk {
     after_ms: u64,
-    job: Job,
+    job: EngineJob,
     cancel_after_ms: Option<u64>,
 }
 
-fn an_ask() -> impl Strategy<Value = Ask> {
+fn an_ask() -> impl Strategy<Value = SimAsk> {
     // Families of prompts share prefixes, and some requests need most of the pool.
     let lengths = (0_u64..3, 0_u32..6, 0_u32..16, 1_u32..60);
     (0_u64..200, lengths, prop::option::weighted(0.2, 0_u64..300)).prop_map(
@@ -111,13 +113,13 @@ fn an_ask() -> impl Strategy<Value = Ask> {
             let hashes =
                 |blocks: std::ops::Range<u32>| blocks.map(|at| family * 1000 + u64::from(at)).collect();
             let prompt_tokens = full * 16 + rest;
-            let job = Job {
+            let job = EngineJob {
                 prompt_tokens,
                 output_tokens,
                 prompt_blocks: hashes(0..full),
                 answer_blocks: hashes(full..(prompt_tokens + output_tokens) / 16),
             };
-            Ask { after_ms, job, cancel_after_ms }
+            SimAsk { after_ms, job, cancel_after_ms }
         },
     )
 }
@@ -135,7 +137,7 @@ proptest! {
         let mut ended = HashMap::new();
         let mut note = |engine: &mut Engine| {
             for event in engine.take_events() {
-                if let Event::Finished(id, finished) = event {
+                if let EngineEvent::Finished(id, finished) = event {
                     assert!(ended.insert(id, finished).is_none(), "{id:?} ended twice");
                 }
             }

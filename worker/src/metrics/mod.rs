@@ -9,7 +9,7 @@ use domain::{ErrorCode, FailureCause, PromptKind};
 use metrics::{counter, gauge, histogram};
 use service_kit::metrics::Metrics;
 use service_kit::metrics::frame::{self, Frame};
-use tasks::{Limit, Stage, Verdict};
+use tasks::{EvaluationStage, Limit, Verdict};
 
 use crate::limiter::LimitReason;
 use crate::servers::ServerSight;
@@ -90,7 +90,7 @@ pub(crate) fn evaluation_waited(time: Duration) {
     histogram!(EVALUATION_WAIT_SECONDS).record(time.as_secs_f64());
 }
 
-pub(crate) fn judged(stage: Stage, took: Duration) {
+pub(crate) fn judged(stage: EvaluationStage, took: Duration) {
     histogram!(JUDGING_SECONDS, "stage" => stage.as_str()).record(took.as_secs_f64());
 }
 

@@ -30,8 +30,8 @@ pub mod spools;
 
 use crate::metrics;
 use crate::slots::Tag;
-use queue::{Batch, Body, Parcel, Queue};
-use spool::{Location, Recovered, Spool};
+use queue::{Batch, Body, Queue, QueuedRecord};
+use spool::{Recovered, Spool, SpoolLocation};
 
 /// Timeout for the receipts of a batch; after it, the batch counts as failed and is sent again.
 const DELIVER_MAX: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ const ARRIVALS_WAITING_MAX: usize = 64;
 
 /// A record that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct Acknowledged {
     /// The dialogue, if this process held it.
     pub tag: Option<Tag>,
     /// `None` if the record is stored; otherwise why it never will be: the dialogue is given back.
@@ -127,7 +127,7 @@ impl Outbox {
     pub fn start(
         exchange: Arc<dyn WorkExchange>,
         spool: Option<OpenSpool>,
-    ) -> (Self, mpsc::Receiver<Vec<Arrival>>) {
+    ) -> (Self, mpsc::Receiver<Vec<Acknowledged>>) {
         // Bounded by admission control: no dialogue starts without room, so at most the records of dialogues in
         // flight come on top.
         let (records, incoming) = mpsc::unbounded_channel();
@@ -145,7 +145,7 @@ impl Outbox {
             for (run, location) in recovered.records {
                 let bytes = location.bytes();
                 let location = Some(location);
-                queue.push(Parcel { run, tag: None, body: Body::OnDisk, location, bytes, since });
+                queue.push(QueuedRecord { run, tag: None, body: Body::OnDisk, location, bytes, since });
             }
             load.note_waiting(&queue);
             Arc::new(Mutex::new(spool))
@@ -227,7 +227,7 @@ struct Sender {
     spool: Option<Arc<Mutex<Spool>>>,
     queue: Queue,
     incoming: mpsc::UnboundedReceiver<Incoming>,
-    arrivals: mpsc::Sender<Vec<Arrival>>,
+    arrivals: mpsc::Sender<Vec<Acknowledged>>,
     load: Arc<Load>,
     in_flight: FuturesUnordered<BoxFuture<'static, Landed>>,
     /// Bytes of records that are both in memory and on disk.
@@ -287,13 +287,13 @@ impl Sender {
                 }
             };
             self.load.arriving_bytes.fetch_sub(bytes, Ordering::Release);
-            self.queue.push(Parcel { run, tag: Some(tag), body, location, bytes, since });
+            self.queue.push(QueuedRecord { run, tag: Some(tag), body, location, bytes, since });
         }
         self.load.note_waiting(&self.queue);
     }
 
     /// The positions of the records on disk; none if they could not be written.
-    async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<Location> {
+    async fn append(&mut self, deliveries: Vec<Delivery>) -> Vec<SpoolLocation> {
         let Some(spool) = self.spool.clone().filter(|_| !deliveries.is_empty()) else { return Vec::new() };
         let load = Arc::clone(&self.load);
         let written = tokio::task::spawn_blocking(move || {
@@ -363,7 +363,7 @@ impl Sender {
                 }
             }
             forgotten.extend(parcel.location);
-            arrivals.push(Arrival { tag: parcel.tag, refused });
+            arrivals.push(Acknowledged { tag: parcel.tag, refused });
         }
         let done = arrivals.len() as u64;
         match why {
@@ -436,7 +436,7 @@ async fn send(batch: Batch, exchange: Arc<dyn WorkExchange>, spool: Option<Arc<M
     (batch, receipts)
 }
 
-async fn read(spool: &Arc<Mutex<Spool>>, location: Location) -> Option<Delivery> {
+async fn read(spool: &Arc<Mutex<Spool>>, location: SpoolLocation) -> Option<Delivery> {
     let spool = Arc::clone(spool);
     match tokio::task::spawn_blocking(move || lock(&spool).read(location)).await.ok()? {
         Ok(delivery) => Some(delivery),

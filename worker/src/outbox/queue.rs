@@ -13,7 +13,7 @@ use domain::RunId;
 use domain::exchange::Delivery;
 use tokio::time::Instant;
 
-use super::spool::Location;
+use super::spool::SpoolLocation;
 use crate::slots::Tag;
 use domain::Backoff;
 
@@ -46,14 +46,14 @@ pub enum Body {
 
 /// A record without a receipt. Not a [`Delivery`] itself: its text may be on disk only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct QueuedRecord {
     pub run: RunId,
     /// The dialogue, where this process held it.
     pub tag: Option<Tag>,
     /// The record.
     pub body: Body,
     /// Its position on disk; `None` if it is only in memory.
-    pub location: Option<Location>,
+    pub location: Option<SpoolLocation>,
     /// Its size.
     pub bytes: u64,
     /// Its time of arrival.
@@ -66,13 +66,13 @@ pub struct Batch {
     pub run: RunId,
     /// Its number; rises with every batch.
     pub number: u64,
-    pub parcels: Vec<Parcel>,
+    pub parcels: Vec<QueuedRecord>,
 }
 
 /// Records without receipts.
 #[derive(Debug, Default)]
 pub struct Queue {
-    lanes: BTreeMap<RunId, Lane>,
+    lanes: BTreeMap<RunId, RunLane>,
     /// The lane served last.
     last: Option<RunId>,
     /// Batches in flight, of all lanes.
@@ -91,7 +91,7 @@ pub struct Waiting {
 
 impl Queue {
     /// Adds a record.
-    pub fn push(&mut self, parcel: Parcel) {
+    pub fn push(&mut self, parcel: QueuedRecord) {
         let lane = self.lanes.entry(parcel.run.clone()).or_default();
         lane.records += 1;
         lane.recovered += u64::from(parcel.tag.is_none());
@@ -170,7 +170,7 @@ impl Queue {
         if self.in_flight >= IN_FLIGHT_MAX {
             return None;
         }
-        self.lanes.values().filter_map(Lane::wake_at).min()
+        self.lanes.values().filter_map(RunLane::wake_at).min()
     }
 
     /// Whether nothing is pending or in flight.
@@ -192,8 +192,8 @@ impl Queue {
 
 /// The records of one run.
 #[derive(Debug, Default)]
-struct Lane {
-    waiting: VecDeque<Parcel>,
+struct RunLane {
+    waiting: VecDeque<QueuedRecord>,
     /// Failed batches, in order.
     again: BTreeMap<u64, Batch>,
     /// Batches in flight.
@@ -208,7 +208,7 @@ struct Lane {
     not_before: Option<Instant>,
 }
 
-impl Lane {
+impl RunLane {
     fn next(&mut self, run: &RunId, now: Instant, next_number: &mut u64) -> Option<Batch> {
         if self.not_before.is_some_and(|until| now < until) {
             return None;
@@ -268,14 +268,14 @@ mod tests {
 
     use super::*;
 
-    fn parcel(n: u64, bytes: u64, since: Instant) -> Parcel {
+    fn parcel(n: u64, bytes: u64, since: Instant) -> QueuedRecord {
         of_run("r", n, bytes, since)
     }
 
-    fn of_run(run: &str, n: u64, bytes: u64, since: Instant) -> Parcel {
+    fn of_run(run: &str, n: u64, bytes: u64, since: Instant) -> QueuedRecord {
         let key = domain::DialogueKey { model: "m".into(), task: "t".into(), iteration: n as u32 };
         let delivery = Delivery { run: run.into(), key, failure: None, json: "{}".into() };
-        Parcel { run: run.into(), tag: None, body: Body::Here(delivery), location: None, bytes, since }
+        QueuedRecord { run: run.into(), tag: None, body: Body::Here(delivery), location: None, bytes, since }
     }
 
     fn arrived(queue: &mut Queue, batch: &Batch) {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     fn iterations(batch: &Batch) -> Vec<u32> {
-        let of = |parcel: &Parcel| match &parcel.body {
+        let of = |parcel: &QueuedRecord| match &parcel.body {
             Body::Here(delivery) => delivery.key.iteration,
             Body::OnDisk => unreachable!(),
         };

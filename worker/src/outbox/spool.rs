@@ -44,20 +44,19 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// Position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
+pub struct SpoolLocation {
     segment: u64,
     offset: u64,
     bytes: u32,
 }
 
-impl Location {
+impl SpoolLocation {
     /// Bytes of the record.
     pub fn bytes(self) -> u64 {
         u64::from(self.bytes)
     }
 }
 
-/// Errors of a spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// A file or folder is inaccessible.
@@ -111,7 +110,7 @@ pub struct Spool {
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// Records that may be undelivered, with their runs, oldest first.
-    pub records: Vec<(RunId, Location)>,
+    pub records: Vec<(RunId, SpoolLocation)>,
     /// Bytes cut off: a torn write of a killed process, or damage.
     pub torn_bytes: u64,
 }
@@ -156,7 +155,7 @@ impl Spool {
         let mut offset = start;
         let mut live = 0;
         for frame in frames(&content) {
-            let location = Location {
+            let location = SpoolLocation {
                 segment: number,
                 offset: offset as u64 + FRAME_HEAD_BYTES,
                 bytes: frame.record.len() as u32, // It was read from as many bits.
@@ -179,7 +178,7 @@ impl Spool {
     ///
     /// # Errors
     /// None of the records is certain to be on disk, for example because it is full.
-    pub fn append(&mut self, deliveries: &[Delivery]) -> io::Result<Vec<Location>> {
+    pub fn append(&mut self, deliveries: &[Delivery]) -> io::Result<Vec<SpoolLocation>> {
         let number = match self.segments.last_key_value() {
             Some((number, segment)) if segment.bytes < SEGMENT_BYTES_MAX && !segment.is_torn => *number,
             _ => self.begin_segment()?,
@@ -200,7 +199,7 @@ impl Spool {
             let crc = crc32fast::hash(&frames[record..]);
             frames[head..head + 4].copy_from_slice(&bytes.to_le_bytes());
             frames[head + 4..record].copy_from_slice(&crc.to_le_bytes());
-            locations.push(Location { segment: number, offset: segment.bytes + record as u64, bytes });
+            locations.push(SpoolLocation { segment: number, offset: segment.bytes + record as u64, bytes });
         }
         if let Err(error) = segment.file.write_all(&frames) {
             segment.is_torn = segment.file.set_len(segment.bytes).is_err();
@@ -233,7 +232,7 @@ impl Spool {
     ///
     /// # Errors
     /// It is gone or damaged.
-    pub fn read(&self, location: Location) -> io::Result<Delivery> {
+    pub fn read(&self, location: SpoolLocation) -> io::Result<Delivery> {
         let gone = || io::Error::other("the segment of the record was deleted");
         let segment = self.segments.get(&location.segment).ok_or_else(gone)?;
         let mut record = vec![0; location.bytes as usize];
@@ -245,7 +244,7 @@ impl Spool {
     }
 
     /// Marks records as acknowledged, and deletes segments without others.
-    pub fn forget(&mut self, locations: impl IntoIterator<Item = Location>) {
+    pub fn forget(&mut self, locations: impl IntoIterator<Item = SpoolLocation>) {
         for location in locations {
             let Some(segment) = self.segments.get_mut(&location.segment) else { continue };
             segment.live = segment.live.saturating_sub(1);
@@ -295,14 +294,14 @@ impl Drop for Spool {
 }
 
 /// A whole, undamaged frame.
-pub(super) struct Frame<'a> {
+pub(super) struct SpoolFrame<'a> {
     /// All of it.
     pub whole: &'a [u8],
     /// Its two lines.
     pub record: &'a [u8],
 }
 
-impl Frame<'_> {
+impl SpoolFrame<'_> {
     /// The run of its record; an empty name if it cannot be parsed, because then the record cannot be read either.
     pub fn run(&self) -> RunId {
         let line = self.record.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -311,13 +310,13 @@ impl Frame<'_> {
 }
 
 /// The frames of a segment, up to its end or the first incomplete one.
-pub(super) fn frames(content: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+pub(super) fn frames(content: &[u8]) -> impl Iterator<Item = SpoolFrame<'_>> {
     let mut rest = content.get(MAGIC.len()..).unwrap_or_default();
     std::iter::from_fn(move || {
         let bytes = FRAME_HEAD_BYTES as usize + frame_at(rest)? as usize;
         let (whole, after) = rest.split_at_checked(bytes)?;
         rest = after;
-        Some(Frame { whole, record: &whole[FRAME_HEAD_BYTES as usize..] })
+        Some(SpoolFrame { whole, record: &whole[FRAME_HEAD_BYTES as usize..] })
     })
 }
 

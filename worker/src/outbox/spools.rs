@@ -24,7 +24,7 @@ pub struct Held {
 
 /// A spool of a working folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SpoolFolder {
     /// The folder.
     pub dir: PathBuf,
     /// Whether a worker uses it.
@@ -61,7 +61,7 @@ fn free_lock(dir: &Path) -> Option<File> {
 ///
 /// # Errors
 /// One of them cannot be read.
-pub fn survey(root: &Path) -> Result<Vec<Found>, SpoolError> {
+pub fn survey(root: &Path) -> Result<Vec<SpoolFolder>, SpoolError> {
     let mut found = Vec::new();
     for dir in folders(root)? {
         let in_use = free_lock(&dir).is_none();
@@ -75,7 +75,7 @@ pub fn survey(root: &Path) -> Result<Vec<Found>, SpoolError> {
                 held.bytes += frame.record.len() as u64;
             }
         }
-        found.push(Found { dir, in_use, runs });
+        found.push(SpoolFolder { dir, in_use, runs });
     }
     Ok(found)
 }

@@ -54,7 +54,7 @@ fn a_unit_is_finished_when_every_record_has_its_receipt() {
     slots.noted(&[lease("m", 0)]);
     assert!(slots.is_told());
     assert_eq!(slots.grant(grant("m", 0, [3, 1])), Granted::Known);
-    assert_eq!(slots.tally(), Tally { granted: 2, delivered: 2, ..Tally::default() });
+    assert_eq!(slots.tally(), SlotCounts { granted: 2, delivered: 2, ..SlotCounts::default() });
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn what_is_given_back_waits_for_what_runs_and_for_receipts() {
     assert_eq!(released(&slots), [lease("m", 1)], "another worker would hold the dialogue again");
     slots.acknowledged(&running);
     assert_eq!(released(&slots), [lease("m", 0), lease("m", 1)]);
-    assert_eq!(slots.tally(), Tally { granted: 6, delivered: 1, released: 5, lost: 0 });
+    assert_eq!(slots.tally(), SlotCounts { granted: 6, delivered: 1, released: 5, lost: 0 });
 }
 
 #[test]

@@ -20,7 +20,7 @@ const TELL_MAX: Duration = Duration::from_secs(5);
 
 /// The stage of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum DrainPhase {
     /// Not stopping.
     Working,
     /// Dialogues in flight may run until then.
@@ -41,9 +41,9 @@ impl Work {
             Stop::Drain => self.drain(now),
             Stop::Abort => {
                 self.drain(now);
-                if let Phase::Finishing { .. } = self.phase {
+                if let DrainPhase::Finishing { .. } = self.phase {
                     self.stop_all();
-                    self.phase = Phase::Flushing { until: now + FLUSH_ABORTED_MAX };
+                    self.phase = DrainPhase::Flushing { until: now + FLUSH_ABORTED_MAX };
                 }
             }
         }
@@ -51,10 +51,10 @@ impl Work {
 
     /// Takes no new work, gives back what has not started, and lets the rest finish.
     pub(super) fn drain(&mut self, now: Instant) {
-        if self.phase != Phase::Working {
+        if self.phase != DrainPhase::Working {
             return;
         }
-        self.phase = Phase::Finishing { until: now + self.config.grace };
+        self.phase = DrainPhase::Finishing { until: now + self.config.grace };
         let mut ledger = self.ledger.lock();
         ledger.draining = true;
         ledger.slots.give_back_all();
@@ -78,7 +78,7 @@ impl Work {
                 }
             }
         }
-        self.phase = Phase::Flushing { until: now + FLUSH_MAX };
+        self.phase = DrainPhase::Flushing { until: now + FLUSH_MAX };
     }
 
     /// The process that has this worker's name.
@@ -95,8 +95,8 @@ impl Work {
     pub(super) fn advance_ending(&mut self, now: Instant) -> Option<Instant> {
         loop {
             match self.phase {
-                Phase::Working | Phase::Over => return None,
-                Phase::Finishing { until } => {
+                DrainPhase::Working | DrainPhase::Over => return None,
+                DrainPhase::Finishing { until } => {
                     if self.ledger.lock().slots.total().running > 0 {
                         if now < until {
                             return Some(until);
@@ -104,24 +104,24 @@ impl Work {
                         tracing::warn!(dialogues = self.running.len(), "the grace period is over");
                         self.stop_all();
                     }
-                    self.phase = Phase::Flushing { until: now + FLUSH_MAX };
+                    self.phase = DrainPhase::Flushing { until: now + FLUSH_MAX };
                     self.release_held_back(true, now);
                 }
-                Phase::Flushing { until } => {
+                DrainPhase::Flushing { until } => {
                     let delivered = self.outbox.unacknowledged() == self.outbox.parked()
                         && self.ledger.lock().slots.is_empty();
                     if !delivered && now < until {
                         return Some(until);
                     }
                     self.ledger.lock().slots.release_all();
-                    self.phase = Phase::Telling { until: now + TELL_MAX };
+                    self.phase = DrainPhase::Telling { until: now + TELL_MAX };
                 }
-                Phase::Telling { until } => {
+                DrainPhase::Telling { until } => {
                     // A process that lost its name is ignored.
                     if self.superseded.is_none() && self.ledger.lock().has_news(None) && now < until {
                         return Some(until);
                     }
-                    self.phase = Phase::Over;
+                    self.phase = DrainPhase::Over;
                 }
             }
         }

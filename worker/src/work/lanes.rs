@@ -6,22 +6,24 @@ use std::sync::Arc;
 use domain::exchange::Serves;
 use domain::{Ask, Attempt, Connector, DialogueKey, ModelSpec, RecordId, RunId};
 use jiff::Timestamp;
+use models::Progress;
 use tokio::task::{AbortHandle, JoinError};
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::records::Finished;
 use super::{RUNS_KEPT_MAX, Running, Work, is_of};
+use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
 use crate::dialogue::{DialogueContext, DialogueJob, hold};
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
-use crate::slots::{LaneKey, Next, Tag};
+use crate::slots::{LaneKey, NextDialogue, Tag};
 use crate::trace::DialogueTrace;
 
 /// A run, ready or in preparation.
-pub(super) enum Readiness {
+pub(super) enum RunLoading {
     Loading {
         task: AbortHandle,
         /// What is loaded anew: its evaluation processes go on.
@@ -40,7 +42,7 @@ pub(super) enum Readiness {
 pub(super) type Loaded = (RunId, u64, Result<RunContext, RunError>);
 
 /// One model of one run.
-pub(super) struct Lane {
+pub(super) struct ModelLane {
     pub(super) run: Arc<RunContext>,
     pub(super) spec: ModelSpec,
     /// The offer that its units match.
@@ -77,7 +79,8 @@ impl Work {
                 };
                 let serves = self.offered_as(&spec, now);
                 let (servers, contexts) = (Vec::new(), BTreeMap::new());
-                self.lanes.insert(key.clone(), Lane { run, spec, serves, servers, contexts, in_flight: 0 });
+                self.lanes
+                    .insert(key.clone(), ModelLane { run, spec, serves, servers, contexts, in_flight: 0 });
             }
             self.settle_lane(&key, now);
         }
@@ -141,12 +144,12 @@ impl Work {
     /// The context of a run for leases of a generation; starts preparing it if there is none.
     fn context(&mut self, run: &RunId, generation: u64, now: Instant) -> Option<Arc<RunContext>> {
         let before = match self.contexts.get_mut(run) {
-            Some(Readiness::Ready { context, generation: known, used }) if *known >= generation => {
+            Some(RunLoading::Ready { context, generation: known, used }) if *known >= generation => {
                 *used = now;
                 return Some(Arc::clone(context));
             }
-            Some(Readiness::Ready { context, .. }) => Some(Arc::clone(context)),
-            Some(Readiness::Loading { .. }) => return None,
+            Some(RunLoading::Ready { context, .. }) => Some(Arc::clone(context)),
+            Some(RunLoading::Loading { .. }) => return None,
             None => None,
         };
         if before.is_some() {
@@ -155,7 +158,7 @@ impl Work {
         }
         let (runs, id) = (Arc::clone(&self.runs), run.clone());
         let task = self.loading.spawn(async move { (id.clone(), generation, runs.load(id).await) });
-        self.contexts.insert(run.clone(), Readiness::Loading { task, _before: before });
+        self.contexts.insert(run.clone(), RunLoading::Loading { task, _before: before });
         None
     }
 
@@ -164,7 +167,7 @@ impl Work {
         match loaded {
             Ok((run, generation, Ok(context))) => {
                 let context = Arc::new(context);
-                self.contexts.insert(run, Readiness::Ready { context, generation, used: now });
+                self.contexts.insert(run, RunLoading::Ready { context, generation, used: now });
             }
             Ok((run, _, Err(error))) => {
                 self.contexts.remove(&run);
@@ -177,7 +180,7 @@ impl Work {
             Err(error) => {
                 // It is unknown which run it was, so all unfinished ones are prepared again.
                 tracing::error!(%error, "making a run ready ended by a panic");
-                self.contexts.retain(|_, state| matches!(state, Readiness::Ready { .. }));
+                self.contexts.retain(|_, state| matches!(state, RunLoading::Ready { .. }));
             }
         }
     }
@@ -232,6 +235,9 @@ impl Work {
 
     /// Starts a dialogue of a lane; false if none can start.
     fn begin_dialogue(&mut self, key: &LaneKey, now: Instant) -> bool {
+        if self.breakers.get(key).is_some_and(Breaker::is_in_doubt) {
+            return false;
+        }
         let Some(lane) = self.lanes.get_mut(key) else { return false };
         if lane
             .spec
@@ -246,7 +252,9 @@ impl Work {
             Some((servers.free(server), server, context)).filter(|(free, ..)| *free > 0)
         });
         let Some((_, server, context)) = free.max_by_key(|(free, ..)| *free) else { return false };
-        let Some(Next { tag, task, retry }) = self.ledger.lock().slots.begin(key) else { return false };
+        let Some(NextDialogue { tag, task, retry }) = self.ledger.lock().slots.begin(key) else {
+            return false;
+        };
         let Some(index) = lane.run.task(&task) else {
             self.ledger.lock().slots.dropped(&tag);
             self.trip(key, format!("run {} has no task {task}", key.run), now);
@@ -269,7 +277,9 @@ impl Work {
             },
             retry,
             trace,
+            progress: Progress::default(),
         };
+        let progress = job.progress.clone();
         let run = key.run.clone();
         // What is logged meanwhile carries these ids.
         let trace_id = trace.map(|trace| tracing::field::display(trace.id()));
@@ -282,7 +292,7 @@ impl Work {
         .instrument(ids);
         let task = self.dialogues.spawn(holding);
         self.tags.insert(task.id(), tag.clone());
-        self.running.insert(tag, Running { server, task, began: now, trace });
+        self.running.insert(tag, Running { server, task, began: now, trace, progress });
         self.last_begun = Some(key.clone());
         true
     }
@@ -300,11 +310,11 @@ impl Work {
         let is_held = |run: &RunId| held.iter().any(|lane| lane.run == *run);
         let mut idle = Vec::new();
         self.contexts.retain(|run, state| match state {
-            Readiness::Loading { task, .. } if !is_held(run) => {
+            RunLoading::Loading { task, .. } if !is_held(run) => {
                 task.abort();
                 false
             }
-            Readiness::Ready { used, .. } if !is_held(run) => {
+            RunLoading::Ready { used, .. } if !is_held(run) => {
                 idle.push((*used, run.clone()));
                 true
             }
@@ -315,6 +325,7 @@ impl Work {
         for (_, run) in idle.into_iter().take(surplus) {
             self.contexts.remove(&run);
             self.lanes.retain(|lane, _| lane.run != run);
+            self.unjudged.forget(&run);
         }
     }
 }

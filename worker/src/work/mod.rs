@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use domain::exchange::{LeaseId, NameTaken, Parking, WorkExchange, WorkerStatus};
+use domain::exchange::{LeaseId, NameTaken, NotAsked, Parking, WorkExchange, WorkerStatus};
+use models::{CallStage, Progress};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -24,14 +25,14 @@ use crate::discovery::Discovery;
 use crate::keeper::RenewalReply;
 use crate::ledger::SharedLedger;
 use crate::metrics;
-use crate::outbox::{Arrival, Outbox};
-use crate::runs::Runs;
+use crate::outbox::{Acknowledged, Outbox};
+use crate::runs::HeldRuns;
 use crate::servers::{News, ServerKey, Servers, WrongModel};
 use crate::slots::{LaneKey, Tag};
 use crate::trace::{Delivering, DialogueTrace};
-use ending::Phase;
-use lanes::{Lane, Loaded, Prepared, Readiness};
-use poll::{Answered, Poll};
+use ending::DrainPhase;
+use lanes::{Loaded, ModelLane, Prepared, RunLoading};
+use poll::{Poll, ReportAnswer};
 use records::{Finished, HeldBack, Unjudged};
 use service_kit::{Stop, StopReceiver};
 
@@ -41,20 +42,24 @@ const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(1);
 /// Number of runs kept prepared. More are kept only while leases of them are held.
 const RUNS_KEPT_MAX: usize = 4;
 
-/// The inputs of the loop.
-pub(crate) struct Ears {
+/// Number of parked models that the status tells of; people see the worker's trouble beside.
+const NOT_ASKED_TOLD_MAX: usize = 8;
+
+/// Characters of a reason in the status.
+const REASON_CHARS_MAX: usize = 160;
+
+pub(crate) struct LoopInputs {
     pub(crate) stop: StopReceiver,
-    pub(crate) arrivals: mpsc::Receiver<Vec<Arrival>>,
+    pub(crate) arrivals: mpsc::Receiver<Vec<Acknowledged>>,
     pub(crate) renewals: mpsc::Receiver<RenewalReply>,
     pub(crate) news: mpsc::Receiver<News>,
 }
 
-/// An event.
 enum Event {
     Stop(Stop),
     Dialogue(Result<(Id, Finished), JoinError>),
-    Arrivals(Vec<Arrival>),
-    Answer(Answered),
+    Arrivals(Vec<Acknowledged>),
+    Answer(ReportAnswer),
     Renewal(Box<RenewalReply>),
     News(News),
     Loaded(Result<Loaded, JoinError>),
@@ -68,6 +73,14 @@ struct Running {
     task: AbortHandle,
     began: Instant,
     trace: Option<DialogueTrace>,
+    progress: Progress,
+}
+
+impl Running {
+    /// Whether its server answers it, or has answered its latest call.
+    fn is_answered(&self) -> bool {
+        matches!(self.progress.latest(), Some((_, CallStage::Answered)))
+    }
 }
 
 pub(crate) struct Work {
@@ -77,9 +90,9 @@ pub(crate) struct Work {
     outbox: Outbox,
     discovery: Discovery,
     servers: Servers,
-    runs: Arc<Runs>,
-    contexts: BTreeMap<domain::RunId, Readiness>,
-    lanes: BTreeMap<LaneKey, Lane>,
+    runs: Arc<HeldRuns>,
+    contexts: BTreeMap<domain::RunId, RunLoading>,
+    lanes: BTreeMap<LaneKey, ModelLane>,
     /// The lane that started a dialogue last; the others come first.
     last_begun: Option<LaneKey>,
     breakers: HashMap<LaneKey, Breaker<HeldBack>>,
@@ -94,12 +107,12 @@ pub(crate) struct Work {
     /// Records on their way whose dialogues are traced.
     delivering: HashMap<Tag, Delivering>,
     poll: Poll,
-    phase: Phase,
+    phase: DrainPhase,
     superseded: Option<NameTaken>,
     /// Whether lanes must be updated: leases, servers or runs changed.
     unsettled: bool,
-    /// What keeps a run or model from progressing.
-    trouble: Option<String>,
+    /// Why models are not asked for a while, by their lanes.
+    parked: BTreeMap<LaneKey, String>,
     ended: u64,
     next_housekeeping: Instant,
 }
@@ -111,7 +124,7 @@ impl Work {
         ledger: SharedLedger,
         outbox: Outbox,
         discovery: Discovery,
-        runs: Arc<Runs>,
+        runs: Arc<HeldRuns>,
     ) -> Self {
         let servers =
             Servers::new(config.expected_models.clone(), config.concurrency, config.server_key.clone());
@@ -136,23 +149,23 @@ impl Work {
             granted: HashMap::new(),
             delivering: HashMap::new(),
             poll: Poll::default(),
-            phase: Phase::Working,
+            phase: DrainPhase::Working,
             superseded: None,
             unsettled: false,
-            trouble: None,
+            parked: BTreeMap::new(),
             ended: 0,
             next_housekeeping: Instant::now(),
         }
     }
 
     /// Runs until a shutdown is complete: everything is delivered or given back. Returns the number of dialogues.
-    pub(crate) async fn run(&mut self, ears: &mut Ears) -> Result<u64, WrongModel> {
+    pub(crate) async fn run(&mut self, ears: &mut LoopInputs) -> Result<u64, WrongModel> {
         let stop = *ears.stop.borrow_and_update();
         self.stop(stop, Instant::now());
         loop {
             let now = Instant::now();
             let next = self.advance(now);
-            if self.phase == Phase::Over {
+            if self.phase == DrainPhase::Over {
                 return Ok(self.ended);
             }
             match self.next_event(ears, next).await {
@@ -185,6 +198,7 @@ impl Work {
             self.unsettled = false;
             self.settle_lanes(now);
         }
+        self.review_doubts(now);
         self.begin_dialogues(now);
         self.release_held_back(false, now);
         let ending = self.advance_ending(now);
@@ -192,7 +206,7 @@ impl Work {
         [ending, poll].into_iter().flatten().fold(self.next_housekeeping, Instant::min)
     }
 
-    async fn next_event(&mut self, ears: &mut Ears, wake_at: Instant) -> Event {
+    async fn next_event(&mut self, ears: &mut LoopInputs, wake_at: Instant) -> Event {
         tokio::select! {
             stop = stopped(&mut ears.stop) => Event::Stop(stop),
             Some(ended) = self.dialogues.join_next_with_id() => Event::Dialogue(ended),
@@ -223,6 +237,7 @@ impl Work {
         self.evict_runs();
         let held = self.ledger.lock().slots.held_lanes();
         self.breakers.retain(|lane, breaker| held.contains(lane) || breaker.is_worth_keeping(now));
+        self.parked.retain(|lane, _| self.breakers.get(lane).is_some_and(|breaker| breaker.is_open(now)));
     }
 
     /// The status for people.
@@ -237,17 +252,22 @@ impl Work {
             dialogues: self.ended,
             unacknowledged: self.outbox.unacknowledged(),
             parked_records: self.outbox.parked(),
+            not_asked: self.parked.iter().take(NOT_ASKED_TOLD_MAX).map(not_asked).collect(),
             ..self.config.first_status()
         };
-        let troubles =
-            [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), self.trouble.clone()];
+        let parked = self.parked.first_key_value().map(|(LaneKey { run, model }, reason)| {
+            format!("model {model} of run {run} is not asked: {reason}")
+        });
+        let troubles = [self.outbox.trouble(), self.poll.trouble(), self.servers.trouble(), parked];
         status.trouble = troubles.into_iter().flatten().next();
         status
     }
 
-    /// Stops the running dialogues of a lane, and gives back those that have not started.
+    /// Stops the running dialogues of a lane, and gives back those that have not started. Answers that have begun are
+    /// awaited: they would be paid for twice.
     fn stop_lane(&mut self, lane: &LaneKey) {
-        let tags: Vec<Tag> = self.running.keys().filter(|tag| is_of(tag, lane)).cloned().collect();
+        let running = self.running.iter().filter(|(tag, running)| is_of(tag, lane) && !running.is_answered());
+        let tags: Vec<Tag> = running.map(|(tag, _)| tag.clone()).collect();
         tags.iter().for_each(|tag| self.stop_dialogue(tag));
         self.ledger.lock().slots.give_back_lane(lane);
     }
@@ -278,7 +298,7 @@ impl Work {
     ) {
         let LaneKey { run, model } = lane.clone();
         tracing::warn!(%run, %model, seconds = parked_for.as_secs(), reason, "the model is not asked for a while");
-        self.trouble = Some(format!("model {model} of run {run} is not asked: {reason}"));
+        self.parked.insert(lane.clone(), reason.clone());
         for held_back in forgotten {
             self.undelivered(&held_back.tag);
             self.ledger.lock().slots.dropped(&held_back.tag);
@@ -300,6 +320,12 @@ impl Work {
         dialogues.shutdown().await;
         outbox.close().await;
     }
+}
+
+/// What the status says of a parked model.
+fn not_asked((LaneKey { run, model }, reason): (&LaneKey, &String)) -> NotAsked {
+    let reason = reason.chars().take(REASON_CHARS_MAX).collect();
+    NotAsked { run: run.clone(), model: model.clone(), reason }
 }
 
 fn is_of(tag: &Tag, lane: &LaneKey) -> bool {

@@ -11,7 +11,7 @@ use service_kit::traces;
 use tokio::time::Instant;
 
 use super::Work;
-use super::ending::Phase;
+use super::ending::DrainPhase;
 use crate::servers::{ServerKey, UNIT_DIALOGUES};
 use crate::slots::{Granted, Tag};
 use crate::{metrics, name};
@@ -47,7 +47,7 @@ impl Wanted {
 }
 
 /// The result of a report.
-pub(super) struct Answered {
+pub(super) struct ReportAnswer {
     report: Arc<Report>,
     began: Instant,
     orders: Result<Orders, ServiceError>,
@@ -64,10 +64,10 @@ pub(super) struct Poll {
 
 impl Poll {
     /// The answer to the pending report; pends forever if there is none.
-    pub(super) async fn answer(&mut self) -> Answered {
+    pub(super) async fn answer(&mut self) -> ReportAnswer {
         let Some((report, began, call)) = &mut self.call else { return std::future::pending().await };
         let orders = call.as_mut().await;
-        let answered = Answered { report: Arc::clone(report), began: *began, orders };
+        let answered = ReportAnswer { report: Arc::clone(report), began: *began, orders };
         self.call = None;
         answered
     }
@@ -142,7 +142,7 @@ impl Work {
 
     /// The current offers: what is served, and the room for it.
     fn offers(&self, now: Instant) -> Vec<Offer> {
-        let accepting = self.phase == Phase::Working && self.outbox.has_room();
+        let accepting = self.phase == DrainPhase::Working && self.outbox.has_room();
         let ledger = self.ledger.lock();
         let slots = &ledger.slots;
         let mut unresolved = slots.total().pending;
@@ -197,8 +197,8 @@ impl Work {
         }
     }
 
-    pub(super) fn answered(&mut self, answered: Answered, now: Instant) {
-        let Answered { report, began, orders } = answered;
+    pub(super) fn answered(&mut self, answered: ReportAnswer, now: Instant) {
+        let ReportAnswer { report, began, orders } = answered;
         match orders {
             Ok(orders) => {
                 self.poll.backoff.reset();
@@ -239,7 +239,7 @@ impl Work {
                 }
                 new += usize::from(ledger.slots.grant(grant) == Granted::New);
             }
-            if self.phase != Phase::Working {
+            if self.phase != DrainPhase::Working {
                 ledger.slots.give_back_all();
             }
         }

@@ -1,18 +1,19 @@
 //! Handles ended dialogues and their records.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use domain::exchange::Delivery;
 use domain::record::RECORD_BYTES_MAX;
 use domain::{DialogueKey, FailureCause, Outcome, Record, RunId};
+use models::CallStage;
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
 
-use super::Work;
-use crate::breaker::{Decision, Failure};
+use super::{Running, Work, is_of};
+use crate::breaker::{Breaker, BreakerDecision, Failure, Flight};
 use crate::fitting;
 use crate::metrics;
-use crate::outbox::Arrival;
+use crate::outbox::Acknowledged;
 use crate::servers::ServerKey;
 use crate::slots::{LaneKey, Tag};
 
@@ -44,8 +45,8 @@ impl Finished {
     }
 }
 
-/// Number of dialogues remembered that this worker gave back because it could not judge them. Beyond it, failures are
-/// recorded at once.
+/// Number of dialogues remembered that this worker gave back because it could not judge them, of the runs that it holds.
+/// Beyond it, failures are recorded at once.
 const UNJUDGED_KEPT_MAX: usize = 10_000;
 
 /// The dialogues that this worker could not judge. The cause may be its machine, so the first time a dialogue is
@@ -56,7 +57,14 @@ pub(super) struct Unjudged(HashSet<(RunId, DialogueKey)>);
 impl Unjudged {
     /// Whether to give the dialogue back instead of recording its failure.
     fn give_back(&mut self, run: &RunId, key: DialogueKey) -> bool {
-        self.0.len() < UNJUDGED_KEPT_MAX && self.0.insert((run.clone(), key))
+        let dialogue = (run.clone(), key);
+        // One whose failure is recorded now is done.
+        !self.0.remove(&dialogue) && self.0.len() < UNJUDGED_KEPT_MAX && self.0.insert(dialogue)
+    }
+
+    /// Forgets the dialogues of a run that this worker holds no longer.
+    pub(super) fn forget(&mut self, run: &RunId) {
+        self.0.retain(|(of, _)| of != run);
     }
 }
 
@@ -130,22 +138,45 @@ impl Work {
         }
         // A record is delivered even if its lease was lost meanwhile: it may be the only one of its dialogue.
         self.ledger.lock().slots.ended(&tag);
+        let sent = running.progress.latest().map_or(running.began, |(sent, _)| sent);
+        let failure = finished.failure.as_ref();
+        let failure = failure.map(|(cause, message)| Failure { cause: *cause, message, sent });
         let breaker = self.breakers.entry(lane.clone()).or_default();
-        let failure = finished.failure.as_ref().map(|(cause, message)| Failure { cause: *cause, message });
-        match breaker.ended(HeldBack { tag, delivery }, failure, now) {
-            Decision::Deliver(records) => self.submit(records),
-            Decision::Hold => {}
-            Decision::Forget(HeldBack { tag, .. }) => {
+        let flight = |since, until| flight(&self.running, &lane, since, until);
+        let decision = breaker.ended(HeldBack { tag, delivery }, failure, flight, now);
+        self.carry_out(&lane, decision);
+    }
+
+    /// Decides about models whose failures could not be judged before others were answered or had failed, too.
+    pub(super) fn review_doubts(&mut self, now: Instant) {
+        let mut decided = Vec::new();
+        for (lane, breaker) in &mut self.breakers {
+            let flight = |since, until| flight(&self.running, lane, since, until);
+            decided.extend(breaker.review(flight, now).map(|decision| (lane.clone(), decision)));
+        }
+        for (lane, decision) in decided {
+            self.carry_out(&lane, decision);
+        }
+    }
+
+    fn carry_out(&mut self, lane: &LaneKey, decision: BreakerDecision<HeldBack>) {
+        match decision {
+            BreakerDecision::Deliver(records) => self.submit(records),
+            BreakerDecision::Hold => {}
+            BreakerDecision::Forget(HeldBack { tag, .. }) => {
                 self.undelivered(&tag);
                 self.ledger.lock().slots.dropped(&tag);
             }
-            Decision::Open { forgotten, parked_for } => {
-                let (cause, message) = finished.failure.unwrap_or((FailureCause::Connection, String::new()));
+            BreakerDecision::Open { forgotten, parked_for } => {
+                let told = self.breakers.get(lane).and_then(Breaker::told);
+                let (cause, message) = told.unwrap_or((FailureCause::Connection, ""));
+                let reason = format!("{cause}: {message}");
                 // A discovered server concerns this worker alone; an account concerns all.
-                let everywhere = matches!(running.server, ServerKey::Hosted { .. })
-                    || cause == FailureCause::QuotaExhausted;
+                let servers = self.lanes.get(lane).map(|lane| lane.servers.as_slice()).unwrap_or_default();
+                let is_hosted = servers.iter().any(|server| matches!(server, ServerKey::Hosted { .. }));
+                let everywhere = is_hosted || cause == FailureCause::QuotaExhausted;
                 metrics::parked(lane.model.as_str(), Some(cause));
-                self.park(&lane, forgotten, parked_for, format!("{cause}: {message}"), everywhere);
+                self.park(lane, forgotten, parked_for, reason, everywhere);
             }
         }
     }
@@ -182,11 +213,11 @@ impl Work {
         }
     }
 
-    pub(super) fn arrived(&mut self, arrivals: Vec<Arrival>, now: Instant) {
+    pub(super) fn arrived(&mut self, arrivals: Vec<Acknowledged>, now: Instant) {
         let mut refused = BTreeSet::new();
         {
             let mut ledger = self.ledger.lock();
-            for Arrival { tag, refused: reason } in arrivals {
+            for Acknowledged { tag, refused: reason } in arrivals {
                 if let Some(delivering) = tag.as_ref().and_then(|tag| self.delivering.remove(tag)) {
                     delivering.received(reason.is_none());
                 }
@@ -204,5 +235,52 @@ impl Work {
             // The record would be refused again, so not at once.
             self.trip(&lane, format!("the coordinator refused a record: {reason}"), now);
         }
+    }
+}
+
+/// The calls of a lane that were sent from a moment on and have not failed; silent ones only up to another moment.
+fn flight(running: &HashMap<Tag, Running>, lane: &LaneKey, since: Instant, until: Instant) -> Flight {
+    let mut flight = Flight::default();
+    for (_, running) in running.iter().filter(|(tag, _)| is_of(tag, lane)) {
+        match running.progress.latest() {
+            Some((sent, CallStage::Answered)) if sent >= since => flight.answered += 1,
+            Some((sent, CallStage::Silent)) if (since..=until).contains(&sent) => flight.silent += 1,
+            _ => {}
+        }
+    }
+    flight
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(iteration: u32) -> DialogueKey {
+        DialogueKey { model: "m".into(), task: "t".into(), iteration }
+    }
+
+    #[test]
+    fn a_dialogue_that_cannot_be_judged_is_given_back_once_and_then_forgotten() {
+        let (run, other) = (RunId::new("a"), RunId::new("b"));
+        let mut unjudged = Unjudged::default();
+        assert!(unjudged.give_back(&run, key(0)));
+        assert!(!unjudged.give_back(&run, key(0)), "its failure is recorded");
+        assert!(unjudged.0.is_empty());
+        assert!(unjudged.give_back(&run, key(0)), "somebody asked for it again");
+        assert!(unjudged.give_back(&other, key(0)));
+        unjudged.forget(&run);
+        assert_eq!(unjudged.0.len(), 1);
+    }
+
+    #[test]
+    fn runs_that_are_over_leave_room_for_later_ones() {
+        let (run, later) = (RunId::new("a"), RunId::new("b"));
+        let mut unjudged = Unjudged::default();
+        for iteration in 0..UNJUDGED_KEPT_MAX as u32 {
+            assert!(unjudged.give_back(&run, key(iteration)));
+        }
+        assert!(!unjudged.give_back(&later, key(0)));
+        unjudged.forget(&run);
+        assert!(unjudged.give_back(&later, key(0)));
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use coordinator::configuration::{Benchmark, Connector, ModelSpec};
+use coordinator::configuration::{Configuration, Connector, ModelSpec};
 use coordinator::matching::{Fit, says_it_can, why_nobody};
 use domain::control::Control;
 use domain::exchange::WorkerStatus;
@@ -17,6 +17,7 @@ use crate::exit_code::ExitCode;
 use crate::output::{explain, printable};
 use crate::run::connect::LocalConnect;
 use crate::run::preflight::{self, Level, LongestPrompt};
+use crate::run::targets::Targets;
 use crate::run::{material, session};
 
 /// Check everything that a long run needs before it starts.
@@ -69,8 +70,8 @@ impl Findings {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
-    let (pack, plan) = session::plan(&benchmark)?;
+    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
+    let (pack, plan) = session::plan(&configuration)?;
     let tasks = material::build(&pack, &plan)?;
     let mut findings = Findings::default();
     findings.add(
@@ -78,17 +79,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "configuration",
         format!("{} models, {} tasks, {} dialogues", plan.models.len(), plan.tasks.len(), plan.dialogues()),
     );
-    let longest = LongestPrompt::of(&plan, &tasks, benchmark.seed);
+    let longest = LongestPrompt::of(&plan, &tasks, configuration.seed);
     models::install_crypto();
     block_on(async {
         match arguments.remote.named() {
             Some(remote) => match remote.client() {
-                Ok(client) => fleet(&client, &benchmark, &mut findings).await,
+                Ok(client) => fleet(&client, &configuration, &mut findings).await,
                 Err(error) => findings.add(Level::Problem, "coordinator", explain(&error)),
             },
             None => {
-                let connect = LocalConnect::new(None);
-                for model in &benchmark.models {
+                let connect = LocalConnect::new(None, Targets::of(&configuration));
+                for model in &configuration.models {
                     of_model(model, &connect, &longest, &mut findings).await;
                 }
                 findings.of("disk", preflight::disk(&arguments.data_dir, plan.dialogues()).await);
@@ -161,7 +162,7 @@ async fn queue(address: &str, findings: &mut Findings) {
 }
 
 /// Checks a coordinator, and whether its workers serve the models.
-async fn fleet(control: &dyn Control, benchmark: &Benchmark, findings: &mut Findings) {
+async fn fleet(control: &dyn Control, configuration: &Configuration, findings: &mut Findings) {
     match control.check().await.map_err(explained) {
         Err(error) => return findings.add(Level::Problem, "coordinator", explain(&error)),
         Ok(warnings) if warnings.is_empty() => {
@@ -176,7 +177,7 @@ async fn fleet(control: &dyn Control, benchmark: &Benchmark, findings: &mut Find
         Err(error) => return findings.add(Level::Problem, "workers", explain(&error)),
     };
     let statuses: Vec<&WorkerStatus> = workers.iter().map(|worker| &*worker.status).collect();
-    for model in &benchmark.models {
+    for model in &configuration.models {
         let (level, message) = served(&statuses, model);
         findings.add(level, format!("model {}", model.label), message);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use coordinator::Coordinator;
-use coordinator::access::OnBehalf;
+use coordinator::access::Access;
 use domain::caller::Caller;
 use domain::control::Control;
 use domain::exchange::WorkExchange;
@@ -143,14 +143,14 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// A coordinator as each authenticated caller may use it.
-pub struct Fleet(pub Arc<Coordinator>);
+pub struct ServedCoordinator(pub Arc<Coordinator>);
 
-impl Serve for Fleet {
+impl Serve for ServedCoordinator {
     fn exchange(&self, caller: &Caller) -> Arc<dyn WorkExchange> {
-        OnBehalf::of(&self.0, caller)
+        Access::of(&self.0, caller)
     }
 
     fn control(&self, caller: &Caller) -> Arc<dyn Control> {
-        OnBehalf::of(&self.0, caller)
+        Access::of(&self.0, caller)
     }
 }

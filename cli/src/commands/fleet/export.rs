@@ -119,7 +119,8 @@ async fn fetch_into(
                     stages.join(", ")
                 ));
             }
-            serde_json::from_str(&json).context("the coordinator sent a manifest that cannot be read")?
+            let read = RunManifest::from_json(Path::new("manifest.json"), json.as_bytes());
+            read.context("the coordinator sent a manifest that cannot be used")?
         }
         _ => bail!("{} sent no manifest of run {run}", remote.address()),
     };

@@ -14,6 +14,8 @@ use domain::WorkerId;
 use domain::control::Control;
 use domain::reach::is_loopback_host;
 use futures::{StreamExt, stream};
+use models::client::{redirect_place, redirect_words};
+use models::{ClientOptions, HttpClient};
 use reqwest::{Certificate, Client, StatusCode, Url, header};
 use serde_json::json;
 use service_kit::shutdown::{Stop, StopReceiver, reached};
@@ -132,11 +134,12 @@ impl PodCosts {
             bail!(usage!("--pod-costs: `{namespace}` is no namespace"));
         }
         let authority = Certificate::from_pem_bundle(&read("ca.crt")?).map_err(Exit::usage)?;
-        let client = Client::builder()
-            .timeout(CALL_MAX)
-            .redirect(reqwest::redirect::Policy::none())
-            .tls_certs_only(authority)
-            .build()?;
+        let options = ClientOptions {
+            request_max: Some(CALL_MAX),
+            authorities: Some(authority),
+            ..ClientOptions::default()
+        };
+        let client = HttpClient::with(options).for_url(api)?;
         let pods = api.join(&format!("/api/v1/namespaces/{namespace}/pods/")).map_err(Exit::usage)?;
         Ok(Api { client, pods, token: folder.join("token") })
     }
@@ -213,7 +216,10 @@ impl Api {
             .await?;
         match answer.status() {
             status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
-            status => bail!("{} answers {status}", self.pods),
+            status => match redirect_place(&answer) {
+                Some(place) => bail!("{} answers {status}: {}", self.pods, redirect_words(&place)),
+                None => bail!("{} answers {status}", self.pods),
+            },
         }
     }
 }

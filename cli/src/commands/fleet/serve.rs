@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use coordinator::configuration::Connector;
-use coordinator::{Coordinator, CoordinatorConfig};
+use coordinator::{Adopt, Coordinator, CoordinatorOptions};
 use domain::WorkerId;
 use domain::exchange::WorkExchange;
 use history::EventLog;
-use models::Secret;
-use page::{Entrance, Page, PublicUrl};
+use models::{ClientOptions, HttpClient, Secret};
+use page::{Login, Page, PublicUrl};
 use proto::Client;
 use proto::server::Security;
 use service_kit::http::{self, Probes};
 use service_kit::metrics::Metrics;
 use service_kit::shutdown::{self, Stop, reached};
-use service_kit::traces::{self, Sample, Service, Tracing};
+use service_kit::traces::{self, SampleShare, Service, Tracing};
 use tokio::net::TcpListener;
 use worker::evaluate::sandbox::confine;
 use worker::{
@@ -28,7 +28,7 @@ use worker::{
     WorkerError,
 };
 
-use super::door::{Door, Fleet};
+use super::door::{Door, ServedCoordinator};
 use super::pod_costs::PodCosts;
 use super::{Remote, explained};
 use crate::arguments::{Concurrency, concurrency, seconds};
@@ -78,6 +78,10 @@ pub struct CoordinatorArguments {
     /// Assign the queue to this record store, whichever it belonged to; use it after moving records by hand.
     #[arg(long)]
     adopt_store: bool,
+    /// Go on with this queue, whichever the record store was served with; use it after moving Redis. Coordinators of the
+    /// other queue are refused from then on.
+    #[arg(long)]
+    adopt_queue: bool,
     /// Seconds without a sign of life after which a worker loses its work.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     lease: Duration,
@@ -194,8 +198,11 @@ impl Traces {
     fn start(&self, name: &str, instance: &str) -> anyhow::Result<Option<Tracing>> {
         let Some(endpoint) = &self.endpoint else { return Ok(None) };
         let service = Service { name, version: env!("CARGO_PKG_VERSION"), instance };
-        let sample = Sample::of(self.sample).map_err(|error| usage!("--trace-sample: {error}"))?;
-        traces::start(endpoint, sample, service).map(Some).map_err(Exit::usage)
+        let sample = SampleShare::of(self.sample).map_err(|error| usage!("--trace-sample: {error}"))?;
+        let url = traces::address(endpoint).map_err(Exit::usage)?;
+        let options = ClientOptions { request_max: Some(traces::SEND_MAX), ..ClientOptions::default() };
+        let client = HttpClient::with(options).for_url(&url).map_err(Exit::usage)?;
+        Ok(Some(traces::start(url, client, sample, service)))
     }
 }
 
@@ -246,10 +253,10 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
     metrics.introduce("coordinator", env!("CARGO_PKG_VERSION"));
     coordinator::metrics::begin(&metrics);
     let security = arguments.door.security()?;
-    let config = CoordinatorConfig {
+    let config = CoordinatorOptions {
         lease_for: arguments.lease,
         max_strikes: arguments.strikes,
-        ..CoordinatorConfig::fleet()
+        ..CoordinatorOptions::fleet()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -281,7 +288,8 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             false => EventLog::none(),
         };
         let coordinator = Coordinator::start_noting(config, queue, sink, events);
-        coordinator.bind(arguments.adopt_store).await?;
+        let adopt = Adopt { store: arguments.adopt_store, queue: arguments.adopt_queue };
+        coordinator.bind(adopt).await?;
         let (http_listener, http_address) = bind(&arguments.http).await?;
         let (stopper, stop) = shutdown::channel();
         shutdown::on_signals(stopper.clone(), |wanted| match wanted {
@@ -298,7 +306,7 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
             tokio::spawn(http::serve_with(http_listener, probes, pages, reached(stop.clone(), Stop::Drain)));
         eprintln!("coordinator serving on {bound}, live page, health and metrics on http://{http_address}");
         let following = arguments.door.clone().follow(security.clone());
-        let services = Fleet(Arc::clone(&coordinator));
+        let services = ServedCoordinator(Arc::clone(&coordinator));
         arguments.pod_costs.start(&coordinator, stop.clone())?;
         let draining = Arc::clone(&coordinator);
         let hear = stop.clone();
@@ -323,12 +331,12 @@ pub fn coordinator(arguments: CoordinatorArguments) -> anyhow::Result<ExitCode> 
 }
 
 /// Who may look at the live page.
-fn entrance(security: &Security) -> Entrance {
+fn entrance(security: &Security) -> Login {
     let identities = security.identities.clone();
     if identities.is_anyone() {
-        return Entrance::Anyone;
+        return Login::Anyone;
     }
-    Entrance::Tokens(Arc::new(move |token| identities.of_token(token)))
+    Login::Tokens(Arc::new(move |token| identities.of_token(token)))
 }
 
 /// `kgfleet worker`.

@@ -54,7 +54,7 @@ struct DropArguments {
 }
 
 impl Place {
-    fn spools(&self) -> anyhow::Result<Vec<spools::Found>> {
+    fn spools(&self) -> anyhow::Result<Vec<spools::SpoolFolder>> {
         Ok(spools::survey(&self.work_dir.join("spool"))?)
     }
 }
@@ -99,7 +99,7 @@ fn list(arguments: &ListArguments) -> anyhow::Result<ExitCode> {
 
 fn drop_records(arguments: &DropArguments) -> anyhow::Result<ExitCode> {
     let run = arguments.run.as_deref().map(RunId::new);
-    let meant = |found: &spools::Found| match &run {
+    let meant = |found: &spools::SpoolFolder| match &run {
         Some(run) => found.runs.contains_key(run),
         None => !found.runs.is_empty(),
     };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use domain::FailureCause;
-use domain::control::{Control, RunCommand};
+use domain::control::{BenchmarkCommand, Control};
 
 use super::{Remote, explained, view};
 use crate::exit_code::ExitCode;
@@ -39,17 +39,22 @@ struct Steered {
 /// `kgfleet pause`.
 pub fn pause(arguments: PauseArguments) -> anyhow::Result<ExitCode> {
     let Steered { run, json, remote } = arguments.of;
-    command(&remote, run, RunCommand::Pause, json)
+    command(&remote, run, BenchmarkCommand::Pause, json)
 }
 
 /// `kgfleet cancel`.
 pub fn cancel(arguments: CancelArguments) -> anyhow::Result<ExitCode> {
     let Steered { run, json, remote } = arguments.of;
-    command(&remote, run, RunCommand::Cancel, json)
+    command(&remote, run, BenchmarkCommand::Cancel, json)
 }
 
 /// Asks a coordinator to pause, resume or cancel a run.
-pub fn command(remote: &Remote, run: String, command: RunCommand, json: bool) -> anyhow::Result<ExitCode> {
+pub fn command(
+    remote: &Remote,
+    run: String,
+    command: BenchmarkCommand,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     remote.about(&run, async |client, run| {
         let view = client.command(run, command).await.map_err(explained)?;
         if json {

@@ -1,12 +1,13 @@
 //! `kgfleet submit`.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use coordinator::configuration::Benchmark;
-use domain::control::{Control, RunView, Submission};
+use coordinator::configuration::Configuration;
+use domain::control::{BenchmarkView, Control, Submission};
 
 use super::{Remote, block_on, explained, view, watch};
 use crate::commands::run::Selection;
@@ -43,38 +44,38 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let benchmark = arguments.selection.benchmark(Some(&arguments.config))?;
+    let configuration = arguments.selection.configuration(Some(&arguments.config))?;
     let watch = arguments.watch.then_some(arguments.notify);
-    queue(&arguments.remote, submission(&benchmark)?, arguments.extend.as_deref(), watch, arguments.json)
+    queue(&arguments.remote, submission(&configuration)?, arguments.extend.as_deref(), watch, arguments.json)
 }
 
 /// The pack of a configuration as a file, where it is not the built-in one.
-fn pack(benchmark: &Benchmark) -> anyhow::Result<Option<Arc<[u8]>>> {
-    if benchmark.pack == CORE {
+fn pack(configuration: &Configuration) -> anyhow::Result<Option<Arc<[u8]>>> {
+    if configuration.pack == CORE {
         return Ok(None);
     }
-    if let Some(sealed) = packs::bundled(&benchmark.pack) {
+    if let Some(sealed) = packs::bundled(&configuration.pack) {
         return Ok(Some(sealed.into()));
     }
-    let bytes = std::fs::read(&benchmark.pack)
-        .with_context(|| format!("cannot read the pack {}", benchmark.pack))
+    let bytes = named_files::read(Path::new(&configuration.pack), packs::SEALED_BYTES_MAX)
+        .with_context(|| format!("cannot read the pack {}", configuration.pack))
         .map_err(Exit::usage)?;
     Ok(Some(bytes.into()))
 }
 
 /// What is sent to a coordinator for a configuration.
-pub fn submission(benchmark: &Benchmark) -> anyhow::Result<Submission> {
-    Ok(Submission { configuration: serde_json::to_value(benchmark)?, pack: pack(benchmark)? })
+pub fn submission(configuration: &Configuration) -> anyhow::Result<Submission> {
+    Ok(Submission { configuration: serde_json::to_value(configuration)?, pack: pack(configuration)? })
 }
 
 /// Says what an extension has changed.
-pub fn tell_changes(extended: &RunView) {
+pub fn tell_changes(extended: &BenchmarkView) {
     extended.notes.iter().for_each(|note| eprintln!("{note}"));
 }
 
 /// Submits a configuration.
-pub fn benchmark(remote: &Remote, benchmark: &Benchmark, json: bool) -> anyhow::Result<ExitCode> {
-    queue(remote, submission(benchmark)?, None, None, json)
+pub fn configuration(remote: &Remote, configuration: &Configuration, json: bool) -> anyhow::Result<ExitCode> {
+    queue(remote, submission(configuration)?, None, None, json)
 }
 
 /// Submits a run; watches it where somebody is to be told of it, perhaps nobody but the user.

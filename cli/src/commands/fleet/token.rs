@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use domain::caller::Role;
+use domain::caller::CallerRole;
 use domain::text::hex;
 use proto::server::{Identities, hash_of_token};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -42,7 +42,7 @@ struct New {
     name: String,
     /// Role: reader, operator or worker; repeatable.
     #[arg(long = "role", required = true, value_parser = role)]
-    roles: Vec<Role>,
+    roles: Vec<CallerRole>,
     /// Pattern of the worker names that it may use, such as `gpu-*`. Default: all.
     #[arg(long, value_name = "PATTERN")]
     workers: Option<String>,
@@ -51,8 +51,8 @@ struct New {
     append: Option<PathBuf>,
 }
 
-fn role(text: &str) -> Result<Role, String> {
-    Role::ALL
+fn role(text: &str) -> Result<CallerRole, String> {
+    CallerRole::ALL
         .into_iter()
         .find(|role| role.as_str() == text)
         .ok_or_else(|| "expected reader, operator or worker".to_owned())

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use domain::TaskLabel;
-use domain::control::RunView;
+use domain::control::BenchmarkView;
 use report::views::Grid;
 pub use report::views::fleet::{counts_and_pace, eta, headline, models, progress, runs, trouble};
 pub use report::views::scores::mean_of_model;
@@ -14,7 +14,7 @@ use crate::output::printable;
 const MESSAGES_SHOWN_MAX: usize = 3;
 
 /// Who did what to a run.
-pub fn history(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
+pub fn history(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     for entry in &view.history {
         let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
         writeln!(out, "{at} {} by {}", printable(&entry.what), printable(&entry.who))?;
@@ -25,7 +25,7 @@ pub fn history(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
 /// Mean headline scores by task and model, and below them the reasons for missing scores. `score_of` returns the
 /// score of a task, if known.
 pub fn scores(
-    view: &RunView,
+    view: &BenchmarkView,
     score_of: impl Fn(&TaskLabel) -> Option<String>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -34,7 +34,7 @@ pub fn scores(
 }
 
 /// Why dialogues have no scores: counts by cause, and the most frequent messages.
-fn failures(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
+fn failures(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     for (cause, count) in &view.failures {
         writeln!(out, "not scored: {count} dialogues ({cause})")?;
         let of_cause = view.refusals.iter().filter(|refusal| refusal.cause == *cause);
@@ -47,7 +47,7 @@ fn failures(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Prints notes on reading the scores on standard error, once.
-pub fn warn(view: &RunView) {
+pub fn warn(view: &BenchmarkView) {
     for note in &view.notes {
         eprintln!("warning: {}", printable(note));
     }
@@ -79,7 +79,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub fn run(models: Vec<ModelView>) -> RunView {
+    pub fn run(models: Vec<ModelView>) -> BenchmarkView {
         let sum = |of: fn(&ModelView) -> u64| models.iter().map(of).sum();
         let cells = (0..26_u64).flat_map(|task| {
             models.iter().map(move |model| CellView {
@@ -92,7 +92,7 @@ pub(crate) mod tests {
                 missing: 0,
             })
         });
-        RunView {
+        BenchmarkView {
             run: "20261122-120000-abcdef01".into(),
             name: "name".to_owned(),
             phase: RunPhase::Active,
@@ -155,7 +155,7 @@ pub(crate) mod tests {
             message: "HTTP 404 from http://h/x: Not Found".to_owned(),
             dialogues: 520,
         };
-        let view = RunView {
+        let view = BenchmarkView {
             failures: vec![(FailureCause::BadRequest, 520)],
             refusals: vec![refusal],
             ..run(vec![model("m", 0)])

@@ -7,6 +7,7 @@ use anyhow::Context;
 use domain::Backoff;
 use halu::{GraphError, Select};
 use models::HttpClient;
+use models::client::{redirect_place, redirect_words};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response, StatusCode};
 use sha2::{Digest, Sha256};
@@ -32,7 +33,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// How long a query is pursued.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct RequestPacing {
     /// How long one answer may take.
     pub answer: Duration,
     /// Attempts, at least 1.
@@ -45,12 +46,12 @@ pub struct PoliteClient {
     http: Client,
     url: Url,
     cache: PathBuf,
-    patience: Patience,
+    patience: RequestPacing,
 }
 
 impl PoliteClient {
     /// A client of the endpoint at `url`.
-    pub fn new(url: &str, cache: &Path, patience: Patience) -> anyhow::Result<Self> {
+    pub fn new(url: &str, cache: &Path, patience: RequestPacing) -> anyhow::Result<Self> {
         let url = models::http::parse_endpoint(url).map_err(Exit::usage)?;
         std::fs::create_dir_all(cache).with_context(|| cache.display().to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -109,7 +110,11 @@ impl PoliteClient {
             return Err(Refused::later(format!("it answers {status}"), wait.map(Duration::from_secs)));
         }
         if !status.is_success() {
-            let words: String = bounded(response).await.unwrap_or_default().chars().take(300).collect();
+            let words: String = match redirect_place(&response) {
+                // Public endpoints tend to send from http to https.
+                Some(place) => redirect_words(&place),
+                None => bounded(response).await.unwrap_or_default().chars().take(300).collect(),
+            };
             return Err(Refused {
                 reason: format!("it answers {status}: {}", words.trim()),
                 again: Again::Never,
@@ -189,5 +194,34 @@ impl Select for PoliteClient {
         results::files::replace_shared(&place, text.as_bytes())
             .map_err(|error| GraphError::Endpoint(format!("{}: {error}", place.display())))?;
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_redirects_is_left_and_the_error_names_the_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/sparql", listener.local_addr().unwrap());
+        let asked = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            let answer = "HTTP/1.1 301 Moved\r\nlocation: https://graph.invalid/sparql?x=1\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let patience = RequestPacing { answer: Duration::from_secs(30), attempts: 3 };
+        let mut client = PoliteClient::new(&url, folder.path(), patience).unwrap();
+        let error = client.select("ASK {}").unwrap_err().to_string();
+        asked.join().unwrap();
+        assert!(
+            error.contains("it answers 301") && error.contains("leads to: https://graph.invalid/sparql."),
+            "{error}"
+        );
     }
 }

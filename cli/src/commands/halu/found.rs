@@ -8,7 +8,7 @@ use coordinator::{ModelReading, PipelineReading};
 use domain::{DialogueKey, RunId};
 use halu::metrics::Fate;
 use halu::{Weights, exercise};
-use report::hallucination::{About, Answer, Found, ModelFound, Replies, Study};
+use report::hallucination::{JudgedQuestion, ModelFacts, ModelFound, PipelineNumbers, Replies, Study};
 use stages::kinds::kghalubench;
 use stages::{Judgements, Subject};
 
@@ -37,12 +37,12 @@ impl StudyFiles {
     ///
     /// # Errors
     /// A file cannot be read, or holds something else.
-    pub fn studies(&self, found: &[Found]) -> anyhow::Result<Vec<Study>> {
+    pub fn studies(&self, found: &[PipelineNumbers]) -> anyhow::Result<Vec<Study>> {
         let weights = match &self.weights {
             None => Weights::simulated()?,
             Some(path) => parsed(path, Weights::parse)?,
         };
-        let about = self.about.as_deref().map(|path| parsed(path, About::parse)).transpose()?;
+        let about = self.about.as_deref().map(|path| parsed(path, ModelFacts::parse)).transpose()?;
         let about = about.unwrap_or_default();
         Ok(found.iter().map(|found| Study::of(found, &weights, &about)).collect())
     }
@@ -71,23 +71,23 @@ impl Whose {
     ///
     /// # Errors
     /// There is none; the coordinator does not answer.
-    pub(super) fn place(&self, name: &str) -> anyhow::Result<Place> {
+    pub(super) fn place(&self, name: &str) -> anyhow::Result<PipelinePlace> {
         let Some(remote) = self.remote.named() else {
-            return Ok(Place::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
+            return Ok(PipelinePlace::Here { name: name.to_owned(), data_dir: self.data.path().to_owned() });
         };
         fetched(&remote, name)?.ok_or_else(|| usage!("{name} is no pipeline at {}", remote.address()))
     }
 }
 
 /// A pipeline that can be read, also several times.
-pub(super) enum Place {
+pub(super) enum PipelinePlace {
     Here { name: String, data_dir: PathBuf },
     Fetched(FetchedPipeline),
 }
 
-impl Place {
+impl PipelinePlace {
     /// The same pipeline as was read: `latest` may be another one by now.
-    pub(super) fn named(self, reading: &Reading) -> Self {
+    pub(super) fn named(self, reading: &ReadPipeline) -> Self {
         match self {
             Self::Here { data_dir, .. } => Self::Here { name: reading.found.pipeline.clone(), data_dir },
             fetched @ Self::Fetched(_) => fetched,
@@ -98,7 +98,7 @@ impl Place {
     ///
     /// # Errors
     /// There is none, or it cannot be read.
-    pub(super) fn read(&self, look: &mut Look<'_>) -> anyhow::Result<Reading> {
+    pub(super) fn read(&self, look: &mut Look<'_>) -> anyhow::Result<ReadPipeline> {
         match self {
             Self::Here { name, data_dir } => expect(name, data_dir, look),
             Self::Fetched(fetched) => expect(fetched.name.as_str(), fetched.data_dir(), look),
@@ -110,13 +110,13 @@ impl Place {
 ///
 /// # Errors
 /// It cannot be fetched or read, or is of another kind.
-pub fn read_of_fleet(remote: &Remote, name: &str) -> anyhow::Result<Option<Reading>> {
+pub fn read_of_fleet(remote: &Remote, name: &str) -> anyhow::Result<Option<ReadPipeline>> {
     fetched(remote, name)?.map(|place| place.read(&mut |_, _, _, _| ())).transpose()
 }
 
-fn fetched(remote: &Remote, name: &str) -> anyhow::Result<Option<Place>> {
+fn fetched(remote: &Remote, name: &str) -> anyhow::Result<Option<PipelinePlace>> {
     let fetched = fetch_pipeline(remote, name, |name, copy| expect_kind(name, copy.kind()))?;
-    Ok(fetched.map(Place::Fetched))
+    Ok(fetched.map(PipelinePlace::Fetched))
 }
 
 fn expect_kind(name: &RunId, kind: Option<&str>) -> anyhow::Result<()> {
@@ -132,9 +132,9 @@ fn expect_kind(name: &RunId, kind: Option<&str>) -> anyhow::Result<()> {
 }
 
 /// A pipeline that was read.
-pub struct Reading {
+pub struct ReadPipeline {
     /// What judges found.
-    pub found: Found,
+    pub found: PipelineNumbers,
     /// Whether its texts may leave only encrypted.
     pub protected: bool,
     /// Similarity from which on an answer is about the entity.
@@ -143,13 +143,13 @@ pub struct Reading {
 
 /// Who looks at every scored answer while a pipeline is read: index of the model, what was found, the answer, what
 /// judges said.
-pub type Look<'l> = dyn FnMut(usize, &Answer, &Subject, &Judgements<'_>) + 'l;
+pub type Look<'l> = dyn FnMut(usize, &JudgedQuestion, &Subject, &Judgements<'_>) + 'l;
 
 /// Reads a pipeline; `None` if there is none of this name. The name may be the beginning of one, or `latest`.
 ///
 /// # Errors
 /// Several begin like this; it cannot be read, or is of another kind.
-pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<Option<Reading>> {
+pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<Option<ReadPipeline>> {
     let name = run_name::of_folder(name, data_dir)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -158,7 +158,7 @@ pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<
         let Some(reading) = reading else { return Ok(None) };
         expect_kind(&name, Some(reading.kind().name))?;
         let mut read = Pipeline::new(&reading);
-        for spec in &reading.benchmark().models {
+        for spec in &reading.configuration().models {
             let model = coordinator.read_about(&reading, spec).await.map_err(explained)?;
             read.add(&reading, &model, look)?;
         }
@@ -170,13 +170,13 @@ pub fn read(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<
 ///
 /// # Errors
 /// There is none, or it cannot be read.
-pub fn expect(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<Reading> {
+pub fn expect(name: &str, data_dir: &Path, look: &mut Look<'_>) -> anyhow::Result<ReadPipeline> {
     read(name, data_dir, look)?.ok_or_else(|| usage!("there is no pipeline {name} in {}", data_dir.display()))
 }
 
 /// What is known while models are read.
 struct Pipeline {
-    found: Found,
+    found: PipelineNumbers,
     /// Index of each assessment by the label of its task.
     assessments: BTreeMap<String, usize>,
     protected: bool,
@@ -186,7 +186,7 @@ struct Pipeline {
 impl Pipeline {
     fn new(reading: &PipelineReading) -> Self {
         Self {
-            found: Found { pipeline: reading.name().to_string(), ..Found::default() },
+            found: PipelineNumbers { pipeline: reading.name().to_string(), ..PipelineNumbers::default() },
             assessments: BTreeMap::new(),
             protected: false,
             not_scored: BTreeMap::new(),
@@ -207,7 +207,7 @@ impl Pipeline {
                 .or_default() += 1;
         }
         let place = self.found.models.len();
-        let mut answers: BTreeMap<DialogueKey, Answer> = BTreeMap::new();
+        let mut answers: BTreeMap<DialogueKey, JudgedQuestion> = BTreeMap::new();
         for (key, failure) in &model.dialogues {
             answers.insert(key.clone(), self.place_of(reading, key)?);
             if let Some(cause) = failure {
@@ -224,7 +224,7 @@ impl Pipeline {
                 };
                 match kghalubench::fate(subject, &judgements) {
                     Ok((fate, similarity)) => {
-                        *answer = Answer { fate, similarity, ..*answer };
+                        *answer = JudgedQuestion { fate, similarity, ..*answer };
                         look(place, answer, subject, &judgements);
                     }
                     Err(why) => {
@@ -236,7 +236,7 @@ impl Pipeline {
         let stages = reading.kind().stages.iter().zip(&model.stages).map(|(stage, runs)| Replies {
             stage: stage.name.to_owned(),
             judge: reading
-                .benchmark()
+                .configuration()
                 .judges
                 .get(stage.judge)
                 .map(|spec| spec.label.to_string())
@@ -254,7 +254,7 @@ impl Pipeline {
     }
 
     /// Which question a dialogue is about.
-    fn place_of(&mut self, reading: &PipelineReading, key: &DialogueKey) -> anyhow::Result<Answer> {
+    fn place_of(&mut self, reading: &PipelineReading, key: &DialogueKey) -> anyhow::Result<JudgedQuestion> {
         let label = key.task.as_str();
         let assessment = match self.assessments.get(label) {
             Some(known) => *known,
@@ -273,10 +273,10 @@ impl Pipeline {
         let iteration = key.iteration as usize;
         let repetition = u32::try_from(iteration / questions).unwrap_or(u32::MAX);
         let (question, fate) = (iteration % questions, Fate::NotScored);
-        Ok(Answer { assessment, question, repetition, fate, similarity: None })
+        Ok(JudgedQuestion { assessment, question, repetition, fate, similarity: None })
     }
 
-    fn finish(mut self, reading: &PipelineReading) -> Reading {
+    fn finish(mut self, reading: &PipelineReading) -> ReadPipeline {
         if !reading.is_finished {
             let name = reading.name();
             self.found
@@ -288,9 +288,9 @@ impl Pipeline {
                 self.not_scored.iter().map(|(why, number)| format!("{number} {why}")).collect();
             self.found.remarks.push(format!("In no number: {}.", told.join(", ")));
         }
-        let settings = &reading.benchmark().settings;
+        let settings = &reading.configuration().settings;
         let threshold = settings.get(kghalubench::THRESHOLD.name).copied();
-        Reading {
+        ReadPipeline {
             found: self.found,
             protected: self.protected,
             threshold: threshold.unwrap_or(kghalubench::THRESHOLD.default),

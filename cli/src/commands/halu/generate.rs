@@ -13,8 +13,8 @@ use halu::frequency::{Frequency, Groups};
 use packs::{Group, Header, PackError, Parts, seal_file};
 use serde_json::json;
 
-use super::client::{self, Patience};
-use super::source::Source;
+use super::client::{self, RequestPacing};
+use super::source::GraphInput;
 use crate::commands::pack::{SealingIdentity, as_exit};
 use crate::exit_code::{Exit, ExitCode, usage};
 use crate::output::Table;
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// The knowledge graph: an RDF document (.ttl .nt .jsonld .rdf), the address of a SPARQL endpoint, or
     /// `world` or `world:SEED` for an invented one.
     #[arg(long, value_name = "GRAPH")]
-    kg: Source,
+    kg: GraphInput,
     /// Where the graph keeps types, labels, descriptions, relations and statistics (TOML).
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
@@ -89,8 +89,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let identity = arguments.identity.get()?;
     let name = arguments.out.file_stem().and_then(|stem| stem.to_str());
     let name = name.ok_or_else(|| usage!("--out {}: not a file name", arguments.out.display()))?;
-    let patience =
-        Patience { answer: Duration::from_secs(arguments.patience.into()), attempts: arguments.attempts };
+    let patience = RequestPacing {
+        answer: Duration::from_secs(arguments.patience.into()),
+        attempts: arguments.attempts,
+    };
     let mut graph = arguments.kg.open(arguments.mapping.as_deref(), &arguments.cache, patience)?;
     let Arguments { questions, seed, batch, very_common, common, .. } = *arguments;
     let groups = Groups { very_common, common };
@@ -123,7 +125,7 @@ fn as_exit_code(error: Unfillable) -> anyhow::Error {
     }
 }
 
-fn lay_out(name: &str, source: &Source, assessments: &[Assessment]) -> anyhow::Result<Parts> {
+fn lay_out(name: &str, source: &GraphInput, assessments: &[Assessment]) -> anyhow::Result<Parts> {
     let mut parts = Parts::new(name);
     let mut labels = Vec::with_capacity(assessments.len());
     for assessment in assessments {

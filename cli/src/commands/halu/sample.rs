@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use halu::exercise;
-use report::hallucination::sheet::{self, Item, Texts};
-use report::hallucination::{Answer, agreement};
+use report::hallucination::sheet::{self, Item, SheetTexts};
+use report::hallucination::{JudgedQuestion, agreement};
 use stages::Subject;
 use stages::kinds::kghalubench;
 
 use super::found::Whose;
-use crate::commands::table::{self, Format};
+use crate::commands::table::{self, TableFormat};
 use crate::exit_code::{ExitCode, usage};
 use crate::output::say;
 
@@ -65,7 +65,7 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
     for (row, item) in drawn.iter().enumerate() {
         wanted.entry(place_of(item.model, &item.answer)).or_default().push(row);
     }
-    let mut texts = vec![Texts::default(); drawn.len()];
+    let mut texts = vec![SheetTexts::default(); drawn.len()];
     place.named(&reading).read(&mut |model, answer, subject, judgements| {
         let of_answer = wanted.get(&place_of(model, answer)).map_or(&[][..], Vec::as_slice);
         if of_answer.is_empty() {
@@ -76,8 +76,8 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
             texts[*row] = texts_of(subject, &drawn[*row], &sentences);
         }
     })?;
-    let rows: Vec<(Item, Texts)> = drawn.iter().cloned().zip(texts).collect();
-    table::print(None, &[sheet::table(&rows)], Format::Csv, Some(&arguments.out))?;
+    let rows: Vec<(Item, SheetTexts)> = drawn.iter().cloned().zip(texts).collect();
+    table::print(None, &[sheet::table(&rows)], TableFormat::Csv, Some(&arguments.out))?;
     say(&format!("wrote {} rows into {}", rows.len(), arguments.out.display()));
     Ok(ExitCode::Success)
 }
@@ -85,17 +85,17 @@ pub(super) fn sample(arguments: &SampleArguments) -> anyhow::Result<ExitCode> {
 /// Model, assessment, question and repetition of an answer.
 type AnswerPlace = (usize, usize, usize, u32);
 
-fn place_of(model: usize, answer: &Answer) -> AnswerPlace {
+fn place_of(model: usize, answer: &JudgedQuestion) -> AnswerPlace {
     (model, answer.assessment, answer.question, answer.repetition)
 }
 
-fn texts_of(subject: &Subject, item: &Item, sentences: &[String]) -> Texts {
-    let Ok(question) = exercise::question_of(&subject.case) else { return Texts::default() };
+fn texts_of(subject: &Subject, item: &Item, sentences: &[String]) -> SheetTexts {
+    let Ok(question) = exercise::question_of(&subject.case) else { return SheetTexts::default() };
     let reference = match item.fact {
         Some(fact) => sentences.get(fact).cloned().unwrap_or_default(),
         None => question.description.clone(),
     };
-    Texts {
+    SheetTexts {
         entity: format!("{} {}", question.name, question.context),
         reference,
         answer: subject.answer.clone(),
@@ -116,13 +116,13 @@ pub(super) struct AgreementArguments {
     /// The sheet with verdicts of people, as CSV.
     sheet: PathBuf,
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TableFormat,
     #[command(flatten)]
     whose: Whose,
 }
 
 pub(super) fn agreement(arguments: &AgreementArguments) -> anyhow::Result<ExitCode> {
-    if arguments.format == Format::Xlsx {
+    if arguments.format == TableFormat::Xlsx {
         return Err(usage!("--format xlsx is not for this table"));
     }
     let reading = arguments.whose.place(&arguments.pipeline)?.read(&mut |_, _, _, _| ())?;

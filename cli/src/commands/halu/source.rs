@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use halu::{Dump, Endpoint, KnowledgeGraph, Mapping, world};
 use rdf::RdfFormat;
 
-use super::client::{Patience, PoliteClient};
+use super::client::{PoliteClient, RequestPacing};
 use crate::exit_code::{Exit, usage};
 
 /// The name of the invented graph.
@@ -15,7 +15,7 @@ const WORLD: &str = "world";
 
 /// A knowledge graph to draw questions from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum GraphInput {
     /// The invented graph of a seed.
     World(u64),
     /// An RDF document.
@@ -24,7 +24,7 @@ pub enum Source {
     Endpoint(String),
 }
 
-impl FromStr for Source {
+impl FromStr for GraphInput {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -39,13 +39,13 @@ impl FromStr for Source {
     }
 }
 
-impl Source {
+impl GraphInput {
     /// Reads the graph. What an endpoint answers is kept in the folder `cache`.
     pub fn open(
         &self,
         mapping: Option<&Path>,
         cache: &Path,
-        patience: Patience,
+        patience: RequestPacing,
     ) -> anyhow::Result<Box<dyn KnowledgeGraph>> {
         match (self, mapping) {
             (Self::World(_), Some(_)) => {

@@ -6,14 +6,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use domain::control::{Control, RunPhase, RunView, Submission};
+use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use domain::{ModelLabel, RunId, ServiceError};
 use proto::client::Client;
 use serde_json::Value;
 use stages::RunName;
 use stages::names;
 
-use super::plan::Served;
+use super::plan::ModelOnGpus;
 use crate::commands::fleet::explained;
 
 /// Time between two looks at the runs.
@@ -91,7 +91,7 @@ impl Release {
 }
 
 /// Submits a run, as soon as a coordinator answers.
-pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<RunView> {
+pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<BenchmarkView> {
     let mut failures = 0;
     loop {
         match client.submit(submission.clone()).await {
@@ -102,14 +102,15 @@ pub async fn submit(client: &Client, submission: Submission) -> anyhow::Result<R
 }
 
 /// Waits until a wave has nothing left to do; after the last wave, until all runs are over. Returns whether they are.
-pub async fn follow(client: &Client, run: &RunId, wave: &[Served], last: bool) -> anyhow::Result<bool> {
+pub async fn follow(client: &Client, run: &RunId, wave: &[ModelOnGpus], last: bool) -> anyhow::Result<bool> {
     let (mut failures, mut settled) = (0, 0);
     let needed = if wave.iter().any(|served| served.judge) { SETTLED_LOOKS } else { 1 };
     loop {
         match client.runs().await {
             Ok(runs) => {
                 failures = 0;
-                let ours: Vec<&RunView> = runs.iter().filter(|other| belongs(&other.run, run)).collect();
+                let ours: Vec<&BenchmarkView> =
+                    runs.iter().filter(|other| belongs(&other.run, run)).collect();
                 if let Some(view) = ours.iter().find(|view| view.phase == RunPhase::Cancelled) {
                     return Err(anyhow!("{} was cancelled", view.run));
                 }
@@ -145,7 +146,7 @@ fn belongs(other: &RunId, submitted: &RunId) -> bool {
 }
 
 /// Whether every model of a wave has a record of all that it was asked, and every judge of all that it was asked so far.
-fn is_done(runs: &[&RunView], submitted: &RunId, wave: &[Served]) -> bool {
+fn is_done(runs: &[&BenchmarkView], submitted: &RunId, wave: &[ModelOnGpus]) -> bool {
     let pipeline = runs.iter().any(|view| view.run != *submitted);
     wave.iter().all(|served| match (served.judge, pipeline) {
         (true, _) => !runs.iter().any(|view| {
@@ -153,7 +154,7 @@ fn is_done(runs: &[&RunView], submitted: &RunId, wave: &[Served]) -> bool {
         }),
         (false, true) => {
             let slug = names::slug(&ModelLabel::new(&*served.label));
-            let of_model = |view: &&&RunView| {
+            let of_model = |view: &&&BenchmarkView| {
                 RunName::read(&view.run).is_some_and(|name| name.stage == names::ASK && name.model == slug)
             };
             // A run that is over may be listed without its models.
@@ -166,6 +167,6 @@ fn is_done(runs: &[&RunView], submitted: &RunId, wave: &[Served]) -> bool {
 }
 
 /// Dialogues of a model that have no record yet; `None` where a run does not ask it.
-fn asks(view: &RunView, label: &str) -> Option<u64> {
+fn asks(view: &BenchmarkView, label: &str) -> Option<u64> {
     view.models.iter().find(|model| model.model.as_str() == label).map(domain::control::ModelView::remaining)
 }

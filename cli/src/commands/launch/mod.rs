@@ -9,13 +9,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use coordinator::configuration::Benchmark;
+use coordinator::configuration::Configuration;
 use domain::control::Submission;
 use serde_json::{Value, json};
 use stages::kinds;
 
 use self::apply::Release;
-use self::plan::{Plan, Wanted};
+use self::plan::{LaunchPlan, WantedModel};
 use self::table::Sizes;
 use self::values::{KEYS_SECRET, Scaling, WEIGHTS_SECRET};
 use crate::commands::fleet::{MaybeRemote, Remote, block_on, submit};
@@ -72,9 +72,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::Success);
     }
     let config = arguments.config.as_deref();
-    let benchmark = arguments.selection.benchmark(config)?;
+    let configuration = arguments.selection.configuration(config)?;
     let sizes = Sizes::read(arguments.table.as_deref())?;
-    let plan = plan(&benchmark, &sizes, arguments.gpus.unwrap_or(sizes.gpu.per_node))?;
+    let plan = plan(&configuration, &sizes, arguments.gpus.unwrap_or(sizes.gpu.per_node))?;
     let scaling = match &arguments.prometheus {
         Some(url) => Scaling::Keda(url),
         None => Scaling::Wave(0),
@@ -84,33 +84,38 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         std::fs::write(file, serde_saphyr::to_string(&values)?)
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    print(&plan, &sizes, &benchmark, arguments.json)?;
+    print(&plan, &sizes, &configuration, arguments.json)?;
     if arguments.apply {
-        carry_out(&arguments, &benchmark, config, &plan, &sizes)?;
+        carry_out(&arguments, &configuration, config, &plan, &sizes)?;
     }
     Ok(if plan.refused.is_empty() { ExitCode::Success } else { ExitCode::Unsatisfied })
 }
 
 /// The plan of a configuration.
-fn plan(benchmark: &Benchmark, sizes: &Sizes, gpus: u32) -> anyhow::Result<Plan> {
-    let (_, planned) = session::plan(benchmark)?;
-    let tested = benchmark.models.iter().zip(&planned.models).map(|(spec, model)| Wanted {
+fn plan(configuration: &Configuration, sizes: &Sizes, gpus: u32) -> anyhow::Result<LaunchPlan> {
+    let (_, planned) = session::plan(configuration)?;
+    let tested = configuration.models.iter().zip(&planned.models).map(|(spec, model)| WantedModel {
         spec,
         judge: false,
         dialogues: Some(model.dialogues(planned.tasks.len())),
     });
-    let kind = benchmark.pipeline.as_deref().and_then(kinds::find);
+    let kind = configuration.pipeline.as_deref().and_then(kinds::find);
     let stages = kind.iter().flat_map(|kind| kind.stages);
-    let judges = stages.filter_map(|stage| benchmark.judges.get(stage.judge));
-    let judges = judges.map(|spec| Wanted { spec, judge: true, dialogues: None });
-    let wanted: Vec<Wanted<'_>> = tested.chain(judges).collect();
-    Ok(Plan::of(&wanted, sizes, gpus))
+    let judges = stages.filter_map(|stage| configuration.judges.get(stage.judge));
+    let judges = judges.map(|spec| WantedModel { spec, judge: true, dialogues: None });
+    let wanted: Vec<WantedModel<'_>> = tested.chain(judges).collect();
+    Ok(LaunchPlan::of(&wanted, sizes, gpus))
 }
 
-fn print(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark, as_json: bool) -> anyhow::Result<()> {
+fn print(
+    plan: &LaunchPlan,
+    sizes: &Sizes,
+    configuration: &Configuration,
+    as_json: bool,
+) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
-        writeln!(out, "{}", as_value(plan, sizes, benchmark))?;
+        writeln!(out, "{}", as_value(plan, sizes, configuration))?;
         return Ok(());
     }
     let columns = Table::default().right(["wave"]).left(["model"]);
@@ -158,12 +163,12 @@ fn print(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark, as_json: bool) -> an
     Ok(())
 }
 
-fn as_value(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark) -> Value {
+fn as_value(plan: &LaunchPlan, sizes: &Sizes, configuration: &Configuration) -> Value {
     let waves: Vec<Vec<Value>> = plan
         .waves
         .iter()
         .map(|wave| {
-            let row = |model: &plan::Served| {
+            let row = |model: &plan::ModelOnGpus| {
                 json!({
                     "model": model.label, "served_as": model.model, "judge": model.judge, "gpus": model.gpus,
                     "nodes": model.nodes, "dialogues": model.dialogues, "hours": model.hours,
@@ -175,7 +180,7 @@ fn as_value(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark) -> Value {
     let refused: Vec<Value> =
         plan.refused.iter().map(|(label, why)| json!({"model": label, "reason": why})).collect();
     json!({
-        "name": benchmark.name, "gpu": sizes.gpu.name, "waves": waves, "gpus": plan.gpus(), "hours": plan.hours(),
+        "name": configuration.name, "gpu": sizes.gpu.name, "waves": waves, "gpus": plan.gpus(), "hours": plan.hours(),
         "gpu_hours": plan.gpu_hours(),
         "hosted": plan.hosted.iter().map(|model| &model.label).collect::<Vec<_>>(), "refused": refused,
     })
@@ -184,9 +189,9 @@ fn as_value(plan: &Plan, sizes: &Sizes, benchmark: &Benchmark) -> Value {
 /// Installs the chart and starts the run.
 fn carry_out(
     arguments: &Arguments,
-    benchmark: &Benchmark,
+    configuration: &Configuration,
     config: Option<&Path>,
-    plan: &Plan,
+    plan: &LaunchPlan,
     sizes: &Sizes,
 ) -> anyhow::Result<()> {
     let remote = arguments.remote.named();
@@ -203,10 +208,10 @@ fn carry_out(
         )),
         (Some(url), Some(remote)) => {
             arguments.release.install(&values(&Scaling::Keda(url)), None)?;
-            let all: Vec<plan::Served> = plan.served().cloned().collect();
-            in_waves(&remote, benchmark, &[all], |_| Ok(()))
+            let all: Vec<plan::ModelOnGpus> = plan.served().cloned().collect();
+            in_waves(&remote, configuration, &[all], |_| Ok(()))
         }
-        (None, Some(remote)) => in_waves(&remote, benchmark, &plan.waves, |wave| {
+        (None, Some(remote)) => in_waves(&remote, configuration, &plan.waves, |wave| {
             eprintln!("wave {} of {}", wave + 1, plan.waves.len());
             arguments.release.install(&values(&Scaling::Wave(wave)), None)
         }),
@@ -216,11 +221,11 @@ fn carry_out(
 /// Installs wave after wave, each when the one before is done. The run is submitted with the first.
 fn in_waves(
     remote: &Remote,
-    benchmark: &Benchmark,
-    waves: &[Vec<plan::Served>],
+    configuration: &Configuration,
+    waves: &[Vec<plan::ModelOnGpus>],
     install: impl Fn(usize) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let submission: Submission = submit::submission(benchmark)?;
+    let submission: Submission = submit::submission(configuration)?;
     block_on(async {
         let client = remote.client()?;
         let mut queued = None;

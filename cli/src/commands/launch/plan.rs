@@ -3,7 +3,7 @@
 //! Pure: a configuration, a table and a number of GPUs in, a plan out. Models that fit on the GPUs together form a
 //! wave; judges come after all models under test, so that their GPUs are up when those of the models are free.
 
-use domain::benchmark::{Connector, ModelSpec};
+use domain::model::{Connector, ModelSpec};
 use domain::reach::is_loopback_host;
 use url::Url;
 
@@ -11,18 +11,18 @@ use super::table::{Size, Sizes};
 
 /// The plan of a launch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct LaunchPlan {
     /// Models that run together, one wave after the other.
-    pub waves: Vec<Vec<Served>>,
+    pub waves: Vec<Vec<ModelOnGpus>>,
     /// Models that providers serve.
-    pub hosted: Vec<Hosted>,
+    pub hosted: Vec<HostedModel>,
     /// Models that cannot run, with the reason.
     pub refused: Vec<(String, String)>,
 }
 
 /// A model on GPUs of the cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Served {
+pub struct ModelOnGpus {
     /// Its label in the configuration.
     pub label: String,
     /// The name under which it is served: its id at Hugging Face.
@@ -41,7 +41,7 @@ pub struct Served {
 
 /// A model that a provider serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosted {
+pub struct HostedModel {
     /// Its label in the configuration.
     pub label: String,
     /// How it is asked.
@@ -51,22 +51,22 @@ pub struct Hosted {
 }
 
 /// A model, and how many dialogues it will hold.
-pub struct Wanted<'a> {
+pub struct WantedModel<'a> {
     pub spec: &'a ModelSpec,
     pub judge: bool,
     pub dialogues: Option<u64>,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// Plans these models on so many GPUs. Judges are given in the order in which they are needed; one that is needed again
     /// later is given again.
-    pub fn of(wanted: &[Wanted<'_>], sizes: &Sizes, gpus: u32) -> Self {
+    pub fn of(wanted: &[WantedModel<'_>], sizes: &Sizes, gpus: u32) -> Self {
         let mut plan = Self { waves: Vec::new(), hosted: Vec::new(), refused: Vec::new() };
         let mut served = Vec::new();
         for model in wanted {
             let label = model.spec.label.to_string();
             match place(model.spec) {
-                Where::Hosted => plan.hosted.push(Hosted {
+                Where::Hosted => plan.hosted.push(HostedModel {
                     label,
                     connector: model.spec.connector,
                     endpoint: model.spec.endpoint.clone(),
@@ -85,19 +85,19 @@ impl Plan {
     }
 
     /// The models on GPUs.
-    pub fn served(&self) -> impl Iterator<Item = &Served> {
+    pub fn served(&self) -> impl Iterator<Item = &ModelOnGpus> {
         self.waves.iter().flatten()
     }
 
     /// GPUs in use at once, at most.
     pub fn gpus(&self) -> u32 {
-        let of_wave = |wave: &Vec<Served>| wave.iter().map(|model| model.gpus).sum();
+        let of_wave = |wave: &Vec<ModelOnGpus>| wave.iter().map(|model| model.gpus).sum();
         self.waves.iter().map(of_wave).max().unwrap_or(0)
     }
 
     /// Hours of all waves, one after the other.
     pub fn hours(&self) -> f64 {
-        let of_wave = |wave: &Vec<Served>| wave.iter().map(|model| model.hours).fold(0.0, f64::max);
+        let of_wave = |wave: &Vec<ModelOnGpus>| wave.iter().map(|model| model.hours).fold(0.0, f64::max);
         total(self.waves.iter().map(of_wave))
     }
 
@@ -137,7 +137,7 @@ fn is_loopback(endpoint: &str) -> bool {
     Url::parse(endpoint).is_ok_and(|address| address.host_str().is_some_and(is_loopback_host))
 }
 
-fn on_gpus(wanted: &Wanted<'_>, sizes: &Sizes, gpus: u32) -> Result<Served, String> {
+fn on_gpus(wanted: &WantedModel<'_>, sizes: &Sizes, gpus: u32) -> Result<ModelOnGpus, String> {
     let model = wanted.spec.requested();
     let Some(size) = sizes.models.get(model) else {
         return Err(format!(
@@ -148,7 +148,7 @@ fn on_gpus(wanted: &Wanted<'_>, sizes: &Sizes, gpus: u32) -> Result<Served, Stri
         let name = &sizes.gpu.name;
         return Err(format!("needs {} GPUs ({name}), and there are {gpus} (--gpus)", size.gpus));
     }
-    Ok(Served {
+    Ok(ModelOnGpus {
         label: wanted.spec.label.to_string(),
         model: model.to_owned(),
         judge: wanted.judge,
@@ -167,9 +167,9 @@ fn hours(size: &Size, sizes: &Sizes, dialogues: u64) -> f64 {
 }
 
 /// Models that run together: the longest first, so that those of a wave end at about the same time.
-fn waves(mut models: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
+fn waves(mut models: Vec<ModelOnGpus>, gpus: u32) -> Vec<Vec<ModelOnGpus>> {
     models.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.label.cmp(&b.label)));
-    let mut waves: Vec<(u32, Vec<Served>)> = Vec::new();
+    let mut waves: Vec<(u32, Vec<ModelOnGpus>)> = Vec::new();
     for model in models {
         match waves.iter_mut().find(|(taken, _)| taken + model.gpus <= gpus) {
             Some((taken, wave)) => {
@@ -183,8 +183,8 @@ fn waves(mut models: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
 }
 
 /// Judges that run together, in the order in which they are needed: who comes later reads what those before said.
-fn waves_in_order(judges: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
-    let mut waves: Vec<(u32, Vec<Served>)> = Vec::new();
+fn waves_in_order(judges: Vec<ModelOnGpus>, gpus: u32) -> Vec<Vec<ModelOnGpus>> {
+    let mut waves: Vec<(u32, Vec<ModelOnGpus>)> = Vec::new();
     for judge in judges {
         match waves.last_mut() {
             Some((_, wave)) if wave.iter().any(|other| other.label == judge.label) => {}
@@ -200,23 +200,23 @@ fn waves_in_order(judges: Vec<Served>, gpus: u32) -> Vec<Vec<Served>> {
 
 #[cfg(test)]
 mod tests {
-    use coordinator::configuration::Benchmark;
+    use coordinator::configuration::Configuration;
 
     use super::*;
 
     const PAPER: &str = include_str!("../../../../task-data/configurations/paper.toml");
 
-    fn paper(gpus: u32) -> Plan {
-        let benchmark = Benchmark::parse(PAPER, "paper.toml").unwrap();
-        let wanted: Vec<Wanted<'_>> = benchmark
+    fn paper(gpus: u32) -> LaunchPlan {
+        let configuration = Configuration::parse(PAPER, "paper.toml").unwrap();
+        let wanted: Vec<WantedModel<'_>> = configuration
             .models
             .iter()
             .map(|spec| {
-                let iterations = u64::from(spec.iterations.unwrap_or(benchmark.iterations));
-                Wanted { spec, judge: false, dialogues: Some(iterations * 26) }
+                let iterations = u64::from(spec.iterations.unwrap_or(configuration.iterations));
+                WantedModel { spec, judge: false, dialogues: Some(iterations * 26) }
             })
             .collect();
-        Plan::of(&wanted, &Sizes::read(None).unwrap(), gpus)
+        LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), gpus)
     }
 
     #[test]
@@ -250,35 +250,37 @@ mod tests {
 
     #[test]
     fn nothing_to_serve_takes_no_hours() {
-        let plan = Plan::of(&[], &Sizes::read(None).unwrap(), 8);
+        let plan = LaunchPlan::of(&[], &Sizes::read(None).unwrap(), 8);
         assert_eq!(format!("{:.1} {:.1}", plan.hours(), plan.gpu_hours()), "0.0 0.0");
     }
 
     #[test]
     fn judges_come_after_the_models_under_test() {
         let text = PAPER.replace("name = \"LLM-KG-Bench 3 matrix\"", "name = \"j\"");
-        let benchmark = Benchmark::parse(&text, "paper.toml").unwrap();
-        let spec = |label: &str| benchmark.models.iter().find(|model| model.label.as_str() == label).unwrap();
+        let configuration = Configuration::parse(&text, "paper.toml").unwrap();
+        let spec =
+            |label: &str| configuration.models.iter().find(|model| model.label.as_str() == label).unwrap();
         let wanted = [
-            Wanted { spec: spec("Qwen2.5-72B-Instruct"), judge: true, dialogues: None },
-            Wanted { spec: spec("Qwen2.5-7B-Instruct"), judge: false, dialogues: Some(20) },
+            WantedModel { spec: spec("Qwen2.5-72B-Instruct"), judge: true, dialogues: None },
+            WantedModel { spec: spec("Qwen2.5-7B-Instruct"), judge: false, dialogues: Some(20) },
         ];
-        let plan = Plan::of(&wanted, &Sizes::read(None).unwrap(), 8);
+        let plan = LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), 8);
         let order: Vec<bool> = plan.served().map(|model| model.judge).collect();
         assert_eq!((plan.waves.len(), order), (2, vec![false, true]));
     }
 
     #[test]
     fn judges_that_do_not_fit_together_come_in_the_order_of_their_stages_and_again_where_they_are_needed() {
-        let benchmark = Benchmark::parse(PAPER, "paper.toml").unwrap();
-        let spec = |label: &str| benchmark.models.iter().find(|model| model.label.as_str() == label).unwrap();
-        let judge = |label: &str| Wanted { spec: spec(label), judge: true, dialogues: None };
+        let configuration = Configuration::parse(PAPER, "paper.toml").unwrap();
+        let spec =
+            |label: &str| configuration.models.iter().find(|model| model.label.as_str() == label).unwrap();
+        let judge = |label: &str| WantedModel { spec: spec(label), judge: true, dialogues: None };
         // One with one GPU, one with four, and the first again.
         let wanted =
             ["Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct", "Qwen2.5-72B-Instruct", "Qwen2.5-7B-Instruct"];
-        let wanted: Vec<Wanted<'_>> = wanted.into_iter().map(judge).collect();
+        let wanted: Vec<WantedModel<'_>> = wanted.into_iter().map(judge).collect();
         let labels = |gpus: u32| -> Vec<Vec<String>> {
-            let plan = Plan::of(&wanted, &Sizes::read(None).unwrap(), gpus);
+            let plan = LaunchPlan::of(&wanted, &Sizes::read(None).unwrap(), gpus);
             plan.waves.iter().map(|wave| wave.iter().map(|model| model.label.clone()).collect()).collect()
         };
         let (small, large) = ("Qwen2.5-7B-Instruct".to_owned(), "Qwen2.5-72B-Instruct".to_owned());

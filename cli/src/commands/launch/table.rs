@@ -16,7 +16,7 @@ const SHIPPED: &str = include_str!("../../../../deploy/launch/models.toml");
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
     pub gpu: Gpu,
-    pub dialogue: Dialogue,
+    pub dialogue: DialogueSize,
     /// By the name under which a model is served.
     pub models: BTreeMap<String, Size>,
 }
@@ -39,7 +39,7 @@ pub struct Gpu {
 /// What a dialogue takes.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dialogue {
+pub struct DialogueSize {
     /// Tokens that a model writes.
     pub tokens: u32,
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::benchmark::Connector;
+use domain::model::Connector;
 use serde_json::{Map, Value, json};
 
-use super::plan::{Plan, Served};
+use super::plan::{LaunchPlan, ModelOnGpus};
 use super::table::Sizes;
 
 /// Secret with keys of providers, one entry for each, named after the provider.
@@ -26,7 +26,7 @@ pub enum Scaling<'a> {
 }
 
 /// The values for the chart.
-pub fn values(plan: &Plan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value {
+pub fn values(plan: &LaunchPlan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value {
     // A judge that is needed twice has one pool.
     let mut names: BTreeMap<&str, String> = BTreeMap::new();
     let (mut taken, mut pools) = (BTreeSet::new(), Vec::new());
@@ -57,7 +57,7 @@ pub fn values(plan: &Plan, sizes: &Sizes, scaling: &Scaling<'_>) -> Value {
     values
 }
 
-fn pool(name: String, model: &Served, sizes: &Sizes) -> Value {
+fn pool(name: String, model: &ModelOnGpus, sizes: &Sizes) -> Value {
     let size = &sizes.models[&model.model];
     let parts = size.gpus.min(sizes.gpu.per_node);
     let mut config = json!({"tensorParallelSize": parts});
@@ -97,7 +97,7 @@ fn pool(name: String, model: &Served, sizes: &Sizes) -> Value {
 }
 
 /// One pool for all hosted models, with a key for each provider.
-fn hosted(plan: &Plan) -> Value {
+fn hosted(plan: &LaunchPlan) -> Value {
     let mut connectors = BTreeSet::new();
     let mut keys: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for model in &plan.hosted {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use packs::import::{FollowUpLine, ImportError, ImportReport, Origin, Source};
+use packs::import::{FollowUpLine, ImportError, ImportReport, ImportSource, TemplateOrigin};
 use packs::{PackHash, seal_file};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let name = name(arguments.name, &arguments.out)?;
     let progress = progress();
     let graphs = graph_documents(&arguments.graphs, arguments.password.as_deref())?;
-    let source = Source {
+    let source = ImportSource {
         name: &name,
         paths: &arguments.paths,
         password: arguments.password.as_deref(),
@@ -133,15 +133,15 @@ fn print(report: &ImportReport, hash: &PackHash, out: &mut dyn Write) -> io::Res
     for task in &report.tasks {
         for line in &task.follow_ups {
             match &line.origin {
-                Origin::Learnt => {}
-                Origin::Borrowed { from } => {
+                TemplateOrigin::Learnt => {}
+                TemplateOrigin::Borrowed { from } => {
                     writeln!(
                         out,
                         "{}: no `{}` follow-up is recorded; worded as in {from}",
                         task.task, line.kind
                     )?;
                 }
-                Origin::Own => {
+                TemplateOrigin::Own => {
                     writeln!(
                         out,
                         "{}: no `{}` follow-up is recorded; in our own words",

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use domain::control::{RunPhase, RunView};
+use domain::control::{BenchmarkView, RunPhase};
 use serde_json::{Value, json};
 
 use super::kubelet::{Namespace, Pod, get_text};
@@ -147,7 +147,7 @@ impl Cluster<'_> {
         finish(&mut command)
     }
 
-    fn view(&self) -> RunView {
+    fn view(&self) -> BenchmarkView {
         serde_json::from_value(self.operator(&["status", &self.run, "--json"]).expect(0).json()).unwrap()
     }
 

@@ -7,13 +7,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use domain::control::{Control, RunView, Submission};
+use domain::control::{BenchmarkView, Control, Submission};
 use domain::exchange::{
     Delivery, Offer, RateBudget, Registration, Report, Serves, WorkExchange, WorkerStatus,
 };
 use domain::{DialogueKey, ErrorCode, RunId, ServiceError};
 use futures::StreamExt;
 use proto::{Client, ClientConfig};
+use rustix::process::Signal;
 
 use crate::harness::cluster::Coordinator;
 use crate::harness::{Cluster, Finished, NT_TASK, Running, Server};
@@ -126,7 +127,7 @@ async fn try_everything(client: &Client) -> Vec<ServiceError> {
         client.run(&run).await.map(drop).unwrap_err(),
         client.watch(&run).next().await.unwrap().map(drop).unwrap_err(),
         client.records(&run).next().await.unwrap().map(drop).unwrap_err(),
-        client.command(&run, domain::control::RunCommand::Cancel).await.map(drop).unwrap_err(),
+        client.command(&run, domain::control::BenchmarkCommand::Cancel).await.map(drop).unwrap_err(),
         client.retry(&run, &[]).await.map(drop).unwrap_err(),
         client.workers().await.map(drop).unwrap_err(),
         client.drain_worker(&worker).await.unwrap_err(),
@@ -273,7 +274,7 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
         let submitted = cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(0);
         let run = submitted.stdout.trim().to_owned();
         // The worker does what it may of this run; the rest waits for one that may ask there.
-        let view: RunView = loop {
+        let view: BenchmarkView = loop {
             let view = cluster.status(&coordinator, &run);
             if view.models[0].scored == 1 {
                 break view;
@@ -296,6 +297,68 @@ fn a_submitted_configuration_gets_no_secret_of_a_worker() {
     cluster.kgfleet(&coordinator, &["submit", &models(&line)]).expect(0);
     let heard = trap.heard.recv().unwrap();
     assert!(heard.contains("/v1/") && !heard.contains(SECRET), "{heard}");
+}
+
+#[test]
+fn a_record_folder_from_elsewhere_gets_no_secret_of_a_worker() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (trap, server, coordinator) = (Trap::set(), Server::start(), cluster.coordinator());
+    let url = trap.url();
+    let text = format!(
+        "name = 'a'\niterations = 1\ntasks = ['{NT_TASK}']\n[[models]]\nlabel = 'sim'\n\
+         connector = 'openai-compatible'\n[[models]]\nlabel = 'file'\nconnector = 'openai-compatible'\n\
+         endpoint = '{url}/v1'\n[[models]]\nlabel = 'claude'\nconnector = 'anthropic'\n"
+    );
+    let file = cluster.data.write("plain.toml", text);
+    let submitted = cluster.kgfleet(&coordinator, &["submit", file.to_str().unwrap()]).expect(0);
+    let run = submitted.stdout.trim().to_owned();
+    coordinator.process.signal(Signal::KILL);
+    coordinator.process.finish();
+    // What no submission may say comes with the folder.
+    let found = cluster.data.run();
+    let secret = cluster.data.write("secret", SECRET);
+    let mut manifest = found.manifest;
+    manifest.configuration["models"][1]["key_file"] = secret.to_str().unwrap().into();
+    manifest.configuration["models"][2]["endpoint"] = url.clone().into();
+    manifest.configuration_hash = results::manifest::hash(&manifest.configuration);
+    manifest.write(&found.dir.manifest_path()).unwrap();
+
+    let coordinator = cluster.coordinator();
+    cluster.kgfleet(&coordinator, &["resume", &run]).expect(0);
+    let trusting = ["resume", &run, "--trust-endpoints"];
+    cluster.kgfleet(&coordinator, &trusting).expect(USAGE).says(&["--allow-endpoint"]);
+    let work_dir = cluster.work_dir("keeper");
+    let (coordinator_url, server_url) = (coordinator.url(), server.url());
+    let mut command = cluster.data.command(&[
+        "worker",
+        "--coordinator",
+        &coordinator_url,
+        "--name",
+        "keeper",
+        "--evaluators",
+        "1",
+        "--endpoint",
+        &server_url,
+        "--work-dir",
+        work_dir.to_str().unwrap(),
+        "--connector",
+        "anthropic",
+        "--connector",
+        "openai-compatible",
+        "--allow-endpoint",
+        &url,
+    ]);
+    let _worker = Running::start(command.env("ANTHROPIC_API_KEY", SECRET));
+    let view: BenchmarkView = loop {
+        let view = cluster.status(&coordinator, &run);
+        if view.models[0].scored == 1 {
+            break view;
+        }
+    };
+    for model in &view.models[1..] {
+        assert_eq!((model.workers, model.units_pending), (0, 1), "{view:?}");
+    }
+    assert!(trap.heard.try_recv().is_err(), "the attacker's server was asked");
 }
 
 #[test]

@@ -3,35 +3,21 @@
 use domain::RecordId;
 use rustix::process::Signal;
 
-use super::winners;
+use super::{IN_FLIGHT, in_the_middle, winners};
 use crate::harness::cluster::Coordinator;
-use crate::harness::{Cluster, NT_TASK, Running, Server, TURTLE_TASK};
+use crate::harness::{Cluster, NT_TASK, Server, TURTLE_TASK};
 
 const TASKS: [&str; 2] = [NT_TASK, TURTLE_TASK];
 const ITERATIONS: u32 = 40;
 const DIALOGUES: usize = 80;
 
-/// Dialogues that each worker has in flight.
-const IN_FLIGHT: usize = 4;
-
 /// Answers before the server waits.
 const ANSWERED: usize = 20;
-
-/// A run of which some dialogues are recorded and the others wait for their answers at its one worker.
-fn in_the_middle(cluster: &Cluster) -> (Server, Coordinator, String, Running) {
-    let server = Server::start();
-    server.gate().close_after(ANSWERED);
-    let coordinator = cluster.coordinator();
-    let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
-    let worker = cluster.worker("first", &coordinator, &server);
-    server.gate().until_held(IN_FLIGHT);
-    (server, coordinator, run, worker)
-}
 
 #[test]
 fn a_worker_that_is_killed_is_replaced_by_the_others() {
     let Some(cluster) = Cluster::start() else { return };
-    let (server, coordinator, run, first) = in_the_middle(&cluster);
+    let (server, coordinator, run, first) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
     let _second = cluster.worker("second", &coordinator, &server);
     first.signal(Signal::KILL);
     first.finish();
@@ -47,7 +33,7 @@ fn a_worker_that_is_killed_is_replaced_by_the_others() {
 #[test]
 fn a_coordinator_that_is_killed_and_started_again_goes_on() {
     let Some(cluster) = Cluster::start() else { return };
-    let (server, coordinator, run, _worker) = in_the_middle(&cluster);
+    let (server, coordinator, run, _worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
     let port = coordinator.port;
     coordinator.process.signal(Signal::KILL);
     coordinator.process.finish();
@@ -63,7 +49,7 @@ fn a_coordinator_that_is_killed_and_started_again_goes_on() {
 #[test]
 fn a_redis_that_restarts_without_its_data_is_filled_again() {
     let Some(mut cluster) = Cluster::start() else { return };
-    let (server, coordinator, run, _worker) = in_the_middle(&cluster);
+    let (server, coordinator, run, _worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
     let before: Vec<(RecordId, u64)> = cluster
         .data
         .run()

@@ -4,15 +4,14 @@
 use queue::testing::RedisServer;
 use rustix::process::Signal;
 
-use super::winners;
+use super::{IN_FLIGHT, in_the_middle, winners};
 use crate::harness::cluster::Coordinator;
 use crate::harness::{Cluster, Data, NT_TASK, Running, Server};
 
 const TASKS: [&str; 1] = [NT_TASK];
 const ITERATIONS: u32 = 20;
 
-/// Dialogues that the worker has in flight, and answers before the server waits.
-const IN_FLIGHT: usize = 4;
+/// Answers before the server waits.
 const ANSWERED: usize = 6;
 
 /// A run in the middle, whose coordinator was killed: the records of what was in flight lie in the spool of its worker,
@@ -142,15 +141,20 @@ fn a_coordinator_does_not_serve_a_queue_without_its_records() {
 #[test]
 fn a_run_that_a_fleet_writes_is_not_removed_or_written_beside_it_and_is_removed_through_it() {
     let Some(cluster) = Cluster::start() else { return };
-    let server = Server::start();
-    server.gate().close_after(ANSWERED);
-    let coordinator = cluster.coordinator();
-    let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
-    let worker = cluster.worker("first", &coordinator, &server);
-    server.gate().until_held(IN_FLIGHT);
+    let (server, coordinator, run, worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
     for verb in ["rm", "resume", "retry"] {
         cluster.data.kgfleet(&[verb, &run]).expect(3).says(&["a coordinator", "--coordinator URL"]);
     }
+    // Nor while no coordinator is there: the workers still hold some of it.
+    let port = coordinator.port;
+    coordinator.process.signal(Signal::KILL);
+    coordinator.process.finish();
+    cluster.data.kgfleet(&["rm", &run]).expect(2).says(&[
+        "active in a fleet",
+        "cancel it there first",
+        "--force",
+    ]);
+    let coordinator = cluster.coordinator_at(port);
     cluster.kgfleet(&coordinator, &["rm", &run]).expect(2).says(&["cancel it first"]);
     cluster.kgfleet(&coordinator, &["rm", &run, "--force"]).expect(0);
     assert!(cluster.data.runs().is_empty());

@@ -11,6 +11,8 @@ mod mishaps;
 mod names;
 mod pipelines;
 mod pod_costs;
+mod refused;
+mod restoring;
 mod rude;
 mod same_records;
 mod seen;
@@ -26,7 +28,27 @@ use domain::DialogueKey;
 use jiff::Timestamp;
 use results::log::LogEntry;
 
-use crate::harness::{Cluster, RunOnDisk};
+use crate::harness::cluster::Coordinator;
+use crate::harness::{Cluster, RunOnDisk, Running, Server};
+
+/// Dialogues that a worker of [`Cluster::worker`] has in flight.
+const IN_FLIGHT: usize = 4;
+
+/// A run of which so many dialogues are answered and the others wait for their answers at its one worker.
+fn in_the_middle(
+    cluster: &Cluster,
+    tasks: &[&str],
+    iterations: u32,
+    answered: usize,
+) -> (Server, Coordinator, String, Running) {
+    let server = Server::start();
+    server.gate().close_after(answered);
+    let coordinator = cluster.coordinator();
+    let run = cluster.submit(&coordinator, tasks, iterations);
+    let worker = cluster.worker("first", &coordinator, &server);
+    server.gate().until_held(IN_FLIGHT);
+    (server, coordinator, run, worker)
+}
 
 /// Milliseconds since the Unix epoch.
 fn now_ms() -> u64 {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::control::{RunPhase, RunView};
+use domain::control::{BenchmarkView, RunPhase};
 use queue::testing::free_port;
 use rustix::process::Signal;
 
@@ -68,7 +68,7 @@ impl Fleet {
     }
 }
 
-fn finished(cluster: &Cluster, coordinator: &Coordinator, pipeline: &str) -> RunView {
+fn finished(cluster: &Cluster, coordinator: &Coordinator, pipeline: &str) -> BenchmarkView {
     let (view, finished) = cluster.watch(coordinator, pipeline);
     assert_eq!((view.phase, view.failed), (RunPhase::Finished, 0), "{finished}");
     view
@@ -79,7 +79,7 @@ fn text(path: &Path) -> &str {
 }
 
 /// What came out, by row and model.
-fn cells(view: &RunView) -> Vec<(String, u64, u64, Option<f64>)> {
+fn cells(view: &BenchmarkView) -> Vec<(String, u64, u64, Option<f64>)> {
     let cell =
         |cell: &domain::control::CellView| (cell.task.to_string(), cell.scored, cell.planned, cell.mean);
     view.cells.iter().map(cell).collect()
@@ -137,7 +137,7 @@ fn a_pipeline_of_a_fleet_grows_and_comes_to_what_one_machine_comes_to() {
     assert_eq!(name, fleet.pipeline, "the same configuration is the same pipeline");
     let file = alone.write("large.toml", &large);
     let extended = alone.kgfleet(&["run", text(&file), "--resume", name, "--extend", "--json"]);
-    let expected: RunView = serde_json::from_value(extended.json()).unwrap();
+    let expected: BenchmarkView = serde_json::from_value(extended.json()).unwrap();
     extended.says(&["  - iterations = 5", "  + iterations = 12"]);
     assert_eq!((expected.phase, expected.planned), (RunPhase::Finished, 24));
 

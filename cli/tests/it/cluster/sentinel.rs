@@ -1,7 +1,7 @@
 //! A real Sentinel makes a replica the primary that lacks what the old primary had acknowledged.
 
 use history::{Event, Noted};
-use queue::testing::{RedisServer, Sentinel, free_port, wait_until};
+use queue::testing::{RedisServer, SentinelServer, free_port, wait_until};
 
 use super::{now_ms, winners};
 use crate::harness::{Cluster, NT_TASK, Server, TURTLE_TASK};
@@ -19,7 +19,7 @@ fn a_failover_by_sentinel_that_loses_acknowledged_writes_loses_no_record() {
     let Some(replica) = RedisServer::start_with(&["--appendonly", "yes", "--save", ""]) else { return };
     replica.say::<()>(&format!("REPLICAOF 127.0.0.1 {}", cluster.redis.port()));
     wait_until("the replica has the data of the primary", || replica.replicates("master_link_status:up"));
-    let sentinel = Sentinel::start(cluster.redis.port());
+    let sentinel = SentinelServer::start(cluster.redis.port());
     wait_until("the sentinel knows the replica", || sentinel.knows_a_replica());
     let server = Server::start();
     let coordinator = cluster.coordinator_with(free_port(), &["--queue", &sentinel.url()]);

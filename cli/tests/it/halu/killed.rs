@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use domain::control::{RunPhase, RunView};
+use domain::control::{BenchmarkView, RunPhase};
 use queue::testing::free_port;
 use rustix::process::Signal;
 
@@ -101,7 +101,7 @@ fn a_pipeline_killed_in_every_stage_comes_to_the_same_numbers() {
 }
 
 /// The scored dialogues of each stage and model.
-fn stages(view: &RunView) -> BTreeMap<(String, String), u64> {
+fn stages(view: &BenchmarkView) -> BTreeMap<(String, String), u64> {
     let of_stages = view.cells.iter().filter(|cell| STAGES.contains(&cell.task.as_str()));
     of_stages.map(|cell| ((cell.task.to_string(), cell.model.to_string()), cell.scored)).collect()
 }

@@ -1,7 +1,7 @@
 //! KGHaluBench as its users meet it: questions from graphs, judging with good, bad and absent judges, what comes out, and what
 //! people make of it.
 
-use domain::control::RunView;
+use domain::control::BenchmarkView;
 
 use crate::harness::{Data, Finished};
 
@@ -63,7 +63,7 @@ fn with_judge(configuration: &str, role: &str, judge: &str) -> String {
     format!("{before}{heading}{judge}{rest}")
 }
 
-fn view(finished: &Finished) -> RunView {
+fn view(finished: &Finished) -> BenchmarkView {
     serde_json::from_value(finished.json()).unwrap_or_else(|error| panic!("{error}: {finished}"))
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use domain::control::RunView;
+use domain::control::BenchmarkView;
 use queue::testing::{RedisServer, free_port};
 
 use super::process::{Finished, Running};
@@ -24,7 +24,6 @@ pub struct Cluster {
 
 /// A coordinator that runs.
 pub struct Coordinator {
-    /// Its process.
     pub process: Running,
     /// Where it listens.
     pub port: u16,
@@ -167,7 +166,7 @@ impl Cluster {
     }
 
     /// Follows a run to its end; what it is then.
-    pub fn watch(&self, coordinator: &Coordinator, run: &str) -> (RunView, Finished) {
+    pub fn watch(&self, coordinator: &Coordinator, run: &str) -> (BenchmarkView, Finished) {
         let finished = self.kgfleet(coordinator, &["watch", run, "--json"]);
         let last = finished.stdout.lines().next_back().unwrap_or_default();
         let view = serde_json::from_str(last).unwrap_or_else(|error| panic!("no view ({error}): {finished}"));
@@ -175,7 +174,7 @@ impl Cluster {
     }
 
     /// A run as it is now.
-    pub fn status(&self, coordinator: &Coordinator, run: &str) -> RunView {
+    pub fn status(&self, coordinator: &Coordinator, run: &str) -> BenchmarkView {
         let status = self.kgfleet(coordinator, &["status", run, "--json"]).expect(0);
         serde_json::from_value(status.json()).unwrap()
     }

@@ -15,26 +15,31 @@ use super::process::{self, Finished, Running};
 /// Between two looks at a file that another process writes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// A data folder, removed at the end.
+/// A data folder, and the state folder of the user whose it is: a machine of its own. Both are removed at the end.
 pub struct Data {
     folder: TempDir,
+    state: TempDir,
 }
 
 impl Data {
     /// An empty one.
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The user's state folder, in which `kgfleet` has one of its own.
+    pub fn state(&self) -> &Path {
+        self.state.path()
     }
 
     /// `kgfleet` with these arguments in this folder.
     pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = process::kgfleet();
-        command.args(arguments).env("KGFLEET_DATA_DIR", self.path());
+        command.args(arguments).env("KGFLEET_DATA_DIR", self.path()).env("XDG_STATE_HOME", self.state());
         command
     }
 
@@ -90,12 +95,10 @@ impl Data {
 pub struct RunOnDisk {
     /// Its folder.
     pub dir: RunDir,
-    /// Its manifest.
     pub manifest: RunManifest,
 }
 
 impl RunOnDisk {
-    /// Its name.
     pub fn name(&self) -> &str {
         self.manifest.run.as_str()
     }

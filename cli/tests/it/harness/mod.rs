@@ -1,9 +1,11 @@
 //! What the tests share: a data folder with a `kgfleet` to call ([`data`]), processes and their ends ([`process`]), a
-//! simulated server that tells what it was asked ([`server`]), and a cluster of real processes around it ([`cluster`]).
+//! simulated server that tells what it was asked ([`server`]), a cluster of real processes around it ([`cluster`]), and texts that
+//! are kept to compare ([`kept_text`]).
 
 pub mod cluster;
 pub mod data;
 pub mod http;
+pub mod kept_text;
 pub mod process;
 pub mod proxy;
 pub mod receiver;

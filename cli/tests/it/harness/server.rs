@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use tokio::runtime::Runtime;
 use vllm_sim::answers::AnswerConfig;
 use vllm_sim::{
-    Ask, FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimAnswer, SimConfig, SimHandle, Simulator,
+    FaultKind, FaultPlan, FaultRule, FaultWhen, ModelConfig, SimAnswer, SimAsk, SimConfig, SimHandle,
+    Simulator,
 };
 
 /// The name of the served model.
@@ -149,7 +150,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let gate = Arc::new(Gate::default());
         let passing = Arc::clone(&gate);
-        let answers = move |ask: &Ask<'_>| {
+        let answers = move |ask: &SimAsk<'_>| {
             passing.pass(u64::try_from(ask.seed).unwrap());
             SimAnswer::complete(format!("http://example.org/people/person-{:08}", ask.seed % 7))
         };

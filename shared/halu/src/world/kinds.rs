@@ -3,7 +3,7 @@
 use super::names::Naming;
 
 /// A type of entities.
-pub struct Kind {
+pub struct EntityType {
     /// Local name of its IRI.
     pub id: &'static str,
     /// What it is called.
@@ -13,11 +13,11 @@ pub struct Kind {
     /// How its entities are named.
     pub naming: Naming,
     /// What can be said about them.
-    pub relations: &'static [Relation],
+    pub relations: &'static [WorldRelation],
 }
 
 /// A relation of a type.
-pub struct Relation {
+pub struct WorldRelation {
     /// Local name of its IRI.
     pub id: &'static str,
     /// What it is called.
@@ -36,22 +36,22 @@ pub enum Object {
     Number(u64, u64),
 }
 
-const fn kind(id: &'static str, label: &'static str, per_mille: usize, naming: Naming) -> Kind {
-    Kind { id, label, per_mille, naming, relations: &[] }
+const fn kind(id: &'static str, label: &'static str, per_mille: usize, naming: Naming) -> EntityType {
+    EntityType { id, label, per_mille, naming, relations: &[] }
 }
 
-impl Kind {
-    const fn with(self, relations: &'static [Relation]) -> Self {
+impl EntityType {
+    const fn with(self, relations: &'static [WorldRelation]) -> Self {
         Self { relations, ..self }
     }
 }
 
-const fn relation(id: &'static str, label: &'static str, object: Object) -> Relation {
-    Relation { id, label, object }
+const fn relation(id: &'static str, label: &'static str, object: Object) -> WorldRelation {
+    WorldRelation { id, label, object }
 }
 
 /// All types, the most frequent first.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[EntityType] = &[
     kind("Human", "human", 340, Naming::Person).with(&[
         relation("birthplace", "place of birth", Object::Of("City")),
         relation("occupation", "occupation", Object::Word(OCCUPATIONS)),

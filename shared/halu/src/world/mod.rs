@@ -10,8 +10,8 @@ mod names;
 use std::fmt::{Display, Write};
 
 use domain::seed::SplitMix64;
-use kinds::{KINDS, Kind, Object, Relation};
-use names::Names;
+use kinds::{EntityType, KINDS, Object, WorldRelation};
+use names::GivenNames;
 use rdf::RdfFormat;
 
 use crate::dump::Dump;
@@ -59,7 +59,7 @@ impl World {
 
 /// An entity before its facts are drawn.
 struct Member {
-    kind: &'static Kind,
+    kind: &'static EntityType,
     name: String,
     /// How well known it is; approximately standard normal.
     fame: f64,
@@ -67,7 +67,7 @@ struct Member {
 
 /// All entities, by kind in the order of [`KINDS`].
 fn cast(random: &mut SplitMix64) -> Vec<Member> {
-    let mut names = Names::default();
+    let mut names = GivenNames::default();
     let mut members = Vec::with_capacity(ENTITIES);
     for kind in KINDS {
         for _ in 0..ENTITIES * kind.per_mille / 1_000 {
@@ -105,7 +105,7 @@ impl Writer {
     }
 
     /// Writes a type with its relations. A relation of two types is written twice, which changes nothing.
-    fn kind(&mut self, kind: &Kind) {
+    fn kind(&mut self, kind: &EntityType) {
         let _ = writeln!(self.text, "e:{} rdfs:label \"{}\"@en .", kind.id, kind.label);
         for relation in kind.relations {
             let _ = writeln!(self.text, "p:{} rdfs:label \"{}\"@en .", relation.id, relation.label);
@@ -172,7 +172,7 @@ impl Writer {
 }
 
 /// An object of a relation: as a term and in words.
-fn object(relation: &Relation, all: &[Member], random: &mut SplitMix64) -> (String, String) {
+fn object(relation: &WorldRelation, all: &[Member], random: &mut SplitMix64) -> (String, String) {
     match relation.object {
         Object::Of(id) => {
             // Entities of a kind are consecutive.

@@ -35,11 +35,11 @@ const NOUNS: &[&str] = &[
 
 /// Names given so far.
 #[derive(Default)]
-pub struct Names {
+pub struct GivenNames {
     given: BTreeSet<String>,
 }
 
-impl Names {
+impl GivenNames {
     /// A name that nothing else has.
     pub fn next(&mut self, naming: Naming, random: &mut SplitMix64) -> String {
         loop {

@@ -3,7 +3,7 @@
 use domain::seed::SplitMix64;
 use halu::assessment::{Assessment, Recipe, draw};
 use halu::calibration::{Calibration, Observation, calibrate};
-use halu::metrics::{Answered, Decision, Fate, Filter, ModelMetrics};
+use halu::metrics::{AnsweredQuestion, FactDecision, Fate, Filter, ModelMetrics};
 use halu::simulated::{Knowledge, Recall};
 use halu::world;
 use halu::{Difficulty, Weights};
@@ -32,7 +32,7 @@ fn fate(recall: Recall) -> Fate {
     match recall {
         Recall::Abstains => Fate::Abstained,
         Recall::Invents => Fate::Hallucinated,
-        Recall::Knows(facts) => Fate::Aligned(facts.map(|correct| Decision { correct, by: Filter::Nli })),
+        Recall::Knows(facts) => Fate::Aligned(facts.map(|correct| FactDecision { correct, by: Filter::Nli })),
     }
 }
 
@@ -71,14 +71,14 @@ pub fn mean_deviations(weights: &Weights, world_seed: u64, seed: u64) -> (f64, f
     let (mut plain, mut weighted) = (0.0, 0.0);
     for number in 0..MODELS {
         let fates = fates(&assessments, number, seed);
-        let answered: Vec<Vec<Answered>> = fates
+        let answered: Vec<Vec<AnsweredQuestion>> = fates
             .iter()
             .enumerate()
             .map(|(index, fates)| {
                 let of = |(place, fate): (usize, &Fate)| {
                     let question = &assessments[index].questions[place];
                     let hard = difficulty.of(index, place, question, *fate == Fate::Hallucinated).unwrap();
-                    Answered { fate: *fate, difficulty: hard }
+                    AnsweredQuestion { fate: *fate, difficulty: hard }
                 };
                 fates.iter().enumerate().map(of).collect()
             })

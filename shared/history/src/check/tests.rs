@@ -127,7 +127,9 @@ fn story(deeds: &[Deed]) -> (Vec<Noted>, Vec<Kept>) {
         let finished = Event::Finished(winners_of(&story.log));
         events.write(&run, finished).await;
         // Waits until all is written.
-        events.write(&"other".into(), Event::Ending { ending: Ending::Release, fences: Vec::new() }).await;
+        events
+            .write(&"other".into(), Event::Ending { ending: LeaseEnding::Release, fences: Vec::new() })
+            .await;
         story.log
     });
     (Events::read(folder.path(), &run).unwrap().noted, log)
@@ -246,7 +248,7 @@ fn a_lease_that_is_taken_from_a_living_worker_is_found() {
     wrong[3] = granted(2_000, 2, 1);
     assert_eq!(check(&wrong, &[]).count(FindingKind::GrantedTwice), 1);
     for reason in [
-        Event::Ending { ending: Ending::Release, fences: vec![fence(1)] },
+        Event::Ending { ending: LeaseEnding::Release, fences: vec![fence(1)] },
         Event::Reaping { generation: 1, worker: Some(worker(0)) },
         Event::Reaped { generation: 1, units: vec![UnitId(0)] },
     ] {
@@ -275,7 +277,7 @@ fn each_taking_over_explains_one_lease_whatever_a_clock_says() {
 
 #[test]
 fn what_a_test_made_the_queue_forget_is_no_fault_of_a_coordinator() {
-    let finished = Event::Ended { ending: Ending::Finish, fences: vec![fence(1)] };
+    let finished = Event::Ended { ending: LeaseEnding::Finish, fences: vec![fence(1)] };
     let wrong = vec![opened(), granted(100, 1, 0), noted(200, finished), granted(9_000, 2, 1)];
     assert_eq!(check(&wrong, &[]).count(FindingKind::StaleFence), 1);
     let excused = [&wrong[..], &[noted(1_500, Event::WritesLost { since_ms: 1_100 })]].concat();

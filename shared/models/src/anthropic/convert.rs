@@ -24,7 +24,7 @@ pub(super) fn request(model: &str, request: &ChatRequest) -> Result<Vec<u8>, Cal
     hosted::refuse_fields("Anthropic", &lacking)?;
     let body = MessagesBody {
         model,
-        max_tokens: sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT),
+        max_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
         system: hosted::instructions(request),
         messages: request
             .messages

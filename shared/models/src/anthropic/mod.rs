@@ -7,11 +7,11 @@ mod wire;
 use domain::Connector;
 use reqwest::header::{HeaderMap, HeaderValue};
 
-use crate::hosted::Dialect;
+use crate::hosted::ProviderDialect;
 
 const API_VERSION: &str = "2023-06-01";
 
-pub(crate) const DIALECT: Dialect = Dialect {
+pub(crate) const DIALECT: ProviderDialect = ProviderDialect {
     connector: Connector::Anthropic,
     headers: |key| {
         let mut headers = HeaderMap::new();

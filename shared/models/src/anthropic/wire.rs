@@ -42,7 +42,7 @@ pub(super) struct MessagesReply {
     pub(super) content: Vec<Block>,
     pub(super) stop_reason: Option<String>,
     #[serde(default)]
-    pub(super) usage: WireUsage,
+    pub(super) usage: AnthropicUsage,
 }
 
 /// A part of an answer. Kinds that we never request, such as tool use, are recognised and skipped.
@@ -53,7 +53,7 @@ pub(super) struct Block {
 }
 
 #[derive(Default, Deserialize)]
-pub(super) struct WireUsage {
+pub(super) struct AnthropicUsage {
     /// Prompt tokens outside the prompt cache.
     pub(super) input_tokens: Option<u64>,
     pub(super) cache_read_input_tokens: Option<u64>,

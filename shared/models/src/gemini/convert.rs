@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use domain::{Answer, FinishReason, Role, Sampling, Usage};
 
 use super::wire::{
-    Candidate, Content, GenerateBody, GenerateReply, GenerationConfig, TextPart, ThinkingConfig,
+    Content, GeminiCandidate, GenerateBody, GenerateReply, GenerationConfig, TextPart, ThinkingConfig,
     UsageMetadata,
 };
 use crate::chat::{ChatReply, ChatRequest};
@@ -39,7 +39,7 @@ pub(super) fn request(request: &ChatRequest) -> Result<Vec<u8>, CallError> {
             .collect(),
         system_instruction: hosted::instructions(request).map(|text| content(None, Cow::Owned(text))),
         generation_config: GenerationConfig {
-            max_output_tokens: sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT),
+            max_output_tokens: sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
             top_k: sampling.top_k,
@@ -80,7 +80,7 @@ pub(super) fn reply(body: &[u8], key: &Secret) -> Result<ChatReply, CallError> {
     Ok(ChatReply { answer, reported_model: reply.model_version, system_fingerprint: None, first_token: None })
 }
 
-fn answer(candidate: Candidate, usage: Usage) -> Answer {
+fn answer(candidate: GeminiCandidate, usage: Usage) -> Answer {
     let (mut text, mut thoughts) = (String::new(), String::new());
     for part in candidate.content.into_iter().flat_map(|content| content.parts) {
         if part.thought { &mut thoughts } else { &mut text }.push_str(&part.text);

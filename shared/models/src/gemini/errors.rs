@@ -4,18 +4,24 @@ use std::time::Duration;
 
 use domain::{FailureCause, RetryAdvice};
 
-use super::wire::{ErrorDetail, ErrorReply};
+use super::wire::{GeminiErrorDetail, GeminiErrorReply};
 use crate::error::CallError;
 
 /// Classifies a response with an error status. `text` is its body, without keys.
 pub(super) fn classify(status: u16, retry_after: Option<Duration>, text: &str) -> CallError {
-    let detail = serde_json::from_str::<ErrorReply>(text)
-        .map_or_else(|_| ErrorDetail { message: text.to_owned(), details: Vec::new() }, |reply| reply.error);
+    let detail = serde_json::from_str::<GeminiErrorReply>(text).map_or_else(
+        |_| GeminiErrorDetail { message: text.to_owned(), details: Vec::new() },
+        |reply| reply.error,
+    );
     let (cause, retry) = judge(status, retry_after, &detail);
     CallError::new(cause, retry, &detail.message).with_status(status)
 }
 
-fn judge(status: u16, retry_after: Option<Duration>, detail: &ErrorDetail) -> (FailureCause, RetryAdvice) {
+fn judge(
+    status: u16,
+    retry_after: Option<Duration>,
+    detail: &GeminiErrorDetail,
+) -> (FailureCause, RetryAdvice) {
     let text = detail.message.to_lowercase();
     let after =
         detail.details.iter().find_map(|extra| seconds(extra.retry_delay.as_deref()?)).or(retry_after);

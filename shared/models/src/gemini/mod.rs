@@ -7,9 +7,9 @@ mod wire;
 use domain::Connector;
 use reqwest::header::HeaderMap;
 
-use crate::hosted::Dialect;
+use crate::hosted::ProviderDialect;
 
-pub(crate) const DIALECT: Dialect = Dialect {
+pub(crate) const DIALECT: ProviderDialect = ProviderDialect {
     connector: Connector::Gemini,
     headers: |key| {
         let mut headers = HeaderMap::new();

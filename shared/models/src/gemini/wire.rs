@@ -60,7 +60,7 @@ pub(super) struct ThinkingConfig<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct GenerateReply {
     #[serde(default)]
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<GeminiCandidate>,
     pub(super) prompt_feedback: Option<PromptFeedback>,
     #[serde(default)]
     pub(super) usage_metadata: UsageMetadata,
@@ -69,7 +69,7 @@ pub(super) struct GenerateReply {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Candidate {
+pub(super) struct GeminiCandidate {
     /// Absent if the answer was withheld.
     pub(super) content: Option<CandidateContent>,
     pub(super) finish_reason: Option<String>,
@@ -107,12 +107,12 @@ pub(super) struct UsageMetadata {
 
 /// Body of an error.
 #[derive(Deserialize)]
-pub(super) struct ErrorReply {
-    pub(super) error: ErrorDetail,
+pub(super) struct GeminiErrorReply {
+    pub(super) error: GeminiErrorDetail,
 }
 
 #[derive(Default, Deserialize)]
-pub(super) struct ErrorDetail {
+pub(super) struct GeminiErrorDetail {
     #[serde(default)]
     pub(super) message: String,
     #[serde(default)]

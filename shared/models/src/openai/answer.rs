@@ -4,7 +4,7 @@ use domain::{Answer, FailureCause, FinishReason, RetryAdvice, Usage};
 
 use super::convert;
 use super::errors::{self, Rejected};
-use super::wire::{Reply, Said, Text};
+use super::wire::{Text, WireReply, WireSaid};
 use crate::chat::{ANSWER_BYTES_MAX, ANSWER_TOO_LARGE, ChatReply, cut_text};
 use crate::error::CallError;
 use crate::http::{unparsable, unusable};
@@ -39,7 +39,7 @@ impl AnswerBuilder {
     /// Adds one JSON piece.
     pub(super) fn absorb(&mut self, json: &[u8], key: Option<&Secret>) -> Result<Absorbed, Rejected> {
         // Invalid UTF-8 is an error here, too: no version of the API sends it.
-        let reply: Reply<'_> = serde_json::from_slice(json).map_err(|error| unparsable(&error, key))?;
+        let reply: WireReply<'_> = serde_json::from_slice(json).map_err(|error| unparsable(&error, key))?;
         if reply.error.is_some() || reply.object.is_some_and(|object| object.0 == "error") {
             let text = String::from_utf8_lossy(json);
             return Err(errors::classify_within_success(&scrub_with(key, &text)));
@@ -91,7 +91,7 @@ impl AnswerBuilder {
         }
     }
 
-    fn add(&mut self, said: &Said<'_>) {
+    fn add(&mut self, said: &WireSaid<'_>) {
         // Some servers send the same reasoning under both names.
         let reasoning = said.reasoning.as_ref().or(said.reasoning_content.as_ref());
         for (kept, piece) in [

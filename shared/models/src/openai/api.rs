@@ -15,9 +15,10 @@ use super::errors::{self, Rejected};
 use super::names;
 use super::wire::{ModelList, ServedModel};
 use crate::chat::ModelIdentity;
+use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
-use crate::http::{self, HttpClient, Route, unparsable, unserialisable, unusable};
+use crate::http::{self, Route, unparsable, unserialisable, unusable};
 use crate::secret::{Secret, scrub_with};
 
 /// Timeout of [`Api::models`] and [`Api::health`], in seconds.
@@ -171,7 +172,7 @@ impl Api {
         }
         let (retry_after, url) = (http::retry_after(response.headers()), response.url().to_string());
         // An error status counts even if its body never arrives.
-        let body = clock.wait(http::read_error_body(response)).await.unwrap_or_default();
+        let body = clock.wait(http::read_refusal(response)).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
         let rejected = errors::classify(status.as_u16(), retry_after, &scrub_with(self.key(), &text));
         Err(Rejected { error: rejected.error.asked_at(&url), ..rejected })

@@ -12,13 +12,14 @@ use tokio::time::Instant;
 
 use super::api::{Api, in_order};
 use super::convert;
-use super::join::{Frame, TokenizeText, Tokens};
+use super::join::{TokenFrame, TokenList, TokenizeText};
 use super::wire::{ServedModel, WireUsage};
 use crate::chat::ModelIdentity;
 use crate::classify::{Class, Classification, ClassifyModel, ClassifyReply, ClassifyRequest, TextPair};
+use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::error::{CallError, SetupError};
-use crate::http::{HttpClient, Route, unusable};
+use crate::http::{Route, unusable};
 use crate::secret::Secret;
 
 pub use super::join::PairLayout;
@@ -73,7 +74,7 @@ pub struct VllmClassifier {
 /// What the server reports about the model's tokenizer.
 #[derive(Clone, Debug)]
 struct Tokenizer {
-    frame: Frame,
+    frame: TokenFrame,
     context_tokens: Option<u32>,
 }
 
@@ -132,14 +133,14 @@ impl VllmClassifier {
 
     async fn learn_tokenizer(&self, clock: &CallClock) -> Result<Tokenizer, CallError> {
         let nothing = self.tokens("", true, clock).await?;
-        let frame = Frame::of_nothing(nothing.tokens).ok_or_else(|| {
+        let frame = TokenFrame::of_nothing(nothing.tokens).ok_or_else(|| {
             let message = format!("the tokenizer of `{}` puts no separator after a text", self.config.model);
             CallError::new(FailureCause::BadRequest, RetryAdvice::No, message)
         })?;
         Ok(Tokenizer { frame, context_tokens: nothing.max_model_len })
     }
 
-    async fn tokens(&self, text: &str, framed: bool, clock: &CallClock) -> Result<Tokens, CallError> {
+    async fn tokens(&self, text: &str, framed: bool, clock: &CallClock) -> Result<TokenList, CallError> {
         let question = TokenizeText { model: &self.config.model, prompt: text, add_special_tokens: framed };
         self.api.ask(&self.tokenize, &question, clock).await.map_err(|error| error.about("/tokenize"))
     }
@@ -152,7 +153,7 @@ impl ClassifyModel for VllmClassifier {
         let clock = CallClock::whole(Instant::now(), request.deadline);
         let input = self.joined(&request.pairs, &clock).await?;
         let question = Question { model: &self.config.model, input: &input, add_special_tokens: false };
-        let reply: Reply = self.api.ask(&self.classify, &question, &clock).await?;
+        let reply: WireReply = self.api.ask(&self.classify, &question, &clock).await?;
         self.api.check_answerer(reply.model.as_deref(), &clock).await?;
         // The lock is never held across an await.
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +176,7 @@ struct Question<'a> {
 
 /// Its answer.
 #[derive(Deserialize)]
-struct Reply {
+struct WireReply {
     model: Option<String>,
     data: Vec<Item>,
     usage: Option<WireUsage>,
@@ -189,7 +190,7 @@ struct Item {
     probs: Vec<f64>,
 }
 
-impl Reply {
+impl WireReply {
     /// The classes of `count` pairs. All are checked before any label is learnt.
     fn read(self, count: usize, labels: &mut Labels) -> Result<ClassifyReply, CallError> {
         let items = in_order(self.data.into_iter().map(|item| (item.index, item)), count)?;
@@ -290,7 +291,7 @@ mod tests {
     const NLI: [&str; 3] = ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"];
 
     fn parse(body: &Value, count: usize, labels: &mut Labels) -> Result<ClassifyReply, CallError> {
-        read::<Reply>(body.to_string().as_bytes(), None)?.read(count, labels)
+        read::<WireReply>(body.to_string().as_bytes(), None)?.read(count, labels)
     }
 
     fn item(index: usize, label: impl Into<Value>, probs: &[f64]) -> Value {
@@ -388,7 +389,7 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..4_usize) {
-            let _ = read::<Reply>(&bytes, None).and_then(|reply| reply.read(count, &mut Labels::default()));
+            let _ = read::<WireReply>(&bytes, None).and_then(|reply| reply.read(count, &mut Labels::default()));
         }
     }
 }

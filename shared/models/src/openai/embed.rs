@@ -10,10 +10,11 @@ use super::api::{Api, in_order};
 use super::convert;
 use super::wire::{ServedModel, WireUsage};
 use crate::chat::ModelIdentity;
+use crate::client::HttpClient;
 use crate::deadline::CallClock;
 use crate::embed::{EmbedModel, EmbedReply, EmbedRequest, Embedding};
 use crate::error::{CallError, SetupError};
-use crate::http::{HttpClient, Route, unusable};
+use crate::http::{Route, unusable};
 use crate::secret::Secret;
 
 /// Configuration of an embedder.
@@ -86,8 +87,11 @@ impl EmbedModel for OpenAiEmbedder {
             dimensions: self.config.dimensions,
             extra: &self.config.extra_body,
         };
-        let reply =
-            self.api.ask::<Reply>(&self.embeddings, &question, &clock).await?.read(request.texts.len())?;
+        let reply = self
+            .api
+            .ask::<WireReply>(&self.embeddings, &question, &clock)
+            .await?
+            .read(request.texts.len())?;
         self.api.check_answerer(reply.reported_model.as_deref(), &clock).await?;
         let length = reply.embeddings.first().map_or(0, |first| first.numbers().len());
         match self.length.compare_exchange(0, length, Ordering::Relaxed, Ordering::Relaxed) {
@@ -119,7 +123,7 @@ struct Question<'a> {
 
 /// Its answer.
 #[derive(Deserialize)]
-struct Reply {
+struct WireReply {
     model: Option<String>,
     data: Vec<Item>,
     usage: Option<WireUsage>,
@@ -131,7 +135,7 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-impl Reply {
+impl WireReply {
     /// The vectors of `count` texts.
     fn read(self, count: usize) -> Result<EmbedReply, CallError> {
         let items = self.data.into_iter().map(|item| (item.index, item.embedding));
@@ -158,7 +162,7 @@ mod tests {
     use crate::openai::api::read;
 
     fn parse(body: &serde_json::Value, count: usize) -> Result<EmbedReply, CallError> {
-        read::<Reply>(body.to_string().as_bytes(), None)?.read(count)
+        read::<WireReply>(body.to_string().as_bytes(), None)?.read(count)
     }
 
     fn items(vectors: &[&[f64]]) -> serde_json::Value {
@@ -216,7 +220,7 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200), count in 0..4_usize) {
-            let _ = read::<Reply>(&body, None).and_then(|reply| reply.read(count));
+            let _ = read::<WireReply>(&body, None).and_then(|reply| reply.read(count));
         }
     }
 }

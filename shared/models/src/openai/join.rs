@@ -16,14 +16,14 @@ pub enum PairLayout {
 
 /// The tokens that a model's tokenizer puts around a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct TokenFrame {
     /// Before the text, such as `<s>`.
     opening: Vec<u32>,
     /// After it, such as `</s>`.
     separator: u32,
 }
 
-impl Frame {
+impl TokenFrame {
     /// Derives the frame from the tokens of the empty text. `None` for tokenizers that put nothing after a text, such
     /// as those of chat models.
     pub(super) fn of_nothing(mut tokens: Vec<u32>) -> Option<Self> {
@@ -65,7 +65,7 @@ pub(super) struct TokenizeText<'a> {
 
 /// Its answer.
 #[derive(Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct TokenList {
     pub(super) tokens: Vec<u32>,
     /// The model's context in tokens.
     pub(super) max_model_len: Option<u32>,
@@ -80,17 +80,17 @@ mod tests {
     #[test]
     fn pairs_are_joined_as_tokenizers_do() {
         // What RoBERTa's and BERT's tokenizers make of nothing, and of a pair.
-        let roberta = Frame::of_nothing(vec![0, 2]).unwrap();
+        let roberta = TokenFrame::of_nothing(vec![0, 2]).unwrap();
         let joined = roberta.join(PairLayout::DoubleSeparator, &[69, 264], &[71]);
         assert_eq!(joined, [0, 69, 264, 2, 2, 71, 2]);
-        let bert = Frame::of_nothing(vec![101, 102]).unwrap();
+        let bert = TokenFrame::of_nothing(vec![101, 102]).unwrap();
         assert_eq!(bert.join(PairLayout::SingleSeparator, &[7], &[8, 9]), [101, 7, 102, 8, 9, 102]);
     }
 
     #[test]
     fn a_tokenizer_without_an_end_has_no_frame() {
-        assert_eq!(Frame::of_nothing(vec![]), None);
-        assert_eq!(Frame::of_nothing(vec![1]), None);
+        assert_eq!(TokenFrame::of_nothing(vec![]), None);
+        assert_eq!(TokenFrame::of_nothing(vec![1]), None);
     }
 
     proptest! {
@@ -98,7 +98,7 @@ mod tests {
         fn no_text_brings_a_separator_of_its_own(
             premise in prop::collection::vec(0..6_u32, 0..20), hypothesis in prop::collection::vec(0..6_u32, 0..20)
         ) {
-            let frame = Frame::of_nothing(vec![0, 2]).unwrap();
+            let frame = TokenFrame::of_nothing(vec![0, 2]).unwrap();
             let joined = frame.join(PairLayout::DoubleSeparator, &premise, &hypothesis);
             let parts: Vec<Vec<u32>> = joined.split(|token| *token == 2).map(<[u32]>::to_vec).collect();
             let kept = |tokens: &[u32]| -> Vec<u32> {

@@ -27,9 +27,11 @@ use reqwest::header::CONTENT_TYPE;
 use tokio::time::Instant;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ModelIdentity};
+use crate::client::HttpClient;
 use crate::deadline::{CallClock, StallLimits};
 use crate::error::{CallError, SetupError};
-use crate::http::{self, HttpClient, Route};
+use crate::http::{self, Route};
+use crate::progress::CallStage;
 use crate::secret::Secret;
 pub use classify::{ClassifyConfig, PairLayout, VllmClassifier};
 pub use embed::{EmbedConfig, OpenAiEmbedder};
@@ -224,6 +226,7 @@ impl OpenAiCompatible {
         let body = wire::ChatBody::new(&self.config, request, &messages, max_tokens, completion_tokens);
         let body = body.to_bytes().map_err(http::unserialisable)?;
         let response = self.api.send(&self.chat, Some(body), &clock).await?;
+        request.progress.met(CallStage::Answered);
         // Some servers ignore the request for a stream, so the response's own type decides.
         if is_event_stream(&response) {
             stream::read(response, clock, self.api.key()).await
@@ -244,7 +247,7 @@ impl ChatModel for OpenAiCompatible {
         } else {
             CallClock::whole(now, request.deadline)
         };
-        let wanted = request.sampling.max_tokens.unwrap_or(Sampling::MAX_TOKENS_DEFAULT);
+        let wanted = request.sampling.max_tokens.unwrap_or(Sampling::TOKENS_DEFAULT);
         let mut max_tokens = self.fit(&request, wanted, wanted, &clock).await?;
         for _ in 0..CORRECTIONS_MAX {
             let rejected = match self.attempt(&request, max_tokens, clock).await {

@@ -96,7 +96,7 @@ impl<'a> ChatBody<'a> {
 
 /// A whole answer, or one event of a stream.
 #[derive(Deserialize)]
-pub(super) struct Reply<'a> {
+pub(super) struct WireReply<'a> {
     #[serde(borrow, default)]
     pub(super) model: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -104,25 +104,25 @@ pub(super) struct Reply<'a> {
     #[serde(borrow, default)]
     pub(super) object: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
+    pub(super) choices: Option<Vec<WireChoice<'a>>>,
     pub(super) usage: Option<WireUsage>,
     /// Servers that fail midway report it with status 200.
     pub(super) error: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct WireChoice<'a> {
     #[serde(borrow, default)]
-    pub(super) delta: Option<Said<'a>>,
+    pub(super) delta: Option<WireSaid<'a>>,
     #[serde(borrow, default)]
-    pub(super) message: Option<Said<'a>>,
+    pub(super) message: Option<WireSaid<'a>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Option<Text<'a>>,
 }
 
 /// What the model said, or a piece of it.
 #[derive(Deserialize)]
-pub(super) struct Said<'a> {
+pub(super) struct WireSaid<'a> {
     #[serde(borrow, default)]
     pub(super) content: Option<Text<'a>>,
     /// vLLM's current name for it.

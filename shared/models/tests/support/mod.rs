@@ -14,7 +14,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::response::Response;
 use domain::{DialogueKey, Message, Sampling};
 use futures::stream::{self, StreamExt};
-use models::ChatRequest;
+use models::{ChatRequest, Progress};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -195,6 +195,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ChatRequest {
         deadline: Duration::from_secs(60),
         key: DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 },
         round: 0,
+        progress: Progress::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use tasks::{CaseData, TaskClass, TaskData, Wording};
 
 use super::follow_ups::{self, Sample};
 use super::own_wording;
-use super::report::{Origin, Problem};
+use super::report::{Problem, TemplateOrigin};
 
 /// Maximum number of follow-ups of one kind that a template is derived from, per task. All others are only compared
 /// with it.
@@ -31,7 +31,7 @@ pub(super) struct CollectedTask {
     pub(super) data: TaskData,
     pub(super) class: TaskClass,
     /// The origin of each follow-up template.
-    pub(super) origins: BTreeMap<PromptKind, Origin>,
+    pub(super) origins: BTreeMap<PromptKind, TemplateOrigin>,
     /// Cases by identity.
     cases: HashMap<Identity, usize>,
     /// The model whose first prompts are used, per case.
@@ -115,7 +115,7 @@ impl Collector {
             for (kind, samples) in std::mem::take(&mut task.samples) {
                 if let Some(template) = follow_ups::learn(&samples) {
                     task.data.wording.insert(kind, template);
-                    task.origins.insert(kind, Origin::Learnt);
+                    task.origins.insert(kind, TemplateOrigin::Learnt);
                 }
             }
             for case in &mut task.data.cases {
@@ -130,9 +130,9 @@ impl Collector {
                     let (template, origin) = match self.lender(index, *kind) {
                         Some(lender) => (
                             lender.data.wording.get(*kind).cloned(),
-                            Origin::Borrowed { from: lender.data.label.clone() },
+                            TemplateOrigin::Borrowed { from: lender.data.label.clone() },
                         ),
-                        None => (None, Origin::Own),
+                        None => (None, TemplateOrigin::Own),
                     };
                     let task = &mut self.tasks[index];
                     let template = template.unwrap_or_else(|| own_wording::template(task.class, *kind));
@@ -147,7 +147,7 @@ impl Collector {
     fn lender(&self, borrower: usize, kind: PromptKind) -> Option<&CollectedTask> {
         let borrower = &self.tasks[borrower];
         let unanimous = |related: &dyn Fn(&CollectedTask) -> bool| {
-            let learnt = |task: &&CollectedTask| task.origins.get(&kind) == Some(&Origin::Learnt);
+            let learnt = |task: &&CollectedTask| task.origins.get(&kind) == Some(&TemplateOrigin::Learnt);
             let mut lenders = self.tasks.iter().filter(learnt).filter(|task| related(task));
             let first = lenders.next()?;
             lenders.all(|task| task.data.wording.get(kind) == first.data.wording.get(kind)).then_some(first)

@@ -7,7 +7,7 @@ use results::llmkgbench::ResultRecord;
 
 use super::cases::{CollectedTask, Collector};
 use super::follow_ups::{self, gives};
-use super::report::{FollowUpLine, Origin, Problem, TaskReport};
+use super::report::{FollowUpLine, Problem, TaskReport, TemplateOrigin};
 
 /// Compares records with the tasks derived from them.
 pub(super) struct Checker<'c> {
@@ -99,7 +99,7 @@ fn is_kept_prompt(task: &CollectedTask, case: usize, record: &ResultRecord) -> b
 fn report(task: &CollectedTask, counts: &Counts) -> TaskReport {
     let line = |kind: &PromptKind| {
         let (sent, equal) = counts.follow_ups.get(kind).copied().unwrap_or_default();
-        let origin = task.origins.get(kind).cloned().unwrap_or(Origin::Own);
+        let origin = task.origins.get(kind).cloned().unwrap_or(TemplateOrigin::Own);
         FollowUpLine { kind: *kind, origin, recorded: sent, equal }
     };
     TaskReport {

@@ -10,7 +10,7 @@
 //! 2. [`check`] holds every record against the result: its case must come in turn, and its follow-ups must be what the
 //!    pack would have said.
 //!
-//! Differences are [`Finding`]s that name file and record. Findings never quote the texts of an exercise: imported
+//! Differences are [`ImportFinding`]s that name file and record. Findings never quote the texts of an exercise: imported
 //! packs are protected.
 
 use std::ops::ControlFlow;
@@ -32,7 +32,9 @@ mod own_wording;
 mod provenance;
 mod report;
 
-pub use report::{FileLine, Finding, Findings, FollowUpLine, ImportReport, Origin, Problem, TaskReport};
+pub use report::{
+    FileLine, Findings, FollowUpLine, ImportFinding, ImportReport, Problem, TaskReport, TemplateOrigin,
+};
 
 use cases::Collector;
 
@@ -41,7 +43,7 @@ const GROUP: &str = "imported";
 
 /// What to import.
 #[derive(Clone, Debug)]
-pub struct Source<'s> {
+pub struct ImportSource<'s> {
     /// Name of the pack.
     pub name: &'s str,
     /// Result files, folders or zip archives, as in [`discover`]. Prompts of the first file are used.
@@ -70,7 +72,6 @@ pub struct GraphDocument {
 pub struct Imported {
     /// The pack as files.
     pub parts: Parts,
-    /// The report.
     pub report: ImportReport,
 }
 
@@ -89,7 +90,7 @@ pub enum ImportError {
 ///
 /// # Errors
 /// Nothing could be imported. Files, records and tasks that cannot be used are findings, the rest is imported.
-pub fn import(source: &Source<'_>) -> Result<Imported, ImportError> {
+pub fn import(source: &ImportSource<'_>) -> Result<Imported, ImportError> {
     let mut findings = Findings::default();
     let mut documents = Vec::new();
     for found in discover(source.paths, source.password) {
@@ -167,7 +168,7 @@ fn library(graphs: &[GraphDocument]) -> GraphLibrary {
     builder.build()
 }
 
-fn lay_out(source: &Source<'_>, collector: &Collector, files: &[FileLine]) -> Result<Parts, PackError> {
+fn lay_out(source: &ImportSource<'_>, collector: &Collector, files: &[FileLine]) -> Result<Parts, PackError> {
     let mut parts = Parts::new(source.name);
     let tasks: Vec<&TaskData> = collector.tasks().iter().map(|task| &task.data).collect();
     for task in &tasks {

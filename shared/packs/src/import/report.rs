@@ -19,7 +19,6 @@ pub struct ImportReport {
     pub files: Vec<FileLine>,
     /// The tasks imported, in order.
     pub tasks: Vec<TaskReport>,
-    /// The findings.
     pub findings: Findings,
 }
 
@@ -59,17 +58,16 @@ pub struct TaskReport {
 pub struct FollowUpLine {
     pub kind: PromptKind,
     /// Origin of its template.
-    pub origin: Origin,
+    pub origin: TemplateOrigin,
     /// Follow-ups of this kind in the records.
     pub recorded: usize,
     /// Those that the template reproduces exactly.
     pub equal: usize,
 }
 
-/// The origin of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "origin", rename_all = "kebab-case")]
-pub enum Origin {
+pub enum TemplateOrigin {
     /// Derived from the task's own records.
     Learnt,
     /// Taken from a related task, because this one never sent this kind and all related ones agree.
@@ -85,15 +83,14 @@ pub enum Origin {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Findings {
-    kept: Vec<Finding>,
+    kept: Vec<ImportFinding>,
     total: usize,
     input: usize,
 }
 
-/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct ImportFinding {
     /// The file; `None` for a task as a whole.
     pub file: Option<String>,
     /// Position of the record in it, from 0; `None` for the file as a whole.
@@ -157,12 +154,12 @@ impl Problem {
 
 impl Findings {
     /// The first of them.
-    pub fn first(&self) -> Option<&Finding> {
+    pub fn first(&self) -> Option<&ImportFinding> {
         self.kept.first()
     }
 
     /// Those that were kept, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+    pub fn iter(&self) -> impl Iterator<Item = &ImportFinding> {
         self.kept.iter()
     }
 
@@ -182,25 +179,25 @@ impl Findings {
     }
 
     pub(super) fn file(&mut self, file: &str, problem: Problem) {
-        self.add(Finding { file: Some(file.to_owned()), record: None, task: None, problem });
+        self.add(ImportFinding { file: Some(file.to_owned()), record: None, task: None, problem });
     }
 
     pub(super) fn task(&mut self, task: &TaskLabel, problem: Problem) {
-        self.add(Finding { file: None, record: None, task: Some(task.clone()), problem });
+        self.add(ImportFinding { file: None, record: None, task: Some(task.clone()), problem });
     }
 
     pub(super) fn unreadable_record(&mut self, file: &str, index: usize, message: String) {
         let problem = Problem::Unreadable { message };
-        self.add(Finding { file: Some(file.to_owned()), record: Some(index), task: None, problem });
+        self.add(ImportFinding { file: Some(file.to_owned()), record: Some(index), task: None, problem });
     }
 
     pub(super) fn record(&mut self, located: &Located<'_>, problem: Problem) {
         let task = TaskLabel::new(located.record.task_label());
         let file = Some(located.file.to_owned());
-        self.add(Finding { file, record: Some(located.index), task: Some(task), problem });
+        self.add(ImportFinding { file, record: Some(located.index), task: Some(task), problem });
     }
 
-    fn add(&mut self, finding: Finding) {
+    fn add(&mut self, finding: ImportFinding) {
         self.total += 1;
         self.input += usize::from(finding.problem.is_input());
         if self.kept.len() < FINDINGS_MAX {
@@ -209,7 +206,7 @@ impl Findings {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for ImportFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
             write!(f, "{file}: ")?;

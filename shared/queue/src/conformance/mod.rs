@@ -19,8 +19,8 @@ use domain::{DialogueKey, InstanceId, ModelLabel, RunId, TaskLabel, WorkerId};
 use crate::testing::{Bench, block_on};
 use crate::{
     Claim, Commit, CommitEffect, Committed, Error, Fence, Heartbeat, HeartbeatOrders, Lease, LeaseRequest,
-    NameTaken, NewUnit, QueueStore, RateLimit, RateReply, Reap, Reaped, RunRef, RunSpec, RunState,
-    Transition, UnitId, limits,
+    NewUnit, QueueOwner, QueueStore, RateLimit, RateReply, Reap, Reaped, RunRef, RunSpec, RunState,
+    Transition, UnitId, WorkerNameTaken, limits,
 };
 
 /// Instantiates the suite for a store: `conformance_suite!(open)` with `async fn open() -> Option<Bench>`, which

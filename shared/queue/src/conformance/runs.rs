@@ -22,11 +22,16 @@ pub async fn creating_a_run_again_joins_it(bench: Bench) {
 }
 
 pub async fn a_queue_belongs_to_one_place_of_records_until_it_is_given_to_another(bench: Bench) {
+    let bond = |store: &str, generation| QueueOwner { store: store.into(), queue: "q".into(), generation };
+    let of_before = QueueOwner { store: "one".into(), queue: String::new(), generation: 0 };
     assert_eq!(bench.store.owner().await.unwrap(), None);
-    assert_eq!(bench.store.claim("one", false).await.unwrap(), "one");
-    assert_eq!(bench.store.claim("two", false).await.unwrap(), "one");
-    assert_eq!(bench.store.owner().await.unwrap(), Some("one".to_owned()));
-    assert_eq!(bench.store.claim("two", true).await.unwrap(), "two");
+    assert_eq!(bench.store.bind(None, &of_before).await.unwrap(), of_before);
+    assert_eq!(bench.store.bind(None, &bond("two", 1)).await.unwrap(), of_before);
+    assert_eq!(bench.store.owner().await.unwrap(), Some(of_before.clone()));
+    assert_eq!(bench.store.bind(Some(&of_before), &bond("one", 1)).await.unwrap(), bond("one", 1));
+    assert_eq!(bench.store.bind(Some(&of_before), &bond("two", 1)).await.unwrap(), bond("one", 1));
+    assert_eq!(bench.store.bind(Some(&bond("one", 1)), &bond("two", 2)).await.unwrap(), bond("two", 2));
+    assert_eq!(bench.store.owner().await.unwrap(), Some(bond("two", 2)));
 }
 
 pub async fn a_rebuilt_run_has_a_higher_generation_and_refuses_the_old_one(bench: Bench) {
@@ -56,9 +61,6 @@ pub async fn a_run_of_a_lower_generation_is_replaced_and_one_of_a_higher_is_join
     let commit = Commit { key: key("m", "t", 0), record: Committed { scored: true, ticket } };
     bench.store.commit(&old, std::slice::from_ref(&commit)).await.unwrap();
     let higher = |plan: &str| RunSpec { generation: 7, plan_hash: plan.into(), ..spec("r") };
-    let refused = bench.store.create_run(&higher("plan-2")).await.unwrap_err();
-    assert!(matches!(refused, Error::PlanMismatch { .. }), "another plan replaces nothing: {refused}");
-
     let new = bench.store.create_run(&higher("plan-1")).await.unwrap();
     assert_eq!((new.at.generation, new.next_unit, new.state), (7, UnitId(0), RunState::Active));
     assert_eq!(bench.store.committed(&new.at, &[commit.key]).await.unwrap(), [None]);
@@ -70,6 +72,12 @@ pub async fn a_run_of_a_lower_generation_is_replaced_and_one_of_a_higher_is_join
         let joined = bench.store.create_run(&RunSpec { generation, ..spec("r") }).await.unwrap();
         assert_eq!((joined.at, joined.next_unit), (new.at.clone(), UnitId(1)));
     }
+    let refused = bench.store.create_run(&higher("plan-2")).await.unwrap_err();
+    assert!(matches!(refused, Error::PlanMismatch { .. }), "another plan joins nothing: {refused}");
+    let extended = RunSpec { generation: 8, ..higher("plan-2") };
+    let extended = bench.store.create_run(&extended).await.unwrap();
+    assert_eq!((extended.at.generation, extended.plan_hash.as_str()), (8, "plan-2"));
+    assert_eq!(extended.next_unit, UnitId(0));
 }
 
 pub async fn every_operation_on_a_forgotten_run_says_so(bench: Bench) {
@@ -192,13 +200,13 @@ pub async fn names_and_payloads_of_any_shape_stay_apart(bench: Bench) {
 pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
     let at = filled(&bench, 1).await;
     let store = &bench.store;
-    let big = NewUnit { model: "m".into(), dialogues: 1, payload: vec![0; limits::MAX_PAYLOAD_BYTES + 1] };
+    let big = NewUnit { model: "m".into(), dialogues: 1, payload: vec![0; limits::PAYLOAD_BYTES_MAX + 1] };
     let empty = NewUnit { model: "m".into(), dialogues: 0, payload: vec![] };
     let nameless = NewUnit { model: "".into(), dialogues: 1, payload: vec![] };
-    let many = units("m", limits::MAX_UNITS_PER_ADD as u64 + 1);
+    let many = units("m", limits::UNITS_PER_ADD_MAX as u64 + 1);
     let rate = RateLimit { per_minute: 60, burst: 2 };
     let none = Claim::default();
-    let followed = Claim { predecessors: vec!["x".into(); limits::MAX_PREDECESSORS + 1], ..Claim::default() };
+    let followed = Claim { predecessors: vec!["x".into(); limits::PREDECESSORS_MAX + 1], ..Claim::default() };
     let refused = [
         store.create_run(&spec("brace{d}")).await.err(),
         store.create_run(&RunSpec { lease_for: Duration::ZERO, ..spec("s") }).await.err(),
@@ -207,7 +215,7 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
         store.add_units(&at, UnitId(1), &[empty]).await.err(),
         store.add_units(&at, UnitId(1), &[nameless]).await.err(),
         store.add_units(&at, UnitId(1), &many).await.err(),
-        store.lease(&at, &ask("w", &["m"], limits::MAX_UNITS_PER_LEASE + 1)).await.err(),
+        store.lease(&at, &ask("w", &["m"], limits::UNITS_PER_LEASE_MAX + 1)).await.err(),
         store.lease(&at, &ask("", &["m"], 1)).await.err(),
         store
             .finish(
@@ -219,9 +227,9 @@ pub async fn what_exceeds_a_limit_is_refused(bench: Bench) {
         store.requeue(&at, &[UnitId(u64::MAX)]).await.err(),
         store.create_run(&RunSpec { ticket_floor: u64::MAX, ..spec("s") }).await.err(),
         store.tickets(&at, 0).await.err(),
-        store.tickets(&at, limits::MAX_COMMITS_PER_CALL as u32 + 1).await.err(),
-        store.suspects(&at, true, None, limits::MAX_DEAD_LETTERS_PER_PAGE + 1).await.err(),
-        store.heartbeat(&"w".into(), &none, &[0; limits::MAX_WORKER_INFO_BYTES + 1], LEASE).await.err(),
+        store.tickets(&at, limits::COMMITS_PER_CALL_MAX as u32 + 1).await.err(),
+        store.suspects(&at, true, None, limits::DEAD_LETTERS_PER_PAGE_MAX + 1).await.err(),
+        store.heartbeat(&"w".into(), &none, &[0; limits::WORKER_INFO_BYTES_MAX + 1], LEASE).await.err(),
         store.heartbeat(&"w".into(), &followed, b"", LEASE).await.err(),
         store.take_rate("b", rate, 3).await.err(),
         store.take_rate("b", RateLimit { per_minute: 0, ..rate }, 1).await.err(),

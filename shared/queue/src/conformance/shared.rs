@@ -52,7 +52,8 @@ pub async fn a_name_has_one_process_until_it_is_silent_or_followed(bench: Bench)
     assert_eq!(beat(claim("one", &[])).await, ours);
     assert_eq!(beat(claim("one", &[])).await, ours);
     bench.time.advance(STEP).await;
-    let Heartbeat::Taken(NameTaken { instance, info, silent_ms, free_in_ms }) = beat(claim("two", &[])).await
+    let Heartbeat::Taken(WorkerNameTaken { instance, info, silent_ms, free_in_ms }) =
+        beat(claim("two", &[])).await
     else {
         panic!("the name is another one's")
     };

@@ -133,10 +133,10 @@ pub async fn the_leases_of_a_dead_worker_go_at_once(bench: Bench) {
 }
 
 pub async fn reaping_is_bounded_and_says_when_more_is_left(bench: Bench) {
-    let most = limits::MAX_REAPED_PER_MODEL as u64;
+    let most = limits::REAPED_PER_MODEL_MAX as u64;
     let at = filled(&bench, most + 1).await;
-    lease(&bench, &at, "a", limits::MAX_UNITS_PER_LEASE).await;
-    lease(&bench, &at, "a", limits::MAX_UNITS_PER_LEASE).await;
+    lease(&bench, &at, "a", limits::UNITS_PER_LEASE_MAX).await;
+    lease(&bench, &at, "a", limits::UNITS_PER_LEASE_MAX).await;
     assert_eq!(places(&bench, &at).await.1, most + 1);
     bench.time.advance(LEASE).await;
     let reaped = bench.store.reap(&at, &Reap::Expired).await.unwrap();

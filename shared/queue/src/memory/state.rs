@@ -7,18 +7,18 @@ use domain::{ModelLabel, WorkerId};
 use crate::run::{Parked, RunStatus};
 use crate::safeguards::Safeguards;
 use crate::unit::{Death, Fence, Lease, NewUnit, Reaped, Suspect, UnitId};
-use crate::winners::Winners;
+use crate::winners::CommittedWinners;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct MemoryRun {
     pub(crate) status: RunStatus,
     pub(crate) last_ticket: u64,
     pub(crate) models: BTreeMap<ModelLabel, Model>,
     /// Units that are not done.
-    pub(crate) units: BTreeMap<UnitId, Unit>,
+    pub(crate) units: BTreeMap<UnitId, MemoryUnit>,
     /// Suspects that are leased, by the worker that holds nothing else.
     pub(crate) alone: BTreeMap<WorkerId, UnitId>,
-    pub(crate) committed: Winners,
+    pub(crate) committed: CommittedWinners,
     pub(crate) safeguards: Safeguards,
 }
 
@@ -39,22 +39,22 @@ pub(crate) struct Model {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Unit {
+pub(crate) struct MemoryUnit {
     pub(crate) content: NewUnit,
     /// Times leased so far.
     pub(crate) attempt: u32,
     pub(crate) deaths: Vec<Death>,
-    pub(crate) place: Place,
+    pub(crate) place: UnitPlace,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum UnitPlace {
     Pending,
     Leased { worker: WorkerId, deadline_ms: u64 },
     Dead,
 }
 
-impl Run {
+impl MemoryRun {
     pub(super) fn model(&mut self, label: &ModelLabel) -> &mut Model {
         self.models.entry(label.clone()).or_default()
     }
@@ -69,11 +69,11 @@ impl Run {
             && self.units.get(&fence.unit).is_some_and(|unit| {
                 unit.content.model == fence.model
                     && (unit.attempt == fence.attempt || !self.safeguards.fence())
-                    && matches!(unit.place, Place::Leased { .. })
+                    && matches!(unit.place, UnitPlace::Leased { .. })
             })
     }
 
-    pub(super) fn lease_of(&self, id: UnitId, unit: &Unit, deadline_ms: u64) -> Lease {
+    pub(super) fn lease_of(&self, id: UnitId, unit: &MemoryUnit, deadline_ms: u64) -> Lease {
         Lease {
             fence: Fence {
                 generation: self.status.at.generation,
@@ -92,18 +92,18 @@ impl Run {
     pub(super) fn holds_nothing(&self, worker: &WorkerId) -> bool {
         let held = |id: &UnitId| {
             self.units.get(id).is_some_and(
-                |unit| matches!(&unit.place, Place::Leased { worker: holder, .. } if holder == worker),
+                |unit| matches!(&unit.place, UnitPlace::Leased { worker: holder, .. } if holder == worker),
             )
         };
         !self.models.values().any(|model| model.leased.iter().any(held))
     }
 
     /// Moves a unit to a new place, applies further changes, and updates the sets.
-    pub(super) fn place(&mut self, id: UnitId, place: Place, change: impl FnOnce(&mut Unit)) {
+    pub(super) fn place(&mut self, id: UnitId, place: UnitPlace, change: impl FnOnce(&mut MemoryUnit)) {
         let Some(unit) = self.units.get_mut(&id) else { return };
         let model = self.models.entry(unit.content.model.clone()).or_default();
         model.set(id, unit, false);
-        if let Place::Leased { worker, .. } = &unit.place
+        if let UnitPlace::Leased { worker, .. } = &unit.place
             && self.alone.get(worker) == Some(&id)
         {
             self.alone.remove(worker);
@@ -111,7 +111,7 @@ impl Run {
         unit.place = place;
         change(unit);
         model.set(id, unit, true);
-        if let Place::Leased { worker, .. } = &unit.place
+        if let UnitPlace::Leased { worker, .. } = &unit.place
             && unit.is_suspect()
         {
             self.alone.insert(worker.clone(), id);
@@ -121,7 +121,7 @@ impl Run {
     /// Removes a leased unit for good.
     pub(super) fn remove(&mut self, id: UnitId) {
         // Made pending first, so that no worker holds it any more.
-        self.place(id, Place::Pending, |_| {});
+        self.place(id, UnitPlace::Pending, |_| {});
         if let Some(unit) = self.units.remove(&id) {
             self.model(&unit.content.model).set(id, &unit, false);
         }
@@ -129,22 +129,22 @@ impl Run {
 
     /// Hands a pending unit to a worker.
     pub(super) fn hand_out(&mut self, id: UnitId, worker: &WorkerId, deadline_ms: u64) -> Option<Lease> {
-        self.place(id, Place::Leased { worker: worker.clone(), deadline_ms }, |unit| unit.attempt += 1);
+        self.place(id, UnitPlace::Leased { worker: worker.clone(), deadline_ms }, |unit| unit.attempt += 1);
         self.units.get(&id).map(|unit| self.lease_of(id, unit, deadline_ms))
     }
 
     /// Ends a lease by the death of its worker.
     pub(super) fn take_over(&mut self, now_ms: u64, id: UnitId, cause: &str, reaped: &mut Reaped) {
         let Some(unit) = self.units.get(&id) else { return };
-        let Place::Leased { worker, .. } = &unit.place else { return };
+        let UnitPlace::Leased { worker, .. } = &unit.place else { return };
         let death =
             Death { worker: worker.clone(), attempt: unit.attempt, cause: cause.to_owned(), at_ms: now_ms };
         // The first death makes it a suspect and is not a strike.
         let strikes = unit.deaths.len();
         let (place, list) = match strikes {
-            0 => (Place::Pending, &mut reaped.suspected),
-            strikes if strikes < self.status.max_strikes as usize => (Place::Pending, &mut reaped.struck),
-            _ => (Place::Dead, &mut reaped.dead),
+            0 => (UnitPlace::Pending, &mut reaped.suspected),
+            strikes if strikes < self.status.max_strikes as usize => (UnitPlace::Pending, &mut reaped.struck),
+            _ => (UnitPlace::Dead, &mut reaped.dead),
         };
         list.push(id);
         self.place(id, place, |unit| unit.deaths.push(death));
@@ -158,12 +158,12 @@ impl Run {
             dialogues: unit.content.dialogues,
             payload: unit.content.payload.clone(),
             deaths: unit.deaths.clone(),
-            dead: unit.place == Place::Dead,
+            dead: unit.place == UnitPlace::Dead,
         })
     }
 }
 
-impl Unit {
+impl MemoryUnit {
     /// Whether it is a suspect or a dead letter.
     pub(crate) fn is_suspect(&self) -> bool {
         !self.deaths.is_empty()
@@ -172,25 +172,25 @@ impl Unit {
 
 impl Model {
     /// Puts a unit into the set of its place, or takes it out.
-    pub(super) fn set(&mut self, id: UnitId, unit: &Unit, into: bool) {
+    pub(super) fn set(&mut self, id: UnitId, unit: &MemoryUnit, into: bool) {
         let set = match &unit.place {
-            Place::Pending if unit.is_suspect() => {
+            UnitPlace::Pending if unit.is_suspect() => {
                 let rank = (unit.deaths.len(), id);
                 let changed = if into { self.suspects.insert(rank) } else { self.suspects.remove(&rank) };
                 debug_assert!(changed, "unit {id} was not in the set of its place");
                 return self.count(unit, into);
             }
-            Place::Pending => &mut self.pending,
-            Place::Leased { .. } => &mut self.leased,
-            Place::Dead => &mut self.dead,
+            UnitPlace::Pending => &mut self.pending,
+            UnitPlace::Leased { .. } => &mut self.leased,
+            UnitPlace::Dead => &mut self.dead,
         };
         let changed = if into { set.insert(id) } else { set.remove(&id) };
         debug_assert!(changed, "unit {id} was not in the set of its place");
         self.count(unit, into);
     }
 
-    pub(super) fn count(&mut self, unit: &Unit, into: bool) {
-        if unit.place == Place::Dead {
+    pub(super) fn count(&mut self, unit: &MemoryUnit, into: bool) {
+        if unit.place == UnitPlace::Dead {
             return;
         }
         let dialogues = u64::from(unit.content.dialogues);

@@ -22,7 +22,7 @@ pub(super) fn explain(refused: Refused, at: Option<&RunRef>) -> Error {
         (Some("RUNGONE"), Some(at)) => Error::RunGone { run: at.run.clone() },
         (Some("STALEGEN"), Some(at)) => stale(&error, at),
         (Some("WORKERSFULL"), _) => {
-            let why = format!("at most {} are allowed at a time", limits::MAX_WORKERS);
+            let why = format!("at most {} are allowed at a time", limits::WORKERS_MAX);
             Error::Invalid { what: "registered workers", why }
         }
         (Some("OOM"), _) => {

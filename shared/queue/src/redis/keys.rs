@@ -10,7 +10,7 @@ const ITERATIONS_PER_CELL: u32 = 100;
 /// The set of the names of all runs. Each run has its own hash tag, so this cannot be one of a run's keys.
 pub(super) const RUNS: &str = "kgf:runs";
 
-/// The identity of the record store that the queue belongs to.
+/// Which record store the queue belongs to.
 pub(super) const OWNER: &str = "kgf:store";
 
 /// The keys of `scripts/workers_lib.lua`, in its order.

@@ -52,7 +52,6 @@ impl RedisOptions {
     }
 }
 
-/// Connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A link to Redis. It connects on the first call, so that a coordinator can start while Redis is unreachable.
@@ -213,6 +212,33 @@ pub(super) fn place(url: &str) -> &str {
     rest.rsplit_once('@').map_or(rest, |(_, place)| place)
 }
 
+/// An address in one form for all who mean the same place: without login and TLS, hosts in lower case with their ports, several
+/// of them sorted, and the number of the database.
+pub(super) fn address(url: &str) -> Result<String> {
+    let bad = |error: RedisError| bad_url(&error.to_string());
+    let scheme = url.split_once("://").map_or(url, |(scheme, _)| scheme);
+    let several = match scheme {
+        "redis+sentinel" | "rediss+sentinel" => place(url).rsplit_once('/'),
+        "redis+cluster" | "rediss+cluster" => Some((place(url).trim_end_matches('/'), "")),
+        _ => None,
+    };
+    let Some((nodes, service)) = several else {
+        let info = url.into_connection_info().map_err(bad)?;
+        let host = match info.addr() {
+            ConnectionAddr::Unix(socket) => socket.display().to_string(),
+            addr => addr.to_string().to_lowercase(),
+        };
+        return Ok(format!("{host}/{}", info.redis_settings().db()));
+    };
+    let nodes = nodes_of("redis", nodes).map_err(|error| match error {
+        Refused::Redis(error) => bad(error),
+        Refused::Queue(error) => error,
+    })?;
+    let mut nodes: Vec<String> = nodes.iter().map(|node| node.addr().to_string().to_lowercase()).collect();
+    nodes.sort_unstable();
+    Ok(format!("{}/{service}", nodes.join(",")))
+}
+
 fn certificates(options: &RedisOptions) -> Tried<Option<TlsCertificates>> {
     let read = |file: &PathBuf| {
         std::fs::read(file).map_err(|error| Error::Unfit {
@@ -280,6 +306,27 @@ mod tests {
         assert_eq!(place("redis://user:p@ss@host:6379/0"), "host:6379/0");
         assert_eq!(place("rediss+sentinel://:secret@a:1,b:2/main"), "a:1,b:2/main");
         assert_eq!(place("redis://host"), "host");
+    }
+
+    #[test]
+    fn one_place_has_one_address() {
+        for (url, same) in [
+            ("redis://user:p@ss@Host:6379/2", "rediss://host/2"),
+            ("redis://host", "redis://host:6379/0"),
+            ("redis+sentinel://:secret@b:2,a:1/main", "rediss+sentinel://a:1,b:2/main"),
+            ("redis+cluster://b:2,a:1/", "redis+cluster://:secret@a:1,b:2"),
+        ] {
+            let (one, other) = (address(url).unwrap(), address(same).unwrap());
+            assert_eq!(one, other, "{url} and {same}");
+            assert!(!one.contains("secret") && !one.contains("p@ss"), "{one}");
+        }
+        for (url, other) in [
+            ("redis://host/0", "redis://host/1"),
+            ("redis://host", "redis://host:6380"),
+            ("redis+sentinel://a:1/one", "redis+sentinel://a:1/two"),
+        ] {
+            assert_ne!(address(url).unwrap(), address(other).unwrap());
+        }
     }
 
     #[test]

@@ -22,16 +22,17 @@ use crate::commit::{Commit, CommitEffect, Committed};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::local::millis;
+use crate::owner::QueueOwner;
 use crate::run::{ModelCounts, Parked, RunRef, RunSpec, RunState, RunStatus};
 use crate::store::QueueStore;
 use crate::unit::{
     Added, Fence, Lease, LeaseRequest, NewUnit, Reap, Reaped, Renewal, Suspect, Transition, UnitId,
 };
-use crate::worker::{Claim, Heartbeat, HeartbeatOrders, NameTaken, RateLimit, RateReply, WorkerEntry};
+use crate::worker::{Claim, Heartbeat, HeartbeatOrders, RateLimit, RateReply, WorkerEntry, WorkerNameTaken};
 
 use explain::{corrupt, explain};
 use link::Link;
-use scripts::Answer;
+use scripts::ScriptAnswer;
 use wire::{
     STATUS_FIELDS, add_fences, call, read_lease, read_record, read_status, read_suspect, transitions,
     write_record,
@@ -44,6 +45,8 @@ pub struct RedisStore {
     link: Link,
     /// Its address without login, for messages.
     place: String,
+    /// The same in one form for all who mean the same place.
+    address: String,
 }
 
 impl RedisStore {
@@ -52,7 +55,9 @@ impl RedisStore {
     /// # Errors
     /// [`Error::Unfit`] if the address is invalid.
     pub fn new(options: &RedisOptions) -> Result<Self> {
-        Ok(Self { link: Link::new(options)?, place: link::place(&options.url).to_owned() })
+        let (link, place) = (Link::new(options)?, link::place(&options.url).to_owned());
+        let address = link::address(&options.url)?;
+        Ok(Self { link, place, address })
     }
 
     async fn invoke(
@@ -60,9 +65,9 @@ impl RedisStore {
         name: &'static str,
         script: &ScriptInvocation<'_>,
         at: Option<&RunRef>,
-    ) -> Result<Answer> {
+    ) -> Result<ScriptAnswer> {
         match self.link.invoke(script).await {
-            Ok(values) => Ok(Answer::new(name, values)),
+            Ok(values) => Ok(ScriptAnswer::new(name, values)),
             Err(refused) => Err(self.placed(explain(refused, at))),
         }
     }
@@ -90,27 +95,26 @@ impl RedisStore {
         if values.contains(&Value::Nil) {
             return Ok(None);
         }
-        read_status(run, &mut Answer::new("HMGET", values)).map(Some)
+        read_status(run, &mut ScriptAnswer::new("HMGET", values)).map(Some)
     }
 }
 
 #[async_trait::async_trait]
 impl QueueStore for RedisStore {
-    async fn owner(&self) -> Result<Option<String>> {
-        let mut get = ::redis::cmd("GET");
-        get.arg(keys::OWNER);
-        self.send(&get).await
+    fn address(&self) -> Option<&str> {
+        Some(&self.address)
     }
 
-    async fn claim(&self, owner: &str, anew: bool) -> Result<String> {
-        let mut set = ::redis::cmd("SET");
-        set.arg(keys::OWNER).arg(owner);
-        if !anew {
-            set.arg("NX");
-        }
-        self.send::<Value>(&set).await?;
-        // Gone again if the store was just flushed.
-        Ok(self.owner().await?.unwrap_or_else(|| owner.to_owned()))
+    async fn owner(&self) -> Result<Option<QueueOwner>> {
+        let mut get = ::redis::cmd("GET");
+        get.arg(keys::OWNER);
+        Ok(self.send::<Option<String>>(&get).await?.as_deref().map(QueueOwner::of))
+    }
+
+    async fn bind(&self, from: Option<&QueueOwner>, to: &QueueOwner) -> Result<QueueOwner> {
+        let mut call = scripts::BIND.key(keys::OWNER);
+        call.arg(from.map(QueueOwner::text).unwrap_or_default()).arg(to.text());
+        Ok(QueueOwner::of(&self.invoke("bind", &call, None).await?.read::<String>()?))
     }
 
     async fn create_run(&self, spec: &RunSpec) -> Result<RunStatus> {
@@ -245,7 +249,7 @@ impl QueueStore for RedisStore {
             }
         };
         let mut call = call(&scripts::REAP, at);
-        call.arg(worker).arg(limits::MAX_REAPED_PER_MODEL).arg(whose.cause());
+        call.arg(worker).arg(limits::REAPED_PER_MODEL_MAX).arg(whose.cause());
         let mut answer = self.invoke("reap", &call, Some(at)).await?;
         let more = answer.read::<u8>()? == 1;
         let mut fates = answer.read_all(|answer| {
@@ -397,14 +401,14 @@ impl QueueStore for RedisStore {
     ) -> Result<Heartbeat> {
         limits::check_heartbeat(worker, claim, info, ttl)?;
         let mut call = scripts::HEARTBEAT.key(&keys::WORKERS);
-        call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::MAX_WORKERS);
+        call.arg(worker.as_str()).arg(info).arg(millis(ttl)).arg(limits::WORKERS_MAX);
         call.arg(claim.instance.as_str());
         for predecessor in &claim.predecessors {
             call.arg(predecessor.as_str());
         }
         let mut answer = self.invoke("heartbeat", &call, None).await?;
         Ok(match answer.read::<i8>()? {
-            -1 => Heartbeat::Taken(NameTaken {
+            -1 => Heartbeat::Taken(WorkerNameTaken {
                 instance: InstanceId::new(answer.read::<String>()?),
                 info: answer.read()?,
                 silent_ms: answer.read()?,

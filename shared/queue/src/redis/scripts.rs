@@ -19,6 +19,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    BIND = "bind.lua";
     CREATE = "lib.lua" "create.lua";
     FORGET = "lib.lua" "forget.lua";
     SET_STATE = "lib.lua" "guard.lua" "set_state.lua";
@@ -45,12 +46,12 @@ scripts! {
 }
 
 /// The answer of a script: a flat list, read from the front.
-pub(super) struct Answer {
+pub(super) struct ScriptAnswer {
     script: &'static str,
     values: std::vec::IntoIter<Value>,
 }
 
-impl Answer {
+impl ScriptAnswer {
     pub(super) fn new(script: &'static str, values: Vec<Value>) -> Self {
         Self { script, values: values.into_iter() }
     }

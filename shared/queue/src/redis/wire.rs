@@ -6,7 +6,7 @@ use ::redis::{Script, ScriptInvocation};
 use domain::{ModelLabel, RunId};
 
 use super::keys;
-use super::scripts::Answer;
+use super::scripts::ScriptAnswer;
 use crate::commit::Committed;
 use crate::error::Result;
 use crate::run::{RunRef, RunState, RunStatus};
@@ -15,7 +15,7 @@ use crate::unit::{Death, Fence, Lease, Suspect, Transition, UnitId};
 pub(super) const STATUS_FIELDS: &[&str] =
     &["generation", "plan_hash", "state", "next_unit", "lease_ms", "max_strikes"];
 
-pub(super) fn read_status(run: &RunId, answer: &mut Answer) -> Result<RunStatus> {
+pub(super) fn read_status(run: &RunId, answer: &mut ScriptAnswer) -> Result<RunStatus> {
     Ok(RunStatus {
         at: RunRef { run: run.clone(), generation: answer.read()? },
         plan_hash: answer.read()?,
@@ -40,7 +40,11 @@ pub(super) fn add_fences(call: &mut ScriptInvocation<'_>, at: &RunRef, fences: &
     }
 }
 
-pub(super) fn transitions(mut answer: Answer, at: &RunRef, fences: &[Fence]) -> Result<Vec<Transition>> {
+pub(super) fn transitions(
+    mut answer: ScriptAnswer,
+    at: &RunRef,
+    fences: &[Fence],
+) -> Result<Vec<Transition>> {
     let transition = |fence: &Fence| {
         let held = fence.generation == at.generation && answer.read::<u8>()? == 1;
         Ok(if held { Transition::Applied } else { Transition::Stale })
@@ -48,7 +52,7 @@ pub(super) fn transitions(mut answer: Answer, at: &RunRef, fences: &[Fence]) -> 
     fences.iter().map(transition).collect()
 }
 
-pub(super) fn read_lease(answer: &mut Answer, at: &RunRef, deadline_ms: u64) -> Result<Lease> {
+pub(super) fn read_lease(answer: &mut ScriptAnswer, at: &RunRef, deadline_ms: u64) -> Result<Lease> {
     let fence = Fence {
         generation: at.generation,
         model: ModelLabel::new(answer.read::<String>()?),
@@ -63,7 +67,7 @@ pub(super) fn write_record(record: Committed) -> String {
     format!("{}{}", if record.scored { 's' } else { 'f' }, record.ticket)
 }
 
-pub(super) fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
+pub(super) fn read_record(answer: &mut ScriptAnswer) -> Result<Option<Committed>> {
     let text: String = answer.read()?;
     if text.is_empty() {
         return Ok(None);
@@ -76,7 +80,7 @@ pub(super) fn read_record(answer: &mut Answer) -> Result<Option<Committed>> {
     }
 }
 
-pub(super) fn read_suspect(answer: &mut Answer) -> Result<Suspect> {
+pub(super) fn read_suspect(answer: &mut ScriptAnswer) -> Result<Suspect> {
     let unit = UnitId(answer.read()?);
     let model = ModelLabel::new(answer.read::<String>()?);
     let (dialogues, payload) = (answer.read()?, answer.read()?);

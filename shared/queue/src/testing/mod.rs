@@ -14,7 +14,7 @@ use crate::local::MemoryStore;
 use crate::store::QueueStore;
 
 pub use redis::{RedisServer, free_port, wait_until};
-pub use sentinel::Sentinel;
+pub use sentinel::SentinelServer;
 
 /// Time controlled by a test.
 pub trait Time: Send + Sync {

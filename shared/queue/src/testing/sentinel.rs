@@ -8,20 +8,20 @@ use tempfile::TempDir;
 
 use super::redis::{ask, free_port, program, wait_until};
 
-/// The name under which a [`Sentinel`] knows its primary.
+/// The name under which a [`SentinelServer`] knows its primary.
 const SERVICE: &str = "fleet";
 
 /// How long a primary must be silent before it counts as gone, in milliseconds.
 const DOWN_AFTER_MS: u64 = 2_000;
 
 /// A sentinel that decides alone.
-pub struct Sentinel {
+pub struct SentinelServer {
     port: u16,
     process: Child,
     _folder: TempDir,
 }
 
-impl Sentinel {
+impl SentinelServer {
     /// Watches the primary at this port of the loopback interface, and waits until it listens.
     pub fn start(primary: u16) -> Self {
         let (port, folder) = (free_port(), tempfile::tempdir().expect("a temporary folder"));
@@ -83,7 +83,7 @@ impl Sentinel {
     }
 }
 
-impl Drop for Sentinel {
+impl Drop for SentinelServer {
     fn drop(&mut self) {
         // It may have ended by itself; both are fine.
         let _ = self.process.kill();

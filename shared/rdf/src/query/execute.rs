@@ -63,7 +63,6 @@ pub enum ExecutionError {
 pub enum Value {
     /// An IRI without brackets.
     Iri(String),
-    /// A literal.
     Literal {
         /// The text without quotes, language or datatype; numbers as rdflib writes them.
         lexical: String,

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// `<...>` with an IRI inside.

@@ -1,6 +1,6 @@
 //! A model on a task, summed up.
 
-use crate::dialogues::{ColumnId, Dialogue, Dialogues, TaskId, count_reasons};
+use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId, count_reasons};
 use crate::stats::Summary;
 use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
 use crate::stats::describe::mean;
@@ -56,12 +56,12 @@ fn of(
     column: ColumnId,
     task: TaskId,
     planned: u64,
-    dialogues: &[&Dialogue],
+    dialogues: &[&ReportedDialogue],
 ) -> CellStatistics {
     let clustered: Vec<(u32, f64)> =
         dialogues.iter().filter_map(|dialogue| Some((dialogue.case, dialogue.headline?))).collect();
     let seed = seed_of(&[&all.columns[column].model, &all.tasks[task].label]);
-    let average = |of: &dyn Fn(&Dialogue) -> Option<f64>| {
+    let average = |of: &dyn Fn(&ReportedDialogue) -> Option<f64>| {
         let values: Vec<f64> = dialogues.iter().filter_map(|dialogue| of(dialogue)).collect();
         mean(&values)
     };
@@ -105,7 +105,7 @@ pub struct ColumnStatistics {
 /// Every model over all tasks.
 pub fn totals(all: &Dialogues) -> &[ColumnStatistics] {
     all.memo.totals.get_or_init(|| {
-        let mut of_column: Vec<Vec<&Dialogue>> = vec![Vec::new(); all.columns.len()];
+        let mut of_column: Vec<Vec<&ReportedDialogue>> = vec![Vec::new(); all.columns.len()];
         for dialogue in all.iter() {
             of_column[dialogue.column].push(dialogue);
         }
@@ -114,7 +114,7 @@ pub fn totals(all: &Dialogues) -> &[ColumnStatistics] {
     })
 }
 
-fn total(all: &Dialogues, column: ColumnId, dialogues: &[&Dialogue]) -> ColumnStatistics {
+fn total(all: &Dialogues, column: ColumnId, dialogues: &[&ReportedDialogue]) -> ColumnStatistics {
     let mut by_task: Vec<Vec<f64>> = vec![Vec::new(); all.tasks.len()];
     let mut clustered = Vec::new();
     let (mut first, mut last) = (Vec::new(), Vec::new());
@@ -146,12 +146,12 @@ fn total(all: &Dialogues, column: ColumnId, dialogues: &[&Dialogue]) -> ColumnSt
     }
 }
 
-fn whole(dialogues: &[&Dialogue], of: impl Fn(&Dialogue) -> Option<u64>) -> Option<u64> {
+fn whole(dialogues: &[&ReportedDialogue], of: impl Fn(&ReportedDialogue) -> Option<u64>) -> Option<u64> {
     dialogues.iter().map(|dialogue| of(dialogue)).sum::<Option<u64>>().filter(|_| !dialogues.is_empty())
 }
 
 /// The first answer's score and the best one's, for tasks whose headline is the best of several answers.
-pub fn gain(all: &Dialogues, dialogue: &Dialogue) -> Option<(f64, f64)> {
+pub fn gain(all: &Dialogues, dialogue: &ReportedDialogue) -> Option<(f64, f64)> {
     let score = all.tasks[dialogue.task].headline.strip_prefix("max.")?;
     Some((all.score(dialogue, &format!("0.{score}"))?, dialogue.headline?))
 }

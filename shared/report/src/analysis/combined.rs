@@ -1,6 +1,6 @@
 //! One number per model out of the categories of a [`Scheme`], and the categories themselves.
 
-use super::scheme::{Scheme, Value, Weighting};
+use super::scheme::{Scheme, SchemeValue, Weighting};
 use crate::dialogues::{ColumnId, Dialogues};
 use crate::stats::Summary;
 use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
@@ -39,7 +39,7 @@ pub fn combined(all: &Dialogues, scheme: &Scheme) -> Vec<Combined> {
 }
 
 fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
-    let categories: Vec<Vec<Value>> =
+    let categories: Vec<Vec<SchemeValue>> =
         scheme.categories.iter().map(|category| category.values(all, column)).collect();
     let values: Vec<f64> = categories.iter().flatten().map(|found| found.value).collect();
     let scores: Vec<Option<CategoryScore>> = categories
@@ -76,7 +76,7 @@ fn of(all: &Dialogues, scheme: &Scheme, column: ColumnId) -> Combined {
 }
 
 /// Mean and deviation with the same weight on every category.
-fn weighted(categories: &[Vec<Value>]) -> (Option<f64>, Option<f64>) {
+fn weighted(categories: &[Vec<SchemeValue>]) -> (Option<f64>, Option<f64>) {
     let of = |each: &dyn Fn(f64) -> f64| {
         let means: Option<Vec<f64>> = categories
             .iter()

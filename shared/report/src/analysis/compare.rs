@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::dialogues::{ColumnId, Dialogue, Dialogues, TaskId};
+use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue, TaskId};
 use crate::stats::bootstrap::{Interval, clustered_mean, seed_of};
 use crate::stats::{TTest, Wilcoxon, effect, holm, paired_t, wilcoxon};
 
@@ -64,7 +64,7 @@ pub fn compare(all: &Dialogues, a: ColumnId, b: ColumnId) -> Comparison {
 
 /// The scores of a model on a task, by case and by how often the case had come before.
 fn scored(all: &Dialogues, column: ColumnId, task: TaskId) -> HashMap<(u32, u32), f64> {
-    let mut dialogues: Vec<&Dialogue> = all.of(column, task).collect();
+    let mut dialogues: Vec<&ReportedDialogue> = all.of(column, task).collect();
     dialogues.sort_by_key(|dialogue| dialogue.iteration);
     let mut turns: HashMap<u32, u32> = HashMap::new();
     let mut found = HashMap::new();

@@ -3,12 +3,12 @@
 
 use domain::glob::Glob;
 
-use crate::dialogues::{ColumnId, Dialogue, Dialogues};
+use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue};
 use crate::stats::{TTest, effect, welch};
 
 /// A named set of tasks, such as those that show a graph in Turtle.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct TaskGroup {
     pub name: String,
     globs: Vec<Glob>,
 }
@@ -23,7 +23,7 @@ pub struct GroupComparison {
     pub g: Option<f64>,
 }
 
-impl Group {
+impl TaskGroup {
     /// Reads `NAME=GLOB,GLOB`; a task whose label matches one of the globs is in the group.
     ///
     /// # Errors
@@ -49,9 +49,9 @@ impl Group {
 }
 
 /// Whether any dialogue of these groups has the score.
-pub fn is_there(all: &Dialogues, groups: &[Group], score: &str) -> bool {
+pub fn is_there(all: &Dialogues, groups: &[TaskGroup], score: &str) -> bool {
     let of_groups =
-        |dialogue: &Dialogue| groups.iter().any(|group| group.has(&all.tasks[dialogue.task].label));
+        |dialogue: &ReportedDialogue| groups.iter().any(|group| group.has(&all.tasks[dialogue.task].label));
     all.iter().any(|dialogue| of_groups(dialogue) && all.score(dialogue, score).is_some())
 }
 
@@ -59,14 +59,14 @@ pub fn is_there(all: &Dialogues, groups: &[Group], score: &str) -> bool {
 pub fn compare(
     all: &Dialogues,
     columns: &[ColumnId],
-    groups: (&Group, &Group),
+    groups: (&TaskGroup, &TaskGroup),
     score: Option<&str>,
 ) -> GroupComparison {
-    let value = |dialogue: &Dialogue| match score {
+    let value = |dialogue: &ReportedDialogue| match score {
         Some(score) => all.score(dialogue, score),
         None => dialogue.headline,
     };
-    let values = |group: &Group| -> Vec<f64> {
+    let values = |group: &TaskGroup| -> Vec<f64> {
         let members: Vec<bool> = all.tasks.iter().map(|task| group.has(&task.label)).collect();
         all.iter()
             .filter(|dialogue| columns.contains(&dialogue.column) && members[dialogue.task])
@@ -93,7 +93,7 @@ mod tests {
         let all = matrix(&["a", "b"], &["X-schema", "Y-schema", "X-subgraph"], 10, |model, task, n| {
             f64::from(n % 2) / 10.0 + model as f64 / 100.0 + if task == 2 { 0.5 } else { 0.0 }
         });
-        let group = |text: &str| Group::parse(text).unwrap();
+        let group = |text: &str| TaskGroup::parse(text).unwrap();
         let (graph, schema) = (group("graph=*-subgraph"), group("schema=X-schema, Y-schema"));
         let found = compare(&all, &[0, 1], (&graph, &schema), Some("f1"));
         assert_eq!(found.n, (20, 40));
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(compare(&all, &[0], (&group("no=none"), &schema), Some("f1")).test, None);
         assert_eq!(schema.tasks(&all), ["X-schema", "Y-schema"]);
         for text in ["", "name", "=glob", "name="] {
-            assert!(Group::parse(text).is_err(), "{text}");
+            assert!(TaskGroup::parse(text).is_err(), "{text}");
         }
     }
 }

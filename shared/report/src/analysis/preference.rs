@@ -49,7 +49,7 @@ impl Preference {
 
 /// One comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct FormatComparison {
     /// Values on both sides.
     pub n: (usize, usize),
     /// `None` where there is nothing to test: too few values, or equal constants.
@@ -68,8 +68,8 @@ pub struct Comparison {
 pub struct ModelPreferences {
     pub column: ColumnId,
     /// In the order of the pairs; `None` where the model has no values.
-    pub pairs: Vec<Option<Comparison>>,
-    pub all: Option<Comparison>,
+    pub pairs: Vec<Option<FormatComparison>>,
+    pub all: Option<FormatComparison>,
 }
 
 /// The score that the published table is made of. The headline of most tasks; of the answer lists the strict one, because
@@ -113,14 +113,14 @@ pub fn preferences(all: &Dialogues, pairs: &[Pair]) -> Vec<ModelPreferences> {
     };
     let of_column = |column: ColumnId| {
         let (mut turtle, mut jsonld) = (Vec::new(), Vec::new());
-        let mut comparisons: Vec<Option<Comparison>> = Vec::new();
+        let mut comparisons: Vec<Option<FormatComparison>> = Vec::new();
         for pair in pairs {
             let (a, b) = (values(column, pair.turtle, &pair.score), values(column, pair.jsonld, &pair.score));
             comparisons.push(compare(&a, &b));
             turtle.extend(a);
             jsonld.extend(b);
         }
-        let p = |found: &Option<Comparison>| {
+        let p = |found: &Option<FormatComparison>| {
             found.as_ref().and_then(|found| found.test).map_or(f64::NAN, |test| test.p)
         };
         let corrected = holm(&comparisons.iter().map(p).collect::<Vec<_>>());
@@ -134,12 +134,12 @@ pub fn preferences(all: &Dialogues, pairs: &[Pair]) -> Vec<ModelPreferences> {
     (0..all.columns.len()).map(of_column).collect()
 }
 
-fn compare(turtle: &[f64], jsonld: &[f64]) -> Option<Comparison> {
+fn compare(turtle: &[f64], jsonld: &[f64]) -> Option<FormatComparison> {
     if turtle.is_empty() || jsonld.is_empty() {
         return None;
     }
     let test = welch(turtle, jsonld);
-    Some(Comparison {
+    Some(FormatComparison {
         n: (turtle.len(), jsonld.len()),
         test,
         preference: Preference::of(test),

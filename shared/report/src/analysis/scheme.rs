@@ -3,7 +3,7 @@
 use domain::glob::Glob;
 use serde::Deserialize;
 
-use crate::dialogues::{ColumnId, Dialogue, Dialogues};
+use crate::dialogues::{ColumnId, Dialogues, ReportedDialogue};
 
 /// The schemes that come with the program.
 const BUNDLED: &str = include_str!("../../schemes.toml");
@@ -31,20 +31,19 @@ pub enum Weighting {
     Categories,
 }
 
-/// A category.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Category {
     pub name: String,
     #[serde(default)]
     pub description: String,
-    pub parts: Vec<Part>,
+    pub parts: Vec<SchemePart>,
 }
 
 /// A score of some tasks.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Part {
+pub struct SchemePart {
     /// Globs of task labels.
     pub tasks: Vec<String>,
     /// Globs of task labels that are left out.
@@ -99,22 +98,22 @@ pub fn named(schemes: &[Scheme], name: &str) -> Result<Scheme, SchemeError> {
 
 /// A value of a category, with the case that it is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Value {
+pub struct SchemeValue {
     pub case: u32,
     pub value: f64,
 }
 
 impl Category {
     /// Every value of a model in this category.
-    pub fn values(&self, all: &Dialogues, column: ColumnId) -> Vec<Value> {
+    pub fn values(&self, all: &Dialogues, column: ColumnId) -> Vec<SchemeValue> {
         let parts: Vec<(Vec<bool>, &str)> =
             self.parts.iter().map(|part| (part.chosen(all), part.score.as_str())).collect();
         let of_column = all.iter().filter(|dialogue| dialogue.column == column);
-        let each = |dialogue: &Dialogue| -> Vec<Value> {
+        let each = |dialogue: &ReportedDialogue| -> Vec<SchemeValue> {
             let scores = parts.iter().filter(|(chosen, _)| chosen[dialogue.task]);
             scores
                 .filter_map(|(_, score)| {
-                    Some(Value { case: dialogue.case, value: all.score(dialogue, score)? })
+                    Some(SchemeValue { case: dialogue.case, value: all.score(dialogue, score)? })
                 })
                 .collect()
         };
@@ -134,7 +133,7 @@ impl Category {
     }
 }
 
-impl Part {
+impl SchemePart {
     /// For every task whether it goes in.
     fn chosen(&self, all: &Dialogues) -> Vec<bool> {
         let globs = |texts: &[String]| texts.iter().map(|text| Glob::new(text)).collect::<Vec<_>>();
@@ -170,7 +169,7 @@ mod tests {
     #[test]
     fn a_category_takes_its_tasks_and_leaves_the_exceptions() {
         let all = matrix(&["m"], &["A-1", "A-2", "B-1"], 2, |_, task, _| task as f64 / 10.0);
-        let part = Part { tasks: vec!["A-*".into()], except: vec!["*-2".into()], score: "f1".into() };
+        let part = SchemePart { tasks: vec!["A-*".into()], except: vec!["*-2".into()], score: "f1".into() };
         let category = Category { name: "c".into(), description: String::new(), parts: vec![part] };
         assert_eq!(category.tasks(&all), ["A-1"]);
         assert_eq!(category.values(&all, 0).len(), 2);

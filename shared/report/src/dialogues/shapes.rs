@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use domain::Scores;
 
-use super::Dialogue;
+use super::ReportedDialogue;
 
 /// The names of scores. Dialogues of a task have one of few sets of them, so each keeps only its values.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,7 @@ impl Shapes {
         self.shapes.get(shape as usize).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn find(&self, dialogue: &Dialogue, name: &str) -> Option<f64> {
+    pub(super) fn find(&self, dialogue: &ReportedDialogue, name: &str) -> Option<f64> {
         let place = self.names(dialogue.shape).iter().position(|known| known == name)?;
         dialogue.values.get(place).copied()
     }

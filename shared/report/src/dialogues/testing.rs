@@ -3,7 +3,7 @@
 use domain::Scores;
 use serde_json::json;
 
-use super::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, TaskId};
+use super::{Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, TaskId};
 
 /// A column on the published exercises.
 pub fn column(model: &str, origin: Origin) -> Column {
@@ -18,8 +18,8 @@ pub fn column(model: &str, origin: Origin) -> Column {
 }
 
 /// A scored dialogue with one round.
-pub fn entry(column: ColumnId, task: TaskId, iteration: u32, scores: &Scores) -> Entry<'_> {
-    Entry {
+pub fn entry(column: ColumnId, task: TaskId, iteration: u32, scores: &Scores) -> NewDialogue<'_> {
+    NewDialogue {
         column,
         task,
         case: "c",
@@ -49,7 +49,7 @@ pub fn matrix(
                 let scores = json!({ "f1": score(m, t, iteration) });
                 let case = format!("c{}", iteration % 5);
                 let scores = scores.as_object().cloned().unwrap_or_default();
-                all.add(Entry { case: &case, ..entry(column, task, iteration, &scores) });
+                all.add(NewDialogue { case: &case, ..entry(column, task, iteration, &scores) });
             }
         }
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// What is known of models, by label.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct About {
+pub struct ModelFacts {
     /// By the label that the configuration has.
     #[serde(default)]
     models: BTreeMap<String, AboutModel>,
@@ -42,7 +42,7 @@ pub enum AboutError {
     },
 }
 
-impl About {
+impl ModelFacts {
     /// Reads a file.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_a_file_says_goes_before_what_names_say() {
         let text = "[models.\"Llama-3.1-8B\"]\ncut_off = \"2023-12\"\n[models.m]\nsize = 3\n[models.\"Q-7B\"]\nsize = 7.6\n";
-        let about = About::parse(text).unwrap();
+        let about = ModelFacts::parse(text).unwrap();
         let llama = about.of("Llama-3.1-8B");
         assert_eq!((llama.size, llama.cut_off.map(String::from).as_deref()), (Some(8.0), Some("2023-12")));
         assert_eq!(
@@ -90,7 +90,7 @@ mod tests {
             ("[models.m]\ncutoff = \"2024\"", "cutoff"),
             ("[m]\nsize = 1.0", "unknown field `m`"),
         ] {
-            let error = About::parse(text).unwrap_err().to_string();
+            let error = ModelFacts::parse(text).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use halu::metrics::{Fate, Filter};
 
-use super::sheet::{Item, Stratum, Verdict};
+use super::sheet::{Item, PersonVerdict, Stratum};
 use crate::table::{Cell, Table};
 
 /// Thresholds of the similarity that are compared, beside the one of the pipeline. The paper measured the last three.
@@ -80,7 +80,7 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 /// One line of the comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct AgreementLine {
     /// The stage, or several together.
     pub stage: &'static str,
     /// What yes means.
@@ -92,10 +92,10 @@ pub struct Line {
 }
 
 /// What judge and person say of an item; nothing where it does not count.
-type Said<'s> = dyn Fn(&Item, Verdict) -> Option<(bool, bool)> + 's;
+type Said<'s> = dyn Fn(&Item, PersonVerdict) -> Option<(bool, bool)> + 's;
 
 /// Compares what people said with a pipeline of this threshold, of which these are all items.
-pub fn compare(all: &[Item], said: &[(Item, Verdict)], threshold: f64) -> Vec<Line> {
+pub fn compare(all: &[Item], said: &[(Item, PersonVerdict)], threshold: f64) -> Vec<AgreementLine> {
     let weights = weights(all, said);
     let weight = |item: &Item| weights.get(&item.stratum).copied().unwrap_or(0.0);
     let over = |of: &Said<'_>| {
@@ -107,14 +107,14 @@ pub fn compare(all: &[Item], said: &[(Item, Verdict)], threshold: f64) -> Vec<Li
         }
         confusion
     };
-    let line = |stage, yes, threshold, confusion| Line { stage, yes, threshold, confusion };
+    let line = |stage, yes, threshold, confusion| AgreementLine { stage, yes, threshold, confusion };
     let mut lines = vec![line(
         "abstain",
         "the model abstains",
         None,
         over(&|item, verdict| {
             let judge = item.answer.fate == Fate::Abstained;
-            item.fact.is_none().then_some((judge, verdict == Verdict::Abstained))
+            item.fact.is_none().then_some((judge, verdict == PersonVerdict::Abstained))
         }),
     )];
     let mut thresholds = THRESHOLDS.to_vec();
@@ -125,7 +125,8 @@ pub fn compare(all: &[Item], said: &[(Item, Verdict)], threshold: f64) -> Vec<Li
     lines.extend(thresholds.into_iter().map(|threshold| {
         let confusion = over(&|item, verdict| {
             let similarity = item.answer.similarity.filter(|_| item.fact.is_none())?;
-            (verdict != Verdict::Abstained).then_some((similarity < threshold, verdict == Verdict::Other))
+            (verdict != PersonVerdict::Abstained)
+                .then_some((similarity < threshold, verdict == PersonVerdict::Other))
         });
         line("similarity", "the answer is about another entity", Some(threshold), confusion)
     }));
@@ -134,7 +135,7 @@ pub fn compare(all: &[Item], said: &[(Item, Verdict)], threshold: f64) -> Vec<Li
         over(&|item, verdict| {
             let Fate::Aligned(facts) = &item.answer.fate else { return None };
             let decision = facts.get(item.fact?)?;
-            Some((of(decision.by, decision.correct)?, verdict == Verdict::Stated))
+            Some((of(decision.by, decision.correct)?, verdict == PersonVerdict::Stated))
         })
     };
     // What a filter says follows from who decided: it passes on what it does not decide.
@@ -155,7 +156,7 @@ pub fn compare(all: &[Item], said: &[(Item, Verdict)], threshold: f64) -> Vec<Li
 }
 
 /// How many items of the pipeline a row of each stratum stands for.
-fn weights(all: &[Item], said: &[(Item, Verdict)]) -> BTreeMap<Stratum, f64> {
+fn weights(all: &[Item], said: &[(Item, PersonVerdict)]) -> BTreeMap<Stratum, f64> {
     let mut rows: BTreeMap<Stratum, f64> = BTreeMap::new();
     said.iter().for_each(|(item, _)| *rows.entry(item.stratum).or_default() += 1.0);
     let population = |stratum: &Stratum| all.iter().filter(|item| item.stratum == *stratum).count() as f64;
@@ -163,7 +164,7 @@ fn weights(all: &[Item], said: &[(Item, Verdict)]) -> BTreeMap<Stratum, f64> {
 }
 
 /// The comparison as a table.
-pub fn table(lines: &[Line]) -> Table {
+pub fn table(lines: &[AgreementLine]) -> Table {
     let mut table = Table::default()
         .left(["stage", "yes means"])
         .right(["threshold", "rows", "precision", "recall", "F1", "agreement", "kappa"])
@@ -209,17 +210,17 @@ mod tests {
     }
 
     /// What a person says who sees it as the judges do.
-    fn as_judged(item: &Item) -> Verdict {
+    fn as_judged(item: &Item) -> PersonVerdict {
         match (&item.answer.fate, item.fact) {
-            (Fate::Abstained | Fate::NotScored, _) => Verdict::Abstained,
-            (Fate::Hallucinated, _) => Verdict::Other,
-            (Fate::Aligned(_), None) => Verdict::Same,
-            (Fate::Aligned(facts), Some(fact)) if facts[fact].correct => Verdict::Stated,
-            _ => Verdict::NotStated,
+            (Fate::Abstained | Fate::NotScored, _) => PersonVerdict::Abstained,
+            (Fate::Hallucinated, _) => PersonVerdict::Other,
+            (Fate::Aligned(_), None) => PersonVerdict::Same,
+            (Fate::Aligned(facts), Some(fact)) if facts[fact].correct => PersonVerdict::Stated,
+            _ => PersonVerdict::NotStated,
         }
     }
 
-    fn line(lines: &[Line], stage: &str, threshold: Option<f64>) -> Confusion {
+    fn line(lines: &[AgreementLine], stage: &str, threshold: Option<f64>) -> Confusion {
         lines.iter().find(|line| line.stage == stage && line.threshold == threshold).unwrap().confusion
     }
 
@@ -243,8 +244,8 @@ mod tests {
         let all = items(&found());
         let one = |stratum: Stratum| all.iter().find(|item| item.stratum == stratum).unwrap();
         let said = [
-            (one(Stratum::Abstained).clone(), Verdict::Abstained),
-            (one(Stratum::Aligned).clone(), Verdict::Abstained),
+            (one(Stratum::Abstained).clone(), PersonVerdict::Abstained),
+            (one(Stratum::Aligned).clone(), PersonVerdict::Abstained),
         ];
         let abstain = line(&compare(&all, &said, 0.7), "abstain", None);
         // Two abstentions and twelve aligned answers.

@@ -1,6 +1,6 @@
 //! KGHaluBench: what judges found in the answers of models, and the numbers that come of it under given weights.
 //!
-//! [`Found`] is what was read of a pipeline, [`Study`] what follows from it. Tables are in
+//! [`PipelineNumbers`] is what was read of a pipeline, [`Study`] what follows from it. Tables are in
 //! [`views::hallucination`](crate::views::hallucination), figures in [`plot::hallucination`](crate::plot::hallucination).
 
 mod about;
@@ -10,14 +10,14 @@ pub mod sheet;
 use std::collections::BTreeMap;
 
 use halu::frequency::Frequency;
-use halu::metrics::{Answered, Counts, Fate};
+use halu::metrics::{AnsweredQuestion, Counts, Fate};
 use halu::{Assessment, Date, Difficulty, ModelMetrics, Weights, rank};
 
-pub use about::{About, AboutError, AboutModel};
+pub use about::{AboutError, AboutModel, ModelFacts};
 
 /// What the records of a pipeline say.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct PipelineNumbers {
     /// Its name.
     pub pipeline: String,
     /// What was asked.
@@ -34,14 +34,14 @@ pub struct ModelFound {
     /// Its name.
     pub model: String,
     /// What became of each planned question, in the order of the plan.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<JudgedQuestion>,
     /// How often each stage was asked.
     pub stages: Vec<Replies>,
 }
 
 /// What became of a question.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct JudgedQuestion {
     /// Index of the assessment.
     pub assessment: usize,
     /// Index of the question in it.
@@ -57,7 +57,6 @@ pub struct Answer {
 /// What a stage was asked about a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replies {
-    /// The stage.
     pub stage: String,
     /// Who was asked.
     pub judge: String,
@@ -93,7 +92,7 @@ pub struct Study {
 pub struct ModelStudy {
     /// Its name.
     pub model: String,
-    /// Billions of parameters, where its name or [`About`] states them.
+    /// Billions of parameters, where its name or [`ModelFacts`] states them.
     pub size: Option<f64>,
     /// Until when its training data go, where that is known.
     pub cut_off: Option<Date>,
@@ -122,7 +121,7 @@ pub struct TypeStudy {
 
 impl Study {
     /// Of what was found, under these weights.
-    pub fn of(found: &Found, weights: &Weights, about: &About) -> Self {
+    pub fn of(found: &PipelineNumbers, weights: &Weights, about: &ModelFacts) -> Self {
         let difficulty = Difficulty::new(weights, &found.assessments);
         let study = |model: &ModelFound| {
             let known = about.of(&model.model);
@@ -169,7 +168,7 @@ impl ModelStudy {
         assessments: &[Assessment],
         difficulty: &Difficulty<'_>,
     ) -> Self {
-        let mut answered: Vec<Vec<Answered>> = vec![Vec::new(); assessments.len()];
+        let mut answered: Vec<Vec<AnsweredQuestion>> = vec![Vec::new(); assessments.len()];
         let mut points = Vec::new();
         for answer in &found.answers {
             let question =
@@ -179,7 +178,7 @@ impl ModelStudy {
                 difficulty.of(answer.assessment, answer.question, question, about_another)
             });
             let Some(hard) = hard else { continue };
-            answered[answer.assessment].push(Answered { fate: answer.fate, difficulty: hard });
+            answered[answer.assessment].push(AnsweredQuestion { fate: answer.fate, difficulty: hard });
             points.extend(answer.fate.share().map(|share| (hard, share)));
         }
         Self {
@@ -194,7 +193,7 @@ impl ModelStudy {
 }
 
 /// By name, most questions first.
-fn types(found: &Found) -> Vec<TypeStudy> {
+fn types(found: &PipelineNumbers) -> Vec<TypeStudy> {
     let mut by_type: BTreeMap<&str, (TypeStudy, Vec<Fate>)> = BTreeMap::new();
     for question in found.assessments.iter().flat_map(|assessment| &assessment.questions) {
         let new = || {
@@ -226,7 +225,7 @@ fn types(found: &Found) -> Vec<TypeStudy> {
 pub(crate) mod testing {
     use halu::Recipe;
     use halu::assessment::draw;
-    use halu::metrics::{Decision, Filter};
+    use halu::metrics::{FactDecision, Filter};
     use halu::world;
 
     use super::*;
@@ -234,11 +233,13 @@ pub(crate) mod testing {
     /// An answer about the entity with these facts right, decided by the three filters in turn.
     pub fn aligned(correct: [bool; 3]) -> Fate {
         let mut filters = Filter::ALL.into_iter();
-        Fate::Aligned(correct.map(|correct| Decision { correct, by: filters.next().unwrap_or(Filter::Nli) }))
+        Fate::Aligned(
+            correct.map(|correct| FactDecision { correct, by: filters.next().unwrap_or(Filter::Nli) }),
+        )
     }
 
     /// Two assessments of an invented graph, answered by two models: one knows everything, the other nearly nothing.
-    pub fn found() -> Found {
+    pub fn found() -> PipelineNumbers {
         let mut dump = world::generate(1).open().unwrap();
         let recipe = Recipe { questions: 4, ..Recipe::default() };
         let assessments = vec![draw(&mut dump, recipe, 0).unwrap(), draw(&mut dump, recipe, 1).unwrap()];
@@ -246,7 +247,7 @@ pub(crate) mod testing {
         let model = |name: &str, fates: [Fate; 4]| ModelFound {
             model: name.to_owned(),
             answers: (0..8)
-                .map(|place| Answer {
+                .map(|place| JudgedQuestion {
                     assessment: place / 4,
                     question: place % 4,
                     repetition: 0,
@@ -263,7 +264,7 @@ pub(crate) mod testing {
             }],
         };
         let models = vec![model("weak-1B", weak), model("strong-8B", [aligned([true; 3]); 4])];
-        Found { pipeline: "p".to_owned(), assessments, models, remarks: Vec::new() }
+        PipelineNumbers { pipeline: "p".to_owned(), assessments, models, remarks: Vec::new() }
     }
 }
 
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_example_of_four_questions() {
-        let study = Study::of(&testing::found(), &Weights::simulated().unwrap(), &About::default());
+        let study = Study::of(&testing::found(), &Weights::simulated().unwrap(), &ModelFacts::default());
         let weak = &study.models[0];
         let accuracy = weak.metrics.accuracy().unwrap();
         assert!((accuracy.mean - 5.0 / 12.0).abs() < 1e-12 && accuracy.standard_deviation == Some(0.0));
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!(study.types.iter().map(|of_type| of_type.questions).sum::<u64>(), 8);
         assert!(study.types.iter().all(|of_type| of_type.score.is_some()));
         assert!(study.notes.iter().all(|note| !note.contains("do not know")), "{:?}", study.notes);
-        let unknown = Study::of(&testing::found(), &Weights::default(), &About::default());
+        let unknown = Study::of(&testing::found(), &Weights::default(), &ModelFacts::default());
         assert!(unknown.notes.iter().any(|note| note.contains("do not know")));
     }
 
@@ -292,7 +293,7 @@ mod tests {
     fn a_question_that_does_not_exist_is_in_no_number() {
         let mut found = testing::found();
         found.models[0].answers[0].question = 99;
-        let study = Study::of(&found, &Weights::default(), &About::default());
+        let study = Study::of(&found, &Weights::default(), &ModelFacts::default());
         assert_eq!(study.models[0].metrics.counts.scored, 7);
     }
 }

@@ -9,7 +9,7 @@ use halu::Assessment;
 use halu::metrics::{Fate, Filter};
 use sha2::{Digest, Sha256};
 
-use super::{Answer, Found};
+use super::{JudgedQuestion, PipelineNumbers};
 use crate::table::{Cell, Table, printable};
 
 /// Characters of a text in a cell. Spreadsheets hold no more than 32 767.
@@ -46,15 +46,14 @@ pub struct Item {
     pub stratum: Stratum,
     /// Index of the model.
     pub model: usize,
-    /// The answer.
-    pub answer: Answer,
+    pub answer: JudgedQuestion,
     /// The fact; nothing where the answer as a whole is asked about.
     pub fact: Option<usize>,
 }
 
 /// Texts of an item.
 #[derive(Clone, Debug, Default)]
-pub struct Texts {
+pub struct SheetTexts {
     /// The entity with what tells it from others.
     pub entity: String,
     /// The entity's description, or the fact in a sentence.
@@ -65,7 +64,7 @@ pub struct Texts {
 
 /// What a person says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PersonVerdict {
     /// The model says that it does not know.
     Abstained,
     /// The answer is about another entity.
@@ -78,7 +77,7 @@ pub enum Verdict {
     NotStated,
 }
 
-impl Verdict {
+impl PersonVerdict {
     const ANSWERS: [(&'static str, Self); 3] =
         [("same", Self::Same), ("other", Self::Other), ("abstained", Self::Abstained)];
     const FACTS: [(&'static str, Self); 2] = [("stated", Self::Stated), ("not stated", Self::NotStated)];
@@ -90,7 +89,7 @@ impl Verdict {
 }
 
 /// All items of a pipeline: each scored answer, and the facts of those that are about the entity.
-pub fn items(found: &Found) -> Vec<Item> {
+pub fn items(found: &PipelineNumbers) -> Vec<Item> {
     let mut items = Vec::new();
     for (model, of_model) in found.models.iter().enumerate() {
         for answer in &of_model.answers {
@@ -116,7 +115,13 @@ pub fn items(found: &Found) -> Vec<Item> {
 }
 
 /// Begins with a letter: spreadsheets take some digits for numbers.
-fn id(pipeline: &str, model: &str, assessment: &Assessment, answer: &Answer, fact: Option<usize>) -> String {
+fn id(
+    pipeline: &str,
+    model: &str,
+    assessment: &Assessment,
+    answer: &JudgedQuestion,
+    fact: Option<usize>,
+) -> String {
     let parts = (pipeline, model, assessment.number, answer.question, answer.repetition, fact);
     let digest = Sha256::digest(format!("{parts:?}"));
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -150,14 +155,15 @@ fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
 }
 
 /// The sheet. Texts of models stand in it without characters that steer a reader; written as CSV they are no formulas.
-pub fn table(items: &[(Item, Texts)]) -> Table {
+pub fn table(items: &[(Item, SheetTexts)]) -> Table {
     let mut table = Table::default().left(COLUMNS);
     for (item, texts) in items {
         let what = match item.fact {
             Some(_) => "Does the answer state this fact?",
             None => "Is the answer about this entity?",
         };
-        let words: Vec<&str> = Verdict::words(item.fact.is_some()).iter().map(|(word, _)| *word).collect();
+        let words: Vec<&str> =
+            PersonVerdict::words(item.fact.is_some()).iter().map(|(word, _)| *word).collect();
         let cells = [
             item.id.clone(),
             what.to_owned(),
@@ -185,23 +191,22 @@ fn cell(text: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Annotations {
     /// The items with a verdict.
-    pub said: Vec<(Item, Verdict)>,
+    pub said: Vec<(Item, PersonVerdict)>,
     /// Rows without one.
     pub empty: usize,
     /// Rows that cannot be used.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SheetProblem>,
 }
 
 /// A row that cannot be used.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct SheetProblem {
     /// The line in the file, from 1.
     pub line: u64,
-    /// Why.
     pub why: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SheetProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.why)
     }
@@ -214,7 +219,6 @@ pub enum SheetError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// It is too large.
     #[error("the sheet has more than {SHEET_BYTES_MAX} bytes")]
     TooLarge,
     /// A column is missing.
@@ -253,7 +257,7 @@ pub fn read(file: impl Read, items: Vec<Item>) -> Result<Annotations, SheetError
             Ok(record) => record,
             Err(error) => {
                 let line = error.position().map_or(0, csv::Position::line);
-                annotations.problems.push(Problem { line, why: error.to_string() });
+                annotations.problems.push(SheetProblem { line, why: error.to_string() });
                 continue;
             }
         };
@@ -263,13 +267,13 @@ pub fn read(file: impl Read, items: Vec<Item>) -> Result<Annotations, SheetError
         if id.is_empty() && verdict.is_empty() {
             continue;
         }
-        let mut refuse = |why: String| annotations.problems.push(Problem { line, why });
+        let mut refuse = |why: String| annotations.problems.push(SheetProblem { line, why });
         if verdict.is_empty() {
             annotations.empty += 1;
         } else if let Some(first) = known.get(&id) {
             refuse(format!("`{}` has a verdict in line {first}", short(&id)));
         } else if let Some(item) = open.get(&id) {
-            let words = Verdict::words(item.fact.is_some());
+            let words = PersonVerdict::words(item.fact.is_some());
             match words.iter().find(|(word, _)| *word == verdict) {
                 Some((_, said)) => {
                     known.insert(id.clone(), line);
@@ -306,7 +310,7 @@ mod tests {
 
     fn sheet(answer: &str) -> String {
         let drawn = draw(items(&found()), 12, 1);
-        let texts = || Texts { answer: answer.to_owned(), ..Texts::default() };
+        let texts = || SheetTexts { answer: answer.to_owned(), ..SheetTexts::default() };
         let mut out = Vec::new();
         table(&drawn.into_iter().map(|item| (item, texts())).collect::<Vec<_>>())
             .write_csv(&mut out)
@@ -354,9 +358,12 @@ mod tests {
         ];
         let text = format!("\u{feff}id;verdict;remark\n{}\n", rows.join("\n"));
         let read = read(text.as_bytes(), all.clone()).unwrap();
-        let said: Vec<(&str, Verdict)> =
+        let said: Vec<(&str, PersonVerdict)> =
             read.said.iter().map(|(item, said)| (item.id.as_str(), *said)).collect();
-        assert_eq!(said, [(entity[0].id.as_str(), Verdict::Same), (fact[0].id.as_str(), Verdict::NotStated)]);
+        assert_eq!(
+            said,
+            [(entity[0].id.as_str(), PersonVerdict::Same), (fact[0].id.as_str(), PersonVerdict::NotStated)]
+        );
         assert_eq!(read.empty, 2);
         let told: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
         for (told, words) in told.iter().zip([

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::details::Detail;
+use crate::details::DialogueDetail;
 use crate::table::steers;
 
 /// Characters of a text that are shown: browsers stall on megabytes.
@@ -17,7 +17,7 @@ const DIFFERENCES_MAX: usize = 16;
 const DEPTH_MAX: usize = 8;
 
 /// The dialogue, as a sequence of headed texts.
-pub fn dialogue(detail: &Detail) -> Markup {
+pub fn dialogue(detail: &DialogueDetail) -> Markup {
     let mut found = Vec::new();
     for (key, value) in &detail.infos {
         differences(key, value, 0, &mut found);
@@ -115,10 +115,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::details::Detail;
+    use crate::details::DialogueDetail;
 
     fn shown(answer: &str, infos: Value) -> String {
-        dialogue(&Detail::of_texts("Who?", answer, infos.as_object().cloned().unwrap_or_default()))
+        dialogue(&DialogueDetail::of_texts("Who?", answer, infos.as_object().cloned().unwrap_or_default()))
             .into_string()
     }
 

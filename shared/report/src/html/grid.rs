@@ -12,14 +12,14 @@ const COLOURS: f64 = 20.0;
 const FILLS: f64 = 10.0;
 
 /// A task.
-pub struct Head<'a> {
+pub struct GridHead<'a> {
     pub label: &'a str,
     /// What its numbers are, as a tooltip.
     pub title: &'a str,
 }
 
 /// A model.
-pub struct Line<'a> {
+pub struct GridLine<'a> {
     pub name: &'a str,
     /// Models of one maker and line, for filters; empty where nobody filters.
     pub family: &'a str,
@@ -47,7 +47,7 @@ pub struct Square {
 }
 
 /// The grid, in the order given; `mean` is the heading of the models' own numbers.
-pub fn grid(title: &str, mean: &str, tasks: &[Head<'_>], models: &[Line<'_>]) -> Markup {
+pub fn grid(title: &str, mean: &str, tasks: &[GridHead<'_>], models: &[GridLine<'_>]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(printable(title)) { table.sortable.grid {
             thead { tr {
@@ -113,13 +113,13 @@ mod tests {
             link: Some("x?a=1&b=2".to_owned()),
             ..Square::default()
         };
-        let line = Line {
+        let line = GridLine {
             name: "<m>",
             family: "",
             mean: None,
             squares: vec![Some(half), Some(none), Some(whole), None],
         };
-        let heads = [Head { label: "RdfFriendCount-nt-1", title: "f1" }];
+        let heads = [GridHead { label: "RdfFriendCount-nt-1", title: "f1" }];
         let page = grid("Means", "mean", &heads, &[line]).into_string();
         for part in [
             "class=\"number h10 f3\"",

@@ -36,7 +36,7 @@ pub const SORT_SCRIPT: &str = include_str!("sort.js");
 pub const STYLE: &str = include_str!("report.css");
 
 /// What a page is made of.
-pub struct Report<'a> {
+pub struct ReportPage<'a> {
     pub title: &'a str,
     pub dialogues: &'a Dialogues,
     /// Pipelines of KGHaluBench.
@@ -62,7 +62,7 @@ struct Index<'a> {
 }
 
 /// Writes the page.
-pub fn write(report: &Report<'_>, details: Details, mut out: impl Write) -> io::Result<()> {
+pub fn write(report: &ReportPage<'_>, details: Details, mut out: impl Write) -> io::Result<()> {
     let all = report.dialogues;
     let (blocks, counts) = details.finish()?;
     let listed = all.iter().map(|dialogue| {
@@ -129,7 +129,8 @@ mod tests {
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
         let (hallucination, title) = (&[][..], "T");
-        let report = Report { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
+        let report =
+            ReportPage { title, dialogues: all, hallucination, combined: &combined, compass: &compass };
         let mut out = Vec::new();
         write(&report, Details::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -168,11 +169,12 @@ mod tests {
     fn a_pipeline_has_its_section_and_its_names_are_text() {
         let mut found = crate::hallucination::testing::found();
         found.models[0].model = "<img src=x>\u{202e}".to_owned();
-        let study = [Study::of(&found, &halu::Weights::default(), &crate::hallucination::About::default())];
+        let study =
+            [Study::of(&found, &halu::Weights::default(), &crate::hallucination::ModelFacts::default())];
         let (combined, compass) =
             (named(&bundled(), "sparql-b").unwrap(), named(&bundled(), "semantic").unwrap());
         let all = Dialogues::default();
-        let report = Report {
+        let report = ReportPage {
             title: "T",
             dialogues: &all,
             hallucination: &study,

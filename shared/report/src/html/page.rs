@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::Report;
-use super::grid::{self, FORMATS, Head, Line, Square, format_of};
+use super::ReportPage;
+use super::grid::{self, FORMATS, GridHead, GridLine, Square, format_of};
 use super::hallucination;
 use super::tables::table;
 use crate::analysis::cells::{self, CellStatistics};
@@ -27,7 +27,7 @@ pub fn head(title: &str, policy: &str, style: &str) -> Markup {
     }
 }
 
-pub fn body(report: &Report<'_>) -> Markup {
+pub fn body(report: &ReportPage<'_>) -> Markup {
     let all = report.dialogues;
     html! {
         header {
@@ -147,7 +147,7 @@ fn grid(all: &Dialogues) -> Markup {
     for cell in cells {
         by_place[cell.column * all.tasks.len() + cell.task] = Some(cell);
     }
-    let line = |column: usize| Line {
+    let line = |column: usize| GridLine {
         name: &headings[column],
         family: &all.columns[column].family,
         mean: totals[column].mean,
@@ -157,9 +157,9 @@ fn grid(all: &Dialogues) -> Markup {
             .map(|cell| cell.map(square))
             .collect(),
     };
-    let lines: Vec<Line<'_>> = all.ranked(|column| totals[column].mean).into_iter().map(line).collect();
-    let heads: Vec<Head<'_>> =
-        all.tasks.iter().map(|task| Head { label: &task.label, title: &task.headline }).collect();
+    let lines: Vec<GridLine<'_>> = all.ranked(|column| totals[column].mean).into_iter().map(line).collect();
+    let heads: Vec<GridHead<'_>> =
+        all.tasks.iter().map(|task| GridHead { label: &task.label, title: &task.headline }).collect();
     grid::grid("Mean scores", "mean of tasks", &heads, &lines)
 }
 
@@ -182,7 +182,7 @@ fn square(cell: &CellStatistics) -> Square {
     }
 }
 
-fn plots(report: &Report<'_>) -> Markup {
+fn plots(report: &ReportPage<'_>) -> Markup {
     let all = report.dialogues;
     let figure = |svg: &Svg| html! { div.scroll tabindex="0" role="region" aria-label=(printable(svg.title())) { (PreEscaped(svg.inline())) } };
     html! {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::table::{Align, Cell, Place, Table, printable};
+use crate::table::{Align, Cell, Table, TopPlace, printable};
 
 /// A table with its notes.
 pub fn table(table: &Table) -> Markup {
@@ -40,8 +40,8 @@ fn td(cell: &Cell, align: Align, link: Option<String>) -> Markup {
     html! { td .number[align == Align::Right] data-v=[cell.value()] {
         @match (link, cell.place()) {
             (Some(link), _) => a href=(link) { (text) },
-            (None, Some(Place::First)) => b { (text) },
-            (None, Some(Place::Second)) => u { (text) },
+            (None, Some(TopPlace::First)) => b { (text) },
+            (None, Some(TopPlace::Second)) => u { (text) },
             (None, None) => (text),
         }
     } }

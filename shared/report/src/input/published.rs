@@ -9,8 +9,10 @@ use results::llmkgbench::python_time::{parse_duration, parse_local_time};
 use results::llmkgbench::{Document, ResultRecord};
 
 use super::{class_of, sorted};
-use crate::details::{Detail, Details};
-use crate::dialogues::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, SourceInfo, TaskId, Warning};
+use crate::details::{Details, DialogueDetail};
+use crate::dialogues::{
+    Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
+};
 use crate::names;
 
 /// What the reading of result files came to.
@@ -41,7 +43,8 @@ pub fn read_documents(
                     Ok(()) => {
                         added += 1;
                         if let Some(details) = details.as_deref_mut()
-                            && let Err(error) = details.push(Detail::of_result(&record.record), protected)
+                            && let Err(error) =
+                                details.push(DialogueDetail::of_result(&record.record), protected)
                         {
                             failed = Some(error);
                             return ControlFlow::Break(());
@@ -132,7 +135,7 @@ impl File<'_> {
         let started = record.start_time().and_then(|time| parse_local_time(time, &zone));
         self.started = self.started.into_iter().chain(started).min();
         self.scorers.insert(format!("LLM-KG-Bench {}", commit.get(..8).unwrap_or(commit)));
-        self.all.add(Entry {
+        self.all.add(NewDialogue {
             column,
             task,
             case: &case_of(record),

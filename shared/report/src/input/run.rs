@@ -10,8 +10,10 @@ use results::log::{LogError, OutcomeHead};
 use serde::Deserialize;
 
 use super::{class_of, sorted};
-use crate::details::{Detail, Details};
-use crate::dialogues::{Column, ColumnId, Dialogues, Entry, Exercises, Origin, SourceInfo, TaskId, Warning};
+use crate::details::{Details, DialogueDetail};
+use crate::dialogues::{
+    Column, ColumnId, Dialogues, Exercises, NewDialogue, Origin, SourceInfo, TaskId, Warning,
+};
 use crate::names;
 
 /// A run to read.
@@ -119,7 +121,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
     for read in parts.into_iter().flatten().chain(records.into_iter().flatten()) {
         let (part, record): (Part, Option<Record>) = read.map_err(ReadError::Log)?;
         if let Some((details, record)) = details.as_deref_mut().zip(record) {
-            details.push(Detail::of_record(record), manifest.protected)?;
+            details.push(DialogueDetail::of_record(record), manifest.protected)?;
         }
         let (key, task) = (&part.key, &part.provenance.task);
         let id = match ids.get(&key.task) {
@@ -148,7 +150,7 @@ pub fn read_run<K: Iterator<Item = DialogueKey>>(
             let sum: Option<u64> = part.rounds.iter().map(|round| count(&round.answer.usage)).sum();
             sum.filter(|_| !part.rounds.is_empty())
         };
-        all.add(Entry {
+        all.add(NewDialogue {
             column,
             task: id,
             case: &task.case,

@@ -208,14 +208,14 @@ mod tests {
     use halu::Weights;
 
     use super::*;
-    use crate::hallucination::About;
+    use crate::hallucination::ModelFacts;
     use crate::hallucination::testing::found;
 
     #[test]
     fn every_figure_names_the_models_or_types_and_escapes_them() {
         let mut found = found();
         found.models[0].model = "<b>weak</b>\u{202e}".to_owned();
-        let study = Study::of(&found, &Weights::simulated().unwrap(), &About::default());
+        let study = Study::of(&found, &Weights::simulated().unwrap(), &ModelFacts::default());
         for (name, svg) in all(&study) {
             let text = svg.document();
             let of_models = name != "types";
@@ -237,7 +237,7 @@ mod tests {
     fn a_pipeline_without_answers_has_empty_figures() {
         let mut found = found();
         found.models.clear();
-        let study = Study::of(&found, &Weights::default(), &About::default());
+        let study = Study::of(&found, &Weights::default(), &ModelFacts::default());
         assert!(all(&study).iter().any(|(_, svg)| svg.document().contains("There are no values.")));
     }
 }

@@ -100,7 +100,6 @@ impl Svg {
         )
     }
 
-    /// The title.
     pub fn title(&self) -> &str {
         &self.title
     }

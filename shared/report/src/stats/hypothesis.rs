@@ -5,7 +5,6 @@ use statrs::function::erf::erfc;
 
 use super::describe::{mean, variance};
 
-/// A t test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TTest {
     /// Positive where the first sample has the higher mean. Infinite where both samples are constants that differ.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Align, Place, Table, printable};
+use super::{Align, Table, TopPlace, printable};
 
 impl Table {
     /// Writes the table as Markdown.
@@ -35,11 +35,11 @@ impl Table {
 }
 
 /// The best in bold, the second underlined.
-fn placed(text: String, place: Option<Place>) -> String {
+fn placed(text: String, place: Option<TopPlace>) -> String {
     match place {
         None => text,
-        Some(Place::First) => format!("**{text}**"),
-        Some(Place::Second) => format!("<u>{text}</u>"),
+        Some(TopPlace::First) => format!("**{text}**"),
+        Some(TopPlace::Second) => format!("<u>{text}</u>"),
     }
 }
 

@@ -33,13 +33,12 @@ pub struct Heading {
 
 /// The best two: bold and underlined, and marked where letters are all alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TopPlace {
     First,
     Second,
 }
 
-impl Place {
-    /// Its mark.
+impl TopPlace {
     pub fn mark(self) -> char {
         match self {
             Self::First => '*',
@@ -58,7 +57,7 @@ pub enum Cell {
     /// A number, with the digits after the point that people are shown. Files get all of them.
     Number(f64, usize),
     /// The same, as one of the best two of its column.
-    Placed(f64, usize, Place),
+    Placed(f64, usize, TopPlace),
     /// A number that people are shown with words around it.
     Told(String, Option<f64>),
     Time(Timestamp),
@@ -124,7 +123,7 @@ impl Cell {
     }
 
     /// Whether it is one of the best two of its column.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<TopPlace> {
         match self {
             Self::Placed(.., place) => Some(*place),
             _ => None,
@@ -144,7 +143,6 @@ impl Cell {
     }
 }
 
-/// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// What it shows; names of sheets and headings of pages are made of it.

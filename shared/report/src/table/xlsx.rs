@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 use results::export::xlsx::{cell_text, excel_time};
 use rust_xlsxwriter::{Format, FormatUnderline, Workbook, Worksheet, XlsxError};
 
-use super::{Align, Cell, Place, Table};
+use super::{Align, Cell, Table, TopPlace};
 
 /// Characters of a sheet's name; Excel has no more.
 const SHEET_NAME_CHARACTERS: usize = 31;
@@ -60,8 +60,8 @@ fn write_sheet(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
                         };
                         let format = &digits[places.min(PLACES_MAX)];
                         let placed = cell.place().map(|place| match place {
-                            Place::First => format.clone().set_bold(),
-                            Place::Second => format.clone().set_underline(FormatUnderline::Single),
+                            TopPlace::First => format.clone().set_bold(),
+                            TopPlace::Second => format.clone().set_underline(FormatUnderline::Single),
                         });
                         sheet.write_number_with_format(
                             next,

@@ -1,7 +1,7 @@
 //! Runs and workers of a coordinator in lines and tables, for terminals and for the live page. The coordinator computes the
 //! values.
 
-use domain::control::{RunPhase, RunView, WorkerView};
+use domain::control::{BenchmarkView, RunPhase, WorkerView};
 
 use crate::table::{Table, printable};
 use crate::words::{duration, figure};
@@ -10,7 +10,7 @@ use crate::words::{duration, figure};
 const REASONS_SHOWN_MAX: usize = 3;
 
 /// One line per run.
-pub fn runs(views: &[RunView]) -> Table {
+pub fn runs(views: &[BenchmarkView]) -> Table {
     let mut table = Table::default()
         .left(["run", "planned", "name", "phase"])
         .right(["dialogues", "scored", "failed", "per s", "tokens/s", "ETA"])
@@ -34,18 +34,18 @@ pub fn runs(views: &[RunView]) -> Table {
 }
 
 /// One run as a line.
-pub fn headline(view: &RunView) -> String {
+pub fn headline(view: &BenchmarkView) -> String {
     let line = format!("run {} {}: {}", view.run, view.phase, counts_and_pace(view));
     [Some(line), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Progress of a run and what blocks it, as a line.
-pub fn progress(view: &RunView) -> String {
+pub fn progress(view: &BenchmarkView) -> String {
     [Some(counts_and_pace(view)), trouble(view)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Progress, rate and time left of a run.
-pub fn counts_and_pace(view: &RunView) -> String {
+pub fn counts_and_pace(view: &BenchmarkView) -> String {
     let mut line = format!("{}/{} dialogues, {} failed", view.done(), view.planned, view.failed);
     if view.phase == RunPhase::Active {
         line.push_str(&format!(
@@ -59,7 +59,7 @@ pub fn counts_and_pace(view: &RunView) -> String {
 }
 
 /// What keeps a run, or a part of it, from continuing.
-pub fn trouble(view: &RunView) -> Option<String> {
+pub fn trouble(view: &BenchmarkView) -> Option<String> {
     let blocked = blocked(view);
     let trouble = view.trouble.as_deref().map(printable);
     let told: Vec<String> = [trouble, blocked].into_iter().flatten().collect();
@@ -67,7 +67,7 @@ pub fn trouble(view: &RunView) -> Option<String> {
 }
 
 /// How many models no worker can ask, and why.
-pub fn blocked(view: &RunView) -> Option<String> {
+pub fn blocked(view: &BenchmarkView) -> Option<String> {
     let reasons = view.blocked();
     let models: usize = reasons.iter().map(|(_, models)| models.len()).sum();
     if models == 0 {
@@ -97,7 +97,7 @@ pub fn eta(seconds: Option<f64>) -> String {
 }
 
 /// One line per model of a run: how far it is, and what holds it up.
-pub fn models(view: &RunView) -> Table {
+pub fn models(view: &BenchmarkView) -> Table {
     let mut table = Table::default()
         .left(["model"])
         .right(["dialogues", "scored", "failed", "left", "per s", "tokens/s", "ETA"])

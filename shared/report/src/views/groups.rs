@@ -1,6 +1,6 @@
 //! Welch's tests between groups of tasks, as table 4 of Meyer et al. (2024) has them.
 
-use crate::analysis::groups::{Group, compare};
+use crate::analysis::groups::{TaskGroup, compare};
 use crate::dialogues::Dialogues;
 use crate::stats::holm;
 use crate::table::{Cell, Table};
@@ -9,14 +9,14 @@ use crate::table::{Cell, Table};
 const P_PLACES: usize = 5;
 
 /// One row per pair of groups, over all models on the same exercises together. Positive differences favour the first.
-pub fn table(all: &Dialogues, groups: &[Group], score: Option<&str>) -> Table {
+pub fn table(all: &Dialogues, groups: &[TaskGroup], score: Option<&str>) -> Table {
     let mut table = Table::default()
         .left(["A", "B", "exercises"])
         .right(["models", "n A", "n B", "mean A", "mean B", "difference", "low", "high"])
         .right(["t", "df", "p", "p Holm", "Hedges g"])
         .titled("Groups of tasks");
     let pairs = groups.iter().enumerate().flat_map(|(at, a)| groups[at + 1..].iter().map(move |b| (a, b)));
-    let pairs: Vec<(&Group, &Group)> = pairs.collect();
+    let pairs: Vec<(&TaskGroup, &TaskGroup)> = pairs.collect();
     for (exercises, columns) in all.exercise_sets() {
         let found: Vec<_> = pairs.iter().map(|&pair| compare(all, &columns, pair, score)).collect();
         let ps: Vec<f64> = found.iter().map(|found| found.test.map_or(f64::NAN, |test| test.p)).collect();
@@ -69,7 +69,7 @@ mod tests {
             if task == 1 { schema[n as usize] } else { graph[n as usize] }
         });
         let groups =
-            ["graph=*-graph", "schema=*-schema", "iris=*-iris"].map(|text| Group::parse(text).unwrap());
+            ["graph=*-graph", "schema=*-schema", "iris=*-iris"].map(|text| TaskGroup::parse(text).unwrap());
         let table = table(&all, &groups, Some("f1"));
         let cells = |row: usize| table.rows()[row][11..14].iter().map(Cell::shown).collect::<Vec<_>>();
         assert_eq!(table.rows().len(), 3);

@@ -5,7 +5,7 @@ use halu::frequency::Frequency;
 use halu::metrics::{Filter, Spread};
 
 use crate::hallucination::{ModelStudy, Replies, Study};
-use crate::table::{Cell, Place, Table};
+use crate::table::{Cell, Table, TopPlace};
 
 /// One row per model, the best weighted accuracy first: what the paper's main table says, with the spread over assessments.
 pub fn main(studies: &[Study]) -> Table {
@@ -227,7 +227,7 @@ fn places(
     models: &[&ModelStudy],
     least: bool,
     value: &dyn Fn(&ModelStudy) -> Option<f64>,
-) -> Vec<Option<Place>> {
+) -> Vec<Option<TopPlace>> {
     let values: Vec<Option<f64>> = models.iter().map(|model| value(model)).collect();
     let mut ranked: Vec<f64> = values.iter().flatten().copied().collect();
     ranked.sort_by(f64::total_cmp);
@@ -239,14 +239,14 @@ fn places(
         return vec![None; models.len()];
     }
     let place = |value: &Option<f64>| match value {
-        Some(value) if *value == ranked[0] => Some(Place::First),
-        Some(value) if *value == ranked[1] => Some(Place::Second),
+        Some(value) if *value == ranked[0] => Some(TopPlace::First),
+        Some(value) if *value == ranked[1] => Some(TopPlace::Second),
         _ => None,
     };
     values.iter().map(place).collect()
 }
 
-fn percent(share: Option<f64>, place: Option<Place>) -> Cell {
+fn percent(share: Option<f64>, place: Option<TopPlace>) -> Cell {
     match (share, place) {
         (None, _) => Cell::Empty,
         (Some(share), None) => Cell::Number(100.0 * share, 2),
@@ -271,11 +271,11 @@ mod tests {
     use halu::Weights;
 
     use super::*;
-    use crate::hallucination::About;
+    use crate::hallucination::ModelFacts;
     use crate::hallucination::testing::found;
 
     fn study() -> Vec<Study> {
-        vec![Study::of(&found(), &Weights::simulated().unwrap(), &About::default())]
+        vec![Study::of(&found(), &Weights::simulated().unwrap(), &ModelFacts::default())]
     }
 
     fn shown(table: &Table, row: usize) -> Vec<String> {
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn cut_offs_are_compared_with_the_state_of_the_graph() {
         let about = "[models.\"weak-1B\"]\ncut_off = \"2023-12\"\n[models.\"strong-8B\"]\nsize = 9.0\n";
-        let about = About::parse(about).unwrap();
+        let about = ModelFacts::parse(about).unwrap();
         let table = |as_of: &[&str]| {
             let mut found = found();
             for (assessment, date) in found.assessments.iter_mut().zip(as_of) {
@@ -341,7 +341,7 @@ mod tests {
     fn a_model_without_answers_has_no_numbers() {
         let mut found = found();
         found.models[1].answers.clear();
-        let table = main(&[Study::of(&found, &Weights::default(), &About::default())]);
+        let table = main(&[Study::of(&found, &Weights::default(), &ModelFacts::default())]);
         assert_eq!(shown(&table, 1)[..5], ["strong-8B", "-", "-", "-", "-"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Turtle or JSON-LD.
 
-use crate::analysis::preference::{Comparison, ModelPreferences, Pair, Preference, pairs, preferences};
+use crate::analysis::preference::{FormatComparison, ModelPreferences, Pair, Preference, pairs, preferences};
 use crate::dialogues::Dialogues;
 use crate::table::{Cell, Table};
 
@@ -46,11 +46,11 @@ fn by_name(all: &Dialogues, pairs: &[Pair]) -> Vec<(String, ModelPreferences)> {
     found
 }
 
-fn word(comparison: Option<&Comparison>) -> &'static str {
+fn word(comparison: Option<&FormatComparison>) -> &'static str {
     comparison.map_or(Preference::None, |found| found.preference).as_str()
 }
 
-fn test_row(model: &str, task: &str, score: &str, comparison: Option<&Comparison>) -> [Cell; 14] {
+fn test_row(model: &str, task: &str, score: &str, comparison: Option<&FormatComparison>) -> [Cell; 14] {
     let test = comparison.and_then(|found| found.test);
     let n = comparison.map(|found| found.n);
     let finite = |value: Option<f64>| value.filter(|value| value.is_finite());

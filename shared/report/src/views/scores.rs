@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use domain::control::{CellView, ModelView, RESULT_PREFIX, RunView};
+use domain::control::{BenchmarkView, CellView, ModelView, RESULT_PREFIX};
 use domain::{Mean, TaskLabel};
 
 use crate::dialogues::Dialogues;
@@ -52,7 +52,7 @@ pub enum Sort {
 
 impl Grid {
     /// Of a run as its coordinator sees it. `score_of` returns the headline of a task, if known.
-    pub fn of_view(view: &RunView, score_of: impl Fn(&TaskLabel) -> Option<String>) -> Self {
+    pub fn of_view(view: &BenchmarkView, score_of: impl Fn(&TaskLabel) -> Option<String>) -> Self {
         // Cells come in the order of the plan, task by task.
         let tasks: Vec<&[CellView]> = view.cells.chunk_by(|a, b| a.task == b.task).collect();
         let column = |model: &ModelView| ModelColumn {

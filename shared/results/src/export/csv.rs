@@ -6,7 +6,7 @@ use std::io::Write;
 use csv::WriterBuilder;
 
 use super::provenance::Provenances;
-use super::table::{Cell, Layout, TableRecord};
+use super::table::{ExportCell, Layout, TableRecord};
 use super::{ExportError, ExportSummary, guard_formula};
 use crate::log::LogError;
 
@@ -28,7 +28,7 @@ pub fn write(
         summary.rows += layout.rows(&record, provenance, |row| {
             for cell in row {
                 match cell {
-                    Cell::Text(words) => writer.write_field(guard_formula(words).as_bytes())?,
+                    ExportCell::Text(words) => writer.write_field(guard_formula(words).as_bytes())?,
                     other => {
                         set(&mut text, other);
                         writer.write_field(&text)?;
@@ -51,15 +51,15 @@ impl From<csv::Error> for ExportError {
     }
 }
 
-fn set(text: &mut String, cell: &Cell<'_>) {
+fn set(text: &mut String, cell: &ExportCell<'_>) {
     text.clear();
     // Writing to a String cannot fail.
     let _ = match cell {
-        Cell::Empty => Ok(()),
-        Cell::Text(words) => text.write_str(words),
-        Cell::Integer(number) => write!(text, "{number}"),
-        Cell::Number(number) => write!(text, "{number}"),
-        Cell::Flag(flag) => write!(text, "{flag}"),
-        Cell::Time(time) => write!(text, "{time}"),
+        ExportCell::Empty => Ok(()),
+        ExportCell::Text(words) => text.write_str(words),
+        ExportCell::Integer(number) => write!(text, "{number}"),
+        ExportCell::Number(number) => write!(text, "{number}"),
+        ExportCell::Flag(flag) => write!(text, "{flag}"),
+        ExportCell::Time(time) => write!(text, "{time}"),
     };
 }

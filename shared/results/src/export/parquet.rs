@@ -12,7 +12,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, Serial
 use parquet::schema::types::Type;
 
 use super::provenance::Provenances;
-use super::table::{Cell, Kind, Layout, TableRecord};
+use super::table::{ColumnKind, ExportCell, Layout, TableRecord};
 use super::{ExportError, ExportSummary};
 use crate::log::LogError;
 
@@ -63,11 +63,11 @@ fn open<W: Write + Send>(writer: W, layout: &Layout<'_>) -> Result<SerializedFil
         .iter()
         .map(|(name, kind, _)| {
             let (physical, logical) = match kind {
-                Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-                Kind::Integer => (Physical::INT64, None),
-                Kind::Number => (Physical::DOUBLE, None),
-                Kind::Flag => (Physical::BOOLEAN, None),
-                Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
+                ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+                ColumnKind::Integer => (Physical::INT64, None),
+                ColumnKind::Number => (Physical::DOUBLE, None),
+                ColumnKind::Flag => (Physical::BOOLEAN, None),
+                ColumnKind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
             };
             let field = Type::primitive_type_builder(name, physical)
                 .with_repetition(Repetition::OPTIONAL)
@@ -111,24 +111,24 @@ enum Values {
 }
 
 impl Column {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ColumnKind) -> Self {
         let values = match kind {
-            Kind::Text => Values::Text(Vec::new()),
-            Kind::Integer | Kind::Time => Values::Integer(Vec::new()),
-            Kind::Number => Values::Number(Vec::new()),
-            Kind::Flag => Values::Flag(Vec::new()),
+            ColumnKind::Text => Values::Text(Vec::new()),
+            ColumnKind::Integer | ColumnKind::Time => Values::Integer(Vec::new()),
+            ColumnKind::Number => Values::Number(Vec::new()),
+            ColumnKind::Flag => Values::Flag(Vec::new()),
         };
         Self { values, levels: Vec::new() }
     }
 
-    fn push(&mut self, cell: &Cell<'_>) {
+    fn push(&mut self, cell: &ExportCell<'_>) {
         let mut level = 1;
         match (&mut self.values, cell) {
-            (Values::Text(values), Cell::Text(text)) => values.push(ByteArray::from(*text)),
-            (Values::Integer(values), Cell::Integer(number)) => values.push(*number),
-            (Values::Integer(values), Cell::Time(time)) => values.push(time.as_microsecond()),
-            (Values::Number(values), Cell::Number(number)) => values.push(*number),
-            (Values::Flag(values), Cell::Flag(flag)) => values.push(*flag),
+            (Values::Text(values), ExportCell::Text(text)) => values.push(ByteArray::from(*text)),
+            (Values::Integer(values), ExportCell::Integer(number)) => values.push(*number),
+            (Values::Integer(values), ExportCell::Time(time)) => values.push(time.as_microsecond()),
+            (Values::Number(values), ExportCell::Number(number)) => values.push(*number),
+            (Values::Flag(values), ExportCell::Flag(flag)) => values.push(*flag),
             // An empty cell; [`Layout::rows`] gives no cell of another kind than its column's.
             _ => level = 0,
         }

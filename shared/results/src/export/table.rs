@@ -88,7 +88,7 @@ pub enum Form {
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     Text,
     /// Whole numbers.
     Integer,
@@ -100,48 +100,60 @@ pub enum Kind {
 }
 
 /// Name, type and meaning of a column.
-pub type ColumnSpec = (&'static str, Kind, &'static str);
+pub type ColumnSpec = (&'static str, ColumnKind, &'static str);
 
 /// The columns that both forms begin with.
 const COMMON: [ColumnSpec; 8] = [
-    ("run", Kind::Text, "the run"),
-    ("model", Kind::Text, "label of the model"),
-    ("task", Kind::Text, "label of the task"),
-    ("iteration", Kind::Integer, "repetition, from 0"),
-    ("case", Kind::Text, "case of the task"),
-    ("state", Kind::Text, "scored; unscored: answered, without a score; or failed"),
-    ("failure", Kind::Text, "why it has no scores"),
-    ("message", Kind::Text, "what happened, for people; of protected exercises its length"),
+    ("run", ColumnKind::Text, "the run"),
+    ("model", ColumnKind::Text, "label of the model"),
+    ("task", ColumnKind::Text, "label of the task"),
+    ("iteration", ColumnKind::Integer, "repetition, from 0"),
+    ("case", ColumnKind::Text, "case of the task"),
+    ("state", ColumnKind::Text, "scored; unscored: answered, without a score; or failed"),
+    ("failure", ColumnKind::Text, "why it has no scores"),
+    ("message", ColumnKind::Text, "what happened, for people; of protected exercises its length"),
 ];
 
 /// The other columns of the long form.
 const LONG: [ColumnSpec; 5] = [
-    ("group", Kind::Text, "round from 0, or mean, max, meanExt, last; empty for single-shot tasks"),
-    ("score", Kind::Text, "name of the score; empty if there are none"),
-    ("value", Kind::Number, "the score"),
-    ("is_headline", Kind::Flag, "whether this score stands for the dialogue"),
-    ("provenance", Kind::Integer, "number of the row's provenance: versions, pack, scoring rules, model"),
+    ("group", ColumnKind::Text, "round from 0, or mean, max, meanExt, last; empty for single-shot tasks"),
+    ("score", ColumnKind::Text, "name of the score; empty if there are none"),
+    ("value", ColumnKind::Number, "the score"),
+    ("is_headline", ColumnKind::Flag, "whether this score stands for the dialogue"),
+    (
+        "provenance",
+        ColumnKind::Integer,
+        "number of the row's provenance: versions, pack, scoring rules, model",
+    ),
 ];
 
 /// The other columns of the wide form, before its scores.
 const WIDE: [ColumnSpec; 12] = [
-    ("headline_score", Kind::Text, "name of the score that stands for the dialogue"),
-    ("headline", Kind::Number, "that score"),
-    ("rounds", Kind::Integer, "prompts with an answer"),
-    ("prompt_tokens", Kind::Integer, "tokens of all prompts; empty if the server did not report them"),
-    ("completion_tokens", Kind::Integer, "tokens of all answers; empty if the server did not report them"),
-    ("started_at", Kind::Time, "start of the dialogue, UTC"),
-    ("seconds", Kind::Number, "length of the dialogue"),
-    ("seed", Kind::Integer, "sampling seed"),
-    ("worker", Kind::Text, "worker"),
-    ("attempt", Kind::Integer, "attempt, from 1"),
-    ("record", Kind::Text, "id of the record"),
-    ("provenance", Kind::Integer, "number of the row's provenance: versions, pack, scoring rules, model"),
+    ("headline_score", ColumnKind::Text, "name of the score that stands for the dialogue"),
+    ("headline", ColumnKind::Number, "that score"),
+    ("rounds", ColumnKind::Integer, "prompts with an answer"),
+    ("prompt_tokens", ColumnKind::Integer, "tokens of all prompts; empty if the server did not report them"),
+    (
+        "completion_tokens",
+        ColumnKind::Integer,
+        "tokens of all answers; empty if the server did not report them",
+    ),
+    ("started_at", ColumnKind::Time, "start of the dialogue, UTC"),
+    ("seconds", ColumnKind::Number, "length of the dialogue"),
+    ("seed", ColumnKind::Integer, "sampling seed"),
+    ("worker", ColumnKind::Text, "worker"),
+    ("attempt", ColumnKind::Integer, "attempt, from 1"),
+    ("record", ColumnKind::Text, "id of the record"),
+    (
+        "provenance",
+        ColumnKind::Integer,
+        "number of the row's provenance: versions, pack, scoring rules, model",
+    ),
 ];
 
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'a> {
+pub enum ExportCell<'a> {
     /// No value.
     Empty,
     Text(&'a str),
@@ -155,7 +167,7 @@ pub enum Cell<'a> {
 pub struct Layout<'a> {
     run: &'a RunId,
     headline: Headline<'a>,
-    columns: Vec<(String, Kind, &'static str)>,
+    columns: Vec<(String, ColumnKind, &'static str)>,
     /// Of the wide form, the columns of scores by their names; `None` in the long form.
     places: Option<HashMap<String, usize>>,
 }
@@ -177,7 +189,7 @@ impl<'a> Layout<'a> {
             places.insert(name.clone(), columns.len());
             columns.push((
                 column,
-                Kind::Number,
+                ColumnKind::Number,
                 "a score; rounds from 0, or mean, max, meanExt, last before its name",
             ));
         }
@@ -185,7 +197,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Name, type and meaning of every column, in order.
-    pub fn columns(&self) -> &[(String, Kind, &'static str)] {
+    pub fn columns(&self) -> &[(String, ColumnKind, &'static str)] {
         &self.columns
     }
 
@@ -194,24 +206,36 @@ impl<'a> Layout<'a> {
         &self,
         record: &TableRecord,
         provenance: usize,
-        mut each: impl FnMut(&[Cell<'_>]) -> Result<(), E>,
+        mut each: impl FnMut(&[ExportCell<'_>]) -> Result<(), E>,
     ) -> Result<u64, E> {
         let headline = (self.headline)(&record.provenance.task);
         let mut cells = self.common(record);
-        let number = Cell::Integer(provenance as i64);
+        let number = ExportCell::Integer(provenance as i64);
         let Some(places) = &self.places else {
             let mut rows = 0;
             for (group, score, value) in scores(&record.outcome) {
                 let path: &[&str] = if group.is_empty() { &[score] } else { &[group, score] };
-                let group = if group.is_empty() { Cell::Empty } else { Cell::Text(group) };
+                let group = if group.is_empty() { ExportCell::Empty } else { ExportCell::Text(group) };
                 cells.truncate(COMMON.len());
-                let is_headline = Cell::Flag(path == headline);
-                cells.extend([group, Cell::Text(score), Cell::Number(value), is_headline, number]);
+                let is_headline = ExportCell::Flag(path == headline);
+                cells.extend([
+                    group,
+                    ExportCell::Text(score),
+                    ExportCell::Number(value),
+                    is_headline,
+                    number,
+                ]);
                 each(&cells)?;
                 rows += 1;
             }
             if rows == 0 {
-                cells.extend([Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty, number]);
+                cells.extend([
+                    ExportCell::Empty,
+                    ExportCell::Empty,
+                    ExportCell::Empty,
+                    ExportCell::Empty,
+                    number,
+                ]);
                 each(&cells)?;
                 rows = 1;
             }
@@ -219,31 +243,31 @@ impl<'a> Layout<'a> {
         };
         let name = headline.join(".");
         cells.extend(of_dialogue(record, &name, headline, number));
-        cells.resize(self.columns.len(), Cell::Empty);
+        cells.resize(self.columns.len(), ExportCell::Empty);
         let mut whole = String::new();
         for (group, score, value) in scores(&record.outcome) {
             if let Some(&place) = places.get(full_name(group, score, &mut whole)) {
-                cells[place] = Cell::Number(value);
+                cells[place] = ExportCell::Number(value);
             }
         }
         each(&cells)?;
         Ok(1)
     }
 
-    fn common<'r>(&self, record: &'r TableRecord) -> Vec<Cell<'r>>
+    fn common<'r>(&self, record: &'r TableRecord) -> Vec<ExportCell<'r>>
     where
         'a: 'r,
     {
         let mut cells = Vec::with_capacity(self.columns.len());
         cells.extend([
-            Cell::Text(self.run.as_str()),
-            Cell::Text(record.key.model.as_str()),
-            Cell::Text(record.key.task.as_str()),
-            Cell::Integer(record.key.iteration.into()),
-            Cell::Text(&record.provenance.task.case),
-            Cell::Text(record.state()),
-            record.failure().map_or(Cell::Empty, Cell::Text),
-            record.message().map_or(Cell::Empty, Cell::Text),
+            ExportCell::Text(self.run.as_str()),
+            ExportCell::Text(record.key.model.as_str()),
+            ExportCell::Text(record.key.task.as_str()),
+            ExportCell::Integer(record.key.iteration.into()),
+            ExportCell::Text(&record.provenance.task.case),
+            ExportCell::Text(record.state()),
+            record.failure().map_or(ExportCell::Empty, ExportCell::Text),
+            record.message().map_or(ExportCell::Empty, ExportCell::Text),
         ]);
         cells
     }
@@ -254,31 +278,31 @@ fn of_dialogue<'r>(
     record: &'r TableRecord,
     name: &'r str,
     headline: &[&str],
-    provenance: Cell<'r>,
-) -> [Cell<'r>; WIDE.len()] {
-    let integer = |number: u64| i64::try_from(number).map_or(Cell::Empty, Cell::Integer);
+    provenance: ExportCell<'r>,
+) -> [ExportCell<'r>; WIDE.len()] {
+    let integer = |number: u64| i64::try_from(number).map_or(ExportCell::Empty, ExportCell::Integer);
     // If the server did not count the tokens of some round, the sum would be too small: leave it empty.
     let tokens = |count: fn(&Usage) -> Option<u64>| {
         let sum: Option<u64> = record.rounds.iter().map(|round| count(&round.answer.usage)).sum();
-        sum.filter(|_| !record.rounds.is_empty()).map_or(Cell::Empty, integer)
+        sum.filter(|_| !record.rounds.is_empty()).map_or(ExportCell::Empty, integer)
     };
     [
-        if name.is_empty() { Cell::Empty } else { Cell::Text(name) },
-        value_at(&record.outcome, headline).map_or(Cell::Empty, Cell::Number),
+        if name.is_empty() { ExportCell::Empty } else { ExportCell::Text(name) },
+        value_at(&record.outcome, headline).map_or(ExportCell::Empty, ExportCell::Number),
         integer(record.rounds.len() as u64),
         tokens(|usage| usage.prompt_tokens),
         tokens(|usage| usage.completion_tokens),
-        Cell::Time(record.started_at),
-        Cell::Number(record.ended_at.duration_since(record.started_at).as_secs_f64()),
+        ExportCell::Time(record.started_at),
+        ExportCell::Number(record.ended_at.duration_since(record.started_at).as_secs_f64()),
         integer(record.provenance.seed),
-        Cell::Text(record.attempt.worker.as_str()),
-        Cell::Integer(record.attempt.number.into()),
-        Cell::Text(record.attempt.id.as_str()),
+        ExportCell::Text(record.attempt.worker.as_str()),
+        ExportCell::Integer(record.attempt.number.into()),
+        ExportCell::Text(record.attempt.id.as_str()),
         provenance,
     ]
 }
 
-fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<(String, Kind, &'static str)> {
+fn named<'c>(columns: impl Iterator<Item = &'c ColumnSpec>) -> Vec<(String, ColumnKind, &'static str)> {
     columns.map(|&(name, kind, meaning)| (name.to_owned(), kind, meaning)).collect()
 }
 

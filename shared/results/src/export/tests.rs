@@ -129,7 +129,7 @@ fn tables_hold_no_text_of_a_dialogue() {
             layout
                 .rows(&record, 1, |row| {
                     for cell in row {
-                        let table::Cell::Text(text) = cell else { continue };
+                        let table::ExportCell::Text(text) = cell else { continue };
                         for secret in ["Zoë", "Who is known", "=so", "no answer within"] {
                             assert!(!text.contains(secret), "{text}");
                         }
@@ -226,10 +226,14 @@ fn parquet_reads_back() {
         layout
             .rows(&record.unwrap(), 1, |row| {
                 values.push(match (row[iteration], row[value], row[is_headline]) {
-                    (table::Cell::Integer(n), table::Cell::Number(value), table::Cell::Flag(flag)) => {
-                        (n, Some(value), Some(flag))
+                    (
+                        table::ExportCell::Integer(n),
+                        table::ExportCell::Number(value),
+                        table::ExportCell::Flag(flag),
+                    ) => (n, Some(value), Some(flag)),
+                    (table::ExportCell::Integer(n), table::ExportCell::Empty, table::ExportCell::Empty) => {
+                        (n, None, None)
                     }
-                    (table::Cell::Integer(n), table::Cell::Empty, table::Cell::Empty) => (n, None, None),
                     other => panic!("{other:?}"),
                 });
                 Ok::<(), ()>(())

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use super::provenance::Provenances;
-use super::table::{Cell, Layout, TableRecord};
+use super::table::{ExportCell, Layout, TableRecord};
 use super::{ExportError, ExportSummary, guard_formula};
 use crate::RunManifest;
 use crate::log::LogError;
@@ -98,7 +98,7 @@ impl Sheets<'_> {
         &mut self,
         workbook: &mut Workbook,
         layout: &Layout<'_>,
-        cells: &[Cell<'_>],
+        cells: &[ExportCell<'_>],
     ) -> Result<(), XlsxError> {
         if self.next_row == SHEET_ROWS {
             self.open(workbook, layout)?;
@@ -106,13 +106,13 @@ impl Sheets<'_> {
         let sheet = workbook.worksheet_from_index(self.at)?;
         for (column, cell) in (0..).zip(cells) {
             match cell {
-                Cell::Empty => continue,
-                Cell::Text(text) => sheet.write_string(self.next_row, column, cell_text(text))?,
+                ExportCell::Empty => continue,
+                ExportCell::Text(text) => sheet.write_string(self.next_row, column, cell_text(text))?,
                 // Excel's numbers are doubles; seeds have 53 bits and fit.
-                Cell::Integer(number) => sheet.write_number(self.next_row, column, *number as f64)?,
-                Cell::Number(number) => sheet.write_number(self.next_row, column, *number)?,
-                Cell::Flag(flag) => sheet.write_boolean(self.next_row, column, *flag)?,
-                Cell::Time(time) => {
+                ExportCell::Integer(number) => sheet.write_number(self.next_row, column, *number as f64)?,
+                ExportCell::Number(number) => sheet.write_number(self.next_row, column, *number)?,
+                ExportCell::Flag(flag) => sheet.write_boolean(self.next_row, column, *flag)?,
+                ExportCell::Time(time) => {
                     sheet.write_datetime_with_format(self.next_row, column, excel_time(*time)?, self.date)?
                 }
             };

@@ -33,7 +33,7 @@ impl std::fmt::Debug for Password {
 }
 
 /// A zip archive opened for reading.
-pub struct Archive(ZipArchive<BufReader<File>>);
+pub struct ArchiveReader(ZipArchive<BufReader<File>>);
 
 /// The first bytes of every zip archive: a local file header, or the end record of an empty one.
 const SIGNATURES: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
@@ -41,14 +41,14 @@ const SIGNATURES: [[u8; 4]; 2] = [*b"PK\x03\x04", *b"PK\x05\x06"];
 /// Whether a file starts like a zip archive, whatever its name.
 pub fn is_archive(path: &Path) -> io::Result<bool> {
     let mut start = Vec::with_capacity(4);
-    File::open(path)?.take(4).read_to_end(&mut start)?;
+    named_files::open(path)?.take(4).read_to_end(&mut start)?;
     Ok(SIGNATURES.iter().any(|signature| start == signature))
 }
 
-impl Archive {
+impl ArchiveReader {
     /// Reads the directory of an archive.
     pub fn open(path: &Path) -> Result<Self, FileProblem> {
-        let file = File::open(path).map_err(FileProblem::Io)?;
+        let file = named_files::open(path).map_err(FileProblem::Io)?;
         if !is_archive(path).map_err(FileProblem::Io)? {
             return Err(FileProblem::NotAnArchive);
         }

@@ -86,7 +86,7 @@ pub enum RecordProblem {
     /// Not JSON.
     #[error("is not valid JSON: {0}")]
     Json(#[source] serde_json::Error),
-    /// Longer than [`MAX_RECORD_BYTES`](super::source::MAX_RECORD_BYTES); it was skipped.
+    /// Longer than [`RECORD_BYTES_MAX`](super::source::RECORD_BYTES_MAX); it was skipped.
     #[error("is {bytes} bytes long, the limit is {limit}")]
     TooLong {
         /// Its length in the file.

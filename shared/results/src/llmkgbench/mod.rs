@@ -28,6 +28,6 @@ pub mod writer;
 pub use error::{FileError, FileProblem, RecordError, RecordProblem};
 pub use export::{TaskMeta, from_record};
 pub use record::{Interaction, ResultRecord, Speaker};
-pub use repair::Repair;
-pub use source::{Document, ReadRecord, Summary, discover};
+pub use repair::FileRepair;
+pub use source::{Document, ReadCounts, ReadRecord, discover};
 pub use writer::{Archive, ResultFile, ResultWriter, WriteError};

@@ -8,14 +8,13 @@ use std::borrow::Cow;
 
 /// What was replaced to read a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// Invalid UTF-8.
+pub enum FileRepair {
     InvalidUtf8,
     /// `\ud83d` without its second half, or the second half alone.
     LoneSurrogates,
 }
 
-impl std::fmt::Display for Repair {
+impl std::fmt::Display for FileRepair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::InvalidUtf8 => "invalid UTF-8 was replaced by U+FFFD",
@@ -25,10 +24,10 @@ impl std::fmt::Display for Repair {
 }
 
 /// The text with invalid UTF-8 replaced; borrowed if it is valid.
-pub fn decode(bytes: &[u8]) -> (Cow<'_, str>, Option<Repair>) {
+pub fn decode(bytes: &[u8]) -> (Cow<'_, str>, Option<FileRepair>) {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => (Cow::Borrowed(text), None),
-        Cow::Owned(text) => (Cow::Owned(text), Some(Repair::InvalidUtf8)),
+        Cow::Owned(text) => (Cow::Owned(text), Some(FileRepair::InvalidUtf8)),
     }
 }
 
@@ -94,7 +93,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_replaced_and_told() {
         let (text, repair) = decode(b"a\xFFb");
-        assert_eq!((text.as_ref(), repair), ("a\u{FFFD}b", Some(Repair::InvalidUtf8)));
+        assert_eq!((text.as_ref(), repair), ("a\u{FFFD}b", Some(FileRepair::InvalidUtf8)));
         assert_eq!(decode("ok é".as_bytes()).1, None);
     }
 

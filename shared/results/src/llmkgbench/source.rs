@@ -1,28 +1,28 @@
 //! Finds result files and streams their records.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::archive::{self, Archive, Password};
+use super::archive::{self, ArchiveReader, Password};
 use super::elements::{Element, Elements};
 use super::error::{FileError, FileProblem, RecordError, RecordProblem};
 use super::record::ResultRecord;
-use super::repair::{self, Repair};
+use super::repair::{self, FileRepair};
 
 /// Maximum size of a record, in bytes of its JSON text: enough for an answer of 50 MB in which every character is written
 /// as an escape of twice its size. Larger records are skipped and reported.
-pub const MAX_RECORD_BYTES: usize = 128 << 20;
+pub const RECORD_BYTES_MAX: usize = 128 << 20;
 
 /// Maximum size of a file that [`read_single`] reads into memory, in bytes.
-pub const MAX_SINGLE_BYTES: u64 = 1 << 30;
+pub const SINGLE_BYTES_MAX: u64 = 1 << 30;
 
 /// Maximum number of folder levels that [`discover`] descends.
-pub const MAX_FOLDER_DEPTH: usize = 32;
+pub const FOLDER_DEPTH_MAX: usize = 32;
 
 /// A record buffer larger than this, in bytes, is freed after use.
 const RETAINED_BUFFER_BYTES: usize = 4 << 20;
@@ -45,12 +45,12 @@ pub struct ReadRecord {
     pub index: usize,
     pub record: ResultRecord,
     /// What was replaced to read it.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<FileRepair>,
 }
 
 /// The result of reading a whole document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct ReadCounts {
     /// Readable records.
     pub records: usize,
     /// Unreadable records.
@@ -88,21 +88,21 @@ pub fn read_single(path: &Path, password: Option<&str>) -> Result<(String, Vec<u
     let in_file = |problem| FileError { file: path.display().to_string(), problem };
     let read = |reader: &mut dyn Read| -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
-        let length = reader.take(MAX_SINGLE_BYTES + 1).read_to_end(&mut content)? as u64;
-        if length > MAX_SINGLE_BYTES {
+        let length = reader.take(SINGLE_BYTES_MAX + 1).read_to_end(&mut content)? as u64;
+        if length > SINGLE_BYTES_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("longer than the limit of {MAX_SINGLE_BYTES} bytes"),
+                format!("longer than the limit of {SINGLE_BYTES_MAX} bytes"),
             ));
         }
         Ok(content)
     };
     if !archive::is_archive(path).map_err(|error| in_file(error.into()))? {
-        let mut file = File::open(path).map_err(|error| in_file(error.into()))?;
+        let mut file = named_files::open(path).map_err(|error| in_file(error.into()))?;
         let content = read(&mut file).map_err(|error| in_file(error.into()))?;
         return Ok((base_name(&path.to_string_lossy()).to_owned(), content));
     }
-    let mut archive = Archive::open(path).map_err(in_file)?;
+    let mut archive = ArchiveReader::open(path).map_err(in_file)?;
     let members = archive.members();
     let [member] = members.as_slice() else {
         return Err(in_file(FileProblem::UnsupportedArchive(format!(
@@ -138,7 +138,7 @@ impl Document {
     /// Whether it is encrypted, to keep its content from crawlers; copies should be encrypted too.
     pub fn is_protected(&self) -> bool {
         let Some(member) = &self.member else { return false };
-        Archive::open(&self.path).and_then(|mut archive| archive.is_encrypted(member)).unwrap_or(false)
+        ArchiveReader::open(&self.path).and_then(|mut archive| archive.is_encrypted(member)).unwrap_or(false)
     }
 
     /// Passes every record to `each`, in order; for an unreadable record, `each` gets an error in its place. Stops early,
@@ -149,16 +149,16 @@ impl Document {
     pub fn read(
         &self,
         mut each: impl FnMut(Result<ReadRecord, RecordError>) -> ControlFlow<()>,
-    ) -> Result<Summary, FileError> {
+    ) -> Result<ReadCounts, FileError> {
         let in_file = |problem| FileError { file: self.name(), problem };
         match &self.member {
             None => {
-                let file = File::open(&self.path).map_err(|error| in_file(error.into()))?;
+                let file = named_files::open(&self.path).map_err(|error| in_file(error.into()))?;
                 let reader = BufReader::with_capacity(READ_BUFFER_BYTES, file);
                 self.read_list(reader, FileProblem::Io, &mut each)
             }
             Some(member) => {
-                let mut archive = Archive::open(&self.path).map_err(in_file)?;
+                let mut archive = ArchiveReader::open(&self.path).map_err(in_file)?;
                 let reader = archive.member(member, self.password.as_ref()).map_err(in_file)?;
                 self.read_list(BufReader::with_capacity(READ_BUFFER_BYTES, reader), member_problem, &mut each)
             }
@@ -170,11 +170,11 @@ impl Document {
         reader: impl BufRead,
         io_problem: impl Fn(io::Error) -> FileProblem,
         each: &mut dyn FnMut(Result<ReadRecord, RecordError>) -> ControlFlow<()>,
-    ) -> Result<Summary, FileError> {
+    ) -> Result<ReadCounts, FileError> {
         let file = self.name();
-        let mut elements = Elements::new(reader, MAX_RECORD_BYTES);
+        let mut elements = Elements::new(reader, RECORD_BYTES_MAX);
         let mut buffer = Vec::new();
-        let mut summary = Summary::default();
+        let mut summary = ReadCounts::default();
         loop {
             let element = match elements.next(&mut buffer) {
                 Ok(Some(element)) => element,
@@ -208,22 +208,22 @@ impl Document {
 
 fn parse_record(element: Element, bytes: &[u8]) -> Result<ReadRecord, RecordProblem> {
     if element.too_long {
-        return Err(RecordProblem::TooLong { bytes: element.bytes, limit: MAX_RECORD_BYTES });
+        return Err(RecordProblem::TooLong { bytes: element.bytes, limit: RECORD_BYTES_MAX });
     }
     let (value, repairs) = parse_value(bytes)?;
     Ok(ReadRecord { index: element.index, record: ResultRecord::from_value(value)?, repairs })
 }
 
 /// Parses a record; if that fails, tries again with its text repaired.
-fn parse_value(bytes: &[u8]) -> Result<(Value, Vec<Repair>), RecordProblem> {
+fn parse_value(bytes: &[u8]) -> Result<(Value, Vec<FileRepair>), RecordProblem> {
     let error = match serde_json::from_slice(bytes) {
         Ok(value) => return Ok((value, Vec::new())),
         Err(error) => error,
     };
     let (text, decoded) = repair::decode(bytes);
     let surrogates = repair::replace_lone_surrogates(&text);
-    let repairs: Vec<Repair> =
-        decoded.into_iter().chain(surrogates.as_ref().map(|_| Repair::LoneSurrogates)).collect();
+    let repairs: Vec<FileRepair> =
+        decoded.into_iter().chain(surrogates.as_ref().map(|_| FileRepair::LoneSurrogates)).collect();
     if repairs.is_empty() {
         return Err(RecordProblem::Json(error));
     }
@@ -280,8 +280,8 @@ impl Search {
     }
 
     fn folder(&mut self, path: &Path, depth: usize) {
-        if depth > MAX_FOLDER_DEPTH {
-            return self.fail(path, FileProblem::NestedTooDeep { limit: MAX_FOLDER_DEPTH });
+        if depth > FOLDER_DEPTH_MAX {
+            return self.fail(path, FileProblem::NestedTooDeep { limit: FOLDER_DEPTH_MAX });
         }
         let entries = fs::read_dir(path)
             .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());
@@ -305,7 +305,7 @@ impl Search {
     }
 
     fn archive(&mut self, path: &Path, named: bool) {
-        let members = match Archive::open(path) {
+        let members = match ArchiveReader::open(path) {
             Ok(archive) => archive.members(),
             Err(problem) => return self.fail(path, problem),
         };

@@ -25,7 +25,7 @@ pub const OVERHEAD_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
 /// The position of a frame: the context that encryption binds it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FramePlace {
     pub segment: SegmentId,
     /// Start of the frame in the segment, in bytes.
     pub offset: u64,

@@ -17,7 +17,7 @@
 
 use std::io::{self, Read};
 
-use super::cipher::{LogCipher, OVERHEAD_BYTES, Place};
+use super::cipher::{FramePlace, LogCipher, OVERHEAD_BYTES};
 use super::segment_id::WriterId;
 
 /// First bytes of every frame. As in PNG, they reveal transfers that changed line ends or lost the high bit.
@@ -27,10 +27,10 @@ pub const MAGIC: [u8; 8] = *b"\x89KGF\r\n\x1a\n";
 pub const HEADER_BYTES: usize = 28;
 
 /// Longest entry, in bytes of JSON: three rounds with answers of 10 MB, every character escaped, fit.
-pub const MAX_ENTRY_BYTES: usize = 256 << 20;
+pub const ENTRY_BYTES_MAX: usize = 256 << 20;
 
 /// Maximum size of the lines of a frame. The writer stays far below, unless a single entry is this long.
-pub const MAX_FRAME_BYTES: usize = 2 * MAX_ENTRY_BYTES;
+pub const FRAME_BYTES_MAX: usize = 2 * ENTRY_BYTES_MAX;
 
 /// zstd level: 3 is the library's default; higher ones cost several times the CPU for a few per cent.
 const ZSTD_LEVEL: i32 = 3;
@@ -46,7 +46,7 @@ const AUTHENTICATED_BYTES: usize = 20;
 
 /// A frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FrameHeader {
     /// Length of the payload in bytes.
     pub payload_bytes: u32,
     /// Length of the lines in bytes.
@@ -58,7 +58,7 @@ pub struct Header {
     payload_crc: u32,
 }
 
-impl Header {
+impl FrameHeader {
     /// Parses a header; `None` if it is invalid.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let number = |at: usize| {
@@ -76,7 +76,7 @@ impl Header {
             encrypted: number(16) & ENCRYPTED != 0,
             payload_crc: number(20),
         };
-        (header.line_bytes as usize <= MAX_FRAME_BYTES).then_some(header)
+        (header.line_bytes as usize <= FRAME_BYTES_MAX).then_some(header)
     }
 
     fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -103,7 +103,7 @@ impl Header {
     }
 
     /// The data that encryption binds the payload to.
-    fn associated(&self, place: Place) -> Vec<u8> {
+    fn associated(&self, place: FramePlace) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(AUTHENTICATED_BYTES + 16);
         bytes.extend_from_slice(&self.encode()[..AUTHENTICATED_BYTES]);
         bytes.extend_from_slice(&place.segment.number.to_le_bytes());
@@ -129,19 +129,19 @@ impl Encoder {
         Ok(Self(zstd::bulk::Compressor::new(ZSTD_LEVEL)?))
     }
 
-    /// Encodes `lines` lines of text, at most [`MAX_FRAME_BYTES`] long; encrypted if a cipher is given, and then
+    /// Encodes `lines` lines of text, at most [`FRAME_BYTES_MAX`] long; encrypted if a cipher is given, and then
     /// valid only at this position.
     pub fn encode(
         &mut self,
         text: &[u8],
         lines: u32,
-        cipher: Option<(&LogCipher, Place)>,
+        cipher: Option<(&LogCipher, FramePlace)>,
     ) -> io::Result<Vec<u8>> {
         let mut payload = self.0.compress(text)?;
         let too_long = || io::Error::from(io::ErrorKind::InvalidInput);
         let length = |bytes: usize| u32::try_from(bytes).map_err(|_| too_long());
         let overhead = if cipher.is_some() { OVERHEAD_BYTES } else { 0 };
-        let mut header = Header {
+        let mut header = FrameHeader {
             payload_bytes: length(payload.len() + overhead)?,
             line_bytes: length(text.len())?,
             lines,
@@ -175,10 +175,10 @@ pub enum FrameError {
 
 /// Decodes an intact payload to its lines.
 pub fn decode(
-    header: &Header,
+    header: &FrameHeader,
     payload: &[u8],
     cipher: Option<&LogCipher>,
-    place: Place,
+    place: FramePlace,
 ) -> Result<Vec<u8>, FrameError> {
     if !header.encrypted {
         return Ok(decompress(header, payload)?);
@@ -189,7 +189,7 @@ pub fn decode(
 }
 
 /// Never returns more bytes than the header says.
-fn decompress(header: &Header, payload: &[u8]) -> io::Result<Vec<u8>> {
+fn decompress(header: &FrameHeader, payload: &[u8]) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity((header.line_bytes as usize).min(AT_ONCE_BYTES));
     // One more byte is enough to detect a wrong length.
     zstd::stream::read::Decoder::with_buffer(payload)?
@@ -231,11 +231,11 @@ mod tests {
         ) {
             let cipher = LogCipher::generate();
             let cipher = encrypted.then_some(&cipher);
-            let place = Place { segment: segment(writer, 3), offset: 1 << 40 };
+            let place = FramePlace { segment: segment(writer, 3), offset: 1 << 40 };
             let mut frame =
                 Encoder::new().unwrap().encode(&text, 2, cipher.map(|cipher| (cipher, place))).unwrap();
             let (header, payload) = split(&frame);
-            let header = Header::decode(header).unwrap();
+            let header = FrameHeader::decode(header).unwrap();
             prop_assert!(header.matches(payload));
             prop_assert_eq!(header.frame_bytes(), frame.len() as u64);
             prop_assert_eq!((header.lines, header.encrypted), (2, encrypted));
@@ -244,26 +244,26 @@ mod tests {
             let at = flip.index(frame.len());
             frame[at] ^= 1 << bit;
             let (header, payload) = split(&frame);
-            prop_assert!(Header::decode(header).is_none_or(|header| !header.matches(payload)));
+            prop_assert!(FrameHeader::decode(header).is_none_or(|header| !header.matches(payload)));
         }
     }
 
     #[test]
     fn an_encrypted_frame_opens_in_its_own_place_with_its_own_key_only() {
         let cipher = LogCipher::generate();
-        let place = Place { segment: segment(0, 1), offset: 0 };
+        let place = FramePlace { segment: segment(0, 1), offset: 0 };
         let frame = Encoder::new().unwrap().encode(b"{}\n", 1, Some((&cipher, place))).unwrap();
         let (header, payload) = split(&frame);
-        let header = Header::decode(header).unwrap();
+        let header = FrameHeader::decode(header).unwrap();
         assert!(matches!(decode(&header, payload, None, place), Err(FrameError::KeyNeeded)));
-        let foreign = |header: &Header, cipher: &LogCipher, place: Place| {
+        let foreign = |header: &FrameHeader, cipher: &LogCipher, place: FramePlace| {
             matches!(decode(header, payload, Some(cipher), place), Err(FrameError::Foreign))
         };
         assert!(foreign(&header, &LogCipher::generate(), place));
-        assert!(foreign(&header, &cipher, Place { segment: segment(0, 2), ..place }));
-        assert!(foreign(&header, &cipher, Place { segment: segment(7, 1), ..place }));
-        assert!(foreign(&header, &cipher, Place { offset: 1, ..place }));
-        assert!(foreign(&Header { lines: 2, ..header }, &cipher, place));
+        assert!(foreign(&header, &cipher, FramePlace { segment: segment(0, 2), ..place }));
+        assert!(foreign(&header, &cipher, FramePlace { segment: segment(7, 1), ..place }));
+        assert!(foreign(&header, &cipher, FramePlace { offset: 1, ..place }));
+        assert!(foreign(&FrameHeader { lines: 2, ..header }, &cipher, place));
         assert!(!foreign(&header, &cipher, place));
     }
 }

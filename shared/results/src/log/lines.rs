@@ -4,18 +4,18 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::cipher::{LogCipher, Place};
+use super::cipher::{FramePlace, LogCipher};
 use super::damage::{Damage, DamageKind};
 use super::envelope::{self, EnvelopeError, FORMAT_VERSION, Parsed};
 use super::error::LogError;
-use super::frame::{self, FrameError, Header};
+use super::frame::{self, FrameError, FrameHeader};
 use super::segment_id::SegmentId;
 use super::synced::SegmentEnd;
 use super::writer::Position;
 
 /// The position of an entry. Positions are ordered as readers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Location {
+pub struct EntryLocation {
     pub segment: SegmentId,
     /// Start of its frame in the segment, in bytes.
     pub offset: u64,
@@ -46,15 +46,15 @@ pub(super) enum Unreadable {
 /// One line of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    location: Location,
+    location: EntryLocation,
     bytes: &'a [u8],
 }
 
 impl FrameLines {
     /// Decodes an intact frame.
     pub(super) fn open(
-        place: Place,
-        header: &Header,
+        place: FramePlace,
+        header: &FrameHeader,
         payload: &[u8],
         cipher: Option<&LogCipher>,
     ) -> Result<Self, Unreadable> {
@@ -107,7 +107,7 @@ impl FrameLines {
             return None;
         }
         let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
-        let location = Location { segment: self.segment, offset: self.offset, line: self.line };
+        let location = EntryLocation { segment: self.segment, offset: self.offset, line: self.line };
         self.position += length;
         self.line += 1;
         Some(Line { location, bytes: &rest[..length] })
@@ -116,7 +116,7 @@ impl FrameLines {
 
 impl<'a> Line<'a> {
     /// Its position.
-    pub fn location(&self) -> Location {
+    pub fn location(&self) -> EntryLocation {
         self.location
     }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use super::cipher::{LogCipher, Place};
+use super::cipher::{FramePlace, LogCipher};
 use super::envelope::Parsed;
 use super::error::LogError;
-use super::lines::{FrameLines, Line, Location, Unreadable};
+use super::lines::{EntryLocation, FrameLines, Line, Unreadable};
 use super::segment::{Part, Segment};
 use super::segment_id::SegmentId;
 use crate::files::Doing;
@@ -40,7 +40,10 @@ impl PlaceReader {
     }
 
     /// The record at a position, or [a part of it](super::RecordHead), and its JSON; `None` if there is no entry.
-    pub fn read<R: DeserializeOwned>(&mut self, place: Location) -> Result<Option<Parsed<'_, R>>, LogError> {
+    pub fn read<R: DeserializeOwned>(
+        &mut self,
+        place: EntryLocation,
+    ) -> Result<Option<Parsed<'_, R>>, LogError> {
         let at = self
             .frames
             .iter()
@@ -63,13 +66,13 @@ impl PlaceReader {
         parsed(&self.folder, &line)
     }
 
-    fn open(&self, place: Location) -> Result<Option<FrameLines>, LogError> {
+    fn open(&self, place: EntryLocation) -> Result<Option<FrameLines>, LogError> {
         let path = place.segment.path(&self.folder);
         let mut segment = Segment::open(&self.folder, place.segment, None)?;
         segment.seek(place.offset);
         let part = segment.next_part().doing("read", &path)?;
         let Some(Part::Frame { offset, header, payload }) = part else { return Ok(None) };
-        let place = Place { segment: place.segment, offset };
+        let place = FramePlace { segment: place.segment, offset };
         match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
             Ok(lines) => Ok(Some(lines)),
             Err(Unreadable::KeyNeeded) => Err(LogError::KeyNeeded { path }),

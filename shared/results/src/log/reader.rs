@@ -8,11 +8,11 @@ use std::vec;
 
 use domain::Record;
 
-use super::cipher::{LogCipher, Place};
+use super::cipher::{FramePlace, LogCipher};
 use super::damage::{Damage, DamageKind};
 use super::envelope::{LogEntry, Parsed};
 use super::error::LogError;
-use super::lines::{FrameLines, Line, Location, Unreadable};
+use super::lines::{EntryLocation, FrameLines, Line, Unreadable};
 use super::places::PlaceReader;
 use super::seal::Seals;
 use super::segment::{Part, Segment};
@@ -26,7 +26,7 @@ use crate::files::{Doing, IoError};
 pub enum LogItem {
     Entry {
         /// Its position.
-        location: Location,
+        location: EntryLocation,
         /// Whether it arrived after its run had finished.
         late: bool,
         /// The entry, boxed because it is much larger than a damage.
@@ -98,7 +98,7 @@ impl LogReader {
     /// One entry at a known position; use a [`PlaceReader`] for many.
     pub fn entry_at(
         folder: &Path,
-        location: Location,
+        location: EntryLocation,
         cipher: Option<&LogCipher>,
     ) -> Result<Option<LogEntry>, LogError> {
         let mut reader = PlaceReader::new(folder, cipher);
@@ -132,7 +132,7 @@ impl LogReader {
             match part {
                 None => self.current = None,
                 Some(Part::Frame { offset, header, payload }) => {
-                    let place = Place { segment: id, offset };
+                    let place = FramePlace { segment: id, offset };
                     match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
                         Ok(lines) => self.frame = Some(lines),
                         Err(Unreadable::Damaged(kind)) => return damage(offset, kind),

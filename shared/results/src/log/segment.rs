@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::damage::DamageKind;
 use super::error::LogError;
-use super::frame::{HEADER_BYTES, Header, MAGIC};
+use super::frame::{FrameHeader, HEADER_BYTES, MAGIC};
 use super::segment_id::SegmentId;
 use super::synced::{SegmentEnd, Synced};
 use crate::files::Doing;
@@ -24,7 +24,7 @@ pub enum Part {
     Frame {
         /// Where it starts.
         offset: u64,
-        header: Header,
+        header: FrameHeader,
         /// Its payload, still compressed.
         payload: Vec<u8>,
     },
@@ -134,7 +134,7 @@ impl Segment {
         self.go_to(offset)?;
         let mut header = [0; HEADER_BYTES];
         self.reader.read_exact(&mut header)?;
-        if Header::decode(&header).is_some_and(|header| bytes < header.frame_bytes()) {
+        if FrameHeader::decode(&header).is_some_and(|header| bytes < header.frame_bytes()) {
             return Ok(true);
         }
         let end = bytes.min(BLOCK_BYTES);
@@ -146,14 +146,14 @@ impl Segment {
     }
 
     /// The frame that starts exactly at `offset`, if an intact one does.
-    fn frame_at(&mut self, offset: u64) -> io::Result<Option<(Header, Vec<u8>)>> {
+    fn frame_at(&mut self, offset: u64) -> io::Result<Option<(FrameHeader, Vec<u8>)>> {
         if self.length - offset < HEADER_BYTES as u64 {
             return Ok(None);
         }
         self.go_to(offset)?;
         let mut bytes = [0; HEADER_BYTES];
         self.reader.read_exact(&mut bytes)?;
-        let Some(header) = Header::decode(&bytes) else { return Ok(None) };
+        let Some(header) = FrameHeader::decode(&bytes) else { return Ok(None) };
         // Checked before memory is allocated: a length is trusted only within the file.
         if self.length - offset < header.frame_bytes() {
             return Ok(None);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::cipher::{LogCipher, Place};
+use super::cipher::{FramePlace, LogCipher};
 use super::damage::{Damage, DamageKind};
 use super::error::LogError;
 use super::lines::{FrameLines, Unreadable};
@@ -131,7 +131,7 @@ impl LogTail {
                 }
                 Some(Part::Frame { offset, header, payload }) => {
                     let bytes = header.frame_bytes();
-                    let place = Place { segment: id, offset };
+                    let place = FramePlace { segment: id, offset };
                     match FrameLines::open(place, &header, &payload, self.cipher.as_ref()) {
                         Ok(lines) => {
                             reading.resumed = false;

@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::cipher::LogCipher;
 use super::damage::{Damage, DamageKind};
 use super::error::LogError;
-use super::lines::Location;
+use super::lines::EntryLocation;
 use super::reader::{LogItem, LogReader};
 use super::segment_id::SegmentId;
 use super::winner::WinnerIndex;
 use crate::files::Doing;
 
 /// Maximum number of damages listed; more are only counted.
-pub const MAX_LISTED_DAMAGES: usize = 100;
+pub const LISTED_DAMAGES_MAX: usize = 100;
 
 /// The content of a log, counted in one pass.
 #[derive(Debug, Default, Serialize)]
@@ -41,7 +41,7 @@ pub struct VerifyReport {
     pub unopened: u64,
     /// Planned dialogues, if a manifest was given.
     pub planned: Option<u64>,
-    /// Damaged places, as text, the first [`MAX_LISTED_DAMAGES`].
+    /// Damaged places, as text, the first [`LISTED_DAMAGES_MAX`].
     pub damages: Vec<String>,
     /// Damaged places where acknowledged records may be lost.
     pub losses: u64,
@@ -65,7 +65,7 @@ impl VerifyReport {
             DamageKind::TornTail { bytes } => self.torn_bytes += bytes,
             _ => self.losses += 1,
         }
-        if self.damages.len() < MAX_LISTED_DAMAGES {
+        if self.damages.len() < LISTED_DAMAGES_MAX {
             self.damages.push(damage.to_string());
         }
     }
@@ -89,7 +89,7 @@ pub fn verify(
     report.writers = writers.len();
     let mut index = WinnerIndex::default();
     // A winner is known only after all entries; a failed record may be superseded.
-    let mut causes: BTreeMap<Location, FailureCause> = BTreeMap::new();
+    let mut causes: BTreeMap<EntryLocation, FailureCause> = BTreeMap::new();
     let mut reader = LogReader::open(folder, cipher)?.passing_encrypted();
     for item in reader.by_ref() {
         match item? {

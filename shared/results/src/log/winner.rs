@@ -11,21 +11,21 @@ use super::cipher::LogCipher;
 use super::damage::Damage;
 use super::envelope::LogEntry;
 use super::error::LogError;
-use super::lines::Location;
+use super::lines::EntryLocation;
 use super::ordered::Ordered;
 use super::reader::{LogItem, LogReader};
 use crate::names::Names;
 
 /// The rank of a record of a key: the smallest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
+pub struct WinnerRank {
     standing: Standing,
-    location: Location,
+    location: EntryLocation,
 }
 
-impl Rank {
+impl WinnerRank {
     /// The rank of a record.
-    pub fn new(standing: Standing, location: Location) -> Self {
+    pub fn new(standing: Standing, location: EntryLocation) -> Self {
         Self { standing, location }
     }
 
@@ -39,7 +39,7 @@ impl Rank {
     }
 
     /// The record's position.
-    pub fn location(&self) -> Location {
+    pub fn location(&self) -> EntryLocation {
         self.location
     }
 }
@@ -48,7 +48,7 @@ impl Rank {
 #[derive(Debug, Default)]
 pub struct WinnerIndex {
     labels: Labels,
-    winners: HashMap<(u32, u32, Iteration), Rank>,
+    winners: HashMap<(u32, u32, Iteration), WinnerRank>,
     entries: u64,
 }
 
@@ -76,16 +76,16 @@ impl WinnerIndex {
     }
 
     /// Adds an entry, in any order; `late` as reported by its reader.
-    pub fn add(&mut self, late: bool, entry: &LogEntry, location: Location) {
+    pub fn add(&mut self, late: bool, entry: &LogEntry, location: EntryLocation) {
         self.entries += 1;
         let standing = Standing::new(entry.record.outcome.is_scored(), entry.ticket).late(late);
-        let rank = Rank::new(standing, location);
+        let rank = WinnerRank::new(standing, location);
         let key = self.labels.intern(&entry.record.key);
         self.winners.entry(key).and_modify(|winner| *winner = rank.min(*winner)).or_insert(rank);
     }
 
     /// The winner of a key.
-    pub fn get(&self, key: &DialogueKey) -> Option<Rank> {
+    pub fn get(&self, key: &DialogueKey) -> Option<WinnerRank> {
         self.winners.get(&self.labels.find(key)?).copied()
     }
 
@@ -110,7 +110,7 @@ impl WinnerIndex {
     }
 
     /// The keys with their winners, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (DialogueKey, Rank)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (DialogueKey, WinnerRank)> + '_ {
         self.winners.iter().map(|(&key, &rank)| (self.labels.key(key), rank))
     }
 
@@ -196,8 +196,8 @@ mod tests {
     use crate::log::{SegmentId, WriterId};
     use crate::testing;
 
-    fn place(line: u32) -> Location {
-        Location { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0, line }
+    fn place(line: u32) -> EntryLocation {
+        EntryLocation { segment: SegmentId::first(WriterId::LOCK_HOLDER), offset: 0, line }
     }
 
     proptest! {
@@ -206,7 +206,7 @@ mod tests {
             entries in prop::collection::vec((0..6_u64, 0..3_u32, any::<bool>()), 0..30),
             rotation in 0..30_usize,
         ) {
-            let entries: Vec<(LogEntry, Location)> = entries
+            let entries: Vec<(LogEntry, EntryLocation)> = entries
                 .iter()
                 .enumerate()
                 .map(|(at, &(ticket, iteration, scored))| (testing::entry(ticket, "m", iteration, scored), place(at as u32)))
@@ -219,7 +219,7 @@ mod tests {
             for iteration in 0..3 {
                 let key = testing::key("m", iteration);
                 let of_key = || entries.iter().filter(|(entry, _)| entry.record.key == key);
-                // The rule in words, independent of `Rank`.
+                // The rule in words, independent of `WinnerRank`.
                 let scored = of_key().filter(|(entry, _)| entry.record.outcome.is_scored()).min_by_key(|(entry, at)| (entry.ticket, *at));
                 let failed = of_key().min_by_key(|(entry, at)| (entry.ticket, *at));
                 let expected = scored.or(failed).map(|(_, location)| *location);

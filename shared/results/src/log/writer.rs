@@ -10,15 +10,19 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::cipher::{LogCipher, Place};
+use super::cipher::{FramePlace, LogCipher};
 use super::envelope::{self, LogEntry};
 use super::error::LogError;
-use super::frame::{Encoder, Header, MAX_ENTRY_BYTES};
+use super::frame::{ENTRY_BYTES_MAX, Encoder, FrameHeader};
 use super::seal::Seals;
 use super::segment::{Part, Segment};
 use super::segment_id::{SegmentId, WriterId};
 use super::synced::{SegmentEnd, Synced, SyncedMark};
 use crate::files::{self, Doing, IoError};
+
+/// Records of a frame at most. A frame is read whole or not at all, so this is what one flipped bit can cost. Smaller frames
+/// repeat more: see docs/performance.md for what this number costs.
+pub const FRAME_ENTRIES_MAX: u32 = 32;
 
 /// Sizes and protection of a log.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ pub struct LogOptions {
     /// Size of a group's lines, in bytes, from which it is split into several frames: bounds the memory of writer and
     /// readers.
     pub frame_bytes: usize,
+    /// Entries of a group from which it is split into several frames: [`FRAME_ENTRIES_MAX`], less for tests.
+    pub frame_entries: u32,
     /// Encrypts every new frame. Existing frames stay as they are: each says for itself whether it is encrypted.
     pub cipher: Option<LogCipher>,
     /// Whether groups are called durable that were not synced: what a test must find out. Compiled into nothing else.
@@ -43,6 +49,7 @@ impl Default for LogOptions {
             writer: WriterId::LOCK_HOLDER,
             segment_bytes: 256 << 20,
             frame_bytes: 4 << 20,
+            frame_entries: FRAME_ENTRIES_MAX,
             cipher: None,
             #[cfg(feature = "test-support")]
             forgets_to_sync: false,
@@ -255,10 +262,10 @@ impl<F: SegmentFile> LogWriter<F> {
             return Err(LogError::Encode { key: entry.record.key.to_string(), source });
         }
         let bytes = self.lines.len() - start;
-        if bytes > MAX_ENTRY_BYTES {
+        if bytes > ENTRY_BYTES_MAX {
             self.lines.truncate(start);
             let key = entry.record.key.to_string();
-            return Err(LogError::EntryTooLong { key, bytes, limit: MAX_ENTRY_BYTES });
+            return Err(LogError::EntryTooLong { key, bytes, limit: ENTRY_BYTES_MAX });
         }
         self.appended()
     }
@@ -283,7 +290,7 @@ impl<F: SegmentFile> LogWriter<F> {
     fn appended(&mut self) -> Result<(), LogError> {
         self.line_count += 1;
         self.entries += 1;
-        if self.lines.len() >= self.options.frame_bytes {
+        if self.line_count >= self.options.frame_entries || self.lines.len() >= self.options.frame_bytes {
             self.write_frame()?;
         }
         Ok(())
@@ -341,14 +348,14 @@ impl<F: SegmentFile> LogWriter<F> {
         {
             return Err(self.drop_group(error));
         }
-        let place = Place { segment: self.segment, offset: self.written.bytes };
+        let place = FramePlace { segment: self.segment, offset: self.written.bytes };
         let cipher = self.options.cipher.as_ref().map(|cipher| (cipher, place));
         let written = self.encoder.encode(&self.lines, self.line_count, cipher).and_then(|frame| {
             if let Some(file) = &mut self.file {
                 file.write_all(&frame)?;
             }
             let (header, _) = frame.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
-            let header = Header::decode(header).ok_or(io::ErrorKind::InvalidData)?;
+            let header = FrameHeader::decode(header).ok_or(io::ErrorKind::InvalidData)?;
             Ok(SegmentEnd { bytes: place.offset + frame.len() as u64, crc: header.crc() })
         });
         match written {

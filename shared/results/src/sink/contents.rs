@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Sink, SinkError, blocking, folder};
 use crate::log::{LogCipher, LogTail, SealEvent, Seals, WriterId};
-use crate::run_dir::{REVISIONS_MAX, STATE, revision_name};
+use crate::run_dir::{MANIFEST, REVISIONS_MAX, STATE, revision_name};
 use crate::{RunDir, RunManifest};
 
 /// The file with the identity of a sink.
@@ -58,7 +58,8 @@ impl dyn Sink {
         let known = blocking(move || Ok(of_mirror.revision())).await?;
         // What others have written meanwhile; in a folder it is there already.
         for revision in known + 1..=REVISIONS_MAX {
-            let Some(content) = self.read(&self.file_of(run, &revision_name(revision))?).await? else {
+            let Some(content) = self.read(&self.file_of(run, &revision_name(MANIFEST, revision))?).await?
+            else {
                 break;
             };
             let path = dir.revision_path(revision);
@@ -73,7 +74,7 @@ impl dyn Sink {
     /// # Errors
     /// [`SinkError::NoRun`] where there is no run of this name.
     pub async fn revise_run(&self, manifest: &RunManifest) -> Result<bool, SinkError> {
-        let file = self.file_of(&manifest.run, &revision_name(manifest.revision))?;
+        let file = self.file_of(&manifest.run, &revision_name(MANIFEST, manifest.revision))?;
         let content = manifest.to_json().map_err(|source| json(&file, source))?;
         self.existing(&manifest.run).await?;
         self.create(&file, content.into()).await
@@ -103,20 +104,84 @@ impl dyn Sink {
         self.write_seal(run, &name, content.into()).await
     }
 
-    /// The last written state of a run; `None` if none was written. The coordinator defines its format.
-    pub async fn read_state<S: DeserializeOwned>(&self, run: &RunId) -> Result<Option<S>, SinkError> {
-        self.read_json(&self.file_of(run, STATE)?).await
+    /// The newest revision of a document, with its number; `None` if there is none. A revision is never changed, and never
+    /// removed while the document is there. So two readings find the newest one for who has `known` it to be there; who
+    /// knows of none says 0.
+    ///
+    /// Old ones are kept: each stands for a command that somebody gave, or for an end, and has a few hundred bytes.
+    pub async fn newest(&self, document: &str, known: u32) -> Result<Option<(u32, Bytes)>, SinkError> {
+        let read = |revision| async move { self.read(&revision_name(document, revision)).await };
+        let mut found = None;
+        if known > 0 {
+            let (there, later) = futures::future::try_join(read(known), read(known + 1)).await?;
+            // Where it is not there, the document was removed and perhaps made anew.
+            match (there, later) {
+                (Some(there), None) => return Ok(Some((known, there))),
+                (Some(_), Some(later)) => found = Some((known + 1, later)),
+                (None, _) => {}
+            }
+        }
+        // There are no gaps, so the last one of very many is found in leaps.
+        let mut leap = 1;
+        loop {
+            let at = found.as_ref().map_or(0, |(revision, _)| *revision);
+            match read(at + leap).await? {
+                Some(content) => {
+                    found = Some((at + leap, content));
+                    leap = ((at + leap) / 4).max(1);
+                }
+                None if leap == 1 => return Ok(found),
+                None => leap /= 2,
+            }
+        }
     }
 
-    /// Replaces the whole state of a run.
+    /// Writes a revision of a document; returns whether this call did, or somebody has written one of this number, which is
+    /// to be read first. The revision before it must be there.
+    pub async fn revise(&self, document: &str, revision: u32, content: Bytes) -> Result<bool, SinkError> {
+        self.create(&revision_name(document, revision), content).await
+    }
+
+    /// Like [`newest`](Self::newest), read as JSON.
+    pub async fn newest_json<S: DeserializeOwned>(
+        &self,
+        document: &str,
+        known: u32,
+    ) -> Result<Option<(u32, S)>, SinkError> {
+        let Some((revision, content)) = self.newest(document, known).await? else { return Ok(None) };
+        let place = || format!("{self}/{}", revision_name(document, revision));
+        let parsed = serde_json::from_slice(&content).map_err(|source| json(&place(), source))?;
+        Ok(Some((revision, parsed)))
+    }
+
+    /// Like [`revise`](Self::revise), as JSON.
+    pub async fn revise_json<S: Serialize + Sync>(
+        &self,
+        document: &str,
+        revision: u32,
+        content: &S,
+    ) -> Result<bool, SinkError> {
+        let content = serde_json::to_vec_pretty(content).map_err(|source| json(document, source))?;
+        self.revise(document, revision, content.into()).await
+    }
+
+    /// The document with the state of a run. The coordinator defines its format.
+    pub fn state_of(&self, run: &RunId) -> Result<String, SinkError> {
+        self.file_of(run, STATE)
+    }
+
+    /// Writes a revision of the state of a run; returns whether this call did, see [`revise`](Self::revise).
     ///
     /// # Errors
     /// [`SinkError::NoRun`] if there is no run of this name.
-    pub async fn write_state<S: Serialize + Sync>(&self, run: &RunId, state: &S) -> Result<(), SinkError> {
-        let file = self.file_of(run, STATE)?;
-        let state = serde_json::to_vec_pretty(state).map_err(|source| json(&file, source))?;
+    pub async fn revise_state<S: Serialize + Sync>(
+        &self,
+        run: &RunId,
+        revision: u32,
+        state: &S,
+    ) -> Result<bool, SinkError> {
         self.existing(run).await?;
-        self.replace(&file, state.into()).await
+        self.revise_json(&self.state_of(run)?, revision, state).await
     }
 
     /// The highest generation claimed for the queue of a run; `None` if none was.
@@ -192,7 +257,7 @@ impl dyn Sink {
         if let Some(identity) = self.identity().await? {
             return Ok(identity);
         }
-        let fresh = Identity { store: format!("{:016x}{:016x}", OsRng.next_u64(), OsRng.next_u64()) };
+        let fresh = Identity { store: random_name() };
         let content = serde_json::to_vec(&fresh).map_err(|source| json(IDENTITY_FILE, source))?;
         self.create(IDENTITY_FILE, content.into()).await?;
         Ok(self.identity().await?.unwrap_or(fresh.store))
@@ -214,6 +279,11 @@ impl dyn Sink {
         let found = futures::stream::iter(names).map(read).buffered(READS_MAX);
         found.try_filter_map(|found| std::future::ready(Ok(found))).try_collect().await
     }
+}
+
+/// A name that nothing else has.
+pub fn random_name() -> String {
+    format!("{:016x}{:016x}", OsRng.next_u64(), OsRng.next_u64())
 }
 
 /// A name for the file of an entry of a history. Names sort by time, and two of the same microsecond differ. So any number of

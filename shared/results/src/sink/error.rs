@@ -14,16 +14,10 @@ use crate::run_dir::RunDirError;
 pub enum SinkError {
     /// A run of this name exists already.
     #[error("{place}: the run exists already")]
-    Exists {
-        /// Its place.
-        place: String,
-    },
+    Exists { place: String },
     /// There is no run of this name.
     #[error("{place}: there is no such run")]
-    NoRun {
-        /// Its place.
-        place: String,
-    },
+    NoRun { place: String },
     /// An error of a run's folder or manifest.
     #[error(transparent)]
     Run(RunDirError),
@@ -86,7 +80,9 @@ impl SinkError {
         match self {
             Self::Exists { .. } | Self::Log(LogError::Taken { .. }) => ErrorCode::Conflict,
             Self::NoRun { .. } => ErrorCode::NotFound,
-            Self::Run(RunDirError::Busy { .. }) => ErrorCode::Conflict,
+            Self::Run(RunDirError::Busy { .. } | RunDirError::Manifest(ManifestError::Altered { .. })) => {
+                ErrorCode::Conflict
+            }
             Self::Run(RunDirError::Name(_)) | Self::PackHash(_) | Self::Url { .. } => ErrorCode::Invalid,
             Self::Run(RunDirError::Io(error) | RunDirError::Manifest(ManifestError::Io(error)))
             | Self::Log(LogError::Io(error))

@@ -10,7 +10,7 @@ use chacha20poly1305::aead::OsRng;
 use chacha20poly1305::aead::rand_core::RngCore;
 use domain::RunId;
 
-use super::{OpenLog, Reply, Sink, SinkError, SinkReport, blocking};
+use super::{OpenLog, Sink, SinkError, SinkReply, SinkReport, blocking};
 use crate::files::{self, Doing, IoError, if_there};
 use crate::log::{CommitPolicy, LogOptions, LogWriter, SegmentId};
 use crate::run_dir::FoundRun;
@@ -35,7 +35,7 @@ impl Folder {
     fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, SinkError> + Send + 'static,
-    ) -> Reply<'static, T> {
+    ) -> SinkReply<'static, T> {
         let folder = self.clone();
         Box::pin(blocking(move || work(&folder)))
     }
@@ -97,41 +97,41 @@ impl Sink for Folder {
         CommitPolicy::DISK
     }
 
-    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> Reply<'a, RunDir> {
+    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir> {
         let manifest = manifest.clone();
         self.blocking(move |folder| Ok(RunDir::create(&folder.data, &manifest)?))
     }
 
-    fn runs(&self) -> Reply<'_, Vec<FoundRun>> {
+    fn runs(&self) -> SinkReply<'_, Vec<FoundRun>> {
         self.blocking(|folder| Ok(RunDir::list(&folder.data)?))
     }
 
-    fn existing<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunDir> {
+    fn existing<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, RunDir> {
         let run = run.clone();
         self.blocking(move |folder| folder.find(&run))
     }
 
-    fn read<'a>(&'a self, file: &'a str) -> Reply<'a, Option<Bytes>> {
+    fn read<'a>(&'a self, file: &'a str) -> SinkReply<'a, Option<Bytes>> {
         let path = self.data.join(file);
         self.blocking(move |_| Ok(read(&path)?.map(Bytes::from)))
     }
 
-    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, ()> {
+    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, ()> {
         let file = file.to_owned();
         self.blocking(move |folder| replace(&folder.to_write(&file)?, &content))
     }
 
-    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, bool> {
+    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, bool> {
         let file = file.to_owned();
         self.blocking(move |folder| create(&folder.to_write(&file)?, &content))
     }
 
-    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()> {
+    fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()> {
         let path = self.data.join(file);
         self.blocking(move |_| Ok(if_there(fs::remove_file(&path)).doing("remove", path).map(drop)?))
     }
 
-    fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>> {
+    fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>> {
         let path = self.data.join(folder);
         self.blocking(move |_| {
             let names = if_there(files::names(&path)).doing("list", path)?.unwrap_or_default();
@@ -142,7 +142,7 @@ impl Sink for Folder {
         })
     }
 
-    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> Reply<'a, bool> {
+    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> SinkReply<'a, bool> {
         let (run, name) = (run.clone(), name.to_owned());
         self.blocking(move |folder| {
             let log = folder.run_dir(&run)?.log();
@@ -155,7 +155,7 @@ impl Sink for Folder {
         })
     }
 
-    fn remove_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, ()> {
+    fn remove_run<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, ()> {
         let run = run.clone();
         self.blocking(move |folder| {
             let dir = folder.find(&run)?;
@@ -169,18 +169,18 @@ impl Sink for Folder {
         run: &'a RunId,
         options: LogOptions,
         policy: CommitPolicy,
-    ) -> Reply<'a, OpenLog> {
+    ) -> SinkReply<'a, OpenLog> {
         let run = run.clone();
         self.blocking(move |folder| {
             OpenLog::start(LogWriter::open(&folder.find(&run)?.log(), options)?, policy)
         })
     }
 
-    fn refresh<'a>(&'a self, _run: &'a RunId) -> Reply<'a, usize> {
+    fn refresh<'a>(&'a self, _run: &'a RunId) -> SinkReply<'a, usize> {
         Box::pin(std::future::ready(Ok(0)))
     }
 
-    fn check(&self) -> Reply<'_, SinkReport> {
+    fn check(&self) -> SinkReply<'_, SinkReport> {
         self.blocking(Self::probe)
     }
 }

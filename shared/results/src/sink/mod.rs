@@ -1,7 +1,7 @@
 //! The common storage of coordinators: a [folder](folder()) or an [object store](objects()).
 //!
-//! **What is kept.** For each run its manifest, in revisions that are written once; its record log; its state, which is
-//! replaced as a whole; what was asked again, one file or object each time; the generations that its queue had; and its
+//! **What is kept.** For each run its manifest and its state, in revisions that are written once; its record log; what was
+//! asked again, one file or object each time; the generations that its queue had; and its
 //! history, to which is only added. Documents of pipelines, their histories among them. Packs, by their hash. A random
 //! name that tells this sink from others, made once; and the names of runs that were removed. Nothing else: whatever a
 //! cluster needs besides can be made of these. [`run_dir`](crate::run_dir) has the names of the files; objects have the
@@ -11,8 +11,8 @@
 //! complete object.
 //!
 //! **Concurrency.** Any number of coordinators may write at once. If several create a run of the same name, one succeeds;
-//! each appends to [segments of its own](crate::log::WriterId); if several seal a run, one succeeds; the last state
-//! written wins.
+//! each appends to [segments of its own](crate::log::WriterId); if several seal a run, or write the same revision of a
+//! document, one succeeds.
 //!
 //! **Structure.** The trait [`Sink`] has the operations in which the two kinds differ. What they share, content and format,
 //! is implemented once, as methods of `dyn Sink`.
@@ -38,7 +38,7 @@ use domain::RunId;
 use futures::future::BoxFuture;
 use object_store::ObjectStore;
 
-pub use contents::{ENTRIES_READ_MAX, history_file};
+pub use contents::{ENTRIES_READ_MAX, history_file, random_name};
 pub use error::SinkError;
 
 use self::folder::Folder;
@@ -50,7 +50,7 @@ use crate::run_dir::FoundRun;
 use crate::{RunDir, RunManifest};
 
 /// What a call comes to.
-pub type Reply<'a, T> = BoxFuture<'a, Result<T, SinkError>>;
+pub type SinkReply<'a, T> = BoxFuture<'a, Result<T, SinkError>>;
 
 /// Where runs live: what a folder and an object store do each in its own way. Names of files are relative to the place of
 /// all runs, with `/` between their parts.
@@ -69,42 +69,42 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`SinkError::Exists`] where there is one of this name.
-    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> Reply<'a, RunDir>;
+    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir>;
 
     /// All runs, by name.
-    fn runs(&self) -> Reply<'_, Vec<FoundRun>>;
+    fn runs(&self) -> SinkReply<'_, Vec<FoundRun>>;
 
     /// The folder of a run, with its manifest in it.
     ///
     /// # Errors
     /// [`SinkError::NoRun`] where there is none of this name.
-    fn existing<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunDir>;
+    fn existing<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, RunDir>;
 
     /// The content of a file; `None` if there is none.
-    fn read<'a>(&'a self, file: &'a str) -> Reply<'a, Option<Bytes>>;
+    fn read<'a>(&'a self, file: &'a str) -> SinkReply<'a, Option<Bytes>>;
 
     /// Replaces a file as a whole, or makes it. Its folder is made, unless it is the folder of a run.
-    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, ()>;
+    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, ()>;
 
     /// Makes a file that never changes; returns whether this call did. Its folder is made as for [`replace`](Self::replace).
-    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, bool>;
+    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, bool>;
 
     /// Removes a file, where there is one.
-    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()>;
+    fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()>;
 
     /// Names of the files in a folder, in order; none where there is no such folder.
-    fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>>;
+    fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>>;
 
     /// Writes a seal into the log of a run, after everything that lies there was made durable; returns whether this call
     /// did, or there is one of this name.
-    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> Reply<'a, bool>;
+    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> SinkReply<'a, bool>;
 
     /// Removes a run and everything in it, and leaves a mark that says so. Coordinators notice; a process that writes the
     /// run without a cluster prevents it.
     ///
     /// # Errors
     /// [`SinkError::NoRun`] where there is none of this name; a process holds its lock alone.
-    fn remove_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, ()>;
+    fn remove_run<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, ()>;
 
     /// Opens the log of a run for a writer. One that writes nothing leaves nothing behind.
     ///
@@ -116,14 +116,14 @@ pub trait Sink: Debug + Display + Send + Sync + 'static {
         run: &'a RunId,
         options: LogOptions,
         policy: CommitPolicy,
-    ) -> Reply<'a, OpenLog>;
+    ) -> SinkReply<'a, OpenLog>;
 
     /// Fetches what others have written into the log of a run; returns how many segments that was. In a folder there is
     /// nothing to fetch.
-    fn refresh<'a>(&'a self, run: &'a RunId) -> Reply<'a, usize>;
+    fn refresh<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, usize>;
 
     /// Sees whether the sink can be written and read, by a small file or object that is removed again.
-    fn check(&self) -> Reply<'_, SinkReport>;
+    fn check(&self) -> SinkReply<'_, SinkReport>;
 }
 
 /// The log of a run, open for writing.

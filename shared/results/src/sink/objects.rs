@@ -2,7 +2,7 @@
 //! folder.
 //!
 //! A mirror on the local disk contains what was written here or fetched, so that the log is read as from a disk. It can be
-//! deleted at any time. Manifests, segments, seals and packs are written once and never change; states change and are not
+//! deleted at any time. Manifests, segments, seals and packs are written once and never change; what else there is, is not
 //! mirrored.
 
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 
 use super::folder::{self, Folder, probe_name};
 use super::object_segment::ObjectSegment;
-use super::{OpenLog, Reply, Sink, SinkError, SinkReport, blocking};
+use super::{OpenLog, Sink, SinkError, SinkReply, SinkReport, blocking};
 use crate::files::{self, Doing, if_there};
 use crate::log::{CommitPolicy, LogOptions, LogWriter, Recovery, Seals, SegmentId, WriterId};
 use crate::run_dir::{FoundRun, REMOVED_MARK};
@@ -269,19 +269,19 @@ impl Sink for Objects {
         CommitPolicy::OBJECTS
     }
 
-    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> Reply<'a, RunDir> {
+    fn create_run<'a>(&'a self, manifest: &'a RunManifest) -> SinkReply<'a, RunDir> {
         Box::pin(self.make_run(manifest))
     }
 
-    fn runs(&self) -> Reply<'_, Vec<FoundRun>> {
+    fn runs(&self) -> SinkReply<'_, Vec<FoundRun>> {
         Box::pin(self.find_runs())
     }
 
-    fn existing<'a>(&'a self, run: &'a RunId) -> Reply<'a, RunDir> {
+    fn existing<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, RunDir> {
         Box::pin(self.fetch_manifest(run))
     }
 
-    fn read<'a>(&'a self, file: &'a str) -> Reply<'a, Option<Bytes>> {
+    fn read<'a>(&'a self, file: &'a str) -> SinkReply<'a, Option<Bytes>> {
         Box::pin(async move {
             // Packs are large and never change, so read the mirror first.
             let mirrored = file.starts_with("packs/");
@@ -296,15 +296,15 @@ impl Sink for Objects {
         })
     }
 
-    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, ()> {
+    fn replace<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, ()> {
         Box::pin(async move { self.put(&self.path(file), content, PutMode::Overwrite).await })
     }
 
-    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> Reply<'a, bool> {
+    fn create<'a>(&'a self, file: &'a str, content: Bytes) -> SinkReply<'a, bool> {
         Box::pin(async move { self.put_new(&self.path(file), content).await })
     }
 
-    fn remove<'a>(&'a self, file: &'a str) -> Reply<'a, ()> {
+    fn remove<'a>(&'a self, file: &'a str) -> SinkReply<'a, ()> {
         Box::pin(async move {
             let path = self.path(file);
             match self.store.delete(&path).await {
@@ -314,7 +314,7 @@ impl Sink for Objects {
         })
     }
 
-    fn list<'a>(&'a self, folder: &'a str) -> Reply<'a, Vec<String>> {
+    fn list<'a>(&'a self, folder: &'a str) -> SinkReply<'a, Vec<String>> {
         Box::pin(async move {
             let path = self.path(folder);
             let name = |object: object_store::ObjectMeta| object.location.filename().map(str::to_owned);
@@ -326,7 +326,7 @@ impl Sink for Objects {
         })
     }
 
-    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> Reply<'a, bool> {
+    fn write_seal<'a>(&'a self, run: &'a RunId, name: &'a str, content: Bytes) -> SinkReply<'a, bool> {
         Box::pin(async move {
             let made = self.put_new(&self.run_path(run).join("log").join(name), content.clone()).await?;
             if made {
@@ -337,7 +337,7 @@ impl Sink for Objects {
         })
     }
 
-    fn remove_run<'a>(&'a self, run: &'a RunId) -> Reply<'a, ()> {
+    fn remove_run<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, ()> {
         Box::pin(self.remove_whole(run))
     }
 
@@ -346,15 +346,15 @@ impl Sink for Objects {
         run: &'a RunId,
         options: LogOptions,
         policy: CommitPolicy,
-    ) -> Reply<'a, OpenLog> {
+    ) -> SinkReply<'a, OpenLog> {
         Box::pin(async move { OpenLog::start(self.open_writer(run, options).await?, policy) })
     }
 
-    fn refresh<'a>(&'a self, run: &'a RunId) -> Reply<'a, usize> {
+    fn refresh<'a>(&'a self, run: &'a RunId) -> SinkReply<'a, usize> {
         Box::pin(self.fetch_log(run))
     }
 
-    fn check(&self) -> Reply<'_, SinkReport> {
+    fn check(&self) -> SinkReply<'_, SinkReport> {
         Box::pin(self.probe())
     }
 }

@@ -244,21 +244,49 @@ async fn a_log_that_was_opened_for_nothing_is_empty() {
     }
 }
 
+/// The newest state of a run, for somebody who knows this revision.
+async fn state(sink: &Arc<dyn Sink>, name: &str, known: u32) -> Option<(u32, Value)> {
+    sink.newest_json(&sink.state_of(&run(name)).unwrap(), known).await.unwrap()
+}
+
 #[tokio::test]
-async fn states_and_packs_are_what_was_written_last() {
+async fn a_state_is_the_newest_of_its_revisions_each_of_which_one_writes() {
     for shared in Shared::all() {
         let (one, two) = (shared.sink(), shared.sink());
         one.create_run(&testing::manifest("r")).await.unwrap();
-        assert_eq!(two.read_state::<Value>(&run("r")).await.unwrap(), None);
-        for phase in ["active", "paused"] {
-            one.write_state(&run("r"), &json!({"phase": phase})).await.unwrap();
-            assert_eq!(two.read_state::<Value>(&run("r")).await.unwrap(), Some(json!({"phase": phase})));
+        assert_eq!(state(&two, "r", 0).await, None);
+        for revision in 1..=30 {
+            let (r, content) = (run("r"), |by: &str| json!({ "phase": format!("{revision} by {by}") }));
+            let (ones, twos) = (content("one"), content("two"));
+            let (first, second) =
+                tokio::join!(one.revise_state(&r, revision, &ones), two.revise_state(&r, revision, &twos));
+            let (first, second) = (first.unwrap(), second.unwrap());
+            assert!(first != second, "one of two writes revision {revision}");
+            let newest = Some((revision, if first { ones } else { twos }));
+            for known in 0..=revision {
+                assert_eq!(state(&two, "r", known).await, newest, "for who knows {known}");
+            }
         }
-        let other_shape = two.read_state::<Vec<u8>>(&run("r")).await.unwrap_err().to_string();
+        // A run of the same name begins from the first one, also for who knows of later ones.
+        one.remove_run(&run("r")).await.unwrap();
+        assert_eq!(state(&two, "r", 30).await, None);
+        assert!(matches!(one.revise_state(&run("r"), 31, &1).await, Err(SinkError::NoRun { .. })));
+        one.create_run(&testing::manifest("r")).await.unwrap();
+        one.revise_state(&run("r"), 1, &json!("anew")).await.unwrap();
+        assert_eq!(state(&two, "r", 30).await, Some((1, json!("anew"))));
+        let document = two.state_of(&run("r")).unwrap();
+        let other_shape = two.newest_json::<Vec<u8>>(&document, 0).await.unwrap_err().to_string();
         assert!(other_shape.contains("runs/r/state.json"), "{other_shape}");
-        let nowhere = one.write_state(&run("s"), &json!({})).await.unwrap_err();
-        assert!(matches!(nowhere, SinkError::NoRun { .. }), "{nowhere}");
+        for bad in ["../x", "a/b", ""] {
+            assert_eq!(code(one.state_of(&run(bad)).unwrap_err()), ErrorCode::Invalid);
+        }
+    }
+}
 
+#[tokio::test]
+async fn packs_are_what_was_written_last() {
+    for shared in Shared::all() {
+        let (one, two) = (shared.sink(), shared.sink());
         let hash = "0123456789abcdef".repeat(4);
         assert_eq!(two.pack(&hash).await.unwrap(), None);
         one.put_pack(&hash, Bytes::from_static(b"sealed")).await.unwrap();
@@ -268,10 +296,6 @@ async fn states_and_packs_are_what_was_written_last() {
         }
         for bad in ["../../etc/passwd", "", "ab"] {
             assert!(matches!(one.pack(bad).await, Err(SinkError::PackHash(_))), "{bad}");
-        }
-        for bad in ["../x", "a/b", ""] {
-            let error = one.read_state::<Value>(&run(bad)).await.unwrap_err();
-            assert_eq!(code(error), ErrorCode::Invalid);
         }
     }
 }

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::{Sink, SinkError};
 use crate::RunManifest;
 use crate::log::{Seals, SegmentId};
-use crate::run_dir::{REVISIONS_MAX, STATE, revision_name};
+use crate::run_dir::{MANIFEST, REVISIONS_MAX, STATE, revision_name};
 
 /// Files copied at the same time from an object store, whose segments have at most a few megabytes. From a folder, where
 /// a segment can have hundreds, they are copied one by one.
@@ -90,7 +90,8 @@ impl Copy<'_> {
             return Err(SinkError::NoRun { place: format!("{}/runs/{}", self.from, self.run) }.into());
         };
         let there = self.manifest_of(self.to).await?;
-        if there.as_ref().is_some_and(|(there, _)| *there != first) {
+        // One that lacks the names of keys is the same run; what is there keeps its own.
+        if there.as_ref().is_some_and(|(there, _)| !there.is_same_as(&first)) {
             return Err(self.different("the manifest"));
         }
         let mut copied = self.packs(&first).await?;
@@ -112,16 +113,24 @@ impl Copy<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        let Some((_, content)) = self.manifest_of(self.to).await?.filter(|(there, _)| *there == first) else {
+        let Some((_, content)) =
+            self.manifest_of(self.to).await?.filter(|(there, _)| there.is_same_as(&first))
+        else {
             return Err(self.different("the manifest"));
         };
-        copied.push(Copied { name: revision_name(1), hash: sha256(&content), written: None });
+        copied.push(Copied { name: revision_name(MANIFEST, 1), hash: sha256(&content), written: None });
         let mut newest = first;
         for revision in 2..=REVISIONS_MAX {
-            let name = revision_name(revision);
+            let name = revision_name(MANIFEST, revision);
             let Some(content) = self.from.read(&self.file(&name)?).await? else { break };
             newest = self.parsed(&name, &content)?;
-            copied.push(self.copy(name).await?);
+            let there = self.to.read(&self.file(&name)?).await?;
+            copied.push(match there {
+                Some(there) if self.parsed(&name, &there)?.is_same_as(&newest) => {
+                    Copied { name, hash: sha256(&there), written: None }
+                }
+                _ => self.copy(name).await?,
+            });
         }
         copied.extend(self.state().await?);
         // A run that was removed here once is back.
@@ -140,7 +149,7 @@ impl Copy<'_> {
 
     /// The first manifest of the run in a sink.
     async fn manifest_of(&self, sink: &dyn Sink) -> Result<Option<(RunManifest, Bytes)>, TransferError> {
-        let name = revision_name(1);
+        let name = revision_name(MANIFEST, 1);
         let Some(content) = sink.read(&self.file(&name)?).await? else { return Ok(None) };
         Ok(Some((self.parsed(&name, &content)?, content)))
     }
@@ -215,18 +224,20 @@ impl Copy<'_> {
         Ok(Copied { name, hash, written: Some(content.len() as u64) })
     }
 
-    /// Copies the state, which is replaced as a whole.
+    /// Copies the newest state, as the next one of the destination.
     async fn state(&self) -> Result<Option<Copied>, TransferError> {
-        let file = self.file(STATE)?;
-        let Some(content) = self.from.read(&file).await? else { return Ok(None) };
-        let there = self.to.read(&file).await?;
+        let document = self.file(STATE)?;
+        let Some((_, content)) = self.from.newest(&document, 0).await? else { return Ok(None) };
+        let (known, there) = self.to.newest(&document, 0).await?.unzip();
+        let known = known.unwrap_or_default();
         let written = if there.as_ref() == Some(&content) {
             None
         } else {
-            self.to.replace(&file, content.clone()).await?;
+            self.to.revise(&document, known + 1, content.clone()).await?;
             Some(content.len() as u64)
         };
-        let hash = self.proven(STATE, &content, self.to.read(&file).await?)?;
+        let there = self.to.newest(&document, known).await?.map(|(_, there)| there);
+        let hash = self.proven(STATE, &content, there)?;
         Ok(Some(Copied { name: STATE.to_owned(), hash, written }))
     }
 

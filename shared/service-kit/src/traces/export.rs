@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metrics::counter;
+use reqwest::header::LOCATION;
+use reqwest::{Client, Response, Url};
 use tokio::sync::{Notify, oneshot};
 
-use super::{DROPPED_SPANS, Sample, Service, Span, otlp};
+use super::{DROPPED_SPANS, SampleShare, Service, Span, otlp};
 
 /// Bytes of spans at which they are sent without waiting for more.
 const BATCH_BYTES: usize = 256 << 10;
@@ -18,11 +20,11 @@ const BATCH_EVERY: Duration = Duration::from_secs(1);
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// Longest time of one request, and of the last one at the end.
-pub(super) const SEND_MAX: Duration = Duration::from_secs(5);
+pub const SEND_MAX: Duration = Duration::from_secs(5);
 
 /// Where the spans of a process wait.
 pub(super) struct Buffer {
-    pub(super) sample: Sample,
+    pub(super) sample: SampleShare,
     waiting: Mutex<Waiting>,
     /// Told when a batch is full.
     full: Notify,
@@ -38,7 +40,7 @@ struct Waiting {
 }
 
 impl Buffer {
-    pub(super) fn new(sample: Sample) -> Self {
+    pub(super) fn new(sample: SampleShare) -> Self {
         Self { sample, waiting: Mutex::default(), full: Notify::new() }
     }
 
@@ -78,8 +80,8 @@ impl Buffer {
 /// Sends what waits in a buffer.
 pub(super) struct Exporter {
     buffer: Arc<Buffer>,
-    client: reqwest::Client,
-    url: reqwest::Url,
+    client: Client,
+    url: Url,
     resource: Vec<u8>,
     scope: Vec<u8>,
     /// Whether the last batch was not taken.
@@ -87,12 +89,7 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    pub(super) fn new(
-        buffer: Arc<Buffer>,
-        client: reqwest::Client,
-        url: reqwest::Url,
-        service: Service<'_>,
-    ) -> Self {
+    pub(super) fn new(buffer: Arc<Buffer>, client: Client, url: Url, service: Service<'_>) -> Self {
         let (resource, scope) = (otlp::resource(service), otlp::scope(service.version));
         Self { buffer, client, url, resource, scope, fails: false }
     }
@@ -126,15 +123,31 @@ impl Exporter {
         }
         let body = otlp::request(&self.resource, &self.scope, bytes);
         let request = self.client.post(self.url.clone()).header("content-type", "application/x-protobuf");
-        let sent = request.body(body).send().await.and_then(reqwest::Response::error_for_status);
-        if let Err(error) = &sent {
+        let refusal = match request.body(body).send().await {
+            Ok(answer) => refusal(&answer),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(error) = &refusal {
             counter!(DROPPED_SPANS).increment(spans);
             if !self.fails {
-                tracing::warn!(%error, "traces cannot be sent; they are dropped until they can");
+                tracing::warn!(error, "traces cannot be sent; they are dropped until they can");
             }
         }
-        self.fails = sent.is_err();
+        self.fails = refusal.is_some();
     }
+}
+
+/// Why an answer is none that takes the spans. A redirect is not followed: of where it leads, the host is enough to mend
+/// the configuration.
+fn refusal(answer: &Response) -> Option<String> {
+    let status = answer.status();
+    if status.is_success() {
+        return None;
+    }
+    let location = answer.headers().get(LOCATION).filter(|_| status.is_redirection());
+    let place = location.and_then(|location| answer.url().join(location.to_str().ok()?).ok());
+    let leads = place.map(|place| format!(", a redirect to {}", place.origin().ascii_serialization()));
+    Some(format!("{} answers {status}{}", answer.url(), leads.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -146,7 +159,7 @@ mod tests {
 
     #[test]
     fn spans_beyond_the_bound_are_dropped_and_those_within_it_leave_together() {
-        let buffer = Buffer::new(Sample::all());
+        let buffer = Buffer::new(SampleShare::all());
         let span = Span::until_now(TraceId::of(&["r"]), "dialogue", None, SystemTime::now());
         buffer.add(&span);
         let each = buffer.waiting().bytes.len();
@@ -161,5 +174,17 @@ mod tests {
         buffer.waiting().is_closed = true;
         buffer.add(&span);
         assert_eq!(buffer.take(Vec::new()).1, 0);
+    }
+    #[test]
+    fn an_answer_that_takes_nothing_is_told_and_a_redirect_with_its_host_alone() {
+        let answer = |status: u16| {
+            let place = "https://collector.invalid/v1/traces?token=1";
+            let answer = axum::http::Response::builder().status(status).header(LOCATION, place);
+            refusal(&answer.body("").unwrap().into())
+        };
+        assert_eq!(answer(200), None);
+        let told = answer(302).unwrap();
+        assert!(told.ends_with("answers 302 Found, a redirect to https://collector.invalid"), "{told}");
+        assert!(answer(400).unwrap().ends_with("answers 400 Bad Request"));
     }
 }

@@ -57,7 +57,7 @@ impl std::fmt::Display for TraceId {
 /// bits of its id, as a number, are not below a threshold. So all processes with the same share keep the same traces,
 /// and one with a smaller share keeps some of those of the others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct SampleShare {
     threshold: u64,
     state: String,
 }
@@ -70,7 +70,7 @@ pub struct SampleError(f64);
 /// As many numbers as 56 bits have.
 const NUMBERS: u64 = 1 << 56;
 
-impl Sample {
+impl SampleShare {
     /// All traces.
     pub fn all() -> Self {
         Self { threshold: 0, state: String::new() }
@@ -127,7 +127,7 @@ mod tests {
     fn a_share_keeps_about_that_many_traces_and_a_smaller_one_some_of_them() {
         let traces: Vec<TraceId> = (0..4_000).map(|n| TraceId::of(&[&format!("record {n}")])).collect();
         let kept = |share: f64| -> Vec<TraceId> {
-            let sample = Sample::of(share).unwrap();
+            let sample = SampleShare::of(share).unwrap();
             traces.iter().copied().filter(|trace| sample.keeps(*trace)).collect()
         };
         assert_eq!((kept(0.0).len(), kept(1.0).len()), (0, traces.len()));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_threshold_is_told_as_opentelemetry_writes_it() {
-        let state = |share: f64| Sample::of(share).unwrap().state().to_owned();
+        let state = |share: f64| SampleShare::of(share).unwrap().state().to_owned();
         assert_eq!(
             (state(1.0), state(0.5), state(0.25)),
             (String::new(), "ot=th:8".into(), "ot=th:c".into())
@@ -147,7 +147,7 @@ mod tests {
         // The example of the specification: a share of 1 %.
         assert!(state(0.01).starts_with("ot=th:fd70a3d70a3d7"), "{}", state(0.01));
         for wrong in [-0.1, 1.1, f64::NAN] {
-            assert!(Sample::of(wrong).is_err(), "{wrong}");
+            assert!(SampleShare::of(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::SystemTime;
 
-use super::{Service, Span, Value};
+use super::{Service, Span, TraceValue};
 
 /// Kinds of fields in protocol buffers, as their lowest three bits have them.
 const VARINT: u8 = 0;
@@ -65,15 +65,15 @@ fn message(out: &mut Vec<u8>, field: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out[at] = length as u8;
 }
 
-fn attribute(out: &mut Vec<u8>, field: u8, key: &str, value: Value<'_>) {
+fn attribute(out: &mut Vec<u8>, field: u8, key: &str, value: TraceValue<'_>) {
     message(out, field, |out| {
         bytes(out, 1, key.as_bytes());
         message(out, 2, |out| match value {
-            Value::Text(text) => bytes(out, 1, text.as_bytes()),
+            TraceValue::Text(text) => bytes(out, 1, text.as_bytes()),
             // Negative ones as their two's complement.
-            Value::Whole(whole) => number(out, 3, whole as u64),
-            Value::Fraction(fraction) => fixed(out, 4, fraction.to_bits()),
-            Value::OneOf(text) => {
+            TraceValue::Whole(whole) => number(out, 3, whole as u64),
+            TraceValue::Fraction(fraction) => fixed(out, 4, fraction.to_bits()),
+            TraceValue::OneOf(text) => {
                 message(out, 5, |out| message(out, 1, |out| bytes(out, 1, text.as_bytes())));
             }
         });
@@ -122,7 +122,7 @@ pub(super) fn resource(service: Service<'_>) -> Vec<u8> {
             ("service.version", service.version),
             ("service.instance.id", service.instance),
         ] {
-            attribute(out, 1, key, Value::Text(value));
+            attribute(out, 1, key, TraceValue::Text(value));
         }
     });
     out
@@ -187,11 +187,11 @@ mod tests {
             error: Some("timeout"),
         };
         for (key, value) in [
-            ("gen_ai.usage.input_tokens", Value::Whole(300)),
-            ("negative", Value::Whole(-1)),
-            ("gen_ai.response.finish_reasons", Value::OneOf("stop")),
-            ("share", Value::Fraction(0.5)),
-            ("long", Value::Text(&long)),
+            ("gen_ai.usage.input_tokens", TraceValue::Whole(300)),
+            ("negative", TraceValue::Whole(-1)),
+            ("gen_ai.response.finish_reasons", TraceValue::OneOf("stop")),
+            ("share", TraceValue::Fraction(0.5)),
+            ("long", TraceValue::Text(&long)),
         ] {
             chat = chat.with(key, value);
         }

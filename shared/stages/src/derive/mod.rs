@@ -11,14 +11,14 @@ use domain::{CaseUid, ModelLabel, ModelSpec};
 use serde_json::{Map, Value};
 use tasks::{CaseData, TaskData};
 
-use crate::kind::{Judgements, Matter, PipelineKind, Question, Settings, Subject};
+use crate::kind::{JudgeQuestion, Judgements, Kind, Settings, StageInput, Subject};
 use crate::names::{RunName, SHARED};
-use crate::report::{Judged, NotJudged};
+use crate::report::{JudgedDialogue, NotJudged};
 use crate::verdicts::{Ruling, Verdicts};
 
 /// What the sink holds of one stage for one model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StageRuns {
+pub struct StageRecords {
     /// Number of its runs: the next one is this plus 1.
     pub runs: u32,
     /// The questions that they hold, and those that runs of other pipelines hold whose verdicts are taken over.
@@ -39,15 +39,14 @@ pub struct Asked<'a> {
     /// Its answers that count.
     pub subjects: &'a [Subject],
     /// By stage, in the order of the kind.
-    pub stages: &'a [StageRuns],
+    pub stages: &'a [StageRecords],
 }
 
 /// A pipeline, ready to be derived.
 pub struct Derivation<'a> {
     /// Its name.
     pub pipeline: &'a str,
-    /// Its kind.
-    pub kind: &'a PipelineKind,
+    pub kind: &'a Kind,
     /// The judge of each stage, in the order of the kind.
     pub judges: &'a [&'a ModelSpec],
     /// What its configuration chose.
@@ -57,7 +56,6 @@ pub struct Derivation<'a> {
 /// A run to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRun {
-    /// Its name.
     pub name: RunName,
     /// Index of the stage in the kind.
     pub stage: usize,
@@ -67,7 +65,7 @@ pub struct NewRun {
 
 /// How far one stage is for one model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum StageProgress {
     /// A stage before it is not done.
     Waiting,
     /// Questions have no run yet.
@@ -92,14 +90,14 @@ impl Derivation<'_> {
     }
 
     /// The runs about cases that are to be created now, which all models share. They need no answer.
-    pub fn shared_runs(&self, cases: &[Map<String, Value>], stages: &[StageRuns]) -> Vec<NewRun> {
+    pub fn shared_runs(&self, cases: &[Map<String, Value>], stages: &[StageRecords]) -> Vec<NewRun> {
         let mut runs = Vec::new();
         for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
-            let Matter::Cases(questions) = spec.about else { continue };
+            let StageInput::Cases(questions) = spec.about else { continue };
             let mut seen = HashSet::new();
             let questions = cases.iter().flat_map(questions);
-            let questions = questions.map(|texts| Question::new(spec, self.judges[stage], texts));
-            let open: Vec<Question> = questions
+            let questions = questions.map(|texts| JudgeQuestion::new(spec, self.judges[stage], texts));
+            let open: Vec<JudgeQuestion> = questions
                 .filter(|question| !held.held.contains(&question.uid) && seen.insert(question.uid.clone()))
                 .collect();
             if !open.is_empty() {
@@ -110,13 +108,13 @@ impl Derivation<'_> {
     }
 
     /// How far the stages are.
-    pub fn standings(&self, asked: &Asked<'_>) -> Vec<Standing> {
-        let mut standings = vec![Standing::Waiting; self.kind.stages.len()];
+    pub fn standings(&self, asked: &Asked<'_>) -> Vec<StageProgress> {
+        let mut standings = vec![StageProgress::Waiting; self.kind.stages.len()];
         self.walk(asked, |stage, open, done| {
             standings[stage] = match (open.is_empty(), done) {
-                (false, _) => Standing::Open,
-                (true, false) => Standing::Asking,
-                (true, true) => Standing::Done,
+                (false, _) => StageProgress::Open,
+                (true, false) => StageProgress::Asking,
+                (true, true) => StageProgress::Done,
             };
         });
         standings
@@ -125,12 +123,12 @@ impl Derivation<'_> {
     /// Hands the open questions of each stage to `each`, up to the first stage that is not done: what is asked after it
     /// depends on its verdicts. A stage about cases is asked for all models at once, so nothing of it is open here; it
     /// holds up those that read it.
-    fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<Question>, bool)) {
+    fn walk(&self, asked: &Asked<'_>, mut each: impl FnMut(usize, Vec<JudgeQuestion>, bool)) {
         let mut judgements: Vec<Judgements<'_>> =
             vec![Judgements::under(self.settings); asked.subjects.len()];
         let mut unfinished: Vec<&str> = Vec::new();
         for (stage, (spec, held)) in self.kind.stages.iter().zip(asked.stages).enumerate() {
-            if let Matter::Answers { reads, .. } = spec.about
+            if let StageInput::Answers { reads, .. } = spec.about
                 && reads.iter().any(|read| unfinished.contains(read))
             {
                 return;
@@ -142,7 +140,7 @@ impl Derivation<'_> {
                 let questions = spec.questions(subject, judgements);
                 let mut rulings = Vec::with_capacity(questions.len());
                 for texts in questions {
-                    let question = Question::new(spec, self.judges[stage], texts);
+                    let question = JudgeQuestion::new(spec, self.judges[stage], texts);
                     match held.verdicts.of(&question.uid) {
                         Some(ruling) => rulings.push(ruling),
                         None => known = false,
@@ -170,9 +168,9 @@ impl Derivation<'_> {
         }
     }
 
-    fn run(&self, model: &ModelLabel, number: u32, stage: usize, open: Vec<Question>) -> NewRun {
+    fn run(&self, model: &ModelLabel, number: u32, stage: usize, open: Vec<JudgeQuestion>) -> NewRun {
         let spec = &self.kind.stages[stage];
-        let cases: Vec<CaseData> = open.into_iter().map(Question::into_case).collect();
+        let cases: Vec<CaseData> = open.into_iter().map(JudgeQuestion::into_case).collect();
         NewRun {
             name: RunName::new(self.pipeline, spec.name, model, number),
             stage,
@@ -181,17 +179,17 @@ impl Derivation<'_> {
     }
 
     /// What became of every answer, by the verdicts there are; an answer that waits for a verdict is not judged yet.
-    pub fn judged(&self, asked: &Asked<'_>) -> Vec<Judged> {
+    pub fn judged(&self, asked: &Asked<'_>) -> Vec<JudgedDialogue> {
         asked.subjects.iter().map(|subject| self.judge(subject, asked.stages)).collect()
     }
 
-    fn judge(&self, subject: &Subject, stages: &[StageRuns]) -> Judged {
+    fn judge(&self, subject: &Subject, stages: &[StageRecords]) -> JudgedDialogue {
         match self.judgements(subject, stages) {
             Ok(judgements) => {
                 let outcome: Result<_, NotJudged> = (self.kind.conclude)(subject, &judgements);
-                Judged::of(subject.key.clone(), outcome)
+                JudgedDialogue::of(subject.key.clone(), outcome)
             }
-            Err(stage) => Judged::waiting(subject.key.clone(), stage),
+            Err(stage) => JudgedDialogue::waiting(subject.key.clone(), stage),
         }
     }
 
@@ -202,13 +200,13 @@ impl Derivation<'_> {
     pub fn judgements<'s>(
         &'s self,
         subject: &Subject,
-        stages: &'s [StageRuns],
+        stages: &'s [StageRecords],
     ) -> Result<Judgements<'s>, &'static str> {
         let mut judgements = Judgements::under(self.settings);
         for (stage, (spec, held)) in self.kind.stages.iter().zip(stages).enumerate() {
             let mut rulings: Vec<&Ruling> = Vec::new();
             for texts in spec.questions(subject, &judgements) {
-                let question = Question::new(spec, self.judges[stage], texts);
+                let question = JudgeQuestion::new(spec, self.judges[stage], texts);
                 match held.verdicts.of(&question.uid) {
                     Some(ruling) => rulings.push(ruling),
                     None => return Err(spec.name),

@@ -15,12 +15,12 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, json};
 
 use super::*;
-use crate::kind::{StageSpec, Texts, delimited};
+use crate::kind::{PromptTexts, Stage, delimited};
 use crate::kinds::judged_facts;
-use crate::report::{Metric, ModelReport, Outcome};
+use crate::report::{JudgedOutcome, Metric, ModelReport};
 
 /// Three stages: one question; two about answers that the first stage called half right; one where those two differ.
-const KIND: PipelineKind = PipelineKind {
+const KIND: Kind = Kind {
     name: "test",
     about: "for tests",
     stages: &[
@@ -45,12 +45,12 @@ const KIND: PipelineKind = PipelineKind {
     metrics: |judged| vec![Metric::mean_of("grade", "grade", judged)],
 };
 
-const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<Texts>) -> StageSpec {
+const fn stage(name: &'static str, questions: fn(&Subject, &Judgements<'_>) -> Vec<PromptTexts>) -> Stage {
     let task = || (judged_facts::KIND.stages[0].task)();
-    StageSpec { name, judge: "judge", version: "1", task, about: Matter::Answers { reads: &[], questions } }
+    Stage { name, judge: "judge", version: "1", task, about: StageInput::Answers { reads: &[], questions } }
 }
 
-fn texts(subject: &Subject, part: &str) -> Texts {
+fn texts(subject: &Subject, part: &str) -> PromptTexts {
     vec![("answer", delimited(&subject.answer)), ("part", part.to_owned())]
 }
 
@@ -114,10 +114,10 @@ impl Sink {
         of_model.collect()
     }
 
-    fn stages(&self, model: usize) -> Vec<StageRuns> {
+    fn stages(&self, model: usize) -> Vec<StageRecords> {
         let label: ModelLabel = MODELS[model].into();
-        let of_stage = |spec: &StageSpec| {
-            let mut found = StageRuns { finished: true, ..StageRuns::default() };
+        let of_stage = |spec: &Stage| {
+            let mut found = StageRecords { finished: true, ..StageRecords::default() };
             let name = |number| RunName::new("p", spec.name, &label, number);
             while let Some(cases) = self.runs.get(&name(found.runs + 1).run()) {
                 found.runs += 1;
@@ -186,8 +186,8 @@ impl Sink {
         let all = self.slots(model).map(|slot| {
             let key = key(model, slot);
             match self.answers.get(&(model, slot)) {
-                None => Judged::unasked(key),
-                Some(Err(cause)) => Judged::unanswered(key, *cause),
+                None => JudgedDialogue::unasked(key),
+                Some(Err(cause)) => JudgedDialogue::unanswered(key, *cause),
                 Some(Ok(_)) => judged.iter().find(|judged| judged.key == key).unwrap().clone(),
             }
         });
@@ -219,7 +219,7 @@ fn graded(sink: &Sink, model: usize, subject: &Subject) -> Option<f64> {
     let judge: ModelSpec = serde_json::from_value(json!({"label": "j", "connector": "simulated"})).unwrap();
     let said = |stage: usize, part: &str| -> Option<f64> {
         let spec = &KIND.stages[stage];
-        let uid = Question::new(spec, &judge, texts(subject, part)).uid;
+        let uid = JudgeQuestion::new(spec, &judge, texts(subject, part)).uid;
         let slug = RunName::new("p", spec.name, &MODELS[model].into(), 1).model;
         let mut found: Vec<_> = sink
             .records
@@ -368,7 +368,7 @@ fn agrees(sink: &Sink) -> Result<(), TestCaseError> {
     for model in 0..MODELS.len() {
         let subjects = sink.subjects(model);
         for judged in sink.derive(model, |derivation, asked| derivation.judged(asked)) {
-            if let Outcome::Scored(_) = judged.outcome {
+            if let JudgedOutcome::Scored(_) = judged.outcome {
                 let subject = subjects.iter().find(|subject| subject.key == judged.key).unwrap();
                 prop_assert_eq!(judged.number("grade"), graded(sink, model, subject));
             }
@@ -415,7 +415,7 @@ fn holds_through(events: Vec<Event>, broken: Option<Broken>) -> Result<(), TestC
         }
         prop_assert!(sink.new_runs(model).is_empty());
         let standings = sink.derive(model, |derivation, asked| derivation.standings(asked));
-        prop_assert!(standings.iter().all(|standing| *standing == Standing::Done), "{:?}", standings);
+        prop_assert!(standings.iter().all(|standing| *standing == StageProgress::Done), "{:?}", standings);
         let subjects = sink.subjects(model);
         let grades: Vec<Option<f64>> = subjects.iter().map(|subject| graded(&sink, model, subject)).collect();
         prop_assert!(grades.iter().all(Option::is_some), "a verdict is missing: {:?}", grades);
@@ -470,7 +470,7 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
     sink.create(&runs[0]);
     let uids: Vec<CaseUid> = runs[0].task.cases.iter().map(|case| CaseUid::read(&case.uid)).collect();
     sink.record(&runs[0].name, &uids[0], grade(1.0));
-    assert_eq!(sink.derive(0, |derivation, asked| derivation.standings(asked))[0], Standing::Asking);
+    assert_eq!(sink.derive(0, |derivation, asked| derivation.standings(asked))[0], StageProgress::Asking);
     sink.record(&runs[0].name, &uids[1], Ruling::Not(FailureCause::JudgeUnparseable));
     assert!(sink.new_runs(0).is_empty());
     let report = sink.report(0);
@@ -486,23 +486,23 @@ fn what_failed_before_is_not_judged_and_a_judge_that_says_nothing_is_no_zero() {
 }
 
 /// A stage about cases that the second stage reads and the first does not.
-const WITH_CASES: PipelineKind = PipelineKind {
+const WITH_CASES: Kind = Kind {
     name: "test with cases",
     about: "for tests",
     stages: &[
-        StageSpec {
+        Stage {
             name: "facts",
             judge: "judge",
             version: "1",
             task: || (judged_facts::KIND.stages[0].task)(),
-            about: Matter::Cases(|case| {
+            about: StageInput::Cases(|case| {
                 let fact = case.get("fact").and_then(Value::as_str).unwrap_or_default().to_owned();
                 vec![vec![("fact", fact)]]
             }),
         },
         stage("first", |subject, _| vec![texts(subject, "first")]),
-        StageSpec {
-            about: Matter::Answers {
+        Stage {
+            about: StageInput::Answers {
                 reads: &["facts"],
                 questions: |subject, _| vec![texts(subject, "second")],
             },
@@ -531,9 +531,9 @@ fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_
         case: case(fact),
         scores: Scores::new(),
     };
-    let finished = || StageRuns { finished: true, ..StageRuns::default() };
+    let finished = || StageRecords { finished: true, ..StageRecords::default() };
     let mut stages = vec![finished(), finished(), finished()];
-    let new_runs = |model: usize, stages: &[StageRuns]| {
+    let new_runs = |model: usize, stages: &[StageRecords]| {
         let (label, subjects): (ModelLabel, _) = (MODELS[model].into(), [subject(model, "a")]);
         let asked = Asked { model: &label, subjects: &subjects, stages };
         let names =
@@ -547,28 +547,32 @@ fn what_is_asked_about_cases_is_asked_once_for_all_models_and_holds_up_only_who_
     );
     let uids: Vec<CaseUid> = shared[0].task.cases.iter().map(|case| CaseUid::read(&case.uid)).collect();
     // Created, and no record yet: what needs no fact goes on, for each model.
-    stages[0] =
-        StageRuns { runs: 1, held: uids.iter().cloned().collect(), finished: false, ..StageRuns::default() };
+    stages[0] = StageRecords {
+        runs: 1,
+        held: uids.iter().cloned().collect(),
+        finished: false,
+        ..StageRecords::default()
+    };
     assert!(derivation.shared_runs(&[case("b"), case("a")], &stages).is_empty());
     for model in 0..MODELS.len() {
         let (names, standings, _) = new_runs(model, &stages);
         assert!(names.len() == 1 && names[0].starts_with("p.first."), "{names:?}");
-        assert_eq!(standings, [Standing::Asking, Standing::Open, Standing::Waiting]);
+        assert_eq!(standings, [StageProgress::Asking, StageProgress::Open, StageProgress::Waiting]);
     }
-    let first = Question::new(&WITH_CASES.stages[1], &judge, texts(&subject(0, "a"), "first")).uid;
+    let first = JudgeQuestion::new(&WITH_CASES.stages[1], &judge, texts(&subject(0, "a"), "first")).uid;
     stages[1].held.insert(first.clone());
     stages[1].verdicts.add(1, 1, first, grade(1.0));
     let (names, standings, outcome) = new_runs(0, &stages);
     assert!(names.is_empty(), "the second one waits for facts");
-    assert_eq!(standings, [Standing::Asking, Standing::Done, Standing::Waiting]);
-    assert_eq!(outcome, Outcome::Waiting("facts"));
+    assert_eq!(standings, [StageProgress::Asking, StageProgress::Done, StageProgress::Waiting]);
+    assert_eq!(outcome, JudgedOutcome::Waiting("facts"));
     // A fact that nobody could write holds nothing up.
     stages[0].verdicts.add(1, 2, uids[0].clone(), Ruling::Not(FailureCause::Timeout));
     stages[0].verdicts.add(1, 3, uids[1].clone(), grade(1.0));
     stages[0].finished = true;
     let (names, standings, _) = new_runs(0, &stages);
     assert_eq!(names, ["p.second.m.1"]);
-    assert_eq!(standings, [Standing::Done, Standing::Done, Standing::Open]);
+    assert_eq!(standings, [StageProgress::Done, StageProgress::Done, StageProgress::Open]);
     // Another case is one more run.
     let shared = derivation.shared_runs(&[case("a"), case("c")], &stages);
     assert_eq!((shared[0].name.to_string(), shared[0].task.cases.len()), ("p.facts.all.2".to_owned(), 1));

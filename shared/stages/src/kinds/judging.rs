@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tasks::families::{judge_choice, judge_pair, judge_text};
 use tasks::{TaskData, Template, Wording};
 
-use crate::kind::Texts;
+use crate::kind::PromptTexts;
 
 /// Worths of what a classifier of entailment says.
 pub(super) const ENTAILED: f64 = 1.0;
@@ -44,7 +44,7 @@ pub(super) fn entailment(label: &str) -> TaskData {
 }
 
 /// The question to an embedder or a classifier.
-pub(super) fn pair(left: &str, right: &str) -> Texts {
+pub(super) fn pair(left: &str, right: &str) -> PromptTexts {
     vec![(judge_pair::PAIR, judge_pair::pair(left, right))]
 }
 

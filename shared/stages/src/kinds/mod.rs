@@ -1,6 +1,6 @@
 //! The kinds of pipelines there are: a folder for each, and one line here.
 
-use crate::kind::PipelineKind;
+use crate::kind::Kind;
 
 pub mod compared_facts;
 pub mod judged_facts;
@@ -8,22 +8,22 @@ mod judging;
 pub mod kghalubench;
 
 /// Every kind.
-const KINDS: &[&PipelineKind] = &[&judged_facts::KIND, &compared_facts::KIND, &kghalubench::KIND];
+const KINDS: &[&Kind] = &[&judged_facts::KIND, &compared_facts::KIND, &kghalubench::KIND];
 
 /// The kinds there are.
-pub fn all() -> impl Iterator<Item = &'static PipelineKind> {
+pub fn all() -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().copied()
 }
 
 /// The kind of a name.
-pub fn find(name: &str) -> Option<&'static PipelineKind> {
+pub fn find(name: &str) -> Option<&'static Kind> {
     all().find(|kind| kind.name == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Matter;
+    use crate::kind::StageInput;
     use crate::names::ASK;
 
     #[test]
@@ -33,7 +33,7 @@ mod tests {
             for stage in kind.stages {
                 assert!(crate::names::is_pipeline_name(stage.name) && !names.contains(&stage.name));
                 names.push(stage.name);
-                if let Matter::Answers { reads, .. } = stage.about {
+                if let StageInput::Answers { reads, .. } = stage.about {
                     let before = |read: &&str| {
                         let mut stages = kind.stages.iter().take_while(|other| other.name != stage.name);
                         stages.any(|other| other.name == *read && other.is_shared())

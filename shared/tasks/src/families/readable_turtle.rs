@@ -3,7 +3,7 @@
 use rdf::literal::rdflib_lexical;
 use rdf::{Graph, Literal, Term, parse_turtle_tolerantly};
 
-use crate::exercise::{Effort, Limit, Stage};
+use crate::exercise::{Effort, EvaluationStage, Limit};
 use crate::text::python::splitlines;
 
 /// The readable part of a document.
@@ -17,7 +17,7 @@ pub(crate) struct Readable {
 /// Reads a document as far as the effort allows.
 pub(crate) fn read(document: &str, effort: &Effort) -> Readable {
     let limit = match effort.stage {
-        Stage::WithoutParsing(limit) => Some(limit),
+        EvaluationStage::WithoutParsing(limit) => Some(limit),
         _ if document.len() > effort.limits.answer_bytes_max => Some(Limit::Size),
         _ => None,
     };
@@ -72,7 +72,7 @@ mod tests {
         let limits = EvaluationLimits { answer_bytes_max: DOCUMENT.len() - 1, ..EvaluationLimits::default() };
         let short = read(DOCUMENT, &Effort::full(limits));
         let died = Effort {
-            stage: Stage::WithoutParsing(Limit::Crash),
+            stage: EvaluationStage::WithoutParsing(Limit::Crash),
             ..Effort::full(EvaluationLimits::default())
         };
         let died = read(DOCUMENT, &died);

@@ -11,7 +11,7 @@
 
 mod search;
 
-use search::{Run, matching_runs};
+use search::{MatchingRun, matching_runs};
 
 /// Maximum number of steps (pairs of equal items, and items visited) of one comparison: one to four seconds of work.
 /// Texts of models need less than a hundredth. At the limit, the runs found so far are the result: the similarity is then
@@ -58,7 +58,7 @@ pub struct Edit {
 pub fn edits(a: &[&str], b: &[&str]) -> Vec<Edit> {
     let mut edits = Vec::new();
     let (mut a_start, mut b_start) = (0, 0);
-    let end = Run { a: a.len(), b: b.len(), len: 0 };
+    let end = MatchingRun { a: a.len(), b: b.len(), len: 0 };
     for run in joined(matching_runs(a, b, STEPS_MAX)).into_iter().chain([end]) {
         let kind = match (a_start < run.a, b_start < run.b) {
             (true, true) => Some(EditKind::Replace),
@@ -124,8 +124,8 @@ impl Edit {
 }
 
 /// Merges runs that are adjacent in both sequences.
-fn joined(runs: Vec<Run>) -> Vec<Run> {
-    let mut joined: Vec<Run> = Vec::with_capacity(runs.len());
+fn joined(runs: Vec<MatchingRun>) -> Vec<MatchingRun> {
+    let mut joined: Vec<MatchingRun> = Vec::with_capacity(runs.len());
     for run in runs {
         match joined.last_mut() {
             Some(last) if last.a + last.len == run.a && last.b + last.len == run.b => last.len += run.len,
@@ -199,19 +199,19 @@ mod tests {
     }
 
     /// The rule, written down as plainly as can be: for small alphabets without popular items.
-    fn plain_runs(a: &[char], b: &[char], at: (usize, usize), runs: &mut Vec<Run>) {
-        let mut best = Run { a: 0, b: 0, len: 0 };
+    fn plain_runs(a: &[char], b: &[char], at: (usize, usize), runs: &mut Vec<MatchingRun>) {
+        let mut best = MatchingRun { a: 0, b: 0, len: 0 };
         for i in 0..a.len() {
             for j in 0..b.len() {
                 let len = a[i..].iter().zip(&b[j..]).take_while(|(x, y)| x == y).count();
                 if len > best.len {
-                    best = Run { a: i, b: j, len };
+                    best = MatchingRun { a: i, b: j, len };
                 }
             }
         }
         if best.len > 0 {
             plain_runs(&a[..best.a], &b[..best.b], at, runs);
-            runs.push(Run { a: at.0 + best.a, b: at.1 + best.b, len: best.len });
+            runs.push(MatchingRun { a: at.0 + best.a, b: at.1 + best.b, len: best.len });
             let (a_end, b_end) = (best.a + best.len, best.b + best.len);
             plain_runs(&a[a_end..], &b[b_end..], (at.0 + a_end, at.1 + b_end), runs);
         }

@@ -1,6 +1,5 @@
 //! What a dashboard says, without how Grafana writes it.
 
-/// A dashboard.
 pub struct Dashboard {
     /// Name of its file and its address.
     pub uid: &'static str,
@@ -58,7 +57,6 @@ pub enum Is {
     Fault,
 }
 
-/// A panel.
 pub struct Panel {
     pub title: &'static str,
     pub help: &'static str,

@@ -217,7 +217,7 @@ pub const DASHBOARD: Dashboard = Dashboard {
                     Lines,
                     Bytes,
                     8,
-                    "Bytes in coordinators; they take 48 MiB at most.",
+                    "Bytes in coordinators; they take 64 MiB at most.",
                     &[("max by (instance) (kgfleet_records_in_flight_bytes)", "{{instance}}")],
                 ),
                 panel(

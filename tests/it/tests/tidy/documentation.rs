@@ -1,9 +1,15 @@
 //! Whether the documentation is about this tree.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::exceptions::Found;
+use crate::source::sources;
 use crate::workspace::{members, root, text_files};
+
+/// The members whose folders the code map names one by one.
+const MAPPED: [&str; 4] = ["cli", "coordinator", "page", "shared/report"];
 
 #[test]
 fn the_code_map_lists_every_member() {
@@ -12,6 +18,36 @@ fn the_code_map_lists_every_member() {
         let row = format!("| `{}` |", member.folder);
         assert!(text.contains(&row), "ARCHITECTURE.md has no row `{row}` in its code map");
     }
+}
+
+#[test]
+fn the_map_is_true() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let sources = sources();
+    let mut found = Found::default();
+    for member in members() {
+        let row = format!("| `{}` |", member.folder);
+        let (number, row) = text.lines().enumerate().find(|(_, line)| line.starts_with(&row)).unwrap();
+        let named: Vec<&str> =
+            row.split('`').skip(1).step_by(2).filter(|name| name.starts_with("src/")).collect();
+        for name in &named {
+            let there = root().join(&member.folder).join(name).exists();
+            assert!(there, "ARCHITECTURE.md:{}: {} has no `{name}`", number + 1, member.folder);
+        }
+        if !MAPPED.contains(&member.folder.as_str()) {
+            continue;
+        }
+        let of_member = sources.iter().filter(|source| source.member == member.folder);
+        let folders: BTreeSet<&str> =
+            of_member.filter_map(|source| Some(source.below().rsplit_once('/')?.0)).collect();
+        for folder in folders {
+            let below = format!("src/{folder}/");
+            if !named.iter().any(|name| name.starts_with(&below)) {
+                found.add(format!("{}/{below}", member.folder), format!("ARCHITECTURE.md:{}", number + 1));
+            }
+        }
+    }
+    found.check("the_map_is_true", "the code map names each folder of this member: say there what it is for");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The model with random weights: what a tiny untrained network would say.
 
-use super::{AnswerModel, Ask, SimAnswer, filler};
+use super::{AnswerModel, SimAnswer, SimAsk, filler};
 use crate::identity::Draw;
 
 /// Answers with random words of fixed total length.
@@ -17,7 +17,7 @@ impl Garbage {
 }
 
 impl AnswerModel for Garbage {
-    fn answer(&self, ask: &Ask<'_>) -> SimAnswer {
+    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer {
         let mut draw = Draw::new(&[ask.identity.conversation, u64::from(ask.identity.round)]);
         SimAnswer::complete(filler::letters(&mut draw, self.tokens))
     }

@@ -13,17 +13,17 @@ use domain::{FinishReason, Message};
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
-use crate::identity::{Identity, first_prompt};
+use crate::identity::{SimIdentity, first_prompt};
 use crate::pooling::{Classifier, ClassifierDial, Embedder, EmbedderDial};
 
 pub use echo::Echo;
 pub use garbage::Garbage;
-pub use scripted::{Scripted, ScriptedAnswer};
+pub use scripted::{ScriptedAnswer, ScriptedAnswers};
 pub use skilled::{Skill, SkillDial, Skilled};
 
 /// One question to a simulated model.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct SimAsk<'a> {
     /// The served model's name.
     pub model: &'a str,
     /// The conversation so far, oldest first. A request to `/v1/completions` is one message of the user.
@@ -31,13 +31,13 @@ pub struct Ask<'a> {
     /// The request's sampling seed; 0 when it names none, so that even then equal requests get equal answers.
     pub seed: i64,
     /// The hashes of the above.
-    pub identity: Identity,
+    pub identity: SimIdentity,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> SimAsk<'a> {
     /// A question; hashes its texts.
     pub fn new(model: &'a str, messages: &'a [Message], seed: i64) -> Self {
-        Self { model, messages, seed, identity: Identity::of(model, seed, messages) }
+        Self { model, messages, seed, identity: SimIdentity::of(model, seed, messages) }
     }
 
     /// The first message of the user, which states the exercise; empty when there is none.
@@ -69,14 +69,14 @@ impl SimAnswer {
     }
 }
 
-/// A simulated model. Implementations must be pure: same [`Ask`], same answer.
+/// A simulated model. Implementations must be pure: same [`SimAsk`], same answer.
 pub trait AnswerModel: Send + Sync {
     /// Answers at once; the latency law determines the simulated duration.
-    fn answer(&self, ask: &Ask<'_>) -> SimAnswer;
+    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer;
 }
 
-impl<F: Fn(&Ask<'_>) -> SimAnswer + Send + Sync> AnswerModel for F {
-    fn answer(&self, ask: &Ask<'_>) -> SimAnswer {
+impl<F: Fn(&SimAsk<'_>) -> SimAnswer + Send + Sync> AnswerModel for F {
+    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer {
         self(ask)
     }
 }
@@ -175,7 +175,7 @@ impl AnswerConfig {
         Purpose::Chat(match self {
             Self::Echo {} => Arc::new(Echo),
             Self::Garbage { tokens } => Arc::new(Garbage::new(*tokens)),
-            Self::Scripted { answers } => Arc::new(Scripted::new(answers.clone())),
+            Self::Scripted { answers } => Arc::new(ScriptedAnswers::new(answers.clone())),
             Self::Skilled(skill) => Arc::new(Skilled::new(skill.clone(), key.cloned())),
             Self::Embedder(dial) => return Purpose::Embed(Embedder::new(name, *dial)),
             Self::Classifier(dial) => return Purpose::Classify(Classifier::new(name, dial.clone())),

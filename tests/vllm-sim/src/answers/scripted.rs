@@ -3,7 +3,7 @@
 use domain::FinishReason;
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerModel, Ask, SimAnswer};
+use super::{AnswerModel, SimAnswer, SimAsk};
 
 /// One answer of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,19 +31,19 @@ impl From<&str> for ScriptedAnswer {
 
 /// Gives the answer of the round it is asked in, whatever the question; the last one repeats.
 #[derive(Clone, Debug)]
-pub struct Scripted {
+pub struct ScriptedAnswers {
     answers: Vec<ScriptedAnswer>,
 }
 
-impl Scripted {
+impl ScriptedAnswers {
     /// One answer per round. Without any answer the model says nothing at all.
     pub fn new(answers: Vec<ScriptedAnswer>) -> Self {
         Self { answers }
     }
 }
 
-impl AnswerModel for Scripted {
-    fn answer(&self, ask: &Ask<'_>) -> SimAnswer {
+impl AnswerModel for ScriptedAnswers {
+    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer {
         let round = ask.identity.round as usize;
         match self.answers.get(round).or(self.answers.last()) {
             Some(ScriptedAnswer { text, reasoning, finish }) => {
@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn each_round_has_its_answer_and_the_last_repeats() {
-        let model = Scripted::new(vec!["one".into(), "two".into()]);
+        let model = ScriptedAnswers::new(vec!["one".into(), "two".into()]);
         let mut messages = vec![Message::user("p")];
         for expected in ["one", "two", "two"] {
-            assert_eq!(model.answer(&Ask::new("m", &messages, 0)).text, expected);
+            assert_eq!(model.answer(&SimAsk::new("m", &messages, 0)).text, expected);
             messages.extend([Message::assistant("a"), Message::user("again")]);
         }
     }

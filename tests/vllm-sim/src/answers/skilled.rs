@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnswerKey, AnswerModel, Ask, KnownCase, SimAnswer, filler};
+use super::{AnswerKey, AnswerModel, KnownCase, SimAnswer, SimAsk, filler};
 use crate::config::ConfigError;
 use crate::identity::Draw;
 
@@ -122,7 +122,7 @@ impl Skilled {
     }
 
     /// Plays the dialogue from its first round: each failure so far had its chance of being fixed.
-    fn manner(dial: &SkillDial, ask: &Ask<'_>) -> Manner {
+    fn manner(dial: &SkillDial, ask: &SimAsk<'_>) -> Manner {
         let draw = |round: u32| Draw::new(&[ask.identity.conversation, u64::from(round)]).unit();
         let first = dial.manner(draw(0));
         if (1..=ask.identity.round).any(|round| draw(round) < dial.fix) { Manner::Right } else { first }
@@ -130,7 +130,7 @@ impl Skilled {
 }
 
 impl AnswerModel for Skilled {
-    fn answer(&self, ask: &Ask<'_>) -> SimAnswer {
+    fn answer(&self, ask: &SimAsk<'_>) -> SimAnswer {
         let Some(case) = self.key.as_ref().and_then(|key| key.solve(ask.first_prompt())) else {
             return SimAnswer::complete("I am sorry, but I do not know how to solve this exercise.");
         };
@@ -174,7 +174,7 @@ mod tests {
             for _ in 0..rounds {
                 messages.extend([Message::assistant("?"), Message::user("again")]);
             }
-            let mut text = model.answer(&Ask::new("m", &messages, seed)).text;
+            let mut text = model.answer(&SimAsk::new("m", &messages, seed)).text;
             if text.starts_with("Let me think") {
                 text = "rambling".into();
             }
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn unknown_exercises_get_a_harmless_answer() {
         let model = Skilled::new(Skill::default(), Some(Arc::new(Key)));
-        let answer = model.answer(&Ask::new("m", &[Message::user("cook this")], 0));
+        let answer = model.answer(&SimAsk::new("m", &[Message::user("cook this")], 0));
         assert!(answer.text.starts_with("I am sorry"));
     }
 
@@ -221,7 +221,8 @@ mod tests {
         let skill = Skill { overall: never, families: BTreeMap::from([("sums".into(), sure)]) };
         let model = Skilled::new(skill, Some(Arc::new(Key)));
         assert!(
-            (0..50).all(|seed| model.answer(&Ask::new("m", &[Message::user("solve")], seed)).text == "right")
+            (0..50)
+                .all(|seed| model.answer(&SimAsk::new("m", &[Message::user("solve")], seed)).text == "right")
         );
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use crate::identity::Identity;
+use crate::identity::SimIdentity;
 
 /// Conversations and requests remembered, each; about 4 MB together.
 const REMEMBERED: usize = 100_000;
 
 /// Counts of one request, itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attempt {
+pub(super) struct SeenAttempt {
     /// Requests of the same conversation so far.
     pub(super) of_conversation: u32,
     /// Equal requests so far.
@@ -19,13 +19,13 @@ pub(super) struct Attempt {
 
 /// The counters.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(Mutex<(Counts, Counts)>);
+pub(super) struct SeenAttempts(Mutex<(Counts, Counts)>);
 
-impl Attempts {
+impl SeenAttempts {
     /// Counts a request.
-    pub(super) fn count(&self, identity: Identity) -> Attempt {
+    pub(super) fn count(&self, identity: SimIdentity) -> SeenAttempt {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Attempt {
+        SeenAttempt {
             of_conversation: counts.0.count(identity.conversation),
             of_request: counts.1.count(identity.request),
         }

@@ -8,11 +8,11 @@ mod attempts;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answers::Ask;
+use crate::answers::SimAsk;
 use crate::config::ConfigError;
 use crate::identity::Draw;
 
-use attempts::Attempts;
+use attempts::SeenAttempts;
 
 /// The faults of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,16 +143,16 @@ impl FaultPlan {
 #[derive(Debug)]
 pub(crate) struct Faults {
     plan: FaultPlan,
-    attempts: Attempts,
+    attempts: SeenAttempts,
 }
 
 impl Faults {
     pub(crate) fn new(plan: FaultPlan) -> Self {
-        Self { plan, attempts: Attempts::default() }
+        Self { plan, attempts: SeenAttempts::default() }
     }
 
     /// The fault for the `arrival`-th request (from 1). Call it once per request, because it counts attempts.
-    pub(crate) fn decide(&self, arrival: u64, ask: &Ask<'_>) -> Option<&FaultKind> {
+    pub(crate) fn decide(&self, arrival: u64, ask: &SimAsk<'_>) -> Option<&FaultKind> {
         if self.plan.rules.is_empty() {
             return None;
         }
@@ -189,7 +189,7 @@ mod tests {
     fn the_nth_request_of_a_conversation_is_met_in_any_order() {
         let plan = faults(vec![FaultRule::new(FaultWhen::NthOfConversation(2), FaultKind::Hang)]);
         let prompts = [[Message::user("a")], [Message::user("b")]];
-        let hit = |at: usize| plan.decide(1, &Ask::new("m", &prompts[at], 0)).is_some();
+        let hit = |at: usize| plan.decide(1, &SimAsk::new("m", &prompts[at], 0)).is_some();
         assert_eq!([hit(0), hit(1), hit(1), hit(0), hit(0)], [false, false, true, true, false]);
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn chance_is_a_function_of_request_and_attempt() {
         let draw = || {
             let plan = faults(vec![FaultRule::new(FaultWhen::Probability(0.3), FaultKind::Hang)]);
-            move |seed: i64| plan.decide(1, &Ask::new("m", &[Message::user("p")], seed)).is_some()
+            move |seed: i64| plan.decide(1, &SimAsk::new("m", &[Message::user("p")], seed)).is_some()
         };
         let (forward, backward) = (draw(), draw());
         let first: Vec<bool> = (0..2000).map(&forward).collect();
@@ -223,7 +223,7 @@ mod tests {
             FaultRule::new(FaultWhen::Request(9), FaultKind::Garbage),
         ]);
         let decide =
-            |model, prompt, arrival| plan.decide(arrival, &Ask::new(model, &[Message::user(prompt)], 0));
+            |model, prompt, arrival| plan.decide(arrival, &SimAsk::new(model, &[Message::user(prompt)], 0));
         assert_eq!(decide("m", "case seven", 1), Some(&FaultKind::Reset));
         assert_eq!(decide("n", "case seven", 1), Some(&FaultKind::Hang));
         assert_eq!(decide("m", "case eight", 9), Some(&FaultKind::Garbage));

@@ -37,7 +37,7 @@ pub struct JobId(u64);
 
 /// A request as far as time is concerned.
 #[derive(Clone, Debug, Default)]
-pub struct Job {
+pub struct EngineJob {
     pub prompt_tokens: u32,
     /// Tokens of the answer; at least one is always made.
     pub output_tokens: u32,
@@ -54,16 +54,16 @@ pub struct QueueFull;
 
 /// What happened, in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum EngineEvent {
     /// A request's first token is there.
     FirstToken(JobId),
     /// A request's last token is there.
-    Finished(JobId, Finished),
+    Finished(JobId, EngineFinished),
 }
 
 /// When the phases of a request ended, in the engine's time, and what the cache spared it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Finished {
+pub struct EngineFinished {
     /// The request came.
     pub arrived: Duration,
     /// It left the queue.
@@ -78,7 +78,7 @@ pub struct Finished {
 
 /// The gauges of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct EngineLoad {
     /// Requests being prefilled or decoded.
     pub running: u32,
     /// Requests in the queue.
@@ -96,7 +96,7 @@ const TOKEN: Reading = 1_000_000_000;
 #[derive(Debug)]
 struct Waiting {
     id: JobId,
-    job: Job,
+    job: EngineJob,
     arrived: Duration,
 }
 
@@ -106,7 +106,7 @@ struct Running {
     answer_blocks: Vec<u64>,
     output_tokens: u32,
     phase: Phase,
-    times: Finished,
+    times: EngineFinished,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ pub struct Engine {
     prefilling: BTreeSet<(Duration, JobId)>,
     decoding: BTreeSet<(Reading, JobId)>,
     last_id: u64,
-    events: Vec<Event>,
+    events: Vec<EngineEvent>,
 }
 
 impl Engine {
@@ -151,7 +151,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`QueueFull`] when it would have to wait and `max_num_queued_reqs` already do.
-    pub fn submit(&mut self, now: Duration, job: Job) -> Result<JobId, QueueFull> {
+    pub fn submit(&mut self, now: Duration, job: EngineJob) -> Result<JobId, QueueFull> {
         self.advance(now);
         let id = JobId(self.last_id + 1);
         self.waiting.push_back(Waiting { id, job, arrived: self.now });
@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// What happened since the last call.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.events)
     }
 
@@ -231,8 +231,8 @@ impl Engine {
     }
 
     /// The gauges.
-    pub fn load(&self) -> Load {
-        Load {
+    pub fn load(&self) -> EngineLoad {
+        EngineLoad {
             running: self.running_count(),
             waiting: u32::try_from(self.waiting.len()).unwrap_or(u32::MAX),
             held_blocks: self.blocks.held(),
@@ -282,11 +282,11 @@ impl Engine {
             };
             let computed_tokens = prompt_tokens - holding.cached_tokens;
             let until = self.now + self.settings.law.time_to_first_token(computed_tokens);
-            let times = Finished {
+            let times = EngineFinished {
                 arrived: first.arrived,
                 admitted: self.now,
                 cached_tokens: holding.cached_tokens,
-                ..Finished::default()
+                ..EngineFinished::default()
             };
             let answer_blocks = std::mem::take(&mut first.job.answer_blocks);
             let phase = Phase::Prefill { until };
@@ -301,7 +301,7 @@ impl Engine {
         let Some(running) = self.running.get_mut(&id) else { return };
         running.times.first_token = self.now;
         let more = running.output_tokens - 1;
-        self.events.push(Event::FirstToken(id));
+        self.events.push(EngineEvent::FirstToken(id));
         if more == 0 || self.settings.law.decode_full_ns == 0 {
             self.finish(id);
         } else {
@@ -314,6 +314,6 @@ impl Engine {
     fn finish(&mut self, id: JobId) {
         let Some(running) = self.running.remove(&id) else { return };
         self.blocks.release(running.holding, &running.answer_blocks);
-        self.events.push(Event::Finished(id, Finished { finished: self.now, ..running.times }));
+        self.events.push(EngineEvent::Finished(id, EngineFinished { finished: self.now, ..running.times }));
     }
 }

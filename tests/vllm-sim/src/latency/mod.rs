@@ -15,5 +15,7 @@ pub mod engine;
 pub mod law;
 
 pub use blocks::{BLOCK_TOKENS, BlockPool};
-pub use engine::{Engine, EngineSettings, Event, Finished, Job, JobId, Load, QueueFull};
+pub use engine::{
+    Engine, EngineEvent, EngineFinished, EngineJob, EngineLoad, EngineSettings, JobId, QueueFull,
+};
 pub use law::{CustomProfile, Law, Profile};

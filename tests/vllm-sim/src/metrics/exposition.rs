@@ -4,14 +4,14 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{EndReason, ModelMetrics};
-use crate::latency::Load;
+use super::{EndReason, SimModelMetrics};
+use crate::latency::EngineLoad;
 
 /// One model as `/metrics` sees it.
 pub(crate) struct Scrape<'a> {
     pub(crate) model: &'a str,
-    pub(crate) metrics: &'a ModelMetrics,
-    pub(crate) load: Load,
+    pub(crate) metrics: &'a SimModelMetrics,
+    pub(crate) load: EngineLoad,
 }
 
 /// A label and its value beside `engine` and `model_name`; an empty name means none.
@@ -46,7 +46,7 @@ const FAMILIES: &[Family] = &[
         name: "kv_cache_usage_perc",
         help: "KV-cache usage. 1 means 100 percent usage.",
         kind: Kind::Gauge(|scrape| {
-            let Load { held_blocks, total_blocks, .. } = scrape.load;
+            let EngineLoad { held_blocks, total_blocks, .. } = scrape.load;
             vec![(PLAIN, f64::from(held_blocks) / f64::from(total_blocks.max(1)))]
         }),
     },

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) use exposition::{Scrape, exposition};
 
-use crate::latency::{Finished, Load};
+use crate::latency::{EngineFinished, EngineLoad};
 
 /// Why a request ended, in vLLM's words (label `finished_reason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl EndReason {
 /// Counters of one served model, with vLLM's names less the prefix `vllm:`. Each is updated on its own
 /// without locks, so a scrape may see a request in one and not yet in another, as with vLLM.
 #[derive(Debug)]
-pub(crate) struct ModelMetrics {
+pub(crate) struct SimModelMetrics {
     /// Unix time of creation in seconds, shown by the `_created` series.
     pub(crate) created: f64,
     /// Requests that faults keep unanswered; they count as running.
@@ -50,14 +50,14 @@ pub(crate) struct ModelMetrics {
 
 /// The numbers of one answered request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServedTotals {
     pub(crate) prompt_tokens: u32,
     pub(crate) output_tokens: u32,
     pub(crate) reason: EndReason,
-    pub(crate) times: Finished,
+    pub(crate) times: EngineFinished,
 }
 
-impl ModelMetrics {
+impl SimModelMetrics {
     pub(crate) fn new() -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Self {
@@ -74,8 +74,8 @@ impl ModelMetrics {
     }
 
     /// Counts an answered request.
-    pub(crate) fn served(&self, served: Served) {
-        let Served { prompt_tokens, output_tokens, reason, times } = served;
+    pub(crate) fn served(&self, served: ServedTotals) {
+        let ServedTotals { prompt_tokens, output_tokens, reason, times } = served;
         self.prompt_tokens.fetch_add(u64::from(prompt_tokens), Relaxed);
         self.prompt_tokens_cached.fetch_add(u64::from(times.cached_tokens), Relaxed);
         self.generation_tokens.fetch_add(u64::from(output_tokens), Relaxed);
@@ -91,8 +91,8 @@ impl ModelMetrics {
     }
 
     /// The engine's gauges and the hanging requests together.
-    pub(crate) fn load(&self, engine: Load) -> Load {
-        Load { running: engine.running + self.hanging.load(Relaxed), ..engine }
+    pub(crate) fn load(&self, engine: EngineLoad) -> EngineLoad {
+        EngineLoad { running: engine.running + self.hanging.load(Relaxed), ..engine }
     }
 }
 

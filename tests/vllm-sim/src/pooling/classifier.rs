@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{tokens, words};
 use crate::config::ConfigError;
-use crate::identity::{Draw, Identity};
+use crate::identity::{Draw, SimIdentity};
 
-/// The classes.
 const CLASSES: [&str; 3] = ["contradiction", "neutral", "entailment"];
 
 /// Share of a hypothesis's words from which on it speaks of the same as its premise.
@@ -113,7 +112,7 @@ impl Classifier {
 
     fn draw(&self, premise: &str, hypothesis: &str) -> Draw {
         let texts = [domain::Message::user(premise), domain::Message::user(hypothesis)];
-        Draw::new(&[self.dial.seed, Identity::of(&self.model, 0, &texts).request])
+        Draw::new(&[self.dial.seed, SimIdentity::of(&self.model, 0, &texts).request])
     }
 
     /// The model's answer for a pair of class `class`.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words;
 use crate::config::ConfigError;
-use crate::identity::{Draw, Identity};
+use crate::identity::{Draw, SimIdentity};
 
 /// How much less each further word of a text weighs.
 const FURTHER_WORD: f64 = 0.7;
@@ -91,7 +91,7 @@ impl Embedder {
 
     fn draw(&self, kind: &str, text: &str) -> Draw {
         let texts = [Message::user(text), Message::user(kind)];
-        Draw::new(&[self.dial.seed, Identity::of(&self.model, 0, &texts).request])
+        Draw::new(&[self.dial.seed, SimIdentity::of(&self.model, 0, &texts).request])
     }
 
     /// A direction of its own for every number.

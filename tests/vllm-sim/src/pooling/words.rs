@@ -6,7 +6,6 @@ const GRAMMAR: &[&str] = &[
     "its", "she", "that", "the", "their", "they", "this", "was", "were", "which", "who", "with",
 ];
 
-/// Negations.
 const NEGATIONS: &[&str] = &["never", "not", "neither", "nor", "none", "without"];
 
 /// Shortest word that counts, in characters; numbers count at any length.

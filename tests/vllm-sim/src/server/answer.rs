@@ -7,11 +7,11 @@ use domain::FinishReason;
 use crate::answers::SimAnswer;
 use crate::metrics::EndReason;
 use crate::tokenizer::{pieces, prefix, tokens_in};
-use crate::wire::chunk::Token;
+use crate::wire::chunk::ChunkToken;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ServedAnswer {
     pub(super) reasoning: Option<String>,
     pub(super) text: String,
     /// `finish_reason` on the wire.
@@ -24,7 +24,7 @@ pub(super) struct Answer {
     pub(super) null: bool,
 }
 
-impl Answer {
+impl ServedAnswer {
     /// Cuts what the model says at the first stop string and after `max_tokens` tokens, reasoning included.
     pub(super) fn cut(said: SimAnswer, stop: &[String], max_tokens: u32) -> Self {
         let SimAnswer { mut text, mut reasoning, finish } = said;
@@ -63,13 +63,13 @@ impl Answer {
     }
 
     /// The tokens from the `start`-th on, at least one in total.
-    pub(super) fn tokens_from(&self, start: u32) -> impl Iterator<Item = Token<'_>> {
+    pub(super) fn tokens_from(&self, start: u32) -> impl Iterator<Item = ChunkToken<'_>> {
         let thoughts = self.reasoning.as_deref().unwrap_or_default();
         let nothing = thoughts.is_empty() && self.text.is_empty() && start == 0;
         pieces(thoughts, start)
-            .map(Token::Reasoning)
-            .chain(pieces(&self.text, start.saturating_sub(self.thoughts())).map(Token::Content))
-            .chain(nothing.then_some(Token::Content("")))
+            .map(ChunkToken::Reasoning)
+            .chain(pieces(&self.text, start.saturating_sub(self.thoughts())).map(ChunkToken::Content))
+            .chain(nothing.then_some(ChunkToken::Content("")))
     }
 
     /// The content on the wire.
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_first_stop_string_ends_the_text() {
         let stop = ["".to_owned(), "yy".to_owned(), "x".to_owned()];
-        let answer = Answer::cut(said(None, "aaxbyy"), &stop, 100);
+        let answer = ServedAnswer::cut(said(None, "aaxbyy"), &stop, 100);
         assert_eq!(
             (answer.text.as_str(), answer.stop_reason.as_deref(), &*answer.finish),
             ("aa", Some("x"), "stop")
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_limit_counts_thoughts_first() {
-        let answer = |limit| Answer::cut(said(Some("12345678"), "abcdefgh"), &[], limit);
+        let answer = |limit| ServedAnswer::cut(said(Some("12345678"), "abcdefgh"), &[], limit);
         let all = answer(4);
         assert_eq!((all.tokens(), &*all.finish), (4, "stop"));
         let three = answer(3);
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn there_are_as_many_tokens_as_counted() {
         for (reasoning, text) in [(None, ""), (None, "abcde"), (Some("äöü"), "x"), (Some("abcd"), "")] {
-            let answer = Answer::cut(said(reasoning, text), &[], 100);
+            let answer = ServedAnswer::cut(said(reasoning, text), &[], 100);
             for start in 0..=answer.tokens() {
                 assert_eq!(answer.tokens_from(start).count() as u32, answer.tokens() - start, "{answer:?}");
             }

@@ -5,30 +5,33 @@ use std::time::Duration;
 use domain::Role;
 use hyper::Response;
 
-use super::answer::Answer;
+use super::answer::ServedAnswer;
 use super::body::{BrokenOff, SimBody};
-use super::model::{Run, ServedModel};
-use super::service::{Refusal, Server, json, reply};
+use super::model::{SimModel, SimRun};
+use super::service::{Server, SimRefusal, json, reply};
 use super::stream::{Ending, Streamer};
-use crate::answers::{Ask, Purpose};
+use crate::answers::{Purpose, SimAsk};
 use crate::config::{ChatTemplate, ModelConfig};
 use crate::faults::FaultKind;
-use crate::latency::Finished;
+use crate::latency::EngineFinished;
 use crate::metrics::unix_time;
 use crate::tokenizer;
-use crate::wire::chunk::Head;
+use crate::wire::chunk::ChunkHead;
 use crate::wire::error::ApiError;
-use crate::wire::reply::{Text, Usage};
+use crate::wire::reply::{SimText, SimUsage};
 use crate::wire::request::Generation;
 
 /// Answers a request to one of the two completion paths.
-pub(super) async fn generate(server: &Server, generation: Generation) -> Result<Response<SimBody>, Refusal> {
+pub(super) async fn generate(
+    server: &Server,
+    generation: Generation,
+) -> Result<Response<SimBody>, SimRefusal> {
     let arrival = server.arrived();
     let model = server.model(generation.model.as_deref())?.clone();
     // A vLLM that serves another kind of model has no such path.
     let Purpose::Chat(answers) = &model.purpose else { return Err(ApiError::not_found().into()) };
     let Room { prompt_tokens, output_tokens } = check(&generation, &model.config)?;
-    let ask = Ask::new(model.name(), &generation.messages, generation.seed);
+    let ask = SimAsk::new(model.name(), &generation.messages, generation.seed);
     let fault = server.faults.decide(arrival, &ask);
     if let Some(fault) = fault {
         server.struck();
@@ -38,14 +41,14 @@ pub(super) async fn generate(server: &Server, generation: Generation) -> Result<
         return Ok(json(SimBody::whole(GARBAGE)));
     }
 
-    let mut answer = Answer::cut(answers.answer(&ask), &generation.stop, output_tokens);
+    let mut answer = ServedAnswer::cut(answers.answer(&ask), &generation.stop, output_tokens);
     match fault {
         Some(FaultKind::Abort) => answer = answer.aborted(),
         Some(FaultKind::NullContent) => answer = answer.without_content(),
         _ => {}
     }
     let run = model.run(&generation, prompt_tokens, &answer)?;
-    let head = Head {
+    let head = ChunkHead {
         chat: generation.chat,
         // A function of the request, like everything else: equal runs give equal records.
         id: format!("{}-{:016x}", if generation.chat { "chatcmpl" } else { "cmpl" }, ask.identity.request),
@@ -66,8 +69,8 @@ pub(super) async fn generate(server: &Server, generation: Generation) -> Result<
         return Ok(reply("text/event-stream; charset=utf-8", SimBody::pieces(streamer.into_stream())));
     }
     let times = match run {
-        Run::Instant => Finished::default(),
-        Run::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
+        SimRun::Instant => EngineFinished::default(),
+        SimRun::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
     };
     model.served(prompt_tokens, &answer, times);
     let body = whole(&head, &answer, usage(&model.config, prompt_tokens, &answer, times));
@@ -81,7 +84,7 @@ pub(super) async fn generate(server: &Server, generation: Generation) -> Result<
 pub(super) const GARBAGE: &[u8] = b"{\"id\":\"\xff\xfe\x00\x9f garbage \xc3(\xa0\xa1";
 
 /// The faults that strike before there is an answer.
-pub(super) async fn strike(fault: &FaultKind, streams: bool, model: &ServedModel) -> Result<(), Refusal> {
+pub(super) async fn strike(fault: &FaultKind, streams: bool, model: &SimModel) -> Result<(), SimRefusal> {
     match fault {
         FaultKind::Status { code, retry_after_s } => {
             Err(ApiError::injected(*code, *retry_after_s, model.name()).into())
@@ -97,8 +100,8 @@ pub(super) async fn strike(fault: &FaultKind, streams: bool, model: &ServedModel
     }
 }
 
-fn whole(head: &Head, answer: &Answer, usage: Usage) -> Vec<u8> {
-    let text = Text {
+fn whole(head: &ChunkHead, answer: &ServedAnswer, usage: SimUsage) -> Vec<u8> {
+    let text = SimText {
         id: &head.id,
         created: head.created,
         model: &head.model,
@@ -112,9 +115,14 @@ fn whole(head: &Head, answer: &Answer, usage: Usage) -> Vec<u8> {
 }
 
 /// The token counts as this model reports them.
-pub(super) fn usage(config: &ModelConfig, prompt_tokens: u32, answer: &Answer, times: Finished) -> Usage {
+pub(super) fn usage(
+    config: &ModelConfig,
+    prompt_tokens: u32,
+    answer: &ServedAnswer,
+    times: EngineFinished,
+) -> SimUsage {
     let cached = config.enable_prompt_tokens_details.then_some(times.cached_tokens);
-    Usage::new(prompt_tokens, answer.tokens(), cached)
+    SimUsage::new(prompt_tokens, answer.tokens(), cached)
 }
 
 /// How a request fits into the context.

@@ -28,7 +28,7 @@ use crate::config::{ConfigError, SimConfig};
 use crate::faults::Faults;
 use crate::metrics::EndReason;
 
-use model::ServedModel;
+use model::SimModel;
 use service::Server;
 
 /// Open connections; more wait in the listener's backlog.
@@ -91,7 +91,7 @@ impl Simulator {
                 let answers = self.answers.remove(&model.name);
                 let built = || model.answers.build(&model.name, self.key.as_ref());
                 let purpose = answers.map_or_else(built, Purpose::Chat);
-                Arc::new(ServedModel::start(model, purpose, &tasks, stop.clone()))
+                Arc::new(SimModel::start(model, purpose, &tasks, stop.clone()))
             })
             .collect();
         let faults = Faults::new(self.config.faults);

@@ -6,42 +6,42 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::answer::Answer;
+use super::answer::ServedAnswer;
 use crate::answers::Purpose;
 use crate::config::ModelConfig;
 use crate::latency::blocks::{BLOCK_BYTES, block_hashes};
-use crate::latency::{Finished, Job, Load};
-use crate::metrics::{EndReason, ModelMetrics, Served};
+use crate::latency::{EngineFinished, EngineJob, EngineLoad};
+use crate::metrics::{EndReason, ServedTotals, SimModelMetrics};
 use crate::pace::{Pacer, Ticket};
 use crate::tokenizer;
 use crate::wire::error::ApiError;
 use crate::wire::request::Generation;
 
 /// See the module.
-pub(super) struct ServedModel {
+pub(super) struct SimModel {
     pub(super) config: ModelConfig,
     pub(super) purpose: Purpose,
-    pub(super) metrics: Arc<ModelMetrics>,
+    pub(super) metrics: Arc<SimModelMetrics>,
     /// None when the model takes no time.
     pacer: Option<Pacer>,
 }
 
 /// An answer in progress.
-pub(super) enum Run {
+pub(super) enum SimRun {
     /// Complete.
     Instant,
     /// In the engine.
     Paced(Ticket),
 }
 
-impl ServedModel {
+impl SimModel {
     pub(super) fn start(
         config: ModelConfig,
         purpose: Purpose,
         tasks: &TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        let metrics = Arc::new(ModelMetrics::new());
+        let metrics = Arc::new(SimModelMetrics::new());
         let pacer = config.profile.engine().map(|mut settings| {
             settings.max_num_seqs = config.max_num_seqs.unwrap_or(settings.max_num_seqs);
             settings.num_gpu_blocks = config.num_gpu_blocks.unwrap_or(settings.num_gpu_blocks);
@@ -56,7 +56,7 @@ impl ServedModel {
     }
 
     /// The gauges as of now.
-    pub(super) fn load(&self) -> Load {
+    pub(super) fn load(&self) -> EngineLoad {
         self.metrics.load(self.pacer.as_ref().map(Pacer::load).unwrap_or_default())
     }
 
@@ -65,12 +65,12 @@ impl ServedModel {
         &self,
         generation: &Generation,
         prompt_tokens: u32,
-        answer: &Answer,
-    ) -> Result<Run, ApiError> {
+        answer: &ServedAnswer,
+    ) -> Result<SimRun, ApiError> {
         let Some(pacer) = &self.pacer else {
-            return Ok(Run::Instant);
+            return Ok(SimRun::Instant);
         };
-        let mut job = Job { prompt_tokens, output_tokens: answer.tokens(), ..Job::default() };
+        let mut job = EngineJob { prompt_tokens, output_tokens: answer.tokens(), ..EngineJob::default() };
         if pacer.caches_prefixes() {
             (job.prompt_blocks, job.answer_blocks) = blocks(generation, answer);
         }
@@ -78,27 +78,27 @@ impl ServedModel {
     }
 
     /// Starts reading a text without generating, or refuses if the queue is full.
-    pub(super) fn read(&self, tokens: u32) -> Result<Run, ApiError> {
+    pub(super) fn read(&self, tokens: u32) -> Result<SimRun, ApiError> {
         let Some(pacer) = &self.pacer else {
-            return Ok(Run::Instant);
+            return Ok(SimRun::Instant);
         };
         // The one token that every job makes stands for the text's last.
         self.submit(
             pacer,
-            Job { prompt_tokens: tokens.saturating_sub(1), output_tokens: 1, ..Job::default() },
+            EngineJob { prompt_tokens: tokens.saturating_sub(1), output_tokens: 1, ..EngineJob::default() },
         )
     }
 
-    fn submit(&self, pacer: &Pacer, job: Job) -> Result<Run, ApiError> {
-        pacer.submit(job).map(Run::Paced).map_err(|_| {
+    fn submit(&self, pacer: &Pacer, job: EngineJob) -> Result<SimRun, ApiError> {
+        pacer.submit(job).map(SimRun::Paced).map_err(|_| {
             self.metrics.rejected_by_queue.fetch_add(1, Relaxed);
             ApiError::overloaded()
         })
     }
 
     /// Counts an answer as given.
-    pub(super) fn served(&self, prompt_tokens: u32, answer: &Answer, times: Finished) {
-        self.metrics.served(Served {
+    pub(super) fn served(&self, prompt_tokens: u32, answer: &ServedAnswer, times: EngineFinished) {
+        self.metrics.served(ServedTotals {
             prompt_tokens,
             output_tokens: answer.tokens(),
             reason: answer.reason,
@@ -107,8 +107,8 @@ impl ServedModel {
     }
 
     /// Counts a text as read.
-    pub(super) fn has_read(&self, tokens: u32, times: Finished) {
-        self.metrics.served(Served {
+    pub(super) fn has_read(&self, tokens: u32, times: EngineFinished) {
+        self.metrics.served(ServedTotals {
             prompt_tokens: tokens,
             output_tokens: 0,
             reason: EndReason::Stop,
@@ -124,7 +124,7 @@ impl ServedModel {
 }
 
 /// The hashes of the full blocks of the prompt, and of those that the answer fills.
-fn blocks(generation: &Generation, answer: &Answer) -> (Vec<u64>, Vec<u64>) {
+fn blocks(generation: &Generation, answer: &ServedAnswer) -> (Vec<u64>, Vec<u64>) {
     let mut text = if generation.chat {
         tokenizer::render(&generation.messages)
     } else {
@@ -139,10 +139,10 @@ fn blocks(generation: &Generation, answer: &Answer) -> (Vec<u64>, Vec<u64>) {
 }
 
 /// A request that a fault keeps unanswered.
-struct Hanging<'a>(&'a ModelMetrics);
+struct Hanging<'a>(&'a SimModelMetrics);
 
 impl<'a> Hanging<'a> {
-    fn new(metrics: &'a ModelMetrics) -> Self {
+    fn new(metrics: &'a SimModelMetrics) -> Self {
         metrics.hanging.fetch_add(1, Relaxed);
         Self(metrics)
     }

@@ -7,23 +7,23 @@ use hyper::Response;
 
 use super::body::{BrokenOff, SimBody};
 use super::generate::{GARBAGE, strike, too_long};
-use super::model::{Run, ServedModel};
-use super::service::{Refusal, Server, json};
-use crate::answers::{Ask, Purpose};
+use super::model::{SimModel, SimRun};
+use super::service::{Server, SimRefusal, json};
+use crate::answers::{Purpose, SimAsk};
 use crate::faults::FaultKind;
-use crate::latency::Finished;
+use crate::latency::EngineFinished;
 use crate::metrics::unix_time;
 use crate::pooling::{Classifier, Embedder, tokens};
 use crate::tokenizer;
 use crate::wire::error::ApiError;
-use crate::wire::pooling::{Class, Inputs, Pooling, Reply, Vector};
-use crate::wire::reply::Usage;
+use crate::wire::pooling::{Pooling, PoolingInputs, PoolingReply, SimClass, Vector};
+use crate::wire::reply::SimUsage;
 
 /// Answers a request to `/v1/embeddings`.
-pub(super) async fn embed(server: &Server, pooling: Pooling) -> Result<Response<SimBody>, Refusal> {
+pub(super) async fn embed(server: &Server, pooling: Pooling) -> Result<Response<SimBody>, SimRefusal> {
     let model = model(server, pooling.model.as_deref())?;
     let Purpose::Embed(embedder) = &model.purpose else { return Err(ApiError::not_found().into()) };
-    let Inputs::Texts(texts) = pooling.inputs else {
+    let PoolingInputs::Texts(texts) = pooling.inputs else {
         let problem = "The simulator's embedders take texts, not token ids.";
         return Err(ApiError::bad_request(problem).into());
     };
@@ -35,12 +35,12 @@ pub(super) async fn embed(server: &Server, pooling: Pooling) -> Result<Response<
 }
 
 /// Answers a request to `/classify`.
-pub(super) async fn classify(server: &Server, pooling: Pooling) -> Result<Response<SimBody>, Refusal> {
+pub(super) async fn classify(server: &Server, pooling: Pooling) -> Result<Response<SimBody>, SimRefusal> {
     let model = model(server, pooling.model.as_deref())?;
     let Purpose::Classify(classifier) = &model.purpose else { return Err(ApiError::not_found().into()) };
     let lists = match pooling.inputs {
-        Inputs::Texts(texts) => texts.iter().map(|text| tokens::framed(text)).collect(),
-        Inputs::Tokens(lists) => lists,
+        PoolingInputs::Texts(texts) => texts.iter().map(|text| tokens::framed(text)).collect(),
+        PoolingInputs::Tokens(lists) => lists,
     };
     let sizes: Vec<u32> = lists.iter().map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)).collect();
     if let Some(size) = sizes.iter().find(|size| **size > model.config.max_model_len) {
@@ -50,12 +50,12 @@ pub(super) async fn classify(server: &Server, pooling: Pooling) -> Result<Respon
     let texts: Vec<String> = texts.collect::<Result<_, u32>>().map_err(unknown_token)?;
     let classes = classes(classifier, &lists).map_err(unknown_token)?;
     pool(server, &model, "classify", &texts, &sizes, |null| {
-        classes.into_iter().map(|class| Class { label: class.label.filter(|_| !null), ..class }).collect()
+        classes.into_iter().map(|class| SimClass { label: class.label.filter(|_| !null), ..class }).collect()
     })
     .await
 }
 
-fn model(server: &Server, name: Option<&str>) -> Result<Arc<ServedModel>, ApiError> {
+fn model(server: &Server, name: Option<&str>) -> Result<Arc<SimModel>, ApiError> {
     let found = server.model(name).cloned();
     found.map_err(|_| ApiError::unknown_pooling_model(name.unwrap_or_default()))
 }
@@ -63,15 +63,15 @@ fn model(server: &Server, name: Option<&str>) -> Result<Arc<ServedModel>, ApiErr
 /// What both have in common. `answer` is told whether a fault wants a null in it.
 async fn pool<T: serde::Serialize>(
     server: &Server,
-    model: &Arc<ServedModel>,
+    model: &Arc<SimModel>,
     kind: &str,
     texts: &[String],
     sizes: &[u32],
     answer: impl FnOnce(bool) -> Vec<T>,
-) -> Result<Response<SimBody>, Refusal> {
+) -> Result<Response<SimBody>, SimRefusal> {
     let arrival = server.arrived();
     let messages: Vec<Message> = texts.iter().map(Message::user).collect();
-    let ask = Ask::new(model.name(), &messages, 0);
+    let ask = SimAsk::new(model.name(), &messages, 0);
     let fault = server.faults.decide(arrival, &ask);
     if let Some(fault) = fault {
         server.struck();
@@ -84,13 +84,13 @@ async fn pool<T: serde::Serialize>(
     let runs = sizes.iter().map(|size| model.read(*size)).collect::<Result<Vec<_>, _>>()?;
     for (run, size) in runs.into_iter().zip(sizes) {
         let times = match run {
-            Run::Instant => Finished::default(),
-            Run::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
+            SimRun::Instant => EngineFinished::default(),
+            SimRun::Paced(mut ticket) => ticket.finished().await.ok_or(BrokenOff)?,
         };
         model.has_read(*size, times);
     }
     let total = sizes.iter().fold(0_u32, |sum, size| sum.saturating_add(*size));
-    let reply = Reply {
+    let reply = PoolingReply {
         id: &format!("{kind}-{:016x}", ask.identity.request),
         object: "list",
         created: unix_time(),
@@ -99,7 +99,7 @@ async fn pool<T: serde::Serialize>(
             _ => model.name(),
         },
         data: answer(fault == Some(&FaultKind::NullContent)),
-        usage: Usage::new(total, 0, None),
+        usage: SimUsage::new(total, 0, None),
     };
     Ok(json(match fault {
         Some(FaultKind::CutStream { .. }) => SimBody::truncated(reply.to_bytes()),
@@ -119,10 +119,10 @@ fn vectors(embedder: &Embedder, texts: &[String], null: bool) -> Vec<Vector> {
     texts.iter().enumerate().map(vector).collect()
 }
 
-fn classes(classifier: &Classifier, lists: &[Vec<u32>]) -> Result<Vec<Class>, u32> {
+fn classes(classifier: &Classifier, lists: &[Vec<u32>]) -> Result<Vec<SimClass>, u32> {
     let class = |(index, list): (usize, &Vec<u32>)| {
         let said = classifier.classify(list)?;
-        Ok(Class { index, label: Some(said.label), num_classes: said.probs.len(), probs: said.probs })
+        Ok(SimClass { index, label: Some(said.label), num_classes: said.probs.len(), probs: said.probs })
     };
     lists.iter().enumerate().map(class).collect()
 }

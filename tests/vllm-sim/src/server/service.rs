@@ -13,7 +13,7 @@ use serde_json::json as value;
 
 use super::body::{BrokenOff, SimBody};
 use super::generate::generate;
-use super::model::ServedModel;
+use super::model::SimModel;
 use super::pool;
 use crate::answers::Purpose;
 use crate::faults::Faults;
@@ -31,7 +31,7 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 /// What all connections share.
 pub(super) struct Server {
     /// In the order of the configuration; the first serves requests that name none.
-    pub(super) models: Vec<Arc<ServedModel>>,
+    pub(super) models: Vec<Arc<SimModel>>,
     by_name: HashMap<String, usize>,
     pub(super) faults: Faults,
     /// The whole expected header.
@@ -44,20 +44,20 @@ pub(super) struct Server {
 }
 
 /// Why a request gets no answer.
-pub(super) enum Refusal {
+pub(super) enum SimRefusal {
     /// An error reply.
     Api(ApiError),
     /// Nothing at all.
     BrokenOff(BrokenOff),
 }
 
-impl From<ApiError> for Refusal {
+impl From<ApiError> for SimRefusal {
     fn from(error: ApiError) -> Self {
         Self::Api(error)
     }
 }
 
-impl From<BrokenOff> for Refusal {
+impl From<BrokenOff> for SimRefusal {
     fn from(broken: BrokenOff) -> Self {
         Self::BrokenOff(broken)
     }
@@ -96,7 +96,7 @@ fn route(path: &str) -> Option<(Route, Method, &'static str)> {
 }
 
 impl Server {
-    pub(super) fn new(models: Vec<Arc<ServedModel>>, faults: Faults, api_key: Option<&str>) -> Self {
+    pub(super) fn new(models: Vec<Arc<SimModel>>, faults: Faults, api_key: Option<&str>) -> Self {
         let by_name = models.iter().enumerate().map(|(at, model)| (model.name().to_owned(), at)).collect();
         Self {
             models,
@@ -115,12 +115,12 @@ impl Server {
     pub(super) async fn handle(&self, request: Request<Incoming>) -> Result<Response<SimBody>, BrokenOff> {
         match self.answer(request).await {
             Ok(response) => Ok(response),
-            Err(Refusal::Api(error)) => Ok(error_reply(&error)),
-            Err(Refusal::BrokenOff(broken)) => Err(broken),
+            Err(SimRefusal::Api(error)) => Ok(error_reply(&error)),
+            Err(SimRefusal::BrokenOff(broken)) => Err(broken),
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<SimBody>, Refusal> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<SimBody>, SimRefusal> {
         let path = request.uri().path();
         // vLLM guards the model API only: probes and scrapers need no key.
         if path.starts_with("/v1") && !self.authorized(&request) {
@@ -162,7 +162,7 @@ impl Server {
     }
 
     /// The model of that name, or the first one.
-    pub(super) fn model(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
+    pub(super) fn model(&self, name: Option<&str>) -> Result<&Arc<SimModel>, ApiError> {
         let Some(name) = name else { return Ok(&self.models[0]) };
         self.by_name.get(name).map(|&at| &self.models[at]).ok_or_else(|| {
             let served: Vec<&str> = self.models.iter().map(|model| model.name()).collect();
@@ -267,7 +267,7 @@ impl Drop for Busy<'_> {
 }
 
 /// The whole body of a request.
-async fn read(request: Request<Incoming>) -> Result<Bytes, Refusal> {
+async fn read(request: Request<Incoming>) -> Result<Bytes, SimRefusal> {
     match Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large().into()),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::Stream;
 
-use super::answer::Answer;
+use super::answer::ServedAnswer;
 use super::body::{BrokenOff, break_off};
 use super::generate::usage;
-use super::model::{Run, ServedModel};
-use crate::latency::Finished;
-use crate::wire::chunk::{DONE, End, Head, Template, Token};
+use super::model::{SimModel, SimRun};
+use crate::latency::EngineFinished;
+use crate::wire::chunk::{ChunkHead, ChunkTemplate, ChunkToken, DONE, End};
 use crate::wire::request::Generation;
 
 /// How a stream ends.
@@ -28,13 +28,13 @@ pub(super) enum Ending {
 
 /// See the module.
 pub(super) struct Streamer {
-    model: Arc<ServedModel>,
+    model: Arc<SimModel>,
     generation: Generation,
     prompt_tokens: u32,
-    answer: Answer,
-    run: Run,
-    head: Head,
-    template: Template,
+    answer: ServedAnswer,
+    run: SimRun,
+    head: ChunkHead,
+    template: ChunkTemplate,
     ending: Ending,
     /// Tokens sent.
     sent: u32,
@@ -48,12 +48,12 @@ const EVENT_BYTES: usize = 256;
 
 impl Streamer {
     pub(super) fn new(
-        model: Arc<ServedModel>,
+        model: Arc<SimModel>,
         generation: Generation,
         prompt_tokens: u32,
-        answer: Answer,
-        run: Run,
-        head: Head,
+        answer: ServedAnswer,
+        run: SimRun,
+        head: ChunkHead,
         ending: Ending,
     ) -> Self {
         let template = head.template();
@@ -81,8 +81,8 @@ impl Streamer {
             _ => {}
         }
         let ready = match &mut self.run {
-            Run::Instant => u32::MAX,
-            Run::Paced(ticket) => match ticket.tokens_beyond(self.sent).await {
+            SimRun::Instant => u32::MAX,
+            SimRun::Paced(ticket) => match ticket.tokens_beyond(self.sent).await {
                 Some(tokens) => tokens,
                 None => return Some(Err(BrokenOff)),
             },
@@ -100,7 +100,7 @@ impl Streamer {
         let tokens = self.answer.tokens_from(self.sent);
         for (number, token) in (self.sent + 1..=until).zip(tokens) {
             match token {
-                Token::Content(text) if number < total => self.template.write_content(&mut out, text),
+                ChunkToken::Content(text) if number < total => self.template.write_content(&mut out, text),
                 _ => {
                     let stop_reason = self.answer.stop_reason.as_deref();
                     let end = End { finish_reason: &self.answer.finish, stop_reason };
@@ -112,8 +112,8 @@ impl Streamer {
         if self.sent == total && matches!(self.ending, Ending::Complete | Ending::WithoutDone) {
             self.over = true;
             let times = match &mut self.run {
-                Run::Instant => Finished::default(),
-                Run::Paced(ticket) => match ticket.finished().await {
+                SimRun::Instant => EngineFinished::default(),
+                SimRun::Paced(ticket) => match ticket.finished().await {
                     Some(times) => times,
                     None => return Some(Err(BrokenOff)),
                 },

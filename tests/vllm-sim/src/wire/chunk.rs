@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::reply::{CachedTokens, Usage};
+use super::reply::{CachedTokens, SimUsage};
 use super::{NULL, Null, SYSTEM_FINGERPRINT};
 
 /// The end of a stream.
@@ -10,7 +10,7 @@ pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// What the events of one stream have in common, and replies in one piece too.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct ChunkHead {
     pub(crate) chat: bool,
     pub(crate) id: String,
     pub(crate) created: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Head {
 /// The event of a content token before and after its text. All but the last of a stream differ in nothing else, and
 /// serialising each from scratch would be most of what a stream costs.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub(crate) struct ChunkTemplate {
     before: Vec<u8>,
     after: Vec<u8>,
 }
@@ -34,13 +34,13 @@ pub(crate) struct End<'a> {
 
 /// The text of one token.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Token<'a> {
+pub(crate) enum ChunkToken<'a> {
     Content(&'a str),
     Reasoning(&'a str),
 }
 
 #[derive(Serialize)]
-struct Event<'a, C> {
+struct EngineEvent<'a, C> {
     id: &'a str,
     object: &'static str,
     created: u64,
@@ -59,7 +59,7 @@ enum More {
     Usage { usage: StreamUsage, system_fingerprint: &'static str },
 }
 
-/// As [`Usage`], without the fields that are null.
+/// As [`SimUsage`], without the fields that are null.
 #[derive(Serialize)]
 struct StreamUsage {
     prompt_tokens: u32,
@@ -103,8 +103,8 @@ struct CompletionChoice<'a> {
     token_ids: Null,
 }
 
-impl Template {
-    /// The same as [`Head::write_token`] writes for a content token that is not the last.
+impl ChunkTemplate {
+    /// The same as [`ChunkHead::write_token`] writes for a content token that is not the last.
     pub(crate) fn write_content(&self, out: &mut Vec<u8>, text: &str) {
         out.extend_from_slice(&self.before);
         // A string into memory: this cannot fail.
@@ -113,7 +113,7 @@ impl Template {
     }
 }
 
-impl Head {
+impl ChunkHead {
     /// The event that opens a chat stream; completions have none.
     pub(crate) fn write_opening(&self, out: &mut Vec<u8>) {
         if !self.chat {
@@ -132,25 +132,25 @@ impl Head {
     }
 
     /// The mould of this stream's events.
-    pub(crate) fn template(&self) -> Template {
+    pub(crate) fn template(&self) -> ChunkTemplate {
         // Inside a JSON string quotes are escaped, so this can only be the field itself.
         let field: &[u8] = if self.chat { b"\"content\":\"\"" } else { b"\"text\":\"\"" };
         let mut before = Vec::new();
-        self.write_token(&mut before, Token::Content(""), None);
+        self.write_token(&mut before, ChunkToken::Content(""), None);
         let at = before.windows(field.len()).position(|window| window == field).unwrap_or_default();
         let after = before.split_off(at + field.len());
         before.truncate(before.len() - 2);
-        Template { before, after }
+        ChunkTemplate { before, after }
     }
 
     /// The event of one token; the last one carries the end.
-    pub(crate) fn write_token(&self, out: &mut Vec<u8>, token: Token<'_>, end: Option<End<'_>>) {
+    pub(crate) fn write_token(&self, out: &mut Vec<u8>, token: ChunkToken<'_>, end: Option<End<'_>>) {
         let finish_reason = end.map(|end| end.finish_reason);
         let stop_reason = end.map(|end| end.stop_reason);
         if self.chat {
             let delta = match token {
-                Token::Content(text) => Delta { content: Some(text), ..Delta::default() },
-                Token::Reasoning(text) => Delta { reasoning: Some(text), ..Delta::default() },
+                ChunkToken::Content(text) => Delta { content: Some(text), ..Delta::default() },
+                ChunkToken::Reasoning(text) => Delta { reasoning: Some(text), ..Delta::default() },
             };
             let choice = ChatChoice {
                 index: 0,
@@ -162,7 +162,7 @@ impl Head {
             };
             self.write(out, [choice], More::None {});
         } else {
-            let (Token::Content(text) | Token::Reasoning(text)) = token;
+            let (ChunkToken::Content(text) | ChunkToken::Reasoning(text)) = token;
             let stop_reason = stop_reason.flatten();
             let choice = CompletionChoice {
                 index: 0,
@@ -177,7 +177,7 @@ impl Head {
     }
 
     /// The event with the usage, which has no choices.
-    pub(crate) fn write_usage(&self, out: &mut Vec<u8>, usage: Usage) {
+    pub(crate) fn write_usage(&self, out: &mut Vec<u8>, usage: SimUsage) {
         let usage = StreamUsage {
             prompt_tokens: usage.prompt_tokens,
             total_tokens: usage.total_tokens,
@@ -189,7 +189,8 @@ impl Head {
 
     fn write<C: Serialize>(&self, out: &mut Vec<u8>, choices: C, more: More) {
         let object = if self.chat { "chat.completion.chunk" } else { "text_completion" };
-        let event = Event { id: &self.id, object, created: self.created, model: &self.model, choices, more };
+        let event =
+            EngineEvent { id: &self.id, object, created: self.created, model: &self.model, choices, more };
         out.extend_from_slice(b"data: ");
         // Text keys into memory: this cannot fail.
         let _ = serde_json::to_writer(&mut *out, &event);
@@ -205,11 +206,11 @@ mod tests {
     fn the_mould_gives_the_same_events() {
         for chat in [true, false] {
             let model = r#"a "content":"" "text":"" b"#.to_owned();
-            let head = Head { chat, id: "i".into(), created: 1, model };
+            let head = ChunkHead { chat, id: "i".into(), created: 1, model };
             let template = head.template();
             for text in ["abcd", "\"\n\\", ""] {
                 let (mut slow, mut fast) = (Vec::new(), Vec::new());
-                head.write_token(&mut slow, Token::Content(text), None);
+                head.write_token(&mut slow, ChunkToken::Content(text), None);
                 template.write_content(&mut fast, text);
                 assert_eq!(String::from_utf8(fast).unwrap(), String::from_utf8(slow).unwrap());
             }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::ApiError;
-use super::reply::{Usage, json};
+use super::reply::{SimUsage, json};
 use super::request::{missing, parse};
 
 /// What a client wants, whichever of the two paths it uses.
@@ -11,12 +11,12 @@ use super::request::{missing, parse};
 pub(crate) struct Pooling {
     /// The first served model when absent.
     pub(crate) model: Option<String>,
-    pub(crate) inputs: Inputs,
+    pub(crate) inputs: PoolingInputs,
 }
 
 /// At least one text, or the token ids of at least one.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Inputs {
+pub(crate) enum PoolingInputs {
     Texts(Vec<String>),
     Tokens(Vec<Vec<u32>>),
 }
@@ -54,33 +54,33 @@ impl Pooling {
             return Err(ApiError::parameter("encoding_format", &format, problem));
         }
         let inputs = match body.input.ok_or_else(|| missing("input"))? {
-            Input::Text(text) => Inputs::Texts(vec![text]),
+            Input::Text(text) => PoolingInputs::Texts(vec![text]),
             Input::Texts(texts) if texts.is_empty() => {
                 return Err(ApiError::bad_request("You must pass at least one prompt"));
             }
-            Input::Texts(texts) => Inputs::Texts(texts),
-            Input::Tokens(tokens) => Inputs::Tokens(vec![tokens]),
+            Input::Texts(texts) => PoolingInputs::Texts(texts),
+            Input::Tokens(tokens) => PoolingInputs::Tokens(vec![tokens]),
             Input::TokenLists(lists) if lists.iter().any(Vec::is_empty) => {
                 return Err(ApiError::bad_request("The decoder prompt cannot be empty"));
             }
-            Input::TokenLists(lists) => Inputs::Tokens(lists),
+            Input::TokenLists(lists) => PoolingInputs::Tokens(lists),
         };
         Ok(Self { model: body.model, inputs })
     }
 }
 
-/// A good reply: `T` is an [`Vector`] or a [`Class`].
+/// A good reply: `T` is an [`Vector`] or a [`SimClass`].
 #[derive(Serialize)]
-pub(crate) struct Reply<'a, T> {
+pub(crate) struct PoolingReply<'a, T> {
     pub(crate) id: &'a str,
     pub(crate) object: &'static str,
     pub(crate) created: u64,
     pub(crate) model: &'a str,
     pub(crate) data: Vec<T>,
-    pub(crate) usage: Usage,
+    pub(crate) usage: SimUsage,
 }
 
-impl<T: Serialize> Reply<'_, T> {
+impl<T: Serialize> PoolingReply<'_, T> {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         json(self)
     }
@@ -97,7 +97,7 @@ pub(crate) struct Vector {
 
 /// One text's class.
 #[derive(Serialize)]
-pub(crate) struct Class {
+pub(crate) struct SimClass {
     pub(crate) index: usize,
     /// Null where a fault wants it.
     pub(crate) label: Option<String>,
@@ -112,11 +112,12 @@ mod tests {
     #[test]
     fn inputs_are_texts_or_tokens_alone_or_in_lists() {
         let read = |input: &str| Pooling::read(format!(r#"{{"model":"m","input":{input}}}"#).as_bytes());
-        let texts = |texts: &[&str]| Inputs::Texts(texts.iter().map(|text| (*text).to_owned()).collect());
+        let texts =
+            |texts: &[&str]| PoolingInputs::Texts(texts.iter().map(|text| (*text).to_owned()).collect());
         assert_eq!(read(r#""a""#).unwrap().inputs, texts(&["a"]));
         assert_eq!(read(r#"["a",""]"#).unwrap().inputs, texts(&["a", ""]));
-        assert_eq!(read("[0,2]").unwrap().inputs, Inputs::Tokens(vec![vec![0, 2]]));
-        assert_eq!(read("[[0,2],[1]]").unwrap().inputs, Inputs::Tokens(vec![vec![0, 2], vec![1]]));
+        assert_eq!(read("[0,2]").unwrap().inputs, PoolingInputs::Tokens(vec![vec![0, 2]]));
+        assert_eq!(read("[[0,2],[1]]").unwrap().inputs, PoolingInputs::Tokens(vec![vec![0, 2], vec![1]]));
         for wrong in ["[]", "[[]]", "7", "[-1]", "null"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -6,7 +6,7 @@ use super::{NULL, Null, SYSTEM_FINGERPRINT};
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Usage {
+pub(crate) struct SimUsage {
     pub(crate) prompt_tokens: u32,
     pub(crate) total_tokens: u32,
     pub(crate) completion_tokens: u32,
@@ -20,7 +20,7 @@ pub(crate) struct CachedTokens {
     pub(crate) cached_tokens: u32,
 }
 
-impl Usage {
+impl SimUsage {
     /// `cached_tokens` is reported when it is given.
     pub(crate) fn new(prompt_tokens: u32, completion_tokens: u32, cached_tokens: Option<u32>) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Usage {
 
 /// The text of a reply, by reference.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Text<'a> {
+pub(crate) struct SimText<'a> {
     pub(crate) id: &'a str,
     pub(crate) created: u64,
     pub(crate) model: &'a str,
@@ -45,7 +45,7 @@ pub(crate) struct Text<'a> {
     pub(crate) finish_reason: &'a str,
     /// The stop string that ended the answer.
     pub(crate) stop_reason: Option<&'a str>,
-    pub(crate) usage: Usage,
+    pub(crate) usage: SimUsage,
 }
 
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ struct Chat<'a> {
     choices: [ChatChoice<'a>; 1],
     service_tier: Null,
     system_fingerprint: &'static str,
-    usage: Usage,
+    usage: SimUsage,
     prompt_logprobs: Null,
     prompt_token_ids: Null,
     prompt_text: Null,
@@ -97,7 +97,7 @@ struct Completion<'a> {
     choices: [CompletionChoice<'a>; 1],
     service_tier: Null,
     system_fingerprint: &'static str,
-    usage: Usage,
+    usage: SimUsage,
     kv_transfer_params: Null,
     ec_transfer_params: Null,
     metrics: Null,
@@ -116,7 +116,7 @@ struct CompletionChoice<'a> {
     routed_experts: Null,
 }
 
-impl Text<'_> {
+impl SimText<'_> {
     /// The body of a chat completion.
     pub(crate) fn chat(&self) -> Vec<u8> {
         let message = ChatMessage {

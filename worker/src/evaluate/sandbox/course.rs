@@ -1,8 +1,8 @@
 //! The retry logic of one judgement when children die.
 
-use tasks::{Limit, Stage};
+use tasks::{EvaluationStage, Limit};
 
-use super::death::Death;
+use super::death::ChildDeath;
 use crate::evaluate::EvaluatorError;
 
 /// Children that one judgement may lose for external reasons. One death is bad luck; after this many in a row,
@@ -12,7 +12,7 @@ pub(super) const LOSSES_MAX: u32 = 3;
 /// The progress of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Course {
-    stage: Stage,
+    stage: EvaluationStage,
     /// A child died at this stage, possibly because of the answer.
     suspected: bool,
     /// Children lost for external reasons.
@@ -22,11 +22,11 @@ pub(super) struct Course {
 impl Course {
     /// Starts with full effort.
     pub(super) fn new() -> Self {
-        Self { stage: Stage::Full, suspected: false, losses: 0 }
+        Self { stage: EvaluationStage::Full, suspected: false, losses: 0 }
     }
 
     /// The effort to try now.
-    pub(super) fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> EvaluationStage {
         self.stage
     }
 
@@ -35,29 +35,29 @@ impl Course {
     ///
     /// # Errors
     /// Nothing is left to try.
-    pub(super) fn after(&mut self, death: Death) -> Result<(), EvaluatorError> {
+    pub(super) fn after(&mut self, death: ChildDeath) -> Result<(), EvaluatorError> {
         match death {
-            Death::Ours(why) => {
+            ChildDeath::Ours(why) => {
                 self.losses += 1;
                 if self.losses < LOSSES_MAX {
                     return Ok(());
                 }
                 Err(EvaluatorError::Interrupted { losses: self.losses, why })
             }
-            Death::Suspected(_) if !self.suspected => {
+            ChildDeath::Suspected(_) if !self.suspected => {
                 self.suspected = true;
                 Ok(())
             }
-            Death::Suspected(limit) | Death::Proven(limit) => self.descend(limit),
+            ChildDeath::Suspected(limit) | ChildDeath::Proven(limit) => self.descend(limit),
         }
     }
 
     fn descend(&mut self, limit: Limit) -> Result<(), EvaluatorError> {
         self.suspected = false;
         self.stage = match self.stage {
-            Stage::Full => Stage::WithoutExecution(limit),
-            Stage::WithoutExecution(limit) => Stage::WithoutParsing(limit),
-            Stage::WithoutParsing(_) => return Err(EvaluatorError::Died(limit.message().into())),
+            EvaluationStage::Full => EvaluationStage::WithoutExecution(limit),
+            EvaluationStage::WithoutExecution(limit) => EvaluationStage::WithoutParsing(limit),
+            EvaluationStage::WithoutParsing(_) => return Err(EvaluatorError::Died(limit.message().into())),
         };
         Ok(())
     }
@@ -67,8 +67,8 @@ impl Course {
 mod tests {
     use super::*;
 
-    fn ours() -> Death {
-        Death::Ours("signal 9 ended it".into())
+    fn ours() -> ChildDeath {
+        ChildDeath::Ours("signal 9 ended it".into())
     }
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
         let mut course = Course::new();
         for _ in 1..LOSSES_MAX {
             assert_eq!(course.after(ours()), Ok(()));
-            assert_eq!(course.stage(), Stage::Full);
+            assert_eq!(course.stage(), EvaluationStage::Full);
         }
         assert!(matches!(course.after(ours()), Err(EvaluatorError::Interrupted { .. })));
     }
@@ -84,17 +84,17 @@ mod tests {
     #[test]
     fn a_suspicion_must_be_confirmed_by_a_fresh_child() {
         let mut course = Course::new();
-        let suspected = || Death::Suspected(Limit::Memory);
+        let suspected = || ChildDeath::Suspected(Limit::Memory);
         for (death, stage) in [
-            (suspected(), Stage::Full),
-            (ours(), Stage::Full),
-            (suspected(), Stage::WithoutExecution(Limit::Memory)),
-            (suspected(), Stage::WithoutExecution(Limit::Memory)),
-            (Death::Proven(Limit::CpuTime), Stage::WithoutParsing(Limit::Memory)),
+            (suspected(), EvaluationStage::Full),
+            (ours(), EvaluationStage::Full),
+            (suspected(), EvaluationStage::WithoutExecution(Limit::Memory)),
+            (suspected(), EvaluationStage::WithoutExecution(Limit::Memory)),
+            (ChildDeath::Proven(Limit::CpuTime), EvaluationStage::WithoutParsing(Limit::Memory)),
         ] {
             assert_eq!(course.after(death), Ok(()));
             assert_eq!(course.stage(), stage);
         }
-        assert!(matches!(course.after(Death::Proven(Limit::CpuTime)), Err(EvaluatorError::Died(_))));
+        assert!(matches!(course.after(ChildDeath::Proven(Limit::CpuTime)), Err(EvaluatorError::Died(_))));
     }
 }

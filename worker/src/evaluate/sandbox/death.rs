@@ -39,7 +39,7 @@ pub(super) enum Trouble {
 
 /// The interpretation of a death.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Death {
+pub(super) enum ChildDeath {
     /// The answer hit this limit, proven by the child's resource usage.
     Proven(Limit),
     /// Either the answer or a temporary shortage may be the cause.
@@ -48,7 +48,7 @@ pub(super) enum Death {
     Ours(String),
 }
 
-impl Death {
+impl ChildDeath {
     /// The limit that the answer hit, or seems to have hit.
     pub(super) fn limit(&self) -> Option<Limit> {
         match self {
@@ -63,32 +63,32 @@ const ACCOUNTS_SHORT_MAX: Duration = Duration::from_millis(50);
 
 impl Evidence {
     /// Interprets the death.
-    pub(super) fn death(&self) -> Death {
+    pub(super) fn death(&self) -> ChildDeath {
         if self.trouble != Trouble::Ended {
             return self.ours();
         }
         let died_by = |signals: &[Signal]| signals.iter().any(|signal| self.signal == Some(signal.as_raw()));
         if died_by(&[Signal::XCPU]) {
             return match self.cpu {
-                Some(cpu) if cpu + ACCOUNTS_SHORT_MAX >= self.cpu_max => Death::Proven(Limit::CpuTime),
+                Some(cpu) if cpu + ACCOUNTS_SHORT_MAX >= self.cpu_max => ChildDeath::Proven(Limit::CpuTime),
                 Some(_) => self.ours(),
-                None => Death::Suspected(Limit::CpuTime),
+                None => ChildDeath::Suspected(Limit::CpuTime),
             };
         }
         let crashed = died_by(&[Signal::ABORT, Signal::SEGV, Signal::BUS, Signal::ILL, Signal::FPE]);
         if crashed && self.last_words.contains("overflowed its stack") {
-            Death::Proven(Limit::Nesting)
+            ChildDeath::Proven(Limit::Nesting)
         } else if crashed && self.last_words.contains("memory allocation") {
             // Either the address space is full, or the machine was short of memory for a moment.
-            Death::Suspected(Limit::Memory)
+            ChildDeath::Suspected(Limit::Memory)
         } else if crashed || (self.signal.is_none() && self.last_words.contains("panicked at")) {
-            Death::Suspected(Limit::Crash)
+            ChildDeath::Suspected(Limit::Crash)
         } else {
             self.ours()
         }
     }
 
-    fn ours(&self) -> Death {
+    fn ours(&self) -> ChildDeath {
         let what = match (self.trouble, self.signal) {
             (Trouble::Starved, _) => "it was stopped or got almost no CPU time".to_owned(),
             (Trouble::Late, _) => "it took too long".to_owned(),
@@ -97,7 +97,7 @@ impl Evidence {
             (Trouble::Ended, None) => "it exited by itself".to_owned(),
         };
         let words = self.last_words.trim();
-        Death::Ours(if words.is_empty() { what } else { format!("{what}: {words}") })
+        ChildDeath::Ours(if words.is_empty() { what } else { format!("{what}: {words}") })
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     const BUDGET: Duration = Duration::from_secs(12);
 
-    fn death(signal: Option<Signal>, last_words: &str, cpu: Option<Duration>) -> Death {
+    fn death(signal: Option<Signal>, last_words: &str, cpu: Option<Duration>) -> ChildDeath {
         let signal = signal.map(Signal::as_raw);
         let trouble = Trouble::Ended;
         Evidence { trouble, signal, last_words: last_words.into(), cpu, cpu_max: BUDGET }.death()
@@ -116,20 +116,20 @@ mod tests {
     #[test]
     fn what_the_answer_did_is_a_limit() {
         let spent = |cpu| death(Some(Signal::XCPU), "", cpu);
-        assert_eq!(spent(Some(BUDGET - Duration::from_millis(20))), Death::Proven(Limit::CpuTime));
-        assert_eq!(spent(None), Death::Suspected(Limit::CpuTime));
+        assert_eq!(spent(Some(BUDGET - Duration::from_millis(20))), ChildDeath::Proven(Limit::CpuTime));
+        assert_eq!(spent(None), ChildDeath::Suspected(Limit::CpuTime));
         let stack = "\nthread 'judge' has overflowed its stack\nfatal runtime error: stack overflow\n";
-        assert_eq!(death(Some(Signal::ABORT), stack, None), Death::Proven(Limit::Nesting));
+        assert_eq!(death(Some(Signal::ABORT), stack, None), ChildDeath::Proven(Limit::Nesting));
         let memory = "memory allocation of 536870912 bytes failed\n";
-        assert_eq!(death(Some(Signal::ABORT), memory, None), Death::Suspected(Limit::Memory));
-        let crash = Death::Suspected(Limit::Crash);
+        assert_eq!(death(Some(Signal::ABORT), memory, None), ChildDeath::Suspected(Limit::Memory));
+        let crash = ChildDeath::Suspected(Limit::Crash);
         assert_eq!(death(Some(Signal::SEGV), "", None), crash);
         assert_eq!(death(None, "thread 'judge' panicked at a.rs:1:1:\nindex out of bounds", None), crash);
     }
 
     #[test]
     fn what_no_answer_can_do_is_ours() {
-        let ours = |death: Death| matches!(death, Death::Ours(_));
+        let ours = |death: ChildDeath| matches!(death, ChildDeath::Ours(_));
         for signal in [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::STOP] {
             assert!(ours(death(Some(signal), "", Some(BUDGET))), "{signal:?}");
         }

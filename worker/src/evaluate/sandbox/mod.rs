@@ -2,7 +2,7 @@
 //!
 //! Each slot is a thread of this process that owns one child, gives it one answer at a time and waits for the verdict
 //! (`slot.rs`, `process.rs`). A dead child is replaced without affecting other slots. `death.rs` interprets its
-//! death: a limit that the answer hit lowers the effort by one stage (see [`tasks::Stage`]); after an external cause
+//! death: a limit that the answer hit lowers the effort by one stage (see [`tasks::EvaluationStage`]); after an external cause
 //! the answer is judged again unchanged (`course.rs`). Time is CPU time, which the kernel counts and limits;
 //! wall-clock time only detects children that make no progress. Equal answers are judged once (`known.rs`).
 
@@ -30,7 +30,7 @@ mod slot;
 
 #[cfg(feature = "test-support")]
 pub use protocol::read_as_anything;
-use slot::{Job, Slot};
+use slot::{EvaluatorSlot, Job};
 
 /// Maximum number of queued judgements per child.
 const WAITING_PER_CHILD: usize = 64;
@@ -122,7 +122,7 @@ impl Sandbox {
         let stats = Arc::new(SandboxStats::default());
         let config = Arc::new(config);
         for number in 0..config.children.get() {
-            let mut slot = Slot {
+            let mut slot = EvaluatorSlot {
                 config: Arc::clone(&config),
                 stats: Arc::clone(&stats),
                 known: known.clone(),

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tasks::Verdict;
 
 use super::SandboxConfig;
-use super::death::{Death, Evidence, Trouble};
+use super::death::{ChildDeath, Evidence, Trouble};
 use super::protocol::{self, Judged, Ready, Request, Setup};
 use crate::evaluate::EvaluatorError;
 
@@ -37,7 +37,7 @@ pub(super) struct Process {
 }
 
 /// A verdict and its cost.
-pub(super) struct Reply {
+pub(super) struct ChildReply {
     pub(super) verdict: Verdict,
     /// Its length as text.
     pub(super) bytes: usize,
@@ -50,7 +50,7 @@ pub(super) enum NoProcess {
     /// It cannot be started, or cannot load its tasks; another one could not either.
     Failed(EvaluatorError),
     /// It died while it loaded its tasks.
-    Died(Death),
+    Died(ChildDeath),
 }
 
 impl Process {
@@ -91,25 +91,29 @@ impl Process {
             Ok((Ready::Failed(message), _)) => Err(NoProcess::Failed(EvaluatorError::Start(message))),
             // It has no answer yet that could be the cause.
             Err(trouble) => Err(NoProcess::Died(match process.post_mortem(trouble, Duration::MAX) {
-                Death::Ours(why) => Death::Ours(format!("while it loaded its tasks, {why}")),
-                Death::Proven(limit) | Death::Suspected(limit) => {
-                    Death::Ours(format!("while it loaded its tasks: {}", limit.message()))
+                ChildDeath::Ours(why) => ChildDeath::Ours(format!("while it loaded its tasks, {why}")),
+                ChildDeath::Proven(limit) | ChildDeath::Suspected(limit) => {
+                    ChildDeath::Ours(format!("while it loaded its tasks: {}", limit.message()))
                 }
             })),
         }
     }
 
     /// Makes one judgement. After an error the child must not be used any more.
-    pub(super) fn judge(&mut self, request: &Request<'_>, starved_after: Duration) -> Result<Reply, Trouble> {
+    pub(super) fn judge(
+        &mut self,
+        request: &Request<'_>,
+        starved_after: Duration,
+    ) -> Result<ChildReply, Trouble> {
         let patience = self.patience(starved_after, None);
         let (Judged { verdict, spent }, bytes) = self.exchange(request, patience)?;
         let cpu = spent.saturating_sub(self.spent);
         self.spent = spent;
-        Ok(Reply { verdict, bytes, cpu })
+        Ok(ChildReply { verdict, bytes, cpu })
     }
 
     /// Kills the child if it still runs, and returns why it died. `cpu_max` is its CPU limit.
-    pub(super) fn post_mortem(mut self, trouble: Trouble, cpu_max: Duration) -> Death {
+    pub(super) fn post_mortem(mut self, trouble: Trouble, cpu_max: Duration) -> ChildDeath {
         // A child's exit status is fixed before its pipes close, so this kill does not change it.
         let _ = self.child.kill();
         // The resource usage of a process is gone once it is reaped.
@@ -124,8 +128,8 @@ impl Process {
         Evidence { trouble, signal, last_words, cpu, cpu_max }.death()
     }
 
-    fn patience(&self, every: Duration, end: Option<Instant>) -> Patience {
-        Patience { pid: self.pid(), every, next_look: Instant::now() + every, spent: self.spent, end }
+    fn patience(&self, every: Duration, end: Option<Instant>) -> StallWatch {
+        StallWatch { pid: self.pid(), every, next_look: Instant::now() + every, spent: self.spent, end }
     }
 
     fn pid(&self) -> Pid {
@@ -136,7 +140,7 @@ impl Process {
     fn exchange<T: DeserializeOwned>(
         &mut self,
         message: &impl Serialize,
-        patience: Patience,
+        patience: StallWatch,
     ) -> Result<(T, usize), Trouble> {
         let mut frame = Vec::new();
         protocol::write(&mut frame, message).map_err(|_| Trouble::Garbage)?;
@@ -171,7 +175,7 @@ impl Drop for Process {
 struct Pipes<'a> {
     input: &'a mut ChildStdin,
     output: &'a mut BufReader<ChildStdout>,
-    patience: Patience,
+    patience: StallWatch,
     /// Why communication failed.
     lost: Option<Trouble>,
 }
@@ -180,7 +184,7 @@ struct Pipes<'a> {
 fn ready(
     pipe: BorrowedFd<'_>,
     flags: PollFlags,
-    patience: &mut Patience,
+    patience: &mut StallWatch,
     lost: &mut Option<Trouble>,
 ) -> io::Result<()> {
     loop {
@@ -227,7 +231,7 @@ impl Write for Pipes<'_> {
 }
 
 /// How long to wait for a reply: as long as the child makes progress, but not beyond `end`, if there is one.
-struct Patience {
+struct StallWatch {
     pid: Pid,
     /// Time between two checks.
     every: Duration,
@@ -237,7 +241,7 @@ struct Patience {
     end: Option<Instant>,
 }
 
-impl Patience {
+impl StallWatch {
     /// Ends one check interval: returns whether to wait longer.
     fn renew(&mut self) -> Result<(), Trouble> {
         let now = Instant::now();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tasks::{Effort, Stage, Verdict};
+use tasks::{Effort, EvaluationStage, Verdict};
 use tokio::sync::oneshot;
 
 use super::course::Course;
-use super::death::Death;
+use super::death::ChildDeath;
 use super::process::{NoProcess, Process};
 use super::protocol::Request;
 use super::{SandboxConfig, SandboxStats, recall};
@@ -25,7 +25,7 @@ pub(super) struct Job {
 }
 
 /// The owner of a child. The kernel kills the child when the thread that started it ends, so both live on one thread.
-pub(super) struct Slot {
+pub(super) struct EvaluatorSlot {
     pub(super) config: Arc<SandboxConfig>,
     pub(super) stats: Arc<SandboxStats>,
     pub(super) known: Option<Arc<KnownVerdicts>>,
@@ -35,12 +35,12 @@ pub(super) struct Slot {
 /// Why one attempt gave no verdict.
 enum NoVerdict {
     /// The child died.
-    Died(Death),
+    Died(ChildDeath),
     /// No attempt is possible.
     Failed(EvaluatorError),
 }
 
-impl Slot {
+impl EvaluatorSlot {
     pub(super) fn run(&mut self, queue: &async_channel::Receiver<Job>) {
         // Loading takes a moment, during which the first answers arrive. An error here recurs and is reported when a
         // judgement needs the child.
@@ -97,7 +97,7 @@ impl Slot {
     }
 
     /// One attempt.
-    fn judge_at(&mut self, judgement: &Judgement, stage: Stage) -> Result<Verdict, NoVerdict> {
+    fn judge_at(&mut self, judgement: &Judgement, stage: EvaluationStage) -> Result<Verdict, NoVerdict> {
         let request = Request {
             task: judgement.task,
             case: judgement.case,
@@ -113,7 +113,8 @@ impl Slot {
             Ok(reply) => {
                 // Whether an answer near the time limit passes depends on the machine at that moment, which must not
                 // decide for all equal answers.
-                let beyond_doubt = stage == Stage::Full && reply.cpu < self.config.evaluation.query_time / 2;
+                let beyond_doubt =
+                    stage == EvaluationStage::Full && reply.cpu < self.config.evaluation.query_time / 2;
                 if let Some(known) = self.known.as_ref().filter(|_| beyond_doubt) {
                     known.keep(judgement, &reply.verdict, reply.bytes);
                 }
@@ -123,7 +124,7 @@ impl Slot {
                 let dead = self.process.take();
                 let death =
                     dead.map(|process| process.post_mortem(trouble, Duration::from_secs(limits.cpu_seconds)));
-                Err(NoVerdict::Died(death.unwrap_or_else(|| Death::Ours("it is gone".to_owned()))))
+                Err(NoVerdict::Died(death.unwrap_or_else(|| ChildDeath::Ours("it is gone".to_owned()))))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use domain::control::{RunView, WorkerView};
+use domain::control::{BenchmarkView, WorkerView};
 
 /// Silence after which the screen says that it may be stale.
 pub const SILENCE: Duration = Duration::from_secs(5);
@@ -48,9 +48,9 @@ pub enum Wish {
 
 /// The screen. Times are those since it began.
 #[derive(Clone, Debug, Default)]
-pub struct Board {
+pub struct WatchState {
     /// The last view of the run.
-    pub view: Option<RunView>,
+    pub view: Option<BenchmarkView>,
     /// The last list of workers.
     pub workers: Vec<WorkerView>,
     pub list: List,
@@ -58,9 +58,9 @@ pub struct Board {
     chosen: [usize; List::ALL.len()],
 }
 
-impl Board {
+impl WatchState {
     /// Takes a new view of the run.
-    pub fn told(&mut self, view: RunView, now: Duration) {
+    pub fn told(&mut self, view: BenchmarkView, now: Duration) {
         self.view = Some(view);
         self.heard = now;
         self.keep_choices();
@@ -134,13 +134,13 @@ mod tests {
     use super::*;
     use crate::commands::fleet::view::tests::{model, run};
 
-    fn press(board: &mut Board, code: KeyCode) -> Wish {
+    fn press(board: &mut WatchState, code: KeyCode) -> Wish {
         board.press(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
     #[test]
     fn keys_move_between_lists_and_within_them() {
-        let mut board = Board::default();
+        let mut board = WatchState::default();
         board.told(run((0..41).map(|n| model(&format!("m{n}"), 1)).collect()), Duration::ZERO);
         press(&mut board, KeyCode::Down);
         press(&mut board, KeyCode::PageDown);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn silence_is_noticed_after_five_seconds() {
-        let mut board = Board::default();
+        let mut board = WatchState::default();
         let at = Duration::from_secs;
         board.told(run(Vec::new()), at(10));
         assert_eq!(board.silence(at(14)), None);

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table, TableState, Wrap};
 use report::views::fleet;
 
-use super::board::{Board, List};
+use super::board::{List, WatchState};
 use crate::commands::fleet::view;
 use crate::output::{duration, figure, printable};
 
@@ -28,7 +28,7 @@ const WIDE: u16 = 110;
 type Column = (&'static str, bool, bool, u16);
 
 /// Draws everything.
-pub fn draw(frame: &mut Frame<'_>, board: &Board, now: Duration) {
+pub fn draw(frame: &mut Frame<'_>, board: &WatchState, now: Duration) {
     let [head, pace, trouble, tabs, list, detail, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -75,7 +75,7 @@ pub fn draw(frame: &mut Frame<'_>, board: &Board, now: Duration) {
     frame.render_widget(Line::raw(KEYS).reversed(), keys);
 }
 
-fn titles(board: &Board) -> Line<'static> {
+fn titles(board: &WatchState) -> Line<'static> {
     let title = |(number, list): (usize, List)| {
         let text = format!(" {} {} {} ", number + 1, list.title(), board.rows(list));
         if list == board.list { Span::raw(text).reversed() } else { Span::raw(text) }
@@ -148,7 +148,7 @@ fn of_model(model: &ModelView) -> Vec<String> {
     ]
 }
 
-fn chosen_model(board: &Board) -> String {
+fn chosen_model(board: &WatchState) -> String {
     let model = board.view.as_ref().and_then(|view| view.models.get(board.chosen()));
     model.map_or_else(String::new, |model| {
         let name = printable(model.model.as_str());
@@ -185,7 +185,7 @@ fn of_worker(worker: &WorkerView) -> Vec<String> {
     ]
 }
 
-fn chosen_worker(board: &Board) -> String {
+fn chosen_worker(board: &WatchState) -> String {
     board.workers.get(board.chosen()).map_or_else(String::new, |worker| {
         let (serves, remark) = (printable(&worker.status.serves.join(", ")), fleet::remark(worker));
         format!("{}: serves {serves}; {remark}", printable(worker.worker.as_str()))
@@ -208,7 +208,7 @@ fn of_refusal(refusal: &RefusalView) -> Vec<String> {
     ]
 }
 
-fn chosen_refusal(board: &Board) -> String {
+fn chosen_refusal(board: &WatchState) -> String {
     let refusal = board.view.as_ref().and_then(|view| view.refusals.get(board.chosen()));
     refusal.map_or_else(String::new, |refusal| printable(&refusal.message))
 }
@@ -222,7 +222,7 @@ mod tests {
     use crate::commands::fleet::view::tests::{blocked_by, model, run};
 
     /// The lines of a screen of this size.
-    fn screen(board: &Board, now: u64, width: u16, height: u16) -> Vec<String> {
+    fn screen(board: &WatchState, now: u64, width: u16, height: u16) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, board, Duration::from_secs(now))).unwrap();
         let buffer = terminal.backend().buffer().clone();
@@ -230,8 +230,8 @@ mod tests {
         (0..height).map(line).collect()
     }
 
-    fn board(models: usize) -> Board {
-        let mut board = Board::default();
+    fn board(models: usize) -> WatchState {
+        let mut board = WatchState::default();
         let of = |n: usize| match n {
             0..=9 => blocked_by("no worker serves it", model(&format!("model-{n}"), 0)),
             _ => model(&format!("model-{n}"), 9),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::control::{Control, Feed, RunView};
+use domain::control::{BenchmarkView, Control, Feed};
 use domain::{RunId, ServiceError};
 use futures::StreamExt;
 use tokio::time::Instant;
@@ -14,15 +14,15 @@ const RECONNECTS_MAX: u32 = 600;
 const RECONNECT_EVERY: Duration = Duration::from_secs(1);
 
 /// The views of a run.
-pub struct Views<'a> {
+pub struct ViewFeed<'a> {
     control: &'a dyn Control,
     run: &'a RunId,
-    feed: Option<Feed<'a, RunView>>,
+    feed: Option<Feed<'a, BenchmarkView>>,
     failures: u32,
     not_before: Option<Instant>,
 }
 
-impl<'a> Views<'a> {
+impl<'a> ViewFeed<'a> {
     pub fn of(control: &'a dyn Control, run: &'a RunId) -> Self {
         Self { control, run, feed: None, failures: 0, not_before: None }
     }
@@ -32,7 +32,7 @@ impl<'a> Views<'a> {
     ///
     /// # Errors
     /// An error that a retry cannot fix, or [`RECONNECTS_MAX`] in a row.
-    pub async fn next(&mut self) -> Result<RunView, ServiceError> {
+    pub async fn next(&mut self) -> Result<BenchmarkView, ServiceError> {
         loop {
             if let Some(not_before) = self.not_before {
                 tokio::time::sleep_until(not_before).await;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use domain::RunId;
-use domain::control::{Control, RunPhase, RunView};
+use domain::control::{BenchmarkView, Control, RunPhase};
 
 mod board;
 mod draw;
@@ -15,7 +15,7 @@ mod follow;
 mod screen;
 
 use board::SILENCE;
-use follow::Views;
+use follow::ViewFeed;
 
 use super::{Remote, block_on, explained, view};
 use crate::exit_code::ExitCode;
@@ -120,9 +120,9 @@ pub async fn follow(
     if notify.targets.is_empty() {
         return show(control, run, json).await;
     }
-    let mut notifier = Notifier::new(notify)?;
+    let mut notifier = Notifier::new(notify);
     let telling = async {
-        let mut views = Views::of(control, run);
+        let mut views = ViewFeed::of(control, run);
         while let Ok(view) = views.next().await {
             // The end is told below, by nobody who may be stopped on the way.
             if view.phase.is_over() {
@@ -145,7 +145,7 @@ async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<
     if !json && screen::is_there() {
         return screen::follow(control, run).await;
     }
-    let mut views = Views::of(control, run);
+    let mut views = ViewFeed::of(control, run);
     let mut last_line: Option<Instant> = None;
     loop {
         let Ok(view) = tokio::time::timeout(SILENCE, views.next()).await else {
@@ -170,7 +170,7 @@ async fn show(control: &dyn Control, run: &RunId, json: bool) -> anyhow::Result<
 }
 
 /// Prints the final state of a run.
-fn end(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
+fn end(view: &BenchmarkView, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     view::scores(view, |_| None, out)?;
     view::warn(view);
@@ -178,7 +178,7 @@ fn end(view: &RunView, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The exit code of a run that is over.
-fn code(view: &RunView) -> ExitCode {
+fn code(view: &BenchmarkView) -> ExitCode {
     match (view.phase, view.failed) {
         (RunPhase::Cancelled, _) => ExitCode::Interrupted,
         (_, 0) => ExitCode::Success,

@@ -13,9 +13,9 @@ use ratatui::DefaultTerminal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use super::board::{Board, Wish};
+use super::board::{WatchState, Wish};
 use super::draw::draw;
-use super::follow::Views;
+use super::follow::ViewFeed;
 use super::{code, end};
 use crate::commands::fleet::{explained, view};
 use crate::exit_code::ExitCode;
@@ -57,9 +57,9 @@ enum Ended {
 /// Shows a run until it ends or the watcher leaves.
 pub async fn follow(control: &dyn Control, run: &RunId) -> anyhow::Result<ExitCode> {
     // If the run cannot be followed at all, the error is printed on the normal screen.
-    let mut views = Views::of(control, run);
+    let mut views = ViewFeed::of(control, run);
     let first = views.next().await.map_err(explained)?;
-    let mut board = Board::default();
+    let mut board = WatchState::default();
     board.told(first, Duration::ZERO);
     let ended = {
         let mut screen = Screen::enter()?;
@@ -82,8 +82,8 @@ pub async fn follow(control: &dyn Control, run: &RunId) -> anyhow::Result<ExitCo
 async fn show(
     terminal: &mut DefaultTerminal,
     control: &dyn Control,
-    views: &mut Views<'_>,
-    board: &mut Board,
+    views: &mut ViewFeed<'_>,
+    board: &mut WatchState,
 ) -> anyhow::Result<Ended> {
     let (mut interrupt, mut terminate, mut hangup) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use domain::control::{RunPhase, RunView};
+use domain::control::{BenchmarkView, RunPhase};
 use serde_json::Value;
 
 use crate::harness::process::{finish, kgfleet};
@@ -149,13 +149,13 @@ fn ask(fleet: &Fleet, arguments: &[&str]) -> crate::harness::Finished {
 }
 
 /// Waits until a run is over.
-fn view_at_end(fleet: &mut Fleet, run: &str) -> RunView {
+fn view_at_end(fleet: &mut Fleet, run: &str) -> BenchmarkView {
     let begin = Instant::now();
     loop {
         fleet.tend(Instant::now());
         let url = fleet.url(0);
         let status = ask(fleet, &["status", run, "--json", "--coordinator", &url]);
-        let view: Option<RunView> = serde_json::from_str(&status.stdout).ok();
+        let view: Option<BenchmarkView> = serde_json::from_str(&status.stdout).ok();
         if let Some(view) = view.as_ref().filter(|view| view.phase.is_over()) {
             return view.clone();
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use queue::testing::{RedisServer, Sentinel, wait_until};
+use queue::testing::{RedisServer, SentinelServer, wait_until};
 
 use crate::cluster::now_ms;
 use crate::harness::Proxy;
@@ -53,7 +53,7 @@ pub struct Loss {
 pub struct Redis {
     primary: Node,
     replica: Node,
-    sentinel: Sentinel,
+    sentinel: SentinelServer,
     environment: Vec<(String, String)>,
     /// The loss of a failover under way, and when to look at it again.
     failover: Option<(Loss, Instant)>,
@@ -65,7 +65,7 @@ impl Redis {
         let (primary, replica) = (Node::start(&environment)?, Node::start(&environment)?);
         replica.follow(&primary);
         wait_until("the replica has the data", || replica.server.replicates("master_link_status:up"));
-        let sentinel = Sentinel::start(primary.line.port());
+        let sentinel = SentinelServer::start(primary.line.port());
         sentinel.set_down_after(SILENT_MS);
         wait_until("the sentinel knows the replica", || sentinel.knows_a_replica());
         Some(Self { primary, replica, sentinel, environment, failover: None })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::log::LogEntry;
 use rustix::process::Signal;
 use serde_json::Value;
-use service_kit::traces::{Sample, TraceId};
+use service_kit::traces::{SampleShare, TraceId};
 
 use super::otlp::{Span, spans};
 use crate::harness::{Cluster, NT_TASK, Receiver, Server};
@@ -135,7 +135,7 @@ fn a_dialogue_is_one_trace_of_worker_and_coordinator() {
 #[test]
 fn both_processes_trace_the_same_share_of_dialogues() {
     let Some(Traced { traces, of_records, .. }) = traced(24, &["--trace-sample", "0.5"]) else { return };
-    let sample = Sample::of(0.5).unwrap();
+    let sample = SampleShare::of(0.5).unwrap();
     let kept: BTreeSet<&String> =
         of_records.iter().filter(|(_, trace)| sample.keeps(**trace)).map(|(id, _)| id).collect();
     assert!(traces.keys().eq(kept.iter().copied()), "{:?} of {kept:?}", traces.keys());

@@ -1,7 +1,7 @@
 -- ARGV: plan hash, lease in ms, strikes, generation, ticket floor. Builds the run, unless it is here in this generation
--- or a later one: what is here in an earlier one is an old state that came back. Returns the run as it is afterwards.
+-- or a later one: what is here in an earlier one, whatever its plan, is over. Returns the run as it is afterwards.
 local found, ticket = of_run('generation'), ARGV[5]
-local is_old = found and of_run('plan_hash') == ARGV[1] and tonumber(found) < tonumber(ARGV[4])
+local is_old = found and tonumber(found) < tonumber(ARGV[4])
 if is_old then ticket = digits(math.max(tonumber(ticket), tonumber(of_run('last_ticket') or 0))) end
 if is_old or not found then
   purge()

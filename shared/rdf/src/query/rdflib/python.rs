@@ -20,7 +20,7 @@ use NoValue::{Error, Raise};
 type Outcome<T = Term> = Result<T, NoValue>;
 
 /// Computes a function.
-pub(super) type Call = fn(&[Term], &Patterns) -> Outcome;
+pub(super) type PythonFunction = fn(&[Term], &Patterns) -> Outcome;
 
 const REGEX: &str = "urn:kgfleet:regex";
 const REPLACE: &str = "urn:kgfleet:replace";
@@ -36,7 +36,7 @@ const FLOAT: &str = "urn:kgfleet:cast:float";
 const BOOLEAN: &str = "urn:kgfleet:cast:boolean";
 
 /// The functions by their names in the algebra.
-pub(super) const CALLS: [(&str, Call); 12] = [
+pub(super) const CALLS: [(&str, PythonFunction); 12] = [
     (REGEX, regex),
     (REPLACE, replace),
     (SUBSTR, substr),

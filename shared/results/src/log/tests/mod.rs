@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
-use super::writer::{SegmentFile, SyncError};
+use super::writer::{FRAME_ENTRIES_MAX, SegmentFile, SyncError};
 use super::*;
 use crate::testing;
 
@@ -368,6 +368,27 @@ fn the_frozen_logs_of_version_1_are_read_for_ever() {
             (report.segments, report.dialogues, report.superseded, report.missing()),
             (2, 3, 1, Some(0))
         );
+    }
+}
+
+#[test]
+fn one_flipped_bit_costs_no_more_than_the_records_of_a_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    // A single group, as when many dialogues end at once.
+    let bytes = write_groups(folder.path(), &[390], LogOptions::default())[0];
+    for at in [40, bytes / 2, bytes - 3] {
+        let whole = fs::read(path(folder.path(), 1)).unwrap();
+        let mut flipped = whole.clone();
+        flipped[at as usize] ^= 1;
+        fs::write(path(folder.path(), 1), flipped).unwrap();
+        let (tickets, damages) = read(folder.path());
+        assert!(!damages.is_empty());
+        let lost = 390 - tickets.len();
+        assert!(
+            (1..=FRAME_ENTRIES_MAX as usize).contains(&lost),
+            "{lost} records are lost by the bit at {at}"
+        );
+        fs::write(path(folder.path(), 1), whole).unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 
 /// Everything that is new, as (location, ticket); records are checked against their lines.
-fn poll(tail: &mut LogTail) -> (Vec<(Location, u64)>, Vec<DamageKind>) {
+fn poll(tail: &mut LogTail) -> (Vec<(EntryLocation, u64)>, Vec<DamageKind>) {
     let (mut entries, mut damages) = (Vec::new(), Vec::new());
     while let Some(part) = tail.poll().unwrap() {
         match part {
@@ -25,7 +25,7 @@ fn poll(tail: &mut LogTail) -> (Vec<(Location, u64)>, Vec<DamageKind>) {
     (entries, damages)
 }
 
-fn read_all(folder: &Path, cipher: Option<&LogCipher>) -> Vec<(Location, u64)> {
+fn read_all(folder: &Path, cipher: Option<&LogCipher>) -> Vec<(EntryLocation, u64)> {
     let items = LogReader::open(folder, cipher).unwrap().map(|item| item.unwrap());
     items
         .filter_map(|item| match item {
@@ -80,7 +80,7 @@ proptest! {
             let entry = testing::entry(ticket, "m", ticket as u32, true);
             prop_assert_eq!(&*parsed.json, serde_json::to_string(&entry.record).unwrap());
             prop_assert_eq!((parsed.ticket, parsed.record), (ticket, entry.record));
-            let behind = Location { line: location.line + 1000, ..location };
+            let behind = EntryLocation { line: location.line + 1000, ..location };
             prop_assert!(places.read::<RecordHead>(behind).unwrap().is_none());
         }
         let mut expected = read_all(folder.path(), cipher.as_ref());

@@ -19,7 +19,9 @@ async fn make_run(sink: &Arc<dyn Sink>) -> WriterId {
     sink.put_pack(HASH, Bytes::from_static(b"sealed")).await.unwrap();
     sink.put_retry(&run("r"), "one", Bytes::from_static(b"{}")).await.unwrap();
     sink.claim_generation(&run("r"), 3).await.unwrap();
-    sink.write_state(&run("r"), &json!({ "phase": "finished" })).await.unwrap();
+    for (revision, phase) in [(1, "active"), (2, "finished")] {
+        assert!(sink.revise_state(&run("r"), revision, &json!({ "phase": phase })).await.unwrap());
+    }
     let revised = RunManifest { revision: 2, ..manifest() };
     assert!(sink.revise_run(&revised).await.unwrap());
     writer
@@ -46,8 +48,8 @@ async fn a_run_is_copied_whole_between_all_kinds_of_places_and_again_without_eff
             assert_eq!(target.pack(HASH).await.unwrap().unwrap(), "sealed");
             assert_eq!(target.generation(&run("r")).await.unwrap(), Some(3));
             assert_eq!(target.retries(&run("r")).await.unwrap().len(), 1);
-            let state: Option<Value> = target.read_state(&run("r")).await.unwrap();
-            assert_eq!(state.unwrap()["phase"], "finished");
+            // Only the newest one is copied.
+            assert_eq!(state(&target, "r", 0).await, Some((1, json!({ "phase": "finished" }))));
             let again = transfer(&*source, &*target, &run("r")).await.unwrap();
             assert_eq!((again.copied, again.files, again.log_hash), (0, first.files, first.log_hash.clone()));
             // And what came back is what went.

@@ -12,11 +12,11 @@ use domain::{FailureCause, Scores};
 use serde_json::{Map, Value};
 
 use super::judging::{self, pair};
-use crate::kind::{Judgements, Matter, PipelineKind, StageSpec, Subject, delimited};
-use crate::report::{Judged, Metric, NotJudged};
+use crate::kind::{Judgements, Kind, Stage, StageInput, Subject, delimited};
+use crate::report::{JudgedDialogue, Metric, NotJudged};
 
 /// See the text of the module.
-pub const KIND: PipelineKind = PipelineKind {
+pub const KIND: Kind = Kind {
     name: "compared-facts",
     about: "answers to fact extraction tasks, compared with the reference by an embedder and a classifier",
     stages: &[STATEMENT, SIMILARITY, SUPPORT],
@@ -31,7 +31,7 @@ pub const NEAR: f64 = 0.5;
 /// The field of a case that holds the expected document.
 const REFERENCE: &str = "referenceTurtle";
 
-const STATEMENT: StageSpec = StageSpec {
+const STATEMENT: Stage = Stage {
     name: "statement",
     judge: "writer",
     version: "1",
@@ -39,26 +39,26 @@ const STATEMENT: StageSpec = StageSpec {
         let again = "That is no text. Reply with one sentence.";
         judging::text("statement", include_str!("statement.txt"), again)
     },
-    about: Matter::Cases(|case| vec![vec![("reference", delimited(reference(case)))]]),
+    about: StageInput::Cases(|case| vec![vec![("reference", delimited(reference(case)))]]),
 };
 
-const SIMILARITY: StageSpec = StageSpec {
+const SIMILARITY: Stage = Stage {
     name: "similarity",
     judge: "embedder",
     version: "1",
     task: || judging::similarity("similarity"),
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &[],
         questions: |subject, _| vec![pair(reference(&subject.case), &subject.answer)],
     },
 };
 
-const SUPPORT: StageSpec = StageSpec {
+const SUPPORT: Stage = Stage {
     name: "support",
     judge: "classifier",
     version: "1",
     task: || judging::entailment("support"),
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &["statement"],
         questions: |subject, judgements| match judgements.number("similarity", "cosine") {
             Ok(Some(cosine)) if cosine >= NEAR => {
@@ -86,7 +86,7 @@ fn conclude(_: &Subject, judgements: &Judgements<'_>) -> Result<Scores, NotJudge
     ]))
 }
 
-fn metrics(judged: &[Judged]) -> Vec<Metric> {
+fn metrics(judged: &[JudgedDialogue]) -> Vec<Metric> {
     let mean = |name| Metric::mean_of(name, name, judged);
     vec![mean("supported"), mean("near"), mean("similarity")]
 }

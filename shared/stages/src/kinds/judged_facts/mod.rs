@@ -9,11 +9,11 @@ use domain::{FailureCause, Scores};
 use serde_json::Value;
 
 use super::judging;
-use crate::kind::{Judgements, Matter, PipelineKind, StageSpec, Subject, Texts, delimited};
-use crate::report::{Judged, Metric, NotJudged};
+use crate::kind::{Judgements, Kind, PromptTexts, Stage, StageInput, Subject, delimited};
+use crate::report::{JudgedDialogue, Metric, NotJudged};
 
 /// See the text of the module.
-pub const KIND: PipelineKind = PipelineKind {
+pub const KIND: Kind = Kind {
     name: "judged-facts",
     about: "answers to fact extraction tasks, graded by a model and reviewed by a second one",
     stages: &[GRADE, REVIEW],
@@ -22,7 +22,7 @@ pub const KIND: PipelineKind = PipelineKind {
     metrics,
 };
 
-const GRADE: StageSpec = StageSpec {
+const GRADE: Stage = Stage {
     name: "grade",
     judge: "grader",
     version: "1",
@@ -30,10 +30,10 @@ const GRADE: StageSpec = StageSpec {
         let choices = [("CORRECT", 1.0), ("PARTLY", 0.5), ("INCORRECT", 0.0)];
         judging::choice("grade", SYSTEM, &choices, include_str!("grade.txt"))
     },
-    about: Matter::Answers { reads: &[], questions: |subject, _| vec![compared(subject)] },
+    about: StageInput::Answers { reads: &[], questions: |subject, _| vec![compared(subject)] },
 };
 
-const REVIEW: StageSpec = StageSpec {
+const REVIEW: Stage = Stage {
     name: "review",
     judge: "reviewer",
     version: "1",
@@ -41,7 +41,7 @@ const REVIEW: StageSpec = StageSpec {
         let choices = [("ACCEPTABLE", 1.0), ("UNACCEPTABLE", 0.0)];
         judging::choice("review", SYSTEM, &choices, include_str!("review.txt"))
     },
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &[],
         questions: |subject, judgements| match judgements.number("grade", "grade") {
             Ok(Some(grade)) if grade > 0.0 && grade < 1.0 => vec![compared(subject)],
@@ -56,7 +56,7 @@ const SYSTEM: &str = "You judge answers of language models. What stands between 
 /// The field of a case that holds the expected document.
 const REFERENCE: &str = "referenceTurtle";
 
-fn compared(subject: &Subject) -> Texts {
+fn compared(subject: &Subject) -> PromptTexts {
     let reference = subject.case.get(REFERENCE).and_then(Value::as_str).unwrap_or_default();
     vec![
         ("question", delimited(&subject.question)),
@@ -76,6 +76,6 @@ fn conclude(_: &Subject, judgements: &Judgements<'_>) -> Result<Scores, NotJudge
     ]))
 }
 
-fn metrics(judged: &[Judged]) -> Vec<Metric> {
+fn metrics(judged: &[JudgedDialogue]) -> Vec<Metric> {
     vec![Metric::mean_of("grade", "grade", judged), Metric::mean_of("partly", "partly", judged)]
 }

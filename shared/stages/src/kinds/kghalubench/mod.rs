@@ -12,13 +12,13 @@
 //! `by_nli`, `by_llm`, `by_expert`, the facts that each filter decided; where it was compared, `similarity`.
 
 use domain::{FailureCause, Mean, Scores};
-use halu::metrics::{Decision, Fate, Filter};
+use halu::metrics::{FactDecision, Fate, Filter};
 use halu::{Question, exercise, question, token_set};
 use serde_json::{Map, Value};
 
 use super::judging;
-use crate::kind::{Judgements, PipelineKind, Setting, Subject};
-use crate::report::{Judged, Metric, NotJudged};
+use crate::kind::{Judgements, Kind, Setting, Subject};
+use crate::report::{JudgedDialogue, Metric, NotJudged};
 use crate::verdicts::Ruling;
 
 mod stages;
@@ -27,7 +27,7 @@ mod tests;
 mod windows;
 
 /// See the text of the module.
-pub const KIND: PipelineKind = PipelineKind {
+pub const KIND: Kind = Kind {
     name: "kghalubench",
     about: "overviews of entities of a knowledge graph, checked for what is made up",
     stages: &[stages::FACTS, stages::ABSTAIN, stages::SIMILARITY, stages::NLI, stages::LLM, stages::EXPERT],
@@ -84,8 +84,7 @@ fn entity(question: &Question, answer: &str, judgements: &Judgements<'_>) -> Res
 
 /// What the filters say of a fact of an aligned answer.
 enum Checked {
-    /// It is decided.
-    Decided(Decision),
+    Decided(FactDecision),
     /// The classifier does not call it entailed: the next filter has to say.
     AskLlm,
     /// The language model calls it stated and the classifier contradicted.
@@ -100,7 +99,7 @@ fn check<'r>(
     llm: &mut impl Iterator<Item = &'r Ruling>,
     expert: &mut impl Iterator<Item = &'r Ruling>,
 ) -> Result<Checked, NotJudged> {
-    let decided = |correct, by| Ok(Checked::Decided(Decision { correct, by }));
+    let decided = |correct, by| Ok(Checked::Decided(FactDecision { correct, by }));
     if nli.iter().any(|ruling| ruling.number("grade") == Some(judging::ENTAILED)) {
         return decided(true, Filter::Nli);
     }
@@ -155,7 +154,7 @@ pub fn sentences(subject: &Subject, judgements: &Judgements<'_>) -> Vec<String> 
 }
 
 /// What was decided of the three facts of an aligned answer.
-fn decisions(answer: &str, judgements: &Judgements<'_>) -> Result<[Decision; 3], NotJudged> {
+fn decisions(answer: &str, judgements: &Judgements<'_>) -> Result<[FactDecision; 3], NotJudged> {
     let mut llm = judgements.of("llm").iter().copied();
     let mut expert = judgements.of("expert").iter().copied();
     let mut decisions = Vec::with_capacity(3);
@@ -180,7 +179,7 @@ fn scores(fate: &Fate, similarity: Option<f64>) -> Scores {
     ]);
     if let Fate::Aligned(facts) = fate {
         let count =
-            |holds: &dyn Fn(&Decision) -> bool| facts.iter().filter(|fact| holds(fact)).count() as f64;
+            |holds: &dyn Fn(&FactDecision) -> bool| facts.iter().filter(|fact| holds(fact)).count() as f64;
         scores.insert("wrong".to_owned(), count(&|fact| !fact.correct).into());
         for (name, filter) in
             [("by_nli", Filter::Nli), ("by_llm", Filter::Llm), ("by_expert", Filter::Expert)]
@@ -195,9 +194,9 @@ fn scores(fate: &Fate, similarity: Option<f64>) -> Scores {
 }
 
 /// Accuracy, abstention, Halu_BOK and Halu_DOK. The weighted accuracy needs weights, which are no part of a run.
-fn metrics(judged: &[Judged]) -> Vec<Metric> {
+fn metrics(judged: &[JudgedDialogue]) -> Vec<Metric> {
     let numbers = |name: &'static str| judged.iter().map(move |judged| judged.number(name));
-    let scored = |judged: &&Judged, name| judged.number(name) == Some(1.0);
+    let scored = |judged: &&JudgedDialogue, name| judged.number(name) == Some(1.0);
     let answered = judged.iter().filter(|judged| !scored(judged, "abstained"));
     let aligned = judged.iter().filter(|judged| scored(judged, "aligned"));
     let third = |points: Option<f64>| points.map(|points| points / 3.0);

@@ -5,10 +5,10 @@ use halu::Question;
 use super::super::judging::{self, pair};
 use super::windows::windows;
 use super::{Checked, Entity, WINDOW, check, entity, question, question_of};
-use crate::kind::{Judgements, Matter, StageSpec, Subject, Texts, delimited};
+use crate::kind::{Judgements, PromptTexts, Stage, StageInput, Subject, delimited};
 use crate::verdicts::Ruling;
 
-pub(super) const FACTS: StageSpec = StageSpec {
+pub(super) const FACTS: Stage = Stage {
     name: "facts",
     judge: "writer",
     version: "1",
@@ -16,7 +16,7 @@ pub(super) const FACTS: StageSpec = StageSpec {
         let again = "That is no sentence. Reply with one sentence.";
         judging::text("facts", include_str!("fact.txt"), again)
     },
-    about: Matter::Cases(|case| {
+    about: StageInput::Cases(|case| {
         let Some(question) = question_of(case) else { return Vec::new() };
         statements(&question)
             .into_iter()
@@ -25,7 +25,7 @@ pub(super) const FACTS: StageSpec = StageSpec {
     }),
 };
 
-pub(super) const ABSTAIN: StageSpec = StageSpec {
+pub(super) const ABSTAIN: Stage = Stage {
     name: "abstain",
     judge: "abstention",
     version: "1",
@@ -33,7 +33,7 @@ pub(super) const ABSTAIN: StageSpec = StageSpec {
         let choices = [("ANSWERED", 1.0), ("ABSTAINED", 0.0)];
         judging::choice("abstain", SYSTEM, &choices, include_str!("abstain.txt"))
     },
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &[],
         questions: |subject, _| {
             let Some(question) = question_of(&subject.case) else { return Vec::new() };
@@ -47,12 +47,12 @@ pub(super) const ABSTAIN: StageSpec = StageSpec {
     },
 };
 
-pub(super) const SIMILARITY: StageSpec = StageSpec {
+pub(super) const SIMILARITY: Stage = Stage {
     name: "similarity",
     judge: "embedder",
     version: "1",
     task: || judging::similarity("similarity"),
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &[],
         questions: |subject, judgements| match (
             question_of(&subject.case),
@@ -66,12 +66,12 @@ pub(super) const SIMILARITY: StageSpec = StageSpec {
     },
 };
 
-pub(super) const NLI: StageSpec = StageSpec {
+pub(super) const NLI: Stage = Stage {
     name: "nli",
     judge: "classifier",
     version: "1",
     task: || judging::entailment("nli"),
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
             let Some(question) = question_of(&subject.case) else { return Vec::new() };
@@ -80,12 +80,12 @@ pub(super) const NLI: StageSpec = StageSpec {
             }
             let parts = parts(&subject.answer, judgements);
             let of_sentence = |sentence: &String| parts.iter().map(|part| pair(part, sentence)).collect();
-            sentences(&question, judgements).iter().flat_map::<Vec<Texts>, _>(of_sentence).collect()
+            sentences(&question, judgements).iter().flat_map::<Vec<PromptTexts>, _>(of_sentence).collect()
         },
     },
 };
 
-pub(super) const LLM: StageSpec = StageSpec {
+pub(super) const LLM: Stage = Stage {
     name: "llm",
     judge: "entailment",
     version: "1",
@@ -93,7 +93,7 @@ pub(super) const LLM: StageSpec = StageSpec {
         let choices = [("EXPLICITLY STATED", 1.0), ("NOT MENTIONED", 0.0), ("CONTRADICTED", 0.0)];
         judging::choice("llm", SYSTEM, &choices, include_str!("entailment.txt"))
     },
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
             open(subject, judgements, &[], |checked| matches!(checked, Checked::AskLlm))
@@ -101,7 +101,7 @@ pub(super) const LLM: StageSpec = StageSpec {
     },
 };
 
-pub(super) const EXPERT: StageSpec = StageSpec {
+pub(super) const EXPERT: Stage = Stage {
     name: "expert",
     judge: "expert",
     version: "1",
@@ -109,7 +109,7 @@ pub(super) const EXPERT: StageSpec = StageSpec {
         let choices = [("EXPERT 1", 1.0), ("EXPERT 2", 0.0)];
         judging::choice("expert", SYSTEM, &choices, include_str!("expert.txt"))
     },
-    about: Matter::Answers {
+    about: StageInput::Answers {
         reads: &["facts"],
         questions: |subject, judgements| {
             let llm = judgements.of("llm");
@@ -125,7 +125,7 @@ fn open(
     judgements: &Judgements<'_>,
     llm: &[&Ruling],
     stops: fn(&Checked) -> bool,
-) -> Vec<Texts> {
+) -> Vec<PromptTexts> {
     let Some(question) = question_of(&subject.case) else { return Vec::new() };
     let mut llm = llm.iter().copied();
     let mut questions = Vec::new();

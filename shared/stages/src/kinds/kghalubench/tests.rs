@@ -6,7 +6,7 @@ use halu::world;
 use serde_json::json;
 
 use super::*;
-use crate::kind::{Question as Asked, Settings, StageSpec};
+use crate::kind::{JudgeQuestion as Asked, Settings, Stage};
 
 /// The first question of an invented graph as a subject with this answer.
 fn subject(answer: &str) -> (Question, Subject) {
@@ -44,7 +44,7 @@ fn number(scores: &Scores, name: &str) -> Option<f64> {
     scores.get(name)?.as_f64()
 }
 
-fn asked(stage: &StageSpec, subject: &Subject, rulings: &[(&'static str, Vec<Ruling>)]) -> Vec<String> {
+fn asked(stage: &Stage, subject: &Subject, rulings: &[(&'static str, Vec<Ruling>)]) -> Vec<String> {
     let questions = stage.questions(subject, &judgements(rulings));
     questions.into_iter().map(|texts| texts[0].1.clone()).collect()
 }
@@ -182,9 +182,9 @@ fn an_answer_without_a_verdict_is_not_scored() {
 #[test]
 fn numbers_of_a_model_leave_out_what_has_no_score() {
     let key = |iteration| DialogueKey { model: "m".into(), task: "KGHalu-01".into(), iteration };
-    let of = |iteration, scores: Scores| Judged::of(key(iteration), Ok(scores));
+    let of = |iteration, scores: Scores| JudgedDialogue::of(key(iteration), Ok(scores));
     let aligned = |wrong: usize| {
-        let decision = |place: usize| Decision { correct: place >= wrong, by: Filter::Nli };
+        let decision = |place: usize| FactDecision { correct: place >= wrong, by: Filter::Nli };
         scores(&Fate::Aligned([decision(0), decision(1), decision(2)]), Some(0.9))
     };
     let judged = [
@@ -192,7 +192,7 @@ fn numbers_of_a_model_leave_out_what_has_no_score() {
         of(1, scores(&Fate::Hallucinated, Some(0.3))),
         of(2, aligned(0)),
         of(3, aligned(2)),
-        Judged::unanswered(key(4), FailureCause::JudgeUnparseable),
+        JudgedDialogue::unanswered(key(4), FailureCause::JudgeUnparseable),
     ];
     let numbers: Vec<_> =
         metrics(&judged).into_iter().map(|metric| (metric.name, metric.mean.value)).collect();

@@ -22,7 +22,7 @@ use crate::exercise::{CaseError, Verdict};
 use crate::text::python::{SPACE, WORD, is_word, splitlines, strip};
 
 /// The reference path, prepared for judging.
-pub(super) struct Path {
+pub(super) struct FoundPath {
     iris: BTreeSet<String>,
     local_names: BTreeSet<String>,
     distractors: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Path {
     precision_of_nothing: u8,
 }
 
-impl Path {
+impl FoundPath {
     /// `precision_of_nothing` is the precision of a reading that finds nothing.
     pub(super) fn new(
         base: &str,

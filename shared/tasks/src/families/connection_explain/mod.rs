@@ -27,7 +27,7 @@ use crate::wording::Fields;
 
 mod evaluate;
 
-use evaluate::Path;
+use evaluate::FoundPath;
 
 const PUBLISHED_BASE: &str = "https://abc.def/ghi/";
 const PUBLISHED_PATH: [&str; 5] = [
@@ -42,7 +42,7 @@ const PUBLISHED_DISTRACTORS: [&str; 6] = ["Person", "Home", "UK", "US", "Organiz
 
 /// One path to be found.
 struct ConnectionExplain {
-    path: Path,
+    path: FoundPath,
     /// The graph, if it is generated for every question.
     shown: Option<DocumentLayout>,
 }
@@ -65,7 +65,7 @@ fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
     let distractors = case_fields::texts_or(input.data, "distractors", &PUBLISHED_DISTRACTORS)?;
     // Since version 3.2 the precision of an answer without any IRI is 1; before, it was 0.
     let precision_of_nothing = u8::from(!matches!(input.version, "1.0" | "2.0"));
-    let path = Path::new(base, &reference, distractors, precision_of_nothing)?;
+    let path = FoundPath::new(base, &reference, distractors, precision_of_nothing)?;
     Ok(Box::new(ConnectionExplain { path, shown: shown(input)? }))
 }
 

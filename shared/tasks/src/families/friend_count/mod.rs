@@ -35,12 +35,12 @@ mod people;
 mod serialize;
 
 use people::{People, iri, local_name};
-use serialize::Shown;
+use serialize::GraphText;
 
 /// One graph and its special person.
 struct FriendCount {
     people: People,
-    shown: Shown,
+    shown: GraphText,
     /// Length of the graph in the prompt, the same for every order.
     graph_chars: usize,
     triples: usize,
@@ -75,7 +75,7 @@ fn exercise(input: &CaseInput<'_>) -> Result<Box<dyn Exercise>, CaseError> {
         number("specialIndex")?.unwrap_or(3),
         added,
     )?;
-    let shown = Shown::of(&people, case_fields::graph_format(input)?);
+    let shown = GraphText::of(&people, case_fields::graph_format(input)?);
     let mention = Regex::new(&format!("person-0*({WORD}*)"))
         .map_err(|_| CaseError::Field { field: "n", expected: "usable pattern" })?;
     Ok(Box::new(FriendCount {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_number_of_persons_may_stand_in_the_prompt_only() {
-        let graph = Shown::of(&People::new(16, 2, 3, 3).unwrap(), rdf::RdfFormat::Turtle).text(0);
+        let graph = GraphText::of(&People::new(16, 2, 3, 3).unwrap(), rdf::RdfFormat::Turtle).text(0);
         let exercise = case("TurtleFriendCount", &json!({}), Some(&format!("Who?\n\n{graph}"))).unwrap();
         let infos = exercise.judge("", &Effort::full(EvaluationLimits::default())).infos;
         assert_eq!(infos["persons"], 16);

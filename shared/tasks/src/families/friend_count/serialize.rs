@@ -12,14 +12,14 @@ const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 /// The graph as text. The question seed decides the order of subjects (JSON-LD, RDF/XML) or statements (N-Triples);
 /// Turtle has a fixed order.
-pub(super) enum Shown {
+pub(super) enum GraphText {
     /// The same text for all seeds.
     Fixed(String),
     /// In an order drawn from the seed.
     Shuffled(DocumentLayout),
 }
 
-impl Shown {
+impl GraphText {
     pub(super) fn of(people: &People, format: RdfFormat) -> Self {
         match format {
             RdfFormat::Turtle => Self::Fixed(turtle(people)),
@@ -109,14 +109,14 @@ mod tests {
     fn texts_have_the_published_lengths() {
         for added in [1, 2] {
             let people = People::new(6, 2, 3, added).unwrap();
-            let length = |format| Shown::of(&people, format).text(5).len();
+            let length = |format| GraphText::of(&people, format).text(5).len();
             assert_eq!(RdfFormat::ALL.map(length), [717, 2034, 2092, 2398]);
         }
     }
 
     #[test]
     fn turtle_ends_with_the_special_person() {
-        let text = Shown::of(&People::new(6, 2, 3, 1).unwrap(), RdfFormat::Turtle).text(0);
+        let text = GraphText::of(&People::new(6, 2, 3, 1).unwrap(), RdfFormat::Turtle).text(0);
         assert!(
             text.ends_with(
                 "ex:person-00000004 a foaf:Person ;\n    foaf:knows ex:person-00000005,\n        ex:person-00000006 .\n\n"
@@ -130,7 +130,7 @@ mod tests {
         fn all_syntaxes_say_the_same(count in 6..30_usize, added in 1..4_usize, seed in any::<u64>()) {
             let people = People::new(count, 2, 3, added).unwrap();
             let read = |format| {
-                let text = Shown::of(&people, format).text(seed);
+                let text = GraphText::of(&people, format).text(seed);
                 let graph = Graph::parse(&text, format, None).unwrap();
                 normal_lines(&graph, NormalForm::RdfSyntaxFix)
             };

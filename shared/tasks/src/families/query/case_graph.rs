@@ -6,11 +6,11 @@ use rdf::{Graph, PrefixTable, QueryGraph, RdfFormat};
 use serde_json::{Map, Value};
 
 use crate::exercise::CaseError;
-use crate::graphs::{GraphLibrary, LoadedGraph};
+use crate::graphs::{ExerciseGraph, GraphLibrary};
 
 /// The graph of a case, which may not have been read yet.
 pub(crate) enum CaseGraph {
-    Loaded(Arc<LoadedGraph>),
+    Loaded(Arc<ExerciseGraph>),
     /// A graph of a library that defers reading.
     Deferred(GraphLibrary, String),
 }
@@ -31,7 +31,7 @@ impl CaseGraph {
     }
 
     /// The graph, read now if that was deferred.
-    pub(crate) fn load(self) -> Result<Arc<LoadedGraph>, CaseError> {
+    pub(crate) fn load(self) -> Result<Arc<ExerciseGraph>, CaseError> {
         match self {
             Self::Loaded(graph) => Ok(graph),
             Self::Deferred(library, name) => library.get(&name),
@@ -54,10 +54,10 @@ pub(crate) fn of_case(
 }
 
 /// Reads a Turtle document of the case; `field` names it in errors.
-pub(crate) fn parse(field: &'static str, document: &str) -> Result<Arc<LoadedGraph>, CaseError> {
+pub(crate) fn parse(field: &'static str, document: &str) -> Result<Arc<ExerciseGraph>, CaseError> {
     let graph = Graph::parse(document, RdfFormat::Turtle, None)
         .map_err(|error| CaseError::Reference { field, message: error.to_string() })?;
-    Ok(Arc::new(LoadedGraph { prefixes: graph.prefixes().clone(), graph: QueryGraph::from_graph(&graph) }))
+    Ok(Arc::new(ExerciseGraph { prefixes: graph.prefixes().clone(), graph: QueryGraph::from_graph(&graph) }))
 }
 
 /// The optional field `prefixes`: an object from prefix (without colon) to namespace IRI.

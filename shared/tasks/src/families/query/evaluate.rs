@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::extract::extract_query;
 use super::{QueryCase, follow_up, result_set, suffixes};
-use crate::exercise::{Effort, EvaluationLimits, Limit, Stage, Verdict};
+use crate::exercise::{Effort, EvaluationLimits, EvaluationStage, Limit, Verdict};
 use crate::families::overlap::Overlap;
 use crate::text::python::splitlines;
 use crate::text::unified_diff::unified_diff;
@@ -75,7 +75,7 @@ impl QueryCase {
 
     pub(super) fn parse(&self, query: Option<&str>, effort: &Effort) -> Result<PreparedQuery, ParseFailure> {
         let query = query.ok_or_else(|| ParseFailure::new(NO_QUERY_ERROR))?;
-        if let Stage::WithoutParsing(limit) = effort.stage {
+        if let EvaluationStage::WithoutParsing(limit) = effort.stage {
             return Err(limit.into());
         }
         check_nesting(query, &effort.limits)?;
@@ -129,7 +129,7 @@ impl QueryCase {
     }
 
     fn execute(&self, prepared: &PreparedQuery, effort: &Effort) -> Result<Solutions, String> {
-        if let Stage::WithoutExecution(limit) = effort.stage {
+        if let EvaluationStage::WithoutExecution(limit) = effort.stage {
             return Err(limit.message().to_owned());
         }
         let limits =

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::exercise::{CaseError, Effort, Exercise, Shots, Verdict};
 use crate::families::case_fields;
-use crate::graphs::LoadedGraph;
+use crate::graphs::ExerciseGraph;
 use crate::text::python::splitlines;
 use crate::wording::Fields;
 
@@ -90,7 +90,7 @@ impl QueryCase {
     pub(crate) fn read(
         data: &Map<String, Value>,
         graph: CaseGraph,
-        setting: impl FnOnce(&LoadedGraph) -> QuerySetting + Send + 'static,
+        setting: impl FnOnce(&ExerciseGraph) -> QuerySetting + Send + 'static,
     ) -> Result<Self, CaseError> {
         let query = case_fields::text(data, "refSparql")?.to_owned();
         let reference = Reference {

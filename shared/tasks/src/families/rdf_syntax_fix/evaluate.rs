@@ -4,7 +4,7 @@ use domain::{Infos, PromptKind, Scores};
 use rdf::{Graph, NormalForm, ScanFinding, normal_lines};
 
 use super::{RdfSyntaxFix, similarity};
-use crate::exercise::{Effort, FollowUp, Limit, Stage, Verdict};
+use crate::exercise::{Effort, EvaluationStage, FollowUp, Limit, Verdict};
 use crate::families::overlap::Overlap;
 use crate::text::fences::{FencedBlock, fenced_blocks};
 use crate::text::python::{splitlines, strip};
@@ -96,7 +96,7 @@ impl RdfSyntaxFix {
     }
 
     pub(super) fn parse(&self, document: &str, effort: &Effort) -> Result<Graph, String> {
-        if let Stage::WithoutParsing(limit) = effort.stage {
+        if let EvaluationStage::WithoutParsing(limit) = effort.stage {
             return Err(limit.message().to_owned());
         }
         if bracket_depth(document) > effort.limits.nesting_max {
@@ -111,7 +111,7 @@ impl RdfSyntaxFix {
 
     /// Whether the text is compared. The last stage must end whatever the document is.
     fn is_compared(&self, document: &str, effort: &Effort) -> bool {
-        !matches!(effort.stage, Stage::WithoutParsing(_))
+        !matches!(effort.stage, EvaluationStage::WithoutParsing(_))
             || document.len() <= COMPARED_FACTOR * self.expected.text.len()
     }
 

@@ -175,7 +175,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::exercise::{EvaluationLimits, Limit, Stage};
+    use crate::exercise::{EvaluationLimits, EvaluationStage, Limit};
 
     const BROKEN: &str = "\n@prefix zoo: <http://example.org/zoo#> .\nzoo:heron zoo:cage zoo:c1\n\
                           zoo:owl zoo:cage zoo:c2 .\n";
@@ -291,7 +291,7 @@ mod tests {
     fn limits_are_verdicts_that_name_themselves() {
         let exercise = exercise_of(&data()).unwrap();
         let answer = format!("```\n{WHOLE}```");
-        let stage = Stage::WithoutParsing(Limit::Memory);
+        let stage = EvaluationStage::WithoutParsing(Limit::Memory);
         let unparsed = exercise.judge(&answer, &Effort { limits: EvaluationLimits::default(), stage });
         assert_eq!(unparsed.scores["parsableSyntax"], 0);
         assert_eq!(unparsed.scores["strSimilarity"], 1.0, "the text can still be compared");

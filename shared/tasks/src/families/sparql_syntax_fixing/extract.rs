@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::exercise::CaseError;
 use crate::families::case_fields;
 use crate::families::query::case_graph;
-use crate::graphs::LoadedGraph;
+use crate::graphs::ExerciseGraph;
 
 /// Number of statements of other years, as many as Wikidata had when the cases were created.
 const OTHER_STATEMENTS: u32 = 7;
@@ -31,7 +31,7 @@ struct Question<'a> {
 }
 
 /// The graph of a case whose reference has the published shape.
-pub(super) fn from_reference(data: &Map<String, Value>) -> Result<Arc<LoadedGraph>, CaseError> {
+pub(super) fn from_reference(data: &Map<String, Value>) -> Result<Arc<ExerciseGraph>, CaseError> {
     const SHAPE: CaseError = CaseError::Field {
         field: "graphTurtle",
         expected: "text, unless the reference asks for one qualified number of a Wikidata item",

@@ -20,7 +20,7 @@ use super::query::{QueryCase, QuerySetting, ValueTexts, wikidata};
 use crate::class::{AnswerForm, ClassSpec, Published, Repair};
 use crate::exercise::{CaseError, CaseInput, Effort, EvaluationLimits, Exercise};
 use crate::families::case_fields;
-use crate::graphs::{GraphLibrary, LoadedGraph};
+use crate::graphs::{ExerciseGraph, GraphLibrary};
 use crate::wording::Fields;
 
 mod extract;
@@ -45,7 +45,7 @@ fn exercise(input: &CaseInput<'_>, library: &GraphLibrary) -> Result<Box<dyn Exe
         None => CaseGraph::Loaded(extract::from_reference(input.data)?),
     };
     let of_case = case_graph::prefixes_of_case(input.data)?;
-    let setting = move |loaded: &LoadedGraph| {
+    let setting = move |loaded: &ExerciseGraph| {
         let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &wikidata::prefixes(), &of_case];
         QuerySetting {
             graph: loaded.graph.clone(),

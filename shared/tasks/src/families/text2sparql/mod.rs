@@ -17,7 +17,7 @@ use super::query::{QueryCase, QuerySetting, ValueTexts, case_graph};
 use crate::class::{AnswerForm, ClassSpec, Published, ReadCase};
 use crate::exercise::{CaseError, CaseInput, Compat, Exercise};
 use crate::families::case_fields;
-use crate::graphs::{GraphLibrary, LoadedGraph};
+use crate::graphs::{ExerciseGraph, GraphLibrary};
 
 mod graphs;
 mod prefixes;
@@ -79,11 +79,16 @@ fn exercise(
     case_fields::text(input.data, "question")?;
     let graph = graphs::graph(input, set, library)?;
     let of_case = case_graph::prefixes_of_case(input.data)?;
-    let setting = move |loaded: &LoadedGraph| setting(loaded, set, &of_case, compat);
+    let setting = move |loaded: &ExerciseGraph| setting(loaded, set, &of_case, compat);
     Ok(Box::new(QueryCase::read(input.data, graph, setting)?))
 }
 
-fn setting(loaded: &LoadedGraph, set: Text2SparqlSet, of_case: &PrefixTable, compat: Compat) -> QuerySetting {
+fn setting(
+    loaded: &ExerciseGraph,
+    set: Text2SparqlSet,
+    of_case: &PrefixTable,
+    compat: Compat,
+) -> QuerySetting {
     let of_set = prefixes::of_set(set);
     let layers = [&PrefixTable::rdflib_defaults(), &loaded.prefixes, &of_set, of_case];
     let mut queries = PrefixTable::layered(&layers);
@@ -108,7 +113,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::{Effort, EvaluationLimits, Limit, Stage, Verdict};
+    use crate::exercise::{Effort, EvaluationLimits, EvaluationStage, Limit, Verdict};
 
     const AVIARY: &str = "@prefix zoo: <http://example.org/zoo#> .\n\
         @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
@@ -274,11 +279,11 @@ mod tests {
     fn limits_are_verdicts_that_name_themselves() {
         let answer = "```sparql\nSELECT ?b WHERE { ?b a zoo:Bird }\n```";
         let at = |stage| judge_with(&birds(), answer, &Effort { limits: EvaluationLimits::default(), stage });
-        let unexecuted = at(Stage::WithoutExecution(Limit::CpuTime));
+        let unexecuted = at(EvaluationStage::WithoutExecution(Limit::CpuTime));
         assert_eq!(unexecuted.scores["combined"], 0.2);
         assert_eq!(unexecuted.infos["EvaluationException"], Limit::CpuTime.message());
         assert_eq!(kind(&unexecuted), Some(PromptKind::EmptyResult));
-        let unparsed = at(Stage::WithoutParsing(Limit::Memory));
+        let unparsed = at(EvaluationStage::WithoutParsing(Limit::Memory));
         assert_eq!(unparsed.scores["answerParse"], 0.0);
         assert_eq!(unparsed.infos["parseError"], Limit::Memory.message());
         assert_eq!(unparsed.infos["parseErrorEmpty"], false);

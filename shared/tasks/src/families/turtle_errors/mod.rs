@@ -101,7 +101,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::exercise::{EvaluationLimits, Limit, Stage};
+    use crate::exercise::{EvaluationLimits, EvaluationStage, Limit};
 
     const OPTIMAL: &str = "PREFIX : <http://example.org/zoo/>\n\n:otter a :Animal ;\n  :eats :fish .\n:heron a :Animal ; :eats [ a :Frog ] .\n";
 
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_answer_that_hits_a_limit_has_no_triples_and_says_why() {
         let effort = Effort {
-            stage: Stage::WithoutParsing(Limit::Memory),
+            stage: EvaluationStage::WithoutParsing(Limit::Memory),
             ..Effort::full(EvaluationLimits::default())
         };
         let verdict = case().judge(OPTIMAL, &effort);

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 /// Items that both sequences share: `a[self.a..][..self.len] == b[self.b..][..self.len]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Run {
+pub(super) struct MatchingRun {
     /// Start in `a`.
     pub(super) a: usize,
     /// Start in `b`.
@@ -24,7 +24,7 @@ struct Window {
 }
 
 /// All runs that the rule matches, in order; those found so far when `steps_max` is reached.
-pub(super) fn matching_runs<T: Copy + Eq + Hash>(a: &[T], b: &[T], steps_max: u64) -> Vec<Run> {
+pub(super) fn matching_runs<T: Copy + Eq + Hash>(a: &[T], b: &[T], steps_max: u64) -> Vec<MatchingRun> {
     let mut search = Search::new(a, b, steps_max);
     let mut runs = Vec::new();
     let mut windows = vec![Window { a_start: 0, a_end: a.len(), b_start: 0, b_end: b.len() }];
@@ -110,8 +110,8 @@ impl Search {
     }
 
     /// The longest run in a window, empty if there is none; `None` if the steps are used up.
-    fn longest_run(&mut self, window: Window) -> Option<Run> {
-        let mut best = Run { a: window.a_start, b: window.b_start, len: 0 };
+    fn longest_run(&mut self, window: Window) -> Option<MatchingRun> {
+        let mut best = MatchingRun { a: window.a_start, b: window.b_start, len: 0 };
         // Skip one row number between two searches: the entries of one must not look like the previous row of the next.
         self.row = self.row.checked_add(1)?;
         for a_position in window.a_start..window.a_end {
@@ -120,7 +120,7 @@ impl Search {
             self.steps_left = self.steps_left.checked_sub(1 + positions.len() as u64)?;
             // In descending order, the entry to the left is still that of the previous row. Accepting a run as long as
             // the best of this row then prefers the leftmost, like accepting only longer ones in ascending order.
-            let mut best_of_row = Run { a: 0, b: 0, len: best.len + 1 };
+            let mut best_of_row = MatchingRun { a: 0, b: 0, len: best.len + 1 };
             let mut found = false;
             for index in positions.rev() {
                 let position = self.positions[index] as usize;
@@ -132,7 +132,7 @@ impl Search {
                 let len = len as usize;
                 if len >= best_of_row.len {
                     found = true;
-                    best_of_row = Run { a: a_position + 1 - len, b: position + 1 - len, len };
+                    best_of_row = MatchingRun { a: a_position + 1 - len, b: position + 1 - len, len };
                 }
             }
             if found {
@@ -156,9 +156,9 @@ impl Search {
 
     /// The run with equal items added at both ends, popular ones among them. A run without items is extended to
     /// the right from the start of the window.
-    fn extended(&self, mut run: Run, window: &Window) -> Run {
+    fn extended(&self, mut run: MatchingRun, window: &Window) -> MatchingRun {
         while run.a > window.a_start && run.b > window.b_start && self.a[run.a - 1] == self.b[run.b - 1] {
-            run = Run { a: run.a - 1, b: run.b - 1, len: run.len + 1 };
+            run = MatchingRun { a: run.a - 1, b: run.b - 1, len: run.len + 1 };
         }
         while run.a + run.len < window.a_end
             && run.b + run.len < window.b_end

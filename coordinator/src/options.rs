@@ -13,7 +13,7 @@ pub enum Scope {
 
 /// The configuration of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CoordinatorConfig {
+pub struct CoordinatorOptions {
     /// The runs for which it is responsible.
     pub scope: Scope,
     /// How long a lease lasts without renewal; workers report three times as often. 50 ms to 7 days.
@@ -33,14 +33,13 @@ pub struct CoordinatorConfig {
     pub tends: bool,
 }
 
-impl CoordinatorConfig {
+impl CoordinatorOptions {
     /// For a run within one process.
     pub fn local() -> Self {
         // The user is waiting, and everything is local, so poll often.
         Self { scope: Scope::Local, tend_every: Duration::from_millis(100), ..Self::fleet() }
     }
 
-    /// For a fleet.
     pub fn fleet() -> Self {
         Self {
             scope: Scope::Fleet,
@@ -60,14 +59,30 @@ impl CoordinatorConfig {
     }
 }
 
+/// What an operator assigns on purpose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Adopt {
+    /// The queue to this record store, whichever it belonged to.
+    pub store: bool,
+    /// The record store to this queue, whichever it accepted.
+    pub queue: bool,
+}
+
+impl Adopt {
+    /// What is not as it was is refused.
+    pub const NOTHING: Self = Self { store: false, queue: false };
+}
+
 /// Maximum number of dialogues of a run; each takes 17 bytes in the coordinator and about 30 in the queue.
-pub const MAX_DIALOGUES: u64 = 5_000_000;
+pub const DIALOGUES_MAX: u64 = 5_000_000;
 
 /// Maximum time that a call waits for work.
-pub const MAX_WAIT: Duration = Duration::from_secs(30);
+pub const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Maximum size of records on their way to the log, in bytes, over all workers; more have to wait.
-pub const MAX_BYTES_IN_FLIGHT: usize = 48 << 20;
+/// Maximum size of records on their way to the log, in bytes, over all workers; more have to wait. The longest record has
+/// room, alone.
+pub const BYTES_IN_FLIGHT_MAX: usize = 64 << 20;
+const _: () = assert!(domain::record::RECORD_BYTES_MAX <= BYTES_IN_FLIGHT_MAX);
 
 /// Maximum number of records in a call.
-pub const MAX_DELIVERIES_PER_CALL: usize = 1_000;
+pub const DELIVERIES_PER_CALL_MAX: usize = 1_000;

@@ -1,0 +1,154 @@
+//! Manifests that somebody changed after the run was planned, and files named by manifests and configurations that are
+//! none.
+
+use std::path::Path;
+
+use results::manifest::hash;
+use serde_json::{Value, json};
+
+use crate::harness::{Data, NT_TASK};
+
+const UNSATISFIED: i32 = 1;
+const USAGE: i32 = 2;
+const INFRASTRUCTURE: i32 = 3;
+
+/// What was changed, how, and what must be named as different.
+type Change = (&'static str, fn(&mut Value), &'static str);
+
+fn swap_labels(manifest: &mut Value) {
+    let models = &mut manifest["configuration"]["models"];
+    let first = models[0]["label"].take();
+    models[0]["label"] = models[1]["label"].take();
+    models[1]["label"] = first;
+}
+
+/// What somebody does who knows of the hash of the configuration.
+fn hash_again(manifest: &mut Value) {
+    manifest["configuration_hash"] = hash(&manifest["configuration"]).into();
+}
+
+const CHANGES: [Change; 10] = [
+    ("seed", |m| m["configuration"]["seed"] = 7.into(), "its configuration"),
+    ("seed beside the configuration", |m| m["seed"] = 7.into(), "its seed"),
+    ("labels of two models", swap_labels, "its configuration"),
+    (
+        "labels of two models, and the hash",
+        |m| {
+            swap_labels(m);
+            hash_again(m);
+        },
+        "its plan",
+    ),
+    ("tasks", |m| m["configuration"]["tasks"] = json!(["RdfFriendCount-nt-2"]), "its configuration"),
+    (
+        "sampling",
+        |m| m["configuration"]["models"][0]["sampling"] = json!({"temperature": 1.5}),
+        "its configuration",
+    ),
+    ("hash of the pack", |m| m["packs"][0]["hash"] = "0".repeat(64).into(), "its pack"),
+    ("hash of the plan", |m| m["plan_hash"] = "0".repeat(64).into(), "its plan"),
+    ("hash of the configuration", |m| m["configuration_hash"] = "0".repeat(64).into(), "its configuration"),
+    ("number of dialogues", |m| m["planned_dialogues"] = 2.into(), "its number of dialogues"),
+];
+
+#[test]
+fn an_altered_manifest_is_found_by_verify_and_loaded_by_nothing() {
+    let data = Data::new();
+    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
+    let run = data.run();
+    let (name, path) = (run.name(), run.dir.manifest_path());
+    let sound = std::fs::read_to_string(&path).unwrap();
+    let dialogue = format!("sim-strong/{NT_TASK}/0");
+    for (what, change, named) in CHANGES {
+        let mut manifest: Value = serde_json::from_str(&sound).unwrap();
+        change(&mut manifest);
+        std::fs::write(&path, manifest.to_string()).unwrap();
+        let verified = data.kgfleet(&["verify", name, "--json"]);
+        assert_eq!(verified.code(), Some(UNSATISFIED), "{what}: {verified}");
+        let verified = verified.json();
+        assert_eq!(verified["sound"], false, "{what}: {verified}");
+        let altered = verified["altered"].to_string();
+        assert!(altered.contains(named), "{what}: {altered}");
+        for verb in [&["show", name, &dialogue][..], &["table", name], &["resume", name], &["rejudge", name]]
+        {
+            let refused = data.kgfleet(verb);
+            assert_eq!(refused.code(), Some(INFRASTRUCTURE), "{what}: {refused}");
+            refused.says(&["was altered", named, name]);
+        }
+    }
+    // The last one stands for all others here.
+    data.kgfleet(&["verify", name]).expect(UNSATISFIED).prints(&["was altered", "the log is sound"]);
+    for verb in
+        [&["export", name, "--format", "csv"][..], &["report", name], &["bundle", name], &["retry", name]]
+    {
+        data.kgfleet(verb).expect(INFRASTRUCTURE).says(&["was altered"]);
+    }
+    // It stands in nobody's way, and goes when it is told to.
+    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "2", "--no-sandbox"]).expect(0);
+    std::fs::write(&path, &sound).unwrap();
+    data.kgfleet(&["verify", name]).expect(0);
+    std::fs::write(&path, sound.replacen("\"seed\": 1", "\"seed\": 2", 1)).unwrap();
+    data.kgfleet(&["runs"]).expect(0).says(&["was altered"]);
+    data.kgfleet(&["rm", name]).expect(0);
+}
+
+#[test]
+fn a_manifest_that_holds_no_hashes_is_read() {
+    let data = Data::new();
+    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
+    let run = data.run();
+    let mut manifest: Value =
+        serde_json::from_str(&std::fs::read_to_string(run.dir.manifest_path()).unwrap()).unwrap();
+    for hash in ["configuration_hash", "plan_hash"] {
+        manifest.as_object_mut().unwrap().remove(hash);
+    }
+    std::fs::write(run.dir.manifest_path(), manifest.to_string()).unwrap();
+    data.kgfleet(&["verify", run.name()]).expect(0).prints(&["not checked", "no hash"]);
+    data.kgfleet(&["table", run.name()]).expect(0);
+}
+
+/// A pipe that nobody writes into: who opens it as a file waits for ever.
+fn pipe(folder: &Path) -> String {
+    let path = folder.join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_is_named_as_a_file_and_is_none_is_refused_at_once() {
+    let data = Data::new();
+    let pipe = pipe(data.path());
+    let files = [pipe.as_str(), "/dev/zero"];
+    data.kgfleet(&["run", "--task", NT_TASK, "--iterations", "1", "--no-sandbox"]).expect(0);
+    let run = data.run();
+    let (name, path) = (run.name(), run.dir.manifest_path());
+    let sound: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for file in files {
+        // As a stranger sends it: with hashes that fit.
+        let mut manifest = sound.clone();
+        manifest["configuration"]["pack"] = file.into();
+        manifest["packs"][0]["hash"] = "0".repeat(64).into();
+        hash_again(&mut manifest);
+        std::fs::write(&path, manifest.to_string()).unwrap();
+        data.kgfleet(&["verify", name]).prints(&["not checked", "is not a regular file"]);
+        data.kgfleet(&["show", name, &format!("sim-strong/{NT_TASK}/0")]).expect(0);
+        data.kgfleet(&["resume", name]).says(&["is not a regular file"]);
+
+        let of_pack = format!(
+            "name = \"n\"\npack = \"{file}\"\n[[models]]\nlabel = \"m\"\nconnector = \"simulated\"\n"
+        );
+        let of_key = format!(
+            "name = \"n\"\niterations = 1\n[[models]]\nlabel = \"m\"\nconnector = \"anthropic\"\nkey_file = \"{file}\"\n"
+        );
+        let of_recording = format!(
+            "name = \"n\"\niterations = 1\n[[models]]\nlabel = \"m\"\nconnector = \"replay\"\nrecorded = [\"{file}\"]\n"
+        );
+        for configuration in [of_pack, of_key, of_recording] {
+            let configuration = data.write("named.toml", configuration);
+            let refused = data.kgfleet(&["run", configuration.to_str().unwrap(), "--task", NT_TASK]);
+            assert!(matches!(refused.code(), Some(USAGE | INFRASTRUCTURE)), "{refused}");
+            refused.says(&["is not a regular file"]);
+        }
+    }
+}

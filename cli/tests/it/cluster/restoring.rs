@@ -1,0 +1,145 @@
+//! Records that went back in time, or lost a part, below a queue that remembers more; and a second queue over one folder.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use domain::control::RunPhase;
+use queue::testing::free_port;
+use rustix::process::Signal;
+
+use super::in_the_middle;
+use crate::harness::cluster::Coordinator;
+use crate::harness::{Cluster, Data, NT_TASK, Server};
+
+const TASKS: [&str; 1] = [NT_TASK];
+const ITERATIONS: u32 = 20;
+const DIALOGUES: u64 = ITERATIONS as u64;
+
+/// Answers before the server waits.
+const ANSWERED: usize = 10;
+
+fn end(coordinator: Coordinator) {
+    coordinator.process.signal(Signal::TERM);
+    coordinator.process.finish().expect(0);
+}
+
+/// Copies records as docs/operating.md says, what the logs belong to before the logs.
+fn back_up(from: &Path, to: &Path) {
+    let logs_last: [&[&str]; 2] = [
+        &["--exclude=*.kglog", "--exclude=*.synced", "--exclude=*.lock", "--exclude=/work"],
+        &["--include=*/", "--include=*.kglog", "--include=*.kgpack", "--exclude=*"],
+    ];
+    for patterns in logs_last {
+        let mut rsync = Command::new("rsync");
+        rsync.arg("--archive").args(patterns).arg(format!("{}/", from.display())).arg(to);
+        assert!(rsync.status().expect("rsync, which tests/setup installs").success());
+    }
+}
+
+/// Puts a copy in the place of the records.
+fn restore(from: &Path, data: &Data) {
+    for entry in fs::read_dir(data.path()).unwrap() {
+        let path = entry.unwrap().path();
+        match path.file_name().is_some_and(|name| name == "work") {
+            true => {}
+            false if path.is_dir() => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+    }
+    let mut rsync = Command::new("rsync");
+    rsync.arg("--archive").arg(format!("{}/", from.display())).arg(data.path());
+    assert!(rsync.status().unwrap().success());
+}
+
+#[test]
+fn a_run_goes_on_from_a_copy_that_was_made_while_it_was_written() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (server, coordinator, run, worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
+    let port = coordinator.port;
+    let copy = Data::new();
+    back_up(cluster.data.path(), copy.path());
+    // The copy is sound by itself, whenever it was made.
+    copy.kgfleet(&["verify", &run]).expect(1).prints(&["have no record yet"]);
+    server.gate().open();
+    let (view, finished) = cluster.watch(&coordinator, &run);
+    finished.expect(0);
+    assert_eq!(view.scored, DIALOGUES);
+    end(coordinator);
+
+    restore(copy.path(), &cluster.data);
+    server.gate().take_asked();
+    let coordinator = cluster.coordinator_at(port);
+    let (view, finished) = cluster.watch(&coordinator, &run);
+    finished.expect(0);
+    assert_eq!((view.scored, view.failed), (DIALOGUES, 0));
+    let told = view.history.iter().any(|entry| entry.what.contains("are lost; they are asked again"));
+    assert!(told, "{:?}", view.history);
+    let again = server.gate().take_asked().len();
+    assert!((1..DIALOGUES as usize).contains(&again), "what the copy holds is not asked again: {again}");
+    cluster.data.kgfleet(&["verify", &run]).expect(0);
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0);
+}
+
+#[test]
+fn what_a_flipped_bit_took_from_the_log_of_a_fleet_is_asked_again() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start();
+    let coordinator = cluster.coordinator();
+    let port = coordinator.port;
+    let run = cluster.submit(&coordinator, &TASKS, ITERATIONS);
+    let worker = cluster.worker("first", &coordinator, &server);
+    cluster.watch(&coordinator, &run).1.expect(0);
+    end(coordinator);
+    let log = cluster.data.run().dir.log();
+    let mut segments = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
+    let segment = segments.find(|path| path.extension().is_some_and(|is| is == "kglog")).unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+
+    let coordinator = cluster.coordinator_at(port);
+    let before = cluster.status(&coordinator, &run);
+    assert!(before.phase == RunPhase::Finished && before.scored < DIALOGUES, "{before:?}");
+    assert!(before.trouble.is_some_and(|trouble| trouble.contains("damaged")), "what was lost is shown");
+    cluster.kgfleet(&coordinator, &["resume", &run]).expect(0);
+    let (view, finished) = cluster.watch(&coordinator, &run);
+    finished.expect(0);
+    assert_eq!((view.scored, view.failed), (DIALOGUES, 0));
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0);
+}
+
+#[test]
+fn a_second_queue_over_the_same_records_is_refused_until_it_is_adopted() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (server, coordinator, run, worker) = in_the_middle(&cluster, &TASKS, ITERATIONS, ANSWERED);
+
+    let (port, first) = (free_port(), format!("127.0.0.1:{}/0", cluster.redis.port()));
+    let second = format!("127.0.0.1:{}/1", cluster.redis.port());
+    let other = cluster.coordinator_arguments(port, &["--queue", &format!("redis://{second}")]);
+    cluster.data.kgfleet(&other).expect(3).says(&[&first, &second, "--adopt-queue"]);
+    // What a server forgot is no second queue: the run goes on by itself.
+    cluster.redis.say::<()>("FLUSHALL");
+    server.gate().open();
+    cluster.watch(&coordinator, &run).1.expect(0);
+    end(coordinator);
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0);
+    cluster.data.kgfleet(&other).expect(3).says(&["--adopt-queue"]);
+
+    // Redis was moved on purpose.
+    let url = format!("redis://{second}");
+    let coordinator = cluster.coordinator_with(port, &["--queue", &url, "--adopt-queue"]);
+    let more = cluster.submit(&coordinator, &TASKS, ITERATIONS + 1);
+    let worker = cluster.worker("second", &coordinator, &server);
+    cluster.watch(&coordinator, &more).1.expect(0);
+    let back = cluster.coordinator_arguments(free_port(), &["--queue", &cluster.redis.url()]);
+    cluster.data.kgfleet(&back).expect(3).says(&[&first, &second]);
+    end(coordinator);
+    worker.signal(Signal::TERM);
+    worker.finish().expect(0);
+    cluster.data.kgfleet(&["verify", &run, "--history"]).expect(0);
+}

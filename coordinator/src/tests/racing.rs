@@ -1,0 +1,211 @@
+//! Two coordinators that change the same at the same time: whatever step of the one the other comes upon, the outcome is that
+//! of one after the other.
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use domain::control::{BenchmarkCommand, Control, RunPhase};
+use domain::exchange::WorkExchange;
+use domain::{DialogueKey, FailureCause, RunId};
+
+use super::pipelines::Asked;
+use super::worker::*;
+use super::{extending, growing, pipelines};
+use crate::Coordinator;
+
+/// Polls a future so often, lets something else happen as a whole, and goes on with it. What it comes to, and whether it was
+/// done before.
+async fn interrupted<T>(polls: usize, future: impl Future<Output = T>, between: impl Future) -> (T, bool) {
+    let (mut future, mut left, mut done) = (pin!(future), polls, None);
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(()); // What it waited for has happened.
+        }
+        left -= 1;
+        future.as_mut().poll(context).map(|value| done = Some(value))
+    })
+    .await;
+    between.await;
+    match done {
+        Some(value) => (value, true),
+        None => (future.await, false),
+    }
+}
+
+async fn phase(coordinator: &Coordinator, run: &RunId) -> RunPhase {
+    coordinator.run(run).await.unwrap().phase
+}
+
+#[tokio::test]
+async fn a_cancelled_run_stays_so_whoever_submits_the_same_meanwhile() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let run = one.submit(submission(1)).await.unwrap().run;
+        two.tend().await.unwrap();
+        let cancel = async { two.command(&run, BenchmarkCommand::Cancel).await.unwrap() };
+        let (submitted, whole) = interrupted(polls, one.submit(submission(1)), cancel).await;
+        let submitted = submitted.unwrap().run;
+        for coordinator in [&one, &two] {
+            coordinator.tend().await.unwrap();
+            assert_eq!(phase(coordinator, &run).await, RunPhase::Cancelled, "after {polls} polls");
+        }
+        // Who submits what was cancelled gets another run.
+        if submitted != run {
+            assert_eq!(phase(&one, &submitted).await, RunPhase::Active, "after {polls} polls");
+        }
+        let queued = ground.queue.run(&run).await.unwrap().unwrap().state;
+        assert_eq!(queued, queue::RunState::Cancelled, "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_pipeline_that_is_cancelled_and_submitted_at_once_is_one_of_both_with_all_its_runs() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
+        two.tend().await.unwrap();
+        let cancel = async { two.command(&name, BenchmarkCommand::Cancel).await.unwrap() };
+        let submit = one.submit(pipelines::submission(&["m", "n"]));
+        let (submitted, whole) = interrupted(polls, submit, cancel).await;
+        submitted.unwrap();
+        one.tend().await.unwrap();
+        two.tend().await.unwrap();
+        match phase(&two, &name).await {
+            RunPhase::Cancelled => {
+                for run in two.own_runs(&name).await.unwrap() {
+                    assert_eq!(phase(&two, &run).await, RunPhase::Cancelled, "{run} after {polls} polls");
+                }
+            }
+            phase => {
+                assert_eq!(phase, RunPhase::Active, "after {polls} polls");
+                for run in two.own_runs(&name).await.unwrap() {
+                    let phase = self::phase(&two, &run).await;
+                    assert!(!phase.is_over(), "{run} is {phase} after {polls} polls");
+                }
+            }
+        }
+        if whole {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_extended_in_its_last_round_is_asked_everything() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let run = one.submit(submission(1)).await.unwrap().run;
+        two.tend().await.unwrap();
+        let (mut worker, mut asked) = (Worker::new("w"), Vec::new());
+        worker.work_off(&two, &mut asked).await;
+        let extend = async { one.extend(&run, extending::more()).await.unwrap() };
+        let (tended, whole) = interrupted(polls, two.tend(), extend).await;
+        tended.unwrap();
+        one.tend().await.unwrap();
+        two.tend().await.unwrap();
+        asked.extend(extending::finish(&one, &run, &mut Worker::new("v")).await);
+        assert_eq!(asked.len(), extending::MORE, "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+/// Rounds of tending after which a run must be finished.
+const ROUNDS_MAX: usize = 20;
+
+/// What is asked of a worker until a run is finished, with a round of tending after everything that it does.
+async fn finish_by_rounds(coordinator: &Coordinator, run: &RunId) -> BTreeSet<DialogueKey> {
+    let (mut worker, mut asked) = (Worker::new("v"), BTreeSet::new());
+    for _ in 0..ROUNDS_MAX {
+        if phase(coordinator, run).await == RunPhase::Finished {
+            return asked;
+        }
+        worker.exchange(coordinator, 50).await;
+        for grant in std::mem::take(&mut worker.held) {
+            let keys = keys(&grant);
+            let records = keys.iter().map(|key| scored(&grant.lease, key)).collect();
+            coordinator.deliver(records).await.unwrap();
+            asked.extend(keys);
+            worker.finished.push(grant.lease);
+        }
+        coordinator.tend().await.unwrap();
+    }
+    panic!("not finished: {:?}", coordinator.run(run).await);
+}
+
+#[tokio::test]
+async fn what_is_retried_in_the_last_round_of_a_run_counts() {
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two) = (ground.coordinator(), ground.coordinator());
+        let run = one.submit(submission(1)).await.unwrap().run;
+        two.tend().await.unwrap();
+        let mut worker = Worker::new("w");
+        worker.exchange(&two, 50).await;
+        for grant in std::mem::take(&mut worker.held) {
+            let fail = |key| failed(&grant.lease, key, FailureCause::Timeout);
+            two.deliver(keys(&grant).iter().map(fail).collect()).await.unwrap();
+            worker.finished.push(grant.lease);
+        }
+        worker.exchange(&two, 0).await;
+        let retry = async { assert_eq!(one.retry(&run, &[]).await.unwrap(), 4) };
+        let (tended, whole) = interrupted(polls, two.tend(), retry).await;
+        tended.unwrap();
+        let asked = finish_by_rounds(&one, &run).await;
+        assert_eq!(asked.len(), 4, "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}
+
+/// A pipeline after so many rounds at another coordinator than the one that has it from a user.
+async fn judged(ground: &Ground, rounds: usize) -> (Arc<Coordinator>, Arc<Coordinator>, RunId, Asked) {
+    let (one, two) = (ground.coordinator(), ground.coordinator());
+    let name = one.submit(pipelines::submission(&["m", "n"])).await.unwrap().run;
+    let mut asked = Asked::default();
+    for _ in 0..rounds {
+        two.tend().await.unwrap();
+        pipelines::work_off(&two, &mut asked).await;
+    }
+    (one, two, name, asked)
+}
+
+#[tokio::test]
+async fn a_pipeline_that_is_extended_in_its_last_round_is_asked_everything() {
+    let mut before = 0;
+    let (ground, mut asked) = (Ground::new(), Asked::default());
+    let (_, two, name, _) = judged(&ground, 0).await;
+    loop {
+        two.tend().await.unwrap();
+        if phase(&two, &name).await == RunPhase::Finished {
+            break;
+        }
+        pipelines::work_off(&two, &mut asked).await;
+        before += 1;
+    }
+    for polls in 1.. {
+        let ground = Ground::new();
+        let (one, two, name, mut asked) = judged(&ground, before).await;
+        let extend = async { one.extend(&name, growing::more()).await.unwrap() };
+        let (tended, whole) = interrupted(polls, two.tend(), extend).await;
+        tended.unwrap();
+        one.tend().await.unwrap();
+        two.tend().await.unwrap();
+        let view = pipelines::finish(&one, &name, &mut asked).await;
+        assert_eq!((view.planned, view.scored), (growing::MORE, growing::MORE), "after {polls} polls");
+        if whole {
+            return;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Servers that redirect: whatever they are asked, nobody goes there, and the error says where it would have led.
+
+#![allow(clippy::unwrap_used, reason = "tests panic, their helpers too")]
+
+mod support;
+
+use std::time::Duration;
+
+use domain::{DialogueKey, RetryAdvice};
+use models::{
+    CallError, ChatModel, ClassifyConfig, ClassifyModel, ClassifyRequest, EmbedConfig, EmbedModel,
+    EmbedRequest, Hosted, HostedConfig, HttpClient, OpenAiCompatible, OpenAiConfig, OpenAiEmbedder, Secret,
+    TextPair, VllmClassifier,
+};
+use support::{Canned, Server, question};
+
+const KEY: &str = "hunter2-hunter2";
+
+/// A server that redirects everything to another one, below a path with the key that it was sent.
+async fn redirecting(elsewhere: &Server, status: u16) -> Server {
+    let place = format!("{}/latest/meta-data/{KEY}?sesame={KEY}", elsewhere.url);
+    let answers = (0..3).map(|_| Canned::json(status, "<html>").header("location", &place));
+    Server::start(answers.collect()).await
+}
+
+fn key() -> DialogueKey {
+    DialogueKey { model: "m".into(), task: "t".into(), iteration: 0 }
+}
+
+/// Fails unless the error says what to do about this redirect, once and for all.
+#[track_caller]
+fn told(error: CallError, status: u16, elsewhere: &Server) {
+    let words = error.told();
+    assert!(words.contains(&format!("{}/latest/meta-data", elsewhere.url)), "{words}");
+    assert!(words.contains("is not followed") && words.contains(&format!("HTTP {status}")), "{words}");
+    assert!(!words.contains("hunter2") && !words.contains("sesame"), "{words}");
+    assert_eq!(error.retry, RetryAdvice::No);
+}
+
+#[tokio::test]
+async fn nobody_follows_a_redirect_and_every_error_names_its_place() {
+    let elsewhere = Server::echo().await;
+    for status in [301, 302, 307, 308] {
+        let server = || redirecting(&elsewhere, status);
+        let chat = async |stream| {
+            let mut config = OpenAiConfig::new(server().await.url, "m");
+            (config.stream, config.key) = (stream, Some(Secret::new(KEY)));
+            OpenAiCompatible::new(config).unwrap()
+        };
+        for stream in [true, false] {
+            let error = chat(stream).await.complete(question("?")).await.unwrap_err();
+            told(error, status, &elsewhere);
+        }
+        told(chat(true).await.probe().await.unwrap_err(), status, &elsewhere);
+        told(chat(true).await.health().await.unwrap_err(), status, &elsewhere);
+
+        let mut config = EmbedConfig::new(server().await.url, "m");
+        config.key = Some(Secret::new(KEY));
+        let embedder = OpenAiEmbedder::new(config, &HttpClient::new()).unwrap();
+        let texts = ["a".to_owned()].into();
+        let asked = EmbedRequest { texts, deadline: Duration::from_secs(60), key: key(), round: 0 };
+        told(embedder.embed(asked).await.unwrap_err(), status, &elsewhere);
+
+        let mut config = ClassifyConfig::new(server().await.url, "m");
+        config.key = Some(Secret::new(KEY));
+        let classifier = VllmClassifier::new(config, &HttpClient::new()).unwrap();
+        let pairs = [TextPair { premise: "a".into(), hypothesis: "b".into() }].into();
+        let asked = ClassifyRequest { pairs, deadline: Duration::from_secs(60), key: key(), round: 0 };
+        told(classifier.classify(asked).await.unwrap_err(), status, &elsewhere);
+
+        for connect in [Hosted::anthropic, Hosted::gemini] {
+            let (endpoint, key) = (Some(server().await.url), Secret::new(KEY));
+            let config = HostedConfig { endpoint, model: "m".to_owned(), key };
+            let model = connect(config, &HttpClient::new()).unwrap();
+            told(model.complete(question("?")).await.unwrap_err(), status, &elsewhere);
+        }
+    }
+    assert_eq!(elsewhere.asked().len(), 0);
+}
