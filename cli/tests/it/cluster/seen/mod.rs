@@ -58,6 +58,19 @@ when = { probability = 0.03 }
 fault = { status = { code = 400 } }
 "#;
 
+/// The same models at a server that takes every request and answers none.
+const STUCK: &str = r#"
+[[models]]
+name = "sim-strong"
+[[models]]
+name = "sim-middling"
+[[models]]
+name = "sim-weak"
+[[faults.rules]]
+when = "always"
+fault = "hang"
+"#;
+
 /// The quick benchmark, and a model that nobody serves: it keeps the run from ending, so that its series are there as
 /// long as they are asked for.
 fn benchmark() -> String {
@@ -128,11 +141,15 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
         free_port(),
         &["--queue", &cluster.redis.url(), "--http", &format!("127.0.0.1:{}", ports[0])],
     );
-    let listen = format!("127.0.0.1:{}", free_port());
-    let simulation = cluster.data.write("simulation.toml", SIMULATION);
-    let simulator =
-        cluster.data.start(&["simulate", simulation.to_str().unwrap(), "--seed", "1", "--listen", &listen]);
-    let worker = |at: usize, concurrency: &str| {
+    let simulate = |name: &str, simulation: &str| {
+        let listen = format!("127.0.0.1:{}", free_port());
+        let file = cluster.data.write(name, simulation);
+        let arguments = ["simulate", file.to_str().unwrap(), "--seed", "1", "--listen", &listen];
+        (cluster.data.start(&arguments), listen)
+    };
+    let (simulator, listen) = simulate("simulation.toml", SIMULATION);
+    let (_stuck_simulator, never_answers) = simulate("stuck.toml", STUCK);
+    let worker = |at: usize, listen: &str, concurrency: &str| {
         let http = format!("127.0.0.1:{}", ports[at]);
         let more = ["--concurrency", concurrency, "--http", &http];
         let mut worker = cluster.worker_with(
@@ -145,17 +162,24 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
         worker.go_on_listening();
         worker
     };
-    let workers = [worker(1, "auto"), worker(2, "6"), worker(3, "6")];
     let configuration = cluster.data.write("quick.toml", benchmark());
     let submitted = cluster.kgfleet(&coordinator, &["submit", configuration.to_str().unwrap()]).expect(0);
     let run = submitted.stdout.trim().to_owned();
+
+    // One worker holds more leases than the rule about expired ones asks for, and cannot work them off.
+    let doomed = worker(3, &never_answers, "40");
+    prometheus.until("units are leased", |prometheus| {
+        let leases = format!("kgfleet_worker_leases{{instance=\"127.0.0.1:{}\"}}", ports[3]);
+        prometheus.value(&leases).is_some_and(|leases| leases >= 4.0)
+    });
+    let workers = [worker(1, &listen, "auto"), worker(2, &listen, "6")];
 
     let mut open = Open::new();
     prometheus.until("records come", |prometheus| {
         prometheus.value("max(kgfleet_run_dialogues{state=\"scored\"})").is_some_and(|scored| scored >= 10.0)
     });
-    // One worker dies with what it holds; its leases expire.
-    workers[2].signal(Signal::KILL);
+    // It dies with what it holds; its leases expire.
+    doomed.signal(Signal::KILL);
     kill_evaluators(&prometheus, &workers[0], ports[1]);
     let catalogue = |of: &[service_kit::metrics::MetricDefinition]| {
         [of, service_kit::metrics::DEFINITIONS, service_kit::metrics::process::DEFINITIONS].concat()
