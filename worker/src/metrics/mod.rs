@@ -40,6 +40,12 @@ pub fn begin(metrics: &Metrics) {
 /// What killed an evaluation process, where no answer can have done it.
 const EXTERNAL: &str = "external";
 
+/// A dialogue begins. Its model's count of answers by another model starts at 0, so that the first one is an increase.
+pub(crate) fn dialogue_began(model: &str) {
+    let cause = FailureCause::WrongModel.as_str();
+    counter!(FAILED_CALLS, "model" => model.to_owned(), "cause" => cause).increment(0);
+}
+
 pub(crate) fn dialogue_ended(model: &str, cause: Option<FailureCause>, took: Duration) {
     let outcome = cause.map_or("scored", FailureCause::as_str);
     counter!(DIALOGUES, "model" => model.to_owned(), "outcome" => outcome).increment(1);

@@ -16,6 +16,7 @@ use super::{RUNS_KEPT_MAX, Running, Work, is_of};
 use crate::breaker::Breaker;
 use crate::connect::{Connect, ConnectError, Connected, FoundServer};
 use crate::dialogue::{DialogueContext, DialogueJob, hold};
+use crate::metrics;
 use crate::rate::WithinBudget;
 use crate::runs::{RunContext, RunError};
 use crate::servers::ServerKey;
@@ -290,6 +291,7 @@ impl Work {
             finished
         }
         .instrument(ids);
+        metrics::dialogue_began(tag.lease.model.as_str());
         let task = self.dialogues.spawn(holding);
         self.tags.insert(task.id(), tag.clone());
         self.running.insert(tag, Running { server, task, began: now, trace, progress });

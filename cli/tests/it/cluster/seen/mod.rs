@@ -167,7 +167,7 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let run = submitted.stdout.trim().to_owned();
 
     // One worker holds more leases than the rule about expired ones asks for, and cannot work them off.
-    let doomed = worker(3, &never_answers, "40");
+    let doomed = worker(3, &never_answers, "2");
     prometheus.until("units are leased", |prometheus| {
         let leases = format!("kgfleet_worker_leases{{instance=\"127.0.0.1:{}\"}}", ports[3]);
         prometheus.value(&leases).is_some_and(|leases| leases >= 4.0)
@@ -191,6 +191,10 @@ fn every_panel_and_every_rule_shows_what_happens_in_a_cluster() {
     let of_workers = catalogue(worker::metrics::DEFINITIONS);
     let mut told_by_workers = scrape::check(ports[1], &of_workers);
     // What can be asked is asked; the servers are idle, and the absent model's dialogues wait.
+    prometheus.until("only the absent model's dialogues are left", |prometheus| {
+        let left = "max(kgfleet_run_model_remaining_dialogues{model!=\"sim-absent\"})";
+        prometheus.value(left) == Some(0.0)
+    });
     open.ask_until(&prometheus, "at its end", |open| {
         let is_idle = open.panels.iter().all(|question| question.place != "Idle servers while work waits");
         is_idle && open.has_fired(&["KgfleetRunStalled"])

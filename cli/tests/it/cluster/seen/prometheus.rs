@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::harness::{Running, http};
 
 /// How long anything may take to show. Reached only if something is broken.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Between two looks at a server that tells nobody when it changes.
 pub const LOOK_EVERY: Duration = Duration::from_millis(300);
