@@ -1,31 +1,26 @@
-//! The page as a whole: what all requests share.
+//! What all requests share.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use coordinator::Coordinator;
 use coordinator::access::Access;
 use tokio::sync::{Semaphore, watch};
 
-use crate::board::{TICK, ViewCache};
-use crate::door::{Login, PublicUrl, Visitor};
-use crate::routes;
+use crate::cache::{TICK, ViewCache};
 use crate::session::{Sessions, random_token};
+use crate::visitor::{Login, PublicUrl, Visitor};
 
 /// Visitors whose pages move by themselves, at once. Others reload.
 pub(crate) const STREAMS_MAX: usize = 64;
 
-/// The live page of a coordinator.
-#[derive(Clone)]
-pub struct Page(Arc<Site>);
-
+/// See the module.
 pub(crate) struct Site {
     pub coordinator: Arc<Coordinator>,
-    pub entrance: Login,
+    pub login: Login,
     pub public: Option<PublicUrl>,
-    pub board: Arc<ViewCache>,
+    pub cache: Arc<ViewCache>,
     pub streams: Arc<Semaphore>,
     /// The token of forms where nobody logs in.
     pub form_token: String,
@@ -34,41 +29,25 @@ pub(crate) struct Site {
     closing: watch::Sender<bool>,
 }
 
-impl Page {
-    /// The page of this coordinator. `public` is its address for other machines.
-    ///
-    /// # Errors
-    /// The system gives no random numbers.
-    pub fn new(
+impl Site {
+    pub(crate) fn new(
         coordinator: Arc<Coordinator>,
-        entrance: Login,
+        login: Login,
         public: Option<PublicUrl>,
     ) -> io::Result<Self> {
-        Ok(Self(Arc::new(Site {
-            board: Arc::new(ViewCache::new(Arc::clone(&coordinator), TICK)),
+        Ok(Self {
+            cache: Arc::new(ViewCache::new(Arc::clone(&coordinator), TICK)),
             coordinator,
-            entrance,
+            login,
             public,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             form_token: random_token()?,
             sessions: Mutex::default(),
             started: Instant::now(),
             closing: watch::channel(false).0,
-        })))
+        })
     }
 
-    /// Its routes. Requests need the address of their peer as [`ConnectInfo`](axum::extract::ConnectInfo).
-    pub fn router(&self) -> Router {
-        routes::router(Arc::clone(&self.0))
-    }
-
-    /// Ends the streams of everybody who looks, because the process ends.
-    pub fn close(&self) {
-        self.0.closing.send_replace(true);
-    }
-}
-
-impl Site {
     pub(crate) fn now(&self) -> Duration {
         self.started.elapsed()
     }
@@ -79,8 +58,13 @@ impl Site {
     }
 
     /// The coordinator as this visitor may use it.
-    pub(crate) fn behalf(&self, visitor: &Visitor) -> Arc<Access> {
+    pub(crate) fn access(&self, visitor: &Visitor) -> Arc<Access> {
         Access::of(&self.coordinator, &visitor.caller)
+    }
+
+    /// Ends the streams of everybody who looks.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
     }
 
     pub(crate) fn closing(&self) -> watch::Receiver<bool> {

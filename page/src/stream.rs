@@ -17,9 +17,10 @@ use service_kit::http::IDLE_MAX;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
-use crate::board::{RunsSnapshot, Section, TICK, Topic};
-use crate::door::Visitor;
+use crate::cache::{TICK, Topic};
+use crate::section::{PageState, Section};
 use crate::site::Site;
+use crate::visitor::Visitor;
 
 /// Sections longer than this, in bytes, are sent less often: the grid of the largest runs has 200 kB.
 const LARGE: usize = 32 << 10;
@@ -76,8 +77,8 @@ impl Reader {
                 self.ended = true;
                 return Some(Event::default().event("leave").data("the session has ended"));
             }
-            let snapshot = match self.site.board.look(&self.topic).await {
-                Ok(snapshot) => snapshot,
+            let state = match self.site.cache.latest(&self.topic).await {
+                Ok(state) => state,
                 Err(error) => match self.trouble(&error) {
                     Some(event) => return Some(event),
                     None => continue,
@@ -87,8 +88,8 @@ impl Reader {
                 // Everything again, so that its page says that all is well.
                 self.seen.clear();
             }
-            let news = self.news(&snapshot);
-            if snapshot.over && news.is_empty() {
+            let news = self.news(&state);
+            if state.over && news.is_empty() {
                 self.ended = true;
                 return Some(Event::default().event("over").data("over"));
             }
@@ -114,12 +115,12 @@ impl Reader {
     }
 
     /// The sections that it does not have.
-    fn news(&mut self, snapshot: &RunsSnapshot) -> serde_json::Map<String, serde_json::Value> {
+    fn news(&mut self, state: &PageState) -> serde_json::Map<String, serde_json::Value> {
         let (mut news, now) = (serde_json::Map::new(), Instant::now());
-        for section in &snapshot.sections {
+        for section in &state.sections {
             let had = self.seen.get(section.id).map(|(hash, at)| (*hash, now.saturating_duration_since(*at)));
             // At the end, everything is sent.
-            if is_due(section, had, snapshot.over) {
+            if is_due(section, had, state.over) {
                 self.seen.insert(section.id, (section.hash, now));
                 news.insert(section.id.to_owned(), (*section.html).into());
             }

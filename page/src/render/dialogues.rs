@@ -10,8 +10,9 @@ use report::html::tables::linked;
 use report::table::{Cell, Table, printable};
 use report::words::duration;
 
-use super::{frame, path_of, path_with};
-use crate::door::Visitor;
+use super::frame::frame;
+use super::paths::{path_of, path_with};
+use crate::visitor::Visitor;
 
 /// What stands above a dialogue.
 pub(crate) struct DialogueFacts {
@@ -25,8 +26,8 @@ pub(crate) struct DialogueFacts {
 }
 
 impl DialogueFacts {
-    pub(crate) fn of(looked: &RecordView) -> Self {
-        let record = &looked.record;
+    pub(crate) fn of(view: &RecordView) -> Self {
+        let record = &view.record;
         let outcome = match &record.outcome {
             Outcome::Scored { .. } => "scored".to_owned(),
             Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => format!("no score: {cause}"),
@@ -38,7 +39,7 @@ impl DialogueFacts {
             attempt: record.attempt.number,
             started: record.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
             took: duration(record.ended_at.duration_since(record.started_at).as_secs_f64()),
-            redacted: looked.redacted,
+            redacted: view.redacted,
         }
     }
 }

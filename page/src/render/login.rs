@@ -3,7 +3,7 @@
 use axum::response::Html;
 use maud::html;
 
-use super::frame;
+use super::frame::frame;
 
 /// The form. It leads to `next`; `refused` says why the last token was not taken.
 pub(crate) fn page(next: &str, refused: Option<&str>) -> Html<String> {

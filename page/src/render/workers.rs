@@ -7,19 +7,19 @@ use report::html::tables::table;
 use report::table::printable;
 use report::views::fleet;
 
-use super::{form_token, frame, section};
-use crate::board::{RunsSnapshot, Section};
-use crate::door::Visitor;
+use super::frame::{form_token, frame, section};
+use crate::section::{PageState, Section};
+use crate::visitor::Visitor;
 
-pub(crate) fn page(visitor: &Visitor, snapshot: &RunsSnapshot, done: &str) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, state: &PageState, done: &str) -> Html<String> {
     let main = html! {
         h1 { "Workers" }
         @if done == "drain" { p.done role="status" { "The worker was asked to finish what it holds and end." } }
         @if visitor.steers() {
             // Which workers there are changes; the form around them does not.
-            form method="post" action="/workers/drain" { (form_token(visitor)) (section(snapshot, "drain")) }
+            form method="post" action="/workers/drain" { (form_token(visitor)) (section(state, "drain")) }
         }
-        (section(snapshot, "workers"))
+        (section(state, "workers"))
     };
     frame("Workers", Some(visitor), Some("/workers/live"), &main)
 }

@@ -9,11 +9,11 @@ use domain::control::{BenchmarkCommand, Control};
 use domain::{ErrorCode, FailureCause, RunId, ServiceError, WorkerId};
 
 use super::{Failed, Fields};
-use crate::board::Topic;
-use crate::door::Visitor;
-use crate::render::path_of;
+use crate::cache::Topic;
+use crate::render::paths::path_of;
 use crate::session::same;
 use crate::site::Site;
+use crate::visitor::Visitor;
 
 /// The fields of a form, if its sender may change something and meant to.
 fn meant(visitor: &Visitor, body: &str) -> Result<Fields, ServiceError> {
@@ -40,8 +40,8 @@ pub(super) async fn command(
     match carry_out(&site, &visitor, &run, &body).await {
         Err(error) => Failed(visitor, error).into_response(),
         Ok(done) => {
-            site.board.forget(&Topic::Run(run.clone()));
-            site.board.forget(&Topic::Runs);
+            site.cache.forget(&Topic::Benchmark(run.clone()));
+            site.cache.forget(&Topic::Benchmarks);
             Redirect::to(&format!("{}?done={done}", path_of(&run))).into_response()
         }
     }
@@ -50,7 +50,7 @@ pub(super) async fn command(
 /// Does what the form says; returns how that is told.
 async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> Result<String, ServiceError> {
     let fields = meant(visitor, body)?;
-    let behalf = site.behalf(visitor);
+    let access = site.access(visitor);
     let command = match fields.get("action") {
         "pause" => BenchmarkCommand::Pause,
         "resume" => BenchmarkCommand::Resume,
@@ -65,11 +65,11 @@ async fn carry_out(site: &Site, visitor: &Visitor, run: &RunId, body: &str) -> R
                     vec![cause.ok_or_else(unknown)?]
                 }
             };
-            return behalf.retry(run, &causes).await.map(|dialogues| dialogues.to_string());
+            return access.retry(run, &causes).await.map(|dialogues| dialogues.to_string());
         }
         _ => return Err(ServiceError::new(ErrorCode::Invalid, "there is no such command")),
     };
-    behalf.command(run, command).await?;
+    access.command(run, command).await?;
     Ok(fields.get("action").to_owned())
 }
 
@@ -81,13 +81,13 @@ pub(super) async fn drain(
 ) -> Response {
     let drained = match meant(&visitor, &body) {
         Err(error) => Err(error),
-        Ok(fields) => site.behalf(&visitor).drain_worker(&WorkerId::new(fields.get("worker"))).await,
+        Ok(fields) => site.access(&visitor).drain_worker(&WorkerId::new(fields.get("worker"))).await,
     };
     match drained {
         Err(error) => Failed(visitor, error).into_response(),
         Ok(()) => {
-            site.board.forget(&Topic::Workers { steers: true });
-            site.board.forget(&Topic::Workers { steers: false });
+            site.cache.forget(&Topic::Workers { steers: true });
+            site.cache.forget(&Topic::Workers { steers: false });
             Redirect::to("/workers?done=drain").into_response()
         }
     }

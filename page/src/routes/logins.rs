@@ -10,10 +10,11 @@ use domain::caller::CallerRole;
 use serde::Deserialize;
 
 use super::Fields;
-use crate::door::{Login, Visitor, VisitorConnection, cookie_name};
+use crate::admission::cookie_name;
 use crate::render::login;
 use crate::session::{LIFE, random_token, same};
 use crate::site::Site;
+use crate::visitor::{Login, Visitor, VisitorConnection};
 
 #[derive(Deserialize)]
 pub(super) struct Wanted {
@@ -29,12 +30,12 @@ pub(super) async fn form(Query(wanted): Query<Wanted>) -> Response {
 /// `POST /login`: a token becomes a session.
 pub(super) async fn login(
     State(site): State<Arc<Site>>,
-    Extension(approach): Extension<VisitorConnection>,
+    Extension(connection): Extension<VisitorConnection>,
     body: String,
 ) -> Response {
     let fields = Fields::of(&body);
     let next = local(fields.get("next"));
-    let Login::Tokens(whose) = &site.entrance else { return Redirect::to(next).into_response() };
+    let Login::Tokens(whose) = &site.login else { return Redirect::to(next).into_response() };
     let refused = |status: StatusCode, why: &str| (status, login::page(next, Some(why))).into_response();
     let Some(caller) = whose(fields.get("token").trim()) else {
         tracing::warn!("a token that nobody has was refused on the page");
@@ -52,14 +53,14 @@ pub(super) async fn login(
     };
     tracing::info!(caller = caller.name(), "logged in on the page");
     site.sessions().begin(&name, form_token, caller, site.now());
-    let cookie = set_cookie(&approach, &name, LIFE.as_secs());
+    let cookie = set_cookie(&connection, &name, LIFE.as_secs());
     ([cookie], Redirect::to(next)).into_response()
 }
 
 /// `POST /logout`.
 pub(super) async fn logout(
     State(site): State<Arc<Site>>,
-    Extension(approach): Extension<VisitorConnection>,
+    Extension(connection): Extension<VisitorConnection>,
     Extension(visitor): Extension<Visitor>,
     body: String,
 ) -> Response {
@@ -69,11 +70,11 @@ pub(super) async fn logout(
     if let Some(id) = visitor.session {
         site.sessions().end(&id);
     }
-    ([set_cookie(&approach, "", 0)], Redirect::to("/login")).into_response()
+    ([set_cookie(&connection, "", 0)], Redirect::to("/login")).into_response()
 }
 
-fn set_cookie(approach: &VisitorConnection, value: &str, seconds: u64) -> (HeaderName, String) {
-    let (name, secure) = (cookie_name(approach.secure), if approach.secure { "; Secure" } else { "" });
+fn set_cookie(connection: &VisitorConnection, value: &str, seconds: u64) -> (HeaderName, String) {
+    let (name, secure) = (cookie_name(connection.secure), if connection.secure { "; Secure" } else { "" });
     (
         header::SET_COOKIE,
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"),

@@ -1,44 +1,57 @@
 //! The paths of the page, and what each of them answers.
 
+mod benchmarks;
 mod commands;
+mod dialogues;
 mod logins;
-mod looks;
+mod workers;
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use domain::{ErrorCode, ServiceError};
+use serde::Deserialize;
 
-use crate::assets;
-use crate::door::{self, Visitor};
-use crate::render;
+use crate::render::frame;
 use crate::site::Site;
+use crate::visitor::Visitor;
+use crate::{admission, assets};
 
 /// Bytes of a form. The longest field is a token or a name.
 const FORM_BYTES_MAX: usize = 16 << 10;
 
 pub(crate) fn router(site: Arc<Site>) -> Router {
     Router::new()
-        .route("/", get(looks::runs))
-        .route("/live", get(looks::runs_live))
-        .route("/runs/{run}", get(looks::run))
-        .route("/runs/{run}/live", get(looks::run_live))
-        .route("/runs/{run}/dialogues", get(looks::dialogues))
-        .route("/runs/{run}/dialogue", get(looks::dialogue))
+        .route("/", get(benchmarks::list))
+        .route("/live", get(benchmarks::list_live))
+        .route("/runs/{run}", get(benchmarks::benchmark))
+        .route("/runs/{run}/live", get(benchmarks::benchmark_live))
+        .route("/runs/{run}/dialogues", get(dialogues::list))
+        .route("/runs/{run}/dialogue", get(dialogues::dialogue))
         .route("/runs/{run}/command", post(commands::command))
-        .route("/workers", get(looks::workers))
-        .route("/workers/live", get(looks::workers_live))
+        .route("/workers", get(workers::list))
+        .route("/workers/live", get(workers::list_live))
         .route("/workers/drain", post(commands::drain))
         .route("/login", get(logins::form).post(logins::login))
         .route("/logout", post(logins::logout))
         .route("/assets/{name}", get(assets::serve))
         .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(Arc::clone(&site), door::guard))
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), admission::guard))
         .with_state(site)
+}
+
+/// What every handler that shows something takes: the page, and who looks at it.
+type Visit = (State<Arc<Site>>, Extension<Visitor>);
+
+/// What was just done, as the redirect after a form says it.
+#[derive(Deserialize)]
+struct Done {
+    #[serde(default)]
+    done: String,
 }
 
 /// Why there is no page, as a page.
@@ -47,7 +60,7 @@ struct Failed(Visitor, ServiceError);
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         let Self(visitor, error) = self;
-        (status(error.code), render::failure(&visitor, &error)).into_response()
+        (status(error.code), frame::failure(&visitor, &error)).into_response()
     }
 }
 

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod admission;
 mod browser;
 mod browsing;
-mod door;
-mod looking;
 mod moving;
+mod pages;
 mod steering;
 mod world;

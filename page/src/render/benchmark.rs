@@ -14,10 +14,12 @@ use report::views::fleet;
 use report::views::scores::mean_of_model;
 use report::words::figure;
 
-use super::{form_token, frame, path_of, path_with, runs, section};
-use crate::board::{RunsSnapshot, Section};
-use crate::door::Visitor;
+use super::benchmarks;
+use super::frame::{form_token, frame, section};
+use super::paths::{path_of, path_with};
 use crate::intervals::IntervalsByModel;
+use crate::section::{PageState, Section};
+use crate::visitor::Visitor;
 
 /// Steps in which screen readers are told of progress, in per cent.
 const SPOKEN_STEP: u64 = 10;
@@ -31,23 +33,23 @@ pub(crate) struct Shown {
     pub is_pipeline: bool,
 }
 
-pub(crate) fn page(visitor: &Visitor, run: &RunId, snapshot: &RunsSnapshot, done: &str) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, run: &RunId, state: &PageState, done: &str) -> Html<String> {
     let main = html! {
-        h1 { (printable(&snapshot.title)) }
-        @if let Some(told) = told(done) { p.done role="status" { (told) } }
-        (section(snapshot, "progress"))
+        h1 { (printable(&state.title)) }
+        @if let Some(words) = in_words(done) { p.done role="status" { (words) } }
+        (section(state, "progress"))
         @if visitor.steers() {
             form.controls method="post" action={ (path_of(run)) "/command" } aria-label="Commands" {
-                (form_token(visitor)) (section(snapshot, "controls"))
+                (form_token(visitor)) (section(state, "controls"))
             }
         }
-        @for id in ["leaders", "grid", "stages", "outcomes", "models", "history"] { (section(snapshot, id)) }
+        @for id in ["leaders", "grid", "stages", "outcomes", "models", "history"] { (section(state, id)) }
     };
-    frame(&snapshot.title, Some(visitor), Some(&format!("{}/live", path_of(run))), &main)
+    frame(&state.title, Some(visitor), Some(&format!("{}/live", path_of(run))), &main)
 }
 
 /// What was done, in words. It comes from the address, so nothing of it is shown but a number.
-fn told(done: &str) -> Option<String> {
+fn in_words(done: &str) -> Option<String> {
     match done {
         "pause" => Some("The run is paused: nothing more is handed out.".to_owned()),
         "resume" => Some("The run goes on.".to_owned()),
@@ -203,7 +205,7 @@ fn heat(shown: &Shown) -> Markup {
 }
 
 fn stages(runs: &[BenchmarkView]) -> Markup {
-    html! { @if !runs.is_empty() { h2 { "Runs of the stages" } (runs::table(runs.to_vec(), "Runs of the stages")) } }
+    html! { @if !runs.is_empty() { h2 { "Runs of the stages" } (benchmarks::table(runs.to_vec(), "Runs of the stages")) } }
 }
 
 /// How dialogues ended, and the most frequent reasons of those that have no score.

@@ -1,4 +1,4 @@
-//! The door: who is served, and how a browser must treat what it gets.
+//! Admission: who is served, and how a browser must treat what it gets.
 //!
 //! A page that other machines can reach needs identities and TLS. Without identities, only this machine is served, and only
 //! under a name of its own: a foreign name that leads here (DNS rebinding) is refused. The port has no TLS: other machines
@@ -11,84 +11,11 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use domain::caller::{Caller, CallerRole};
-use url::Url;
+use domain::caller::Caller;
 
 use crate::render::login;
-use crate::session::SessionId;
 use crate::site::Site;
-
-/// Whose a token is.
-type Whose = dyn Fn(&str) -> Option<Caller> + Send + Sync;
-
-/// Who may look.
-#[derive(Clone)]
-pub enum Login {
-    /// No identities are configured.
-    Anyone,
-    /// Whoever has a token. The function says whose it is.
-    Tokens(Arc<Whose>),
-}
-
-/// The `https` address under which other machines reach the page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrl {
-    /// As in the header `Host`.
-    host: String,
-    origin: String,
-}
-
-/// An address cannot be that of the page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidUrl(String);
-
-impl std::fmt::Display for InvalidUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is not https://HOST or https://HOST:PORT", self.0)
-    }
-}
-
-impl std::error::Error for InvalidUrl {}
-
-impl std::str::FromStr for PublicUrl {
-    type Err = InvalidUrl;
-
-    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
-        let invalid = || InvalidUrl(text.to_owned());
-        let url = Url::parse(text).map_err(|_| invalid())?;
-        let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-        let host = url.host_str().filter(|_| url.scheme() == "https" && plain && url.username().is_empty());
-        let host = host.ok_or_else(invalid)?;
-        let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        Ok(Self { origin: format!("https://{host}"), host })
-    }
-}
-
-/// Somebody who may look, as established at the door.
-#[derive(Clone)]
-pub(crate) struct Visitor {
-    pub caller: Caller,
-    /// What its forms must carry.
-    pub form_token: String,
-    /// None where nobody logs in.
-    pub session: Option<SessionId>,
-}
-
-impl Visitor {
-    /// Whether it may change anything.
-    pub(crate) fn steers(&self) -> bool {
-        self.caller.has(CallerRole::Operator)
-    }
-}
-
-/// How the visitor came here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct VisitorConnection {
-    /// Whether it came over TLS: its cookie must not travel otherwise.
-    pub secure: bool,
-    /// What the header `Origin` of its forms says.
-    pub origin: String,
-}
+use crate::visitor::{Login, Visitor, VisitorConnection};
 
 /// Name of the cookie. The prefix makes browsers take it over TLS and for this host only.
 pub(crate) fn cookie_name(secure: bool) -> &'static str {
@@ -124,8 +51,8 @@ fn is_open(path: &str) -> bool {
 /// Lets a request in, or answers it.
 pub(crate) async fn guard(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
     let mut response = match admit(&site, &request) {
-        Ok((approach, visitor)) => {
-            request.extensions_mut().insert(approach);
+        Ok((connection, visitor)) => {
+            request.extensions_mut().insert(connection);
             if let Some(visitor) = visitor {
                 request.extensions_mut().insert(visitor);
             }
@@ -144,11 +71,11 @@ type Admitted = (VisitorConnection, Option<Visitor>);
 fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
     let refused = |status: StatusCode, text: &str| Box::new((status, format!("{text}\n")).into_response());
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0);
-    let approach =
-        approach(site, peer, request.headers()).map_err(|reason| refused(StatusCode::FORBIDDEN, reason))?;
-    let visitor = visitor(site, request.headers(), &approach);
+    let connection =
+        connection(site, peer, request.headers()).map_err(|reason| refused(StatusCode::FORBIDDEN, reason))?;
+    let visitor = visitor(site, request.headers(), &connection);
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !is_safe && !comes_from_here(request.headers(), &approach) {
+    if !is_safe && !comes_from_here(request.headers(), &connection) {
         return Err(refused(StatusCode::FORBIDDEN, "this form comes from another site"));
     }
     if visitor.is_none() && !is_open(request.uri().path()) {
@@ -156,17 +83,17 @@ fn admit(site: &Site, request: &Request) -> Result<Admitted, Box<Response>> {
         let next = if is_safe { path } else { "/" };
         return Err(Box::new((StatusCode::UNAUTHORIZED, login::page(next, None)).into_response()));
     }
-    Ok((approach, visitor))
+    Ok((connection, visitor))
 }
 
 /// How a request came here, if it may.
-fn approach(
+fn connection(
     site: &Site,
     peer: Option<SocketAddr>,
     headers: &HeaderMap,
 ) -> Result<VisitorConnection, &'static str> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if let (Some(public), Login::Tokens(_)) = (&site.public, &site.entrance)
+    if let (Some(public), Login::Tokens(_)) = (&site.public, &site.login)
         && host.eq_ignore_ascii_case(&public.host)
     {
         return Ok(VisitorConnection { secure: true, origin: public.origin.clone() });
@@ -193,21 +120,21 @@ fn is_loopback_name(host: &str) -> bool {
 }
 
 /// Whether a form was sent from this page, as far as the browser says so. The token in the form decides.
-fn comes_from_here(headers: &HeaderMap, approach: &VisitorConnection) -> bool {
+fn comes_from_here(headers: &HeaderMap, connection: &VisitorConnection) -> bool {
     let says = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
     let site = says(HeaderName::from_static("sec-fetch-site"));
     let origin = says(header::ORIGIN);
     site.is_none_or(|site| site == b"same-origin")
-        && origin.is_none_or(|origin| origin.eq_ignore_ascii_case(approach.origin.as_bytes()))
+        && origin.is_none_or(|origin| origin.eq_ignore_ascii_case(connection.origin.as_bytes()))
 }
 
-fn visitor(site: &Site, headers: &HeaderMap, approach: &VisitorConnection) -> Option<Visitor> {
-    match &site.entrance {
+fn visitor(site: &Site, headers: &HeaderMap, connection: &VisitorConnection) -> Option<Visitor> {
+    match &site.login {
         Login::Anyone => {
             Some(Visitor { caller: Caller::anyone(), form_token: site.form_token.clone(), session: None })
         }
         Login::Tokens(_) => {
-            let name = cookie(headers, cookie_name(approach.secure))?;
+            let name = cookie(headers, cookie_name(connection.secure))?;
             let (id, caller, form_token) = site.sessions().of(name, site.now())?;
             Some(Visitor { caller, form_token, session: Some(id) })
         }
@@ -244,27 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn a_public_address_is_https_and_no_more_than_a_host() {
-        let url: PublicUrl = "https://fleet.example.org:8443/".parse().unwrap();
-        assert_eq!(
-            (url.host.as_str(), url.origin.as_str()),
-            ("fleet.example.org:8443", "https://fleet.example.org:8443")
-        );
-        assert_eq!("https://fleet.example.org".parse::<PublicUrl>().unwrap().host, "fleet.example.org");
-        for wrong in
-            ["http://fleet.example.org", "fleet.example.org", "https://a/b", "https://u@a", "https://a?x"]
-        {
-            assert!(wrong.parse::<PublicUrl>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn a_form_of_another_site_is_known_by_its_origin() {
-        let approach = VisitorConnection { secure: false, origin: "http://localhost:7701".to_owned() };
+        let connection = VisitorConnection { secure: false, origin: "http://localhost:7701".to_owned() };
         let from = |name: &'static str, value: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_static(value));
-            comes_from_here(&headers, &approach)
+            comes_from_here(&headers, &connection)
         };
         assert!(from("origin", "http://localhost:7701") && from("sec-fetch-site", "same-origin"));
         for (name, value) in [

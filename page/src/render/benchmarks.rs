@@ -8,12 +8,13 @@ use maud::{Markup, html};
 use report::html::tables::linked;
 use report::views::fleet;
 
-use super::{frame, path_of, section};
-use crate::board::{RunsSnapshot, Section};
-use crate::door::Visitor;
+use super::frame::{frame, section};
+use super::paths::path_of;
+use crate::section::{PageState, Section};
+use crate::visitor::Visitor;
 
-pub(crate) fn page(visitor: &Visitor, snapshot: &RunsSnapshot) -> Html<String> {
-    let main = html! { h1 { "Runs" } (section(snapshot, "runs")) };
+pub(crate) fn page(visitor: &Visitor, state: &PageState) -> Html<String> {
+    let main = html! { h1 { "Runs" } (section(state, "runs")) };
     frame("Runs", Some(visitor), Some("/live"), &main)
 }
 

@@ -1,0 +1,52 @@
+//! The list of benchmarks, and each of them.
+
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Response};
+use domain::{ErrorCode, RunId};
+
+use super::{Done, Failed, Visit, status};
+use crate::cache::Topic;
+use crate::render::{benchmark, benchmarks};
+use crate::stream;
+
+/// `GET /`.
+pub(super) async fn list((State(site), Extension(visitor)): Visit) -> Response {
+    match site.cache.latest(&Topic::Benchmarks).await {
+        Ok(state) => benchmarks::page(&visitor, &state).into_response(),
+        Err(error) => Failed(visitor, error).into_response(),
+    }
+}
+
+/// `GET /live`.
+pub(super) async fn list_live((State(site), Extension(visitor)): Visit) -> Response {
+    stream::of(site, visitor, Topic::Benchmarks)
+}
+
+/// `GET /runs/{run}`.
+pub(super) async fn benchmark(
+    (State(site), Extension(visitor)): Visit,
+    Path(name): Path<String>,
+    Query(done): Query<Done>,
+) -> Response {
+    let id = RunId::new(name);
+    match site.cache.latest(&Topic::Benchmark(id.clone())).await {
+        Ok(state) => benchmark::page(&visitor, &id, &state, &done.done).into_response(),
+        Err(error) => Failed(visitor, error).into_response(),
+    }
+}
+
+/// `GET /runs/{run}/live`.
+pub(super) async fn benchmark_live(
+    (State(site), Extension(visitor)): Visit,
+    Path(name): Path<String>,
+) -> Response {
+    let topic = Topic::Benchmark(RunId::new(name));
+    // An unknown run is told at once: a browser does not ask again then.
+    match site.cache.latest(&topic).await {
+        Err(error) if error.code == ErrorCode::NotFound => {
+            (status(error.code), "no such run\n").into_response()
+        }
+        _ => stream::of(site, visitor, topic),
+    }
+}
