@@ -4,10 +4,10 @@
 //! every quarter of a second, and all others use this snapshot. A call that goes to the queue first subtracts what it
 //! expects to get from the snapshot, so that ten waiting units do not attract a thousand workers.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use domain::control::RunPhase;
@@ -18,11 +18,15 @@ use crate::errors::Result;
 use crate::run::Run;
 
 /// The latest snapshot.
-pub(crate) struct Backlog {
-    reading: Mutex<Option<(Instant, Result<Arc<Snapshot>>)>>,
-    /// Whether the latest snapshot is outdated by a change in this process.
-    stale: AtomicBool,
-    changed: watch::Sender<()>,
+#[derive(Default)]
+pub(crate) struct Backlog(Mutex<Option<BacklogReading>>);
+
+/// A snapshot with the circumstances in which it was read.
+struct BacklogReading {
+    at: Instant,
+    /// The changes that were signalled before.
+    changes: u64,
+    snapshot: Result<Arc<Snapshot>>,
 }
 
 /// The counts of the queue at one moment.
@@ -47,25 +51,6 @@ pub(crate) struct ModelBacklog {
     claimable: AtomicU64,
     /// Suspects not yet claimed from this snapshot.
     suspects: AtomicU64,
-}
-
-impl Default for Backlog {
-    fn default() -> Self {
-        Self { reading: Mutex::default(), stale: AtomicBool::new(true), changed: watch::Sender::new(()) }
-    }
-}
-
-impl Backlog {
-    /// Marks the snapshot as outdated and wakes those who wait for work.
-    pub(crate) fn touch(&self) {
-        self.stale.store(true, Ordering::Release);
-        self.changed.send_replace(());
-    }
-
-    /// Receives changes.
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
-    }
 }
 
 impl ModelBacklog {
@@ -103,19 +88,20 @@ impl ModelBacklog {
 }
 
 impl Coordinator {
-    /// The snapshot, at most [`backlog_for`](crate::CoordinatorConfig::backlog_for) old.
+    /// The snapshot, at most [`backlog_for`](crate::CoordinatorOptions::backlog_for) old, and not older than the last change
+    /// that was signalled in this process.
     pub(crate) async fn backlog(&self) -> Result<Arc<Snapshot>> {
-        let mut reading = self.backlog.reading.lock().await;
-        if let Some((at, snapshot)) = &*reading
-            && at.elapsed() < self.config.backlog_for
-            && !self.backlog.stale.swap(false, Ordering::AcqRel)
+        let mut reading = self.backlog.0.lock().await;
+        let changes = self.signal.count();
+        if let Some(known) = &*reading
+            && known.at.elapsed() < self.config.backlog_for
+            && known.changes == changes
         {
-            return snapshot.clone();
+            return known.snapshot.clone();
         }
-        self.backlog.stale.store(false, Ordering::Release);
         let snapshot = self.read_backlog().await.map(Arc::new);
         // An error is kept as long, so that a queue that is down is not queried for every worker.
-        *reading = Some((Instant::now(), snapshot.clone()));
+        *reading = Some(BacklogReading { at: Instant::now(), changes, snapshot: snapshot.clone() });
         snapshot
     }
 

@@ -12,23 +12,24 @@ use std::time::{Duration, SystemTime};
 
 use domain::caller::Caller;
 use domain::exchange::{Delivery, Receipt};
-use domain::{ErrorCode, FailureCause, Record, RecordId, ServiceError};
+use domain::{ErrorCode, Record, RecordId, ServiceError};
 use history::{Event, EventLog};
 use queue::Commit;
 use results::log::{CommitError, CommitQueue, RecordHead, envelope};
 use service_kit::traces::{self, Span};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::aggregate::DialogueRow;
 use crate::errors::{Result, conflict, internal, invalid};
 use crate::health::{Health, Uptime};
-use crate::lag::{Lag, WaitingRecord};
+use crate::lag::Lag;
 use crate::layout::Slot;
+use crate::log_handle::{Checked, Committer, LogHandle};
 use crate::metrics;
 use crate::options::{BYTES_IN_FLIGHT_MAX, DELIVERIES_PER_CALL_MAX};
 use crate::rebuild::QueueClient;
 use crate::remarks::Remark;
-use crate::run::{FoldedRecord, Log, Run};
+use crate::run::{FoldedRecord, Run};
 use crate::runs::LoadedRuns;
 use crate::storage::Store;
 
@@ -47,27 +48,6 @@ const RECENT_RECORDS: usize = 32_768;
 /// How far the generation of a record may exceed that of the run. Another coordinator may have rebuilt the queue; but an
 /// arbitrary number would raise all later generations above it, until the queue cannot represent them any more.
 const GENERATIONS_AHEAD: u64 = 1 << 41;
-
-/// A checked delivery on its way to the log.
-pub(crate) struct Checked {
-    slot: Slot,
-    outcome: std::result::Result<Option<f64>, FailureCause>,
-    remark: Remark,
-    generation: u64,
-    id: RecordId,
-    json: Arc<str>,
-    receipt: oneshot::Sender<Result<Receipt>>,
-    _room: OwnedSemaphorePermit,
-    _waiting: WaitingRecord,
-}
-
-/// The commit path of one run's log.
-pub(crate) struct Committer {
-    /// Bounded by the permits that each of them holds.
-    checked: mpsc::UnboundedSender<Checked>,
-    /// Set when the log has ended and must be reopened.
-    broken: Arc<AtomicBool>,
-}
 
 /// Tickets of recently appended records, so that a repeated delivery is not appended again.
 #[derive(Debug, Default)]
@@ -113,13 +93,12 @@ pub(crate) struct RecordLogs {
     lag: Lag,
 }
 
-impl Committer {
-    fn start(commits: Weak<RecordLogs>, run: Weak<Run>, log: CommitQueue) -> Self {
-        let (checked, waiting) = mpsc::unbounded_channel();
-        let broken = Arc::new(AtomicBool::new(false));
-        tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
-        Self { checked, broken }
-    }
+/// Starts the commit path of a run's log.
+fn start(commits: Weak<RecordLogs>, run: Weak<Run>, log: CommitQueue) -> Committer {
+    let (checked, waiting) = mpsc::unbounded_channel();
+    let broken = Arc::new(AtomicBool::new(false));
+    tokio::spawn(gather(commits, run, log, waiting, Arc::clone(&broken)));
+    Committer { checked, broken }
 }
 
 /// Combines waiting records into batches. While the maximum number of batches is running, more records accumulate, so
@@ -245,8 +224,8 @@ impl RecordLogs {
             id: head.attempt.id,
             json: delivery.json,
             receipt,
-            _room: room,
-            _waiting: self.lag.begin(self.clock.now()),
+            room,
+            waiting: self.lag.begin(self.clock.now()),
         };
         let committer = self.committer(&run).await.inspect_err(|error| {
             if error.code == ErrorCode::NotFound {
@@ -267,7 +246,7 @@ impl RecordLogs {
         self.take_lock(run, &mut *run.log.lock().await)
     }
 
-    fn take_lock(&self, run: &Run, log: &mut Log) -> Result<()> {
+    fn take_lock(&self, run: &Run, log: &mut LogHandle) -> Result<()> {
         if log.lock.is_none() {
             log.lock = self.storage.lock(run.id())?;
         }
@@ -287,10 +266,10 @@ impl RecordLogs {
         self.take_lock(run, &mut log)?;
         log.committer = None;
         let writer = if log.reopened { self.storage.new_writer() } else { run.writer };
-        let open = self.health.note_sink(self.storage.open_log(run, writer).await)?;
+        let open = self.health.note_sink(self.storage.open_log(&run.manifest, writer).await)?;
         log.reopened = true;
         log.thread = Some(open.thread);
-        let committer = Committer::start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
+        let committer = start(Arc::downgrade(self), Arc::downgrade(run), open.queue);
         let sender = committer.checked.clone();
         log.committer = Some(committer);
         Ok(sender)
@@ -352,7 +331,9 @@ impl RecordLogs {
             let place = self.health.note_sink(appended)?;
             // Durable from here on: the table shows the content of the log, even if the queue cannot be updated now.
             run.fold(place, found, Some(self.clock.now()), |slot, row, remark| {
-                metrics::dialogue(run, slot, row, remark.tokens);
+                let (model, task, _) = run.layout.place(slot);
+                let (model, task) = (&run.models[model].label, &run.plan.tasks[task].label);
+                metrics::dialogue(model, task, row.outcome.err(), remark.tokens);
             });
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
             for (ticket, item) in tickets.iter().zip(batch) {

@@ -12,8 +12,9 @@ use queue::{Suspect, UnitId};
 use crate::aggregate::DialogueTable;
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, conflict, not_found};
+use crate::log_handle::LogHandle;
 use crate::payload::QueuedUnit;
-use crate::run::{Log, Run};
+use crate::run::Run;
 use crate::storage::RunStateFile;
 use crate::submit::GoesOn;
 
@@ -31,7 +32,7 @@ impl Coordinator {
                 let model = &spec.label;
                 self.queues.call(&run, |queue, at| async move { queue.unpark(&at, model).await }).await?;
             }
-            self.backlog.touch();
+            self.signal.touch();
             tracing::info!(run = %id, "resumed");
             return Ok(run);
         }
@@ -112,14 +113,14 @@ impl Coordinator {
                         self.expect_removable(id).await?;
                     }
                     // Nobody else writes it; who removes it needs the lock.
-                    *run.log.lock().await = Log::default();
+                    *run.log.lock().await = LogHandle::default();
                 }
                 self.storage.sink.remove_run(id).await?;
             }
         }
         self.runs.forget(id);
         self.health.note_queue(self.queue.forget_run(id).await)?;
-        self.backlog.touch();
+        self.signal.touch();
         tracing::info!(run = %id, "removed");
         Ok(())
     }

@@ -32,6 +32,7 @@ use crate::patience::SuspectReservations;
 use crate::pipeline::Pipelines;
 use crate::rebuild::QueueClient;
 use crate::runs::LoadedRuns;
+use crate::signal::WorkSignal;
 use crate::storage::Store;
 use crate::tend::{self, Tending};
 use crate::view::WATCH_EVERY;
@@ -50,7 +51,8 @@ pub struct Coordinator {
     pub(crate) runs: Arc<LoadedRuns>,
     pub(crate) queues: Arc<QueueClient>,
     pub(crate) commits: Arc<RecordLogs>,
-    pub(crate) backlog: Arc<Backlog>,
+    pub(crate) signal: Arc<WorkSignal>,
+    pub(crate) backlog: Backlog,
     pub(crate) pipelines: Pipelines,
     pub(crate) patience: Mutex<SuspectReservations>,
     pub(crate) submissions: Submissions,
@@ -83,13 +85,13 @@ impl Coordinator {
         let storage = Arc::new(Store::new(sink, config.scope));
         let packs = Arc::new(Packs::new(Arc::clone(&storage)));
         let runs = Arc::new(LoadedRuns::new(Arc::clone(&storage), Arc::clone(&packs), clock));
-        let backlog = Arc::new(Backlog::default());
+        let signal = Arc::new(WorkSignal::default());
         let queues = Arc::new(QueueClient::new(
             config.clone(),
             Arc::clone(&queue),
             Arc::clone(&storage),
             Arc::clone(&runs),
-            Arc::clone(&backlog),
+            Arc::clone(&signal),
             Arc::clone(&health),
         ));
         let commits = Arc::new(RecordLogs::new(
@@ -119,7 +121,8 @@ impl Coordinator {
             runs,
             queues,
             commits,
-            backlog,
+            signal,
+            backlog: Backlog::default(),
         });
         if coordinator.config.tends {
             tokio::spawn(tend::rounds(Arc::downgrade(&coordinator), coordinator.config.tend_every));
@@ -152,7 +155,7 @@ impl Coordinator {
     /// Announces the shutdown: calls that wait for work return without any, so that workers go to another coordinator.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
-        self.backlog.touch();
+        self.signal.touch();
     }
 
     /// Closes the record logs before the process ends, so that a power cut afterwards loses nothing.

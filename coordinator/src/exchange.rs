@@ -97,7 +97,7 @@ impl Coordinator {
         }
         let has_room = report.offers.iter().any(|offer| offer.room > 0);
         let wants_work = has_room && !report.draining && !drain;
-        let mut changes = self.backlog.changes();
+        let mut changes = self.signal.changes();
         while wants_work && orders.grants.is_empty() && orders.lost.is_empty() {
             if !holds_suspect {
                 self.grant(&report, &mut orders).await?;
@@ -138,7 +138,7 @@ impl Coordinator {
                     dead = reaped.dead.len(),
                     "took over units of dead workers"
                 );
-                self.backlog.touch();
+                self.signal.touch();
             }
             if !reaped.more {
                 return Ok(());
@@ -189,7 +189,7 @@ impl Coordinator {
                 continue;
             }
             tracing::warn!(run = %run.id(), model = %parking.model, reason = parking.reason, "parked");
-            self.backlog.touch();
+            self.signal.touch();
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Coordinator {
     pub(crate) async fn release(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
         for fences in fences.chunks(FENCES_PER_CALL_MAX) {
             self.queues.call(run, |queue, at| async move { queue.release(&at, fences).await }).await?;
-            self.backlog.touch();
+            self.signal.touch();
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::RunId;
 use domain::control::{ExportItem, Feed};
-use domain::{Record, RunId};
 use futures::stream;
 use results::log::PlaceReader;
 use serde::de::IgnoredAny;
@@ -63,7 +63,8 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         return Ok(());
     }
     let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
-    for rank in RecordPositions::new(run, folder).catch_up(run, folder)?.iter().flatten() {
+    let log = run.log_source(folder);
+    for rank in RecordPositions::new(log).catch_up(log)?.iter().flatten() {
         let parsed = reader.read::<IgnoredAny>(rank.location()).map_err(internal)?;
         let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
         let item = ExportItem::Record { ticket: rank.ticket(), json: Arc::from(&*parsed.json) };
@@ -72,16 +73,4 @@ fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> R
         }
     }
     Ok(())
-}
-
-/// The records that count, with their tickets. Blocks.
-pub(crate) fn winners_of(run: &Run, folder: &Path) -> Result<Vec<(u64, Record)>> {
-    let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
-    let mut winners = Vec::new();
-    for rank in RecordPositions::new(run, folder).catch_up(run, folder)?.iter().flatten() {
-        let parsed = reader.read::<Record>(rank.location()).map_err(internal)?;
-        let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
-        winners.push((rank.ticket(), parsed.record));
-    }
-    Ok(winners)
 }

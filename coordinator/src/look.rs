@@ -114,8 +114,8 @@ impl Coordinator {
         let read = move || {
             let _permit = permit;
             let mut known = run.places.lock().unwrap_or_else(PoisonError::into_inner);
-            let ranks =
-                known.get_or_insert_with(|| RecordPositions::new(&run, &folder)).catch_up(&run, &folder);
+            let log = run.log_source(&folder);
+            let ranks = known.get_or_insert_with(|| RecordPositions::new(log)).catch_up(log);
             let rank = match ranks {
                 Ok(ranks) => ranks[slot],
                 Err(error) => {

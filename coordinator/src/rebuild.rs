@@ -19,7 +19,6 @@ use queue::limits::{COMMITS_PER_CALL_MAX, UNITS_PER_ADD_MAX};
 use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
 
 use crate::aggregate::DialogueTable;
-use crate::backlog::Backlog;
 use crate::errors::{Result, internal, is_out_of_step, not_found, of_queue};
 use crate::generation::{self, Step};
 use crate::health::Health;
@@ -29,6 +28,7 @@ use crate::options::CoordinatorOptions;
 use crate::payload::new_unit;
 use crate::run::Run;
 use crate::runs::LoadedRuns;
+use crate::signal::WorkSignal;
 use crate::storage::{RunStateFile, Store};
 
 /// How often a generation is claimed before the caller has to come again. A claim fails where another coordinator
@@ -51,7 +51,7 @@ pub(crate) struct QueueClient {
     queue: Arc<dyn QueueStore>,
     storage: Arc<Store>,
     runs: Arc<LoadedRuns>,
-    backlog: Arc<Backlog>,
+    signal: Arc<WorkSignal>,
     health: Arc<Health>,
 }
 
@@ -61,10 +61,10 @@ impl QueueClient {
         queue: Arc<dyn QueueStore>,
         storage: Arc<Store>,
         runs: Arc<LoadedRuns>,
-        backlog: Arc<Backlog>,
+        signal: Arc<WorkSignal>,
         health: Arc<Health>,
     ) -> Self {
-        Self { config, queue, storage, runs, backlog, health }
+        Self { config, queue, storage, runs, signal, health }
     }
 
     /// The generation of a run's queue. If it is unknown, joins or builds the queue.
@@ -106,7 +106,7 @@ impl QueueClient {
             return Ok(()); // From a version without states, or just created.
         }
         self.runs.forget(run.id());
-        self.backlog.touch();
+        self.signal.touch();
         if removed {
             self.health.note_queue(self.queue.forget_run(run.id()).await)?;
         }
@@ -150,7 +150,7 @@ impl QueueClient {
         self.set_state(&status.at, status.state, &state).await?;
         run.set_phase(state.phase);
         run.set_at(status.at.clone());
-        self.backlog.touch();
+        self.signal.touch();
         Ok(Joined { at: status.at, is_ours })
     }
 
@@ -295,7 +295,7 @@ impl QueueClient {
                     // Another coordinator is adding them too.
                     units = units_from(next);
                 }
-                self.backlog.touch();
+                self.signal.touch();
             }
         }
         if run.at() == Some(at) {
@@ -365,7 +365,7 @@ impl QueueClient {
                 }
             }
         }
-        self.backlog.touch();
+        self.signal.touch();
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A loaded run: its plan, which never changes, and its state.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,20 +12,17 @@ use domain::{DialogueKey, Iteration, RunId};
 use history::Winners;
 use queue::{Commit, Committed, RunRef, RunSpec};
 use results::RunManifest;
-use results::log::{
-    CommitThread, Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId,
-};
-use results::run_dir::RunLock;
+use results::log::{Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId};
 use tasks::TaskClass;
 
 use crate::aggregate::{DialogueRow, DialogueTable};
-use crate::commit::Committer;
 use crate::errors::{Result, conflict, internal};
 use crate::headline;
 use crate::layout::{Numbering, Slot};
+use crate::log_handle::LogHandle;
 use crate::manifest::Planned;
 use crate::options::CoordinatorOptions;
-use crate::places::RecordPositions;
+use crate::places::{LogSource, RecordPositions};
 use crate::plan::Plan;
 use crate::protection;
 use crate::rate::{Rate, Speed};
@@ -64,7 +62,7 @@ pub(crate) struct Run {
     /// Where its records lie, once somebody has looked at one of them.
     pub places: Mutex<Option<RecordPositions>>,
     /// The commit path of the log, opened with the first record.
-    pub log: tokio::sync::Mutex<Log>,
+    pub log: tokio::sync::Mutex<LogHandle>,
 }
 
 /// The scoring rules of a task.
@@ -77,18 +75,6 @@ pub(crate) struct TaskRules {
     pub version: String,
     /// Names of its cases: iteration `i` uses case `i` modulo their number.
     pub cases: Vec<String>,
-}
-
-/// The commit path of a run's log, if opened.
-#[derive(Default)]
-pub(crate) struct Log {
-    pub committer: Option<Committer>,
-    /// Its thread, which closes the log after the last record.
-    pub thread: Option<CommitThread>,
-    /// Whether it was opened before: a writer of a fleet opens once.
-    pub reopened: bool,
-    /// The lock, if there is only one writer.
-    pub lock: Option<RunLock>,
 }
 
 #[derive(Clone, Debug)]
@@ -182,6 +168,11 @@ impl Run {
             cipher,
             writer,
         })
+    }
+
+    /// Its record log in this folder.
+    pub(crate) fn log_source<'a>(&'a self, folder: &'a Path) -> LogSource<'a> {
+        LogSource { run: self.id(), folder, cipher: self.cipher.as_ref(), numbering: &self.layout }
     }
 
     /// Its name.

@@ -227,7 +227,7 @@ impl LoadedRuns {
         self.storage.sink.refresh(run.id()).await?;
         let mut tail = match place.take() {
             Some((_, tail)) => tail,
-            None => self.storage.tail(run)?,
+            None => self.storage.tail(run.id(), run.cipher.as_ref(), run.writer)?,
         };
         let (run_of, run, now) = (run, Arc::clone(run), self.clock.now());
         let read = move || {

@@ -9,7 +9,7 @@ use domain::control::RunPhase;
 use domain::{ErrorCode, FailureCause, RunId, ServiceError};
 use futures::{StreamExt, stream};
 use queue::RunState;
-use results::log::{LogOptions, LogTail, WriterId};
+use results::log::{LogCipher, LogOptions, LogTail, WriterId};
 use results::run_dir::{FoundRun, RunLock, revision_name};
 use results::sink::{OpenLog, SinkError};
 use results::{RunManifest, Sink};
@@ -19,8 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::{Result, conflict, internal, not_found};
 use crate::options::Scope;
 use crate::protection;
-use crate::retries::Retry;
-use crate::run::Run;
+use crate::retry::Retry;
 
 /// A document that is written in revisions, as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -276,10 +275,10 @@ impl Store {
         Ok(self.sink.list(PIPELINES).await?.iter().filter_map(first).collect())
     }
 
-    /// Follows a run's log: records of other writers and, for the process of a local run, existing ones.
-    pub(crate) fn tail(&self, run: &Run) -> Result<LogTail> {
-        let except = (self.scope == Scope::Fleet).then_some(run.writer);
-        Ok(self.sink.tail(run.id(), run.cipher.as_ref(), except)?)
+    /// Follows a run's log beside this writer: records of others and, for the process of a local run, existing ones.
+    pub(crate) fn tail(&self, run: &RunId, cipher: Option<&LogCipher>, writer: WriterId) -> Result<LogTail> {
+        let except = (self.scope == Scope::Fleet).then_some(writer);
+        Ok(self.sink.tail(run, cipher, except)?)
     }
 
     /// Locks a run for writing: for a single process alone, or for the coordinators of a fleet together. Object stores have no
@@ -300,13 +299,12 @@ impl Store {
         }
     }
 
-    pub(crate) async fn open_log(&self, run: &Run, writer: WriterId) -> Result<OpenLog> {
-        let cipher =
-            protection::writing_cipher(&run.manifest).map_err(|error| conflict(error.to_string()))?;
+    pub(crate) async fn open_log(&self, manifest: &RunManifest, writer: WriterId) -> Result<OpenLog> {
+        let cipher = protection::writing_cipher(manifest).map_err(|error| conflict(error.to_string()))?;
         let options = LogOptions { writer, cipher, ..LogOptions::default() };
-        let log = self.sink.open_log(run.id(), options, self.sink.commit_policy()).await?;
+        let log = self.sink.open_log(&manifest.run, options, self.sink.commit_policy()).await?;
         if log.recovery.torn_bytes > 0 {
-            let (run, bytes) = (run.id(), log.recovery.torn_bytes);
+            let (run, bytes) = (&manifest.run, log.recovery.torn_bytes);
             tracing::warn!(%run, "skipping {bytes} bytes that a killed process had not finished writing");
         }
         Ok(log)

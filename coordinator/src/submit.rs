@@ -336,7 +336,7 @@ impl Coordinator {
             if let Some(status) = self.health.note_queue(self.queue.run(run.id()).await)? {
                 self.queues.set_state(&at, status.state, &state).await?;
             }
-            self.backlog.touch();
+            self.signal.touch();
             // A later command may have spoken to the queue first.
             match self.storage.revised_state(run.id()).await? {
                 Revised { revision, content: Some(later) } if revision > told => {

@@ -14,7 +14,7 @@ use queue::{ModelCounts, NewUnit, Reap, RunStatus};
 use crate::aggregate::DialogueTable;
 use crate::coordinator::Coordinator;
 use crate::errors::Result;
-use crate::metrics;
+use crate::gauges;
 use crate::options::{Adopt, CoordinatorOptions};
 use crate::payload::new_unit;
 use crate::run::Run;
@@ -111,14 +111,14 @@ pub(crate) async fn rounds(coordinator: Weak<Coordinator>, every: Duration) {
             loop {
                 match tokio::time::timeout(every, &mut tending).await {
                     Ok(tended) => break tended,
-                    Err(_) => metrics::health(&coordinator),
+                    Err(_) => gauges::health(&coordinator),
                 }
             }
         };
         if let Err(error) = tended {
             tracing::warn!(%error, "runs cannot be tended now");
         }
-        metrics::health(&coordinator);
+        gauges::health(&coordinator);
     }
 }
 
@@ -170,7 +170,7 @@ impl Tending {
         }
         coordinator.tend_pipelines(round.is_multiple_of(ROUNDS_PER_DISCOVERY)).await?;
         coordinator.runs.evict();
-        metrics::gauges(coordinator).await;
+        gauges::gauges(coordinator).await;
         coordinator.health.set_tended();
         Ok(())
     }
@@ -210,7 +210,7 @@ impl Coordinator {
                     // A run that was over when it was loaded was resumed.
                     run.attend();
                     run.set_phase(state.phase);
-                    self.backlog.touch();
+                    self.signal.touch();
                 }
                 // Reported once when loading was tried, and shown to users.
                 Err(error) => tracing::debug!(run = %name, %error, "left out"),
@@ -240,7 +240,7 @@ impl Coordinator {
             self.queues.set_state(&at, status.state, &state).await?;
         }
         if run.phase().is_over() {
-            self.backlog.touch();
+            self.signal.touch();
             return Ok(());
         }
         if !run.is_filled() {

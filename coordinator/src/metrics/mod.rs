@@ -7,21 +7,15 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::FailureCause;
+use domain::{FailureCause, ModelLabel, TaskLabel};
 use metrics::{counter, histogram};
 use queue::{Reap, Reaped};
 use service_kit::metrics::Metrics;
 
-use crate::aggregate::DialogueRow;
-use crate::layout::Slot;
-use crate::run::Run;
-
-mod state;
 mod table;
 
-pub(crate) use state::{gauges, health};
 pub use table::DEFINITIONS;
-use table::*;
+pub(crate) use table::*;
 
 /// Pairs of model and task that are counted apart in one process; those of further configurations are counted together.
 const CELLS_MAX: usize = 2_000;
@@ -53,15 +47,14 @@ fn is_counted_apart(model: &str, task: &str) -> bool {
 }
 
 /// A record counts now that did not before.
-pub(crate) fn dialogue(run: &Run, slot: Slot, entry: DialogueRow, tokens: u64) {
-    let (model, task, _) = run.layout.place(slot);
-    let (model, task) = (run.models[model].label.as_str(), run.plan.tasks[task].label.as_str());
+pub(crate) fn dialogue(model: &ModelLabel, task: &TaskLabel, failure: Option<FailureCause>, tokens: u64) {
+    let (model, task) = (model.as_str(), task.as_str());
     let (model, task) = if is_counted_apart(model, task) { (model, task) } else { (OTHER, OTHER) };
-    let outcome = if entry.outcome.is_ok() { "scored" } else { "failed" };
+    let outcome = if failure.is_none() { "scored" } else { "failed" };
     counter!(DIALOGUES, "model" => model.to_owned(), "task" => task.to_owned(), "outcome" => outcome)
         .increment(1);
     counter!(TOKENS, "model" => model.to_owned()).increment(tokens);
-    if let Err(cause) = entry.outcome {
+    if let Some(cause) = failure {
         counter!(FAILED_DIALOGUES, "model" => model.to_owned(), "cause" => cause.as_str()).increment(1);
     }
 }
@@ -118,7 +111,7 @@ pub(crate) fn asked_again(dialogues: u64) {
 }
 
 /// Why a model is blocked, in one word: the cause of failure that a reason in words begins with, or what else it is.
-fn blocked_word(parked: Option<&str>) -> &'static str {
+pub(crate) fn blocked_word(parked: Option<&str>) -> &'static str {
     let Some(reason) = parked else { return "no-worker" };
     let causes = FailureCause::ALL.into_iter().map(FailureCause::as_str);
     let mut said =

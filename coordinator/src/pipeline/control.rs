@@ -6,7 +6,7 @@ use domain::control::{BenchmarkCommand, RunPhase, Submission};
 use domain::{ErrorCode, FailureCause, RunId};
 
 use super::document::{Pipeline, PipelineState};
-use super::gather::is_finished;
+use super::progress::is_finished;
 use crate::Coordinator;
 use crate::changes;
 use crate::configuration::Configuration;

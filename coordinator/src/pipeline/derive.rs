@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use stages::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
 
 use super::document::{Pipeline, PipelineState};
-use super::gather::{ModelProgress, StageRunStates, is_finished};
+use super::progress::{ModelProgress, StageRunStates, is_finished};
 use super::summary::ModelSummary;
 use crate::Coordinator;
 use crate::configuration::{Configuration, TaskChoice};

@@ -3,48 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::control::RunPhase;
 use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
-use stages::derive::StageProgress;
-use stages::{JudgedDialogue, ModelReport, Ruling, Stage, StageRecords, Subject, names};
+use stages::{Ruling, Stage, StageRecords, Subject, names};
 
 use super::document::Pipeline;
-use super::reading::ModelReading;
+use super::progress::{ModelReading, StageRunStates, is_finished};
 use crate::Coordinator;
 use crate::errors::{Result, internal};
-use crate::export::winners_of;
-use crate::storage::RunStateFile;
+use crate::places::winners_of;
 
 /// Maximum number of runs of a stage for one model. More is an error, not a history of retries.
 const RUNS_MAX: u32 = 10_000;
-
-/// The runs of a stage with their states; a run that was created and not begun has none.
-pub(crate) type StageRunStates = Vec<(RunId, Option<RunStateFile>)>;
-
-/// The last known state of a model under test, and the states of its runs on which it is based.
-#[derive(Clone, Debug)]
-pub(crate) struct ModelProgress {
-    /// The runs of each stage, the asking one first.
-    pub runs: Vec<StageRunStates>,
-    /// The progress of each judging stage.
-    pub standings: Vec<StageProgress>,
-    /// The results so far.
-    pub report: ModelReport,
-    /// The result of each dialogue.
-    pub judged: Vec<JudgedDialogue>,
-}
-
-impl ModelProgress {
-    /// Whether nothing is left to ask or to derive.
-    pub(crate) fn is_done(&self) -> bool {
-        let over = |stage: &StageRunStates| stage.iter().all(|(_, state)| is_finished(state.as_ref()));
-        self.runs.iter().all(over) && self.standings.iter().all(|standing| *standing == StageProgress::Done)
-    }
-}
-
-pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
-    state.is_some_and(|state| state.phase == RunPhase::Finished)
-}
 
 impl Coordinator {
     /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
@@ -170,7 +139,7 @@ impl Coordinator {
         self.storage.sink.refresh(run.id()).await?;
         let folder = self.storage.sink.run_dir(run.id())?.log();
         let run = std::sync::Arc::clone(run);
-        tokio::task::spawn_blocking(move || winners_of(&run, &folder)).await.map_err(internal)?
+        tokio::task::spawn_blocking(move || winners_of(run.log_source(&folder))).await.map_err(internal)?
     }
 }
 

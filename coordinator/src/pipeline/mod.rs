@@ -16,6 +16,7 @@ mod derive;
 mod document;
 mod gather;
 mod history;
+mod progress;
 mod reading;
 mod summary;
 mod view;
@@ -26,8 +27,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use domain::RunId;
 
 pub use copy::PipelineCopy;
-pub(crate) use gather::ModelProgress;
-pub use reading::{ModelReading, PipelineReading};
+pub(crate) use progress::ModelProgress;
+pub use progress::ModelReading;
+pub use reading::PipelineReading;
 
 /// The pipelines that this coordinator tends, with the last known states of their models. They can be read again.
 #[derive(Default)]

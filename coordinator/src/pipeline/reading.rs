@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use domain::control::RunPhase;
-use domain::{DialogueKey, FailureCause, ModelLabel, ModelSpec, RunId, ServiceError};
+use domain::{ModelSpec, RunId, ServiceError};
 use packs::Pack;
-use stages::{Derivation, Judgements, Kind, StageRecords, Subject};
+use stages::{Derivation, Judgements, Kind, Subject};
 
 use super::document::Pipeline;
-use super::gather::is_finished;
+use super::progress::{ModelReading, is_finished};
 use crate::Coordinator;
 use crate::configuration::Configuration;
 
@@ -20,21 +20,6 @@ pub struct PipelineReading {
     pub pack: Arc<Pack>,
     /// Whether it is finished; otherwise its numbers are of what is there.
     pub is_finished: bool,
-}
-
-/// What the records say of one model under test.
-#[derive(Default)]
-pub struct ModelReading {
-    /// The model.
-    pub model: ModelLabel,
-    /// Every planned dialogue, in the order of the plan, with the reason if it has no answer. None while the model is asked.
-    pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
-    /// The answers, in the same order.
-    pub subjects: Vec<Subject>,
-    /// What judges said, by stage, in the order of the kind.
-    pub stages: Vec<StageRecords>,
-    /// Whether texts may leave only encrypted; derived runs inherit it.
-    pub protected: bool,
 }
 
 impl PipelineReading {

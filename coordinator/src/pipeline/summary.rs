@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stages::JudgedDialogue;
 use stages::report::JudgedOutcome;
 
-use super::gather::{ModelProgress, StageRunStates};
+use super::progress::{ModelProgress, StageRunStates};
 
 /// The numbers of a model, and of which states of its runs they are true.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use domain::{ModelSpec, RunId};
 use stages::names;
 
 use super::document::Pipeline;
-use super::gather::{StageRunStates, is_finished};
+use super::progress::{StageRunStates, is_finished};
 use super::summary::ModelSummary;
 use crate::Coordinator;
 use crate::crew::RegisteredWorkers;

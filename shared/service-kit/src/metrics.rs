@@ -120,7 +120,7 @@ macro_rules! metric_table {
 
         $($constant:ident = $kind:ident $name:literal $($unit:ident)? [$($label:literal),*] $help:literal;)+
     ) => {
-        $(pub(super) const $constant: &str = $name;)+
+        $(pub(crate) const $constant: &str = $name;)+
 
         $(#[$about])*
         pub const $table: &[$crate::metrics::MetricDefinition] = &[

@@ -8,10 +8,9 @@ use queue::ModelCounts;
 use service_kit::metrics::frame::{self, Frame};
 use stages::names::RunName;
 
-use super::blocked_word;
-use super::table::*;
 use crate::coordinator::Coordinator;
 use crate::crew::RegisteredWorkers;
+use crate::metrics::*;
 use crate::progress;
 use crate::run::Run;
 
