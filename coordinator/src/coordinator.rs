@@ -18,24 +18,24 @@ use queue::QueueStore;
 use results::Sink;
 
 use crate::access::Submissions;
-use crate::backlog::Backlog;
-use crate::bond::OwnedBy;
-use crate::commit::RecordLogs;
-use crate::configuration::Configuration;
-use crate::crew::Statuses;
+use crate::benchmarks::Pipelines;
+use crate::fleet::backlog::Backlog;
+use crate::fleet::reservations::SuspectReservations;
+use crate::fleet::workers::Statuses;
 use crate::health::{Health, Uptime};
-use crate::look::Readings;
-use crate::measured::Measured;
 use crate::options::{Adopt, CoordinatorOptions};
-use crate::pack_store::Packs;
-use crate::patience::SuspectReservations;
-use crate::pipeline::Pipelines;
-use crate::rebuild::QueueClient;
-use crate::runs::LoadedRuns;
-use crate::signal::WorkSignal;
-use crate::storage::Store;
-use crate::tend::{self, Tending};
-use crate::view::WATCH_EVERY;
+use crate::plan::configuration::Configuration;
+use crate::queue::client::QueueClient;
+use crate::queue::measured::Measured;
+use crate::queue::signal::WorkSignal;
+use crate::queue_owner::OwnedBy;
+use crate::records::loaded::LoadedRuns;
+use crate::records::packs::Packs;
+use crate::records::store::Store;
+use crate::runs::commit::RecordLogs;
+use crate::runs::tend::{self, Tending};
+use crate::views::dialogues::Readings;
+use crate::views::run::WATCH_EVERY;
 
 /// A coordinator over a queue and a sink. Any number of coordinators may share them; none has state that another one could
 /// not rebuild.

@@ -64,7 +64,7 @@ impl Intervals {
                 }
                 Ok(scores) => {
                     let draw = move || {
-                        let of = |of: coordinator::look::ModelScores| {
+                        let of = |of: coordinator::dialogues::ModelScores| {
                             let seed = seed_of(&[of.model.as_str()]);
                             Some((of.model, clustered_mean(&of.scores, seed)?))
                         };

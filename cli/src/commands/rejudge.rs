@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
-use coordinator::manifest::new_name;
+use coordinator::planned::new_name;
 use domain::{Mean, Outcome, Record, Scores, TaskLabel};
 use jiff::Timestamp;
 use packs::Pack;

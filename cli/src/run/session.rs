@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use coordinator::configuration::{Configuration, Connector};
-use coordinator::manifest::{NotAsPlanned, Planned};
 use coordinator::plan::{Plan, outlines};
+use coordinator::planned::{NotAsPlanned, Planned};
 use coordinator::{Coordinator, CoordinatorOptions, Proposal};
 use domain::control::{BenchmarkView, Control, RunPhase, Submission};
 use domain::exchange::WorkExchange;

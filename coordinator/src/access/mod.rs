@@ -24,7 +24,7 @@ use results::export::jsonl;
 
 use crate::coordinator::Coordinator;
 use crate::errors::{Result, invalid};
-use crate::look::RecordView;
+use crate::views::dialogues::RecordView;
 
 pub(crate) use limits::Submissions;
 #[cfg(test)]

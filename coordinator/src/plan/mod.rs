@@ -7,9 +7,14 @@ use domain::{DialogueKey, Iteration, ModelLabel, ModelSpec, TaskLabel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::configuration::{Configuration, Glob, TaskChoice};
+use crate::plan::configuration::{Configuration, Glob, TaskChoice};
 
+pub mod configuration;
+pub(crate) mod difference;
+pub(crate) mod numbering;
 mod outline;
+pub mod planned;
+pub mod protection;
 mod units;
 
 pub use outline::outlines;
@@ -255,7 +260,7 @@ fn plain(value: &serde_json::Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::ClassChoice;
+    use crate::plan::configuration::ClassChoice;
 
     fn outline(label: &str, weight: u64, standard: bool) -> TaskOutline {
         let mut parameters = serde_json::Map::new();

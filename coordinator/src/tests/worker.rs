@@ -15,7 +15,7 @@ use futures::StreamExt;
 use queue::{ManualClock, MemoryStore, QueueStore};
 use serde_json::json;
 
-use crate::aggregate::{DialogueRow, DialogueTable};
+use crate::records::dialogues::{DialogueRow, DialogueTable};
 use crate::{Coordinator, CoordinatorOptions};
 
 /// The start of time in these tests, in milliseconds since 1970.

@@ -1,7 +1,7 @@
 //! The dialogues of a model on a task, and one of them.
 
 use axum::response::Html;
-use coordinator::look::{DialogueLine, RecordView};
+use coordinator::dialogues::{DialogueLine, RecordView};
 use domain::{DialogueKey, ModelLabel, Outcome, RunId, TaskLabel};
 use maud::{Markup, html};
 use report::details::DialogueDetail;

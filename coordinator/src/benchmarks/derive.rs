@@ -1,0 +1,295 @@
+//! Creates the missing runs of a pipeline, and keeps existing ones going.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::control::RunPhase;
+use domain::{About, ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
+use packs::{Group, Header, Identity, Pack, Parts, seal_quickly};
+use results::RunManifest;
+use serde_json::{Map, Value};
+use stages::{Asked, JudgedDialogue, ModelReport, NewRun, RunName, Stage, StageRecords, names};
+
+use crate::Coordinator;
+use crate::benchmarks::documents::{Pipeline, PipelineState};
+use crate::benchmarks::progress::{ModelProgress, StageRunStates, is_finished};
+use crate::benchmarks::submit::GoesOn;
+use crate::benchmarks::summary::ModelSummary;
+use crate::errors::{Result, internal};
+use crate::plan::configuration::{Configuration, TaskChoice};
+use crate::plan::planned::Planned;
+use crate::plan::{Plan, PlannedTask};
+
+/// The state of a model according to the records.
+pub(crate) struct ModelRead {
+    pub state: ModelProgress,
+    /// The runs that are missing.
+    pub new_runs: Vec<NewRun>,
+    /// Whether texts may leave only encrypted.
+    pub protected: bool,
+}
+
+impl Coordinator {
+    /// Tends every pipeline once. A problem of one does not delay the others.
+    pub(crate) async fn tend_pipelines(&self, thorough: bool) -> Result<()> {
+        if self.storage.is_shared() && (thorough || self.storage.sink.has_locks()) {
+            for name in self.storage.pipelines().await? {
+                let state = self.pipeline_state(&name).await?;
+                if state.fleet && !state.phase.is_over() {
+                    self.pipelines.attend(&name);
+                }
+            }
+        }
+        for name in self.pipelines.attended() {
+            if let Err(error) = self.tend_pipeline(&name).await {
+                tracing::warn!(pipeline = %name, %error, "the pipeline cannot be tended now");
+            }
+        }
+        Ok(())
+    }
+
+    /// Derives the missing runs of an active pipeline.
+    pub(crate) async fn tend_pipeline(&self, name: &RunId) -> Result<()> {
+        let _turn = self.pipelines.turn().await;
+        // First its phase: a paused or cancelled pipeline derives nothing.
+        let (revision, state) = self.revised_pipeline_state(name).await?;
+        if state.removed || state.phase != RunPhase::Active {
+            if state.phase.is_over() {
+                self.pipelines.forget(name);
+            }
+            return Ok(());
+        }
+        let Some(pipeline) = self.find_pipeline(name).await? else {
+            self.pipelines.forget(name);
+            return Ok(());
+        };
+        let chain = self.pipeline_chain(&pipeline).await?;
+        self.tend_shared(&chain).await?;
+        let mut done = true;
+        let (mut counts, mut summaries) = ([0; 3], Vec::new());
+        for model in &pipeline.configuration.models {
+            let known = self.tend_model(&chain, model).await?;
+            done &= known.as_ref().is_some_and(ModelProgress::is_done);
+            if let Some(known) = known {
+                summaries.push(ModelSummary::of(&known));
+                let ModelReport { planned, scored, .. } = known.report;
+                counts = [counts[0] + planned, counts[1] + scored, counts[2] + (planned - scored)];
+            }
+        }
+        if !done {
+            return Ok(());
+        }
+        // One that was extended is not finished, even if who extended it has died.
+        if !self.is_newest(&pipeline).await? {
+            return Ok(());
+        }
+        // A command that arrived since this round began takes precedence.
+        let state = PipelineState { phase: RunPhase::Finished, counts, summaries, ..state };
+        if self.revise_pipeline_state(name, revision, &state).await? {
+            self.pipelines.forget(name); // Its results can be read again.
+            tracing::info!(pipeline = %name, "finished");
+        }
+        Ok(())
+    }
+
+    /// Creates the runs about cases that are missing: they need no answer.
+    async fn tend_shared(&self, chain: &[Pipeline]) -> Result<()> {
+        let pipeline = &chain[0];
+        let revision = pipeline.manifest.revision;
+        let kind = pipeline.kind;
+        // What they ask follows from the manifest alone.
+        if !kind.stages.iter().any(Stage::is_shared) || self.pipelines.has_shared(&pipeline.name, revision) {
+            return Ok(());
+        }
+        let all = ModelLabel::new(names::SHARED);
+        let mut stages = Vec::with_capacity(kind.stages.len());
+        for stage in kind.stages {
+            stages.push(if stage.is_shared() {
+                let found = self.find_stage(pipeline, stage.name, &all).await?;
+                self.stage_runs(chain, stage, &all, &found).await?
+            } else {
+                StageRecords::default()
+            });
+        }
+        let pack = self.packs.of_hash(&pipeline.manifest.pack_hash, &pipeline.configuration.pack).await?;
+        let Planned { plan, .. } = Planned::new(pipeline.configuration.clone(), Arc::clone(&pack)).await?;
+        let cases = asked_cases(&plan, &pack);
+        let judges = pipeline.judges()?;
+        for run in pipeline.derivation(&judges).shared_runs(&cases, &stages) {
+            self.create_stage(pipeline, judges[run.stage], run, pack.header().protected).await?;
+        }
+        self.pipelines.note_shared(&pipeline.name, revision);
+        Ok(())
+    }
+
+    /// Does what is to be done for one model, which waits for no other one. What is known of it then; `None` where its own
+    /// dialogues are not done.
+    async fn tend_model(&self, chain: &[Pipeline], model: &ModelSpec) -> Result<Option<ModelProgress>> {
+        let pipeline = &chain[0];
+        let runs = self.find_stages(chain, model).await?;
+        if runs[0].is_empty() && chain.len() == 1 {
+            self.create_ask(pipeline, model).await?;
+            return Ok(None);
+        }
+        if chain.len() == 1 && self.grow_ask(pipeline, model).await? {
+            return Ok(None); // Its states are other ones now.
+        }
+        for (run, state) in runs.iter().skip(usize::from(chain.len() > 1)).flatten() {
+            // Created by somebody who died before it was begun; or, within one process, by one of before.
+            let begun = state.is_some() && (self.storage.is_shared() || self.runs.get(run).is_some());
+            if !begun && !is_finished(state.as_ref()) {
+                let run = self.runs.known(run).await?;
+                self.activate(&run, GoesOn::Named).await?;
+            }
+        }
+        if !runs[0].iter().all(|(_, state)| is_finished(state.as_ref())) || runs[0].is_empty() {
+            return Ok(None);
+        }
+        let slug = names::slug(&model.label);
+        if let Some(known) = self.pipelines.known(&pipeline.name, &slug)
+            && known.runs == runs
+        {
+            return Ok(Some(known));
+        }
+        let judges = pipeline.judges()?;
+        let ModelRead { state, new_runs, protected } = self.read_model(chain, model, runs).await?;
+        if !new_runs.is_empty() {
+            for run in new_runs {
+                self.create_stage(pipeline, judges[run.stage], run, protected).await?;
+            }
+            return Ok(None); // Checked again in the next round.
+        }
+        self.pipelines.learn(&pipeline.name, slug, state.clone());
+        Ok(Some(state))
+    }
+
+    /// The state of a model whose own dialogues all have a record, and its missing runs. Writes nothing.
+    pub(crate) async fn read_model(
+        &self,
+        chain: &[Pipeline],
+        model: &ModelSpec,
+        runs: Vec<StageRunStates>,
+    ) -> Result<ModelRead> {
+        let pipeline = &chain[0];
+        let gathered = self.gather(chain, model, &runs).await?;
+        let judges = pipeline.judges()?;
+        let derivation = pipeline.derivation(&judges);
+        let asked = Asked { model: &model.label, subjects: &gathered.subjects, stages: &gathered.stages };
+        let new_runs = derivation.new_runs(&asked);
+        let standings = derivation.standings(&asked);
+        let mut answered = derivation.judged(&asked).into_iter();
+        let judged: Vec<JudgedDialogue> = gathered
+            .dialogues
+            .into_iter()
+            .filter_map(|(key, failure)| match failure {
+                Some(cause) => Some(JudgedDialogue::unanswered(key, cause)),
+                None => answered.next(),
+            })
+            .collect();
+        let report = ModelReport::of(model.label.clone(), &judged, pipeline.kind.metrics);
+        let state = ModelProgress { runs, standings, report, judged };
+        Ok(ModelRead { state, new_runs, protected: gathered.protected })
+    }
+
+    /// The run of a judging stage: first its pack, under its hash, then the run, which only one coordinator can create.
+    async fn create_stage(
+        &self,
+        pipeline: &Pipeline,
+        judge: &ModelSpec,
+        run: NewRun,
+        protected: bool,
+    ) -> Result<()> {
+        let NewRun { name, task, stage: run_stage } = run;
+        let questions = u32::try_from(task.cases.len()).map_err(internal)?;
+        let about = About {
+            pipeline: pipeline.name.to_string(),
+            stage: name.stage.clone(),
+            model: match pipeline.kind.stages[run_stage].is_shared() {
+                true => ModelLabel::new(names::SHARED),
+                false => pipeline
+                    .configuration
+                    .models
+                    .iter()
+                    .find(|model| names::slug(&model.label) == name.model)
+                    .map(|model| model.label.clone())
+                    .ok_or_else(|| internal(format!("run {name} is about no model of its pipeline")))?,
+            },
+            number: name.number,
+        };
+        let configuration = Configuration {
+            name: format!("{}: {} of {}", pipeline.configuration.name, about.stage, about.model),
+            pack: name.to_string(),
+            iterations: questions,
+            tasks: vec![TaskChoice::Label(task.label.to_string())],
+            models: vec![ModelSpec { iterations: None, task_iterations: BTreeMap::new(), ..judge.clone() }],
+            task_iterations: BTreeMap::new(),
+            ..pipeline.configuration.unjudged()
+        };
+        let of_pack = (name.clone(), about.clone());
+        let made = tokio::task::spawn_blocking(move || make_pack(&of_pack.0, &of_pack.1, &task, protected));
+        let (pack, sealed) = made.await.map_err(internal)??;
+        self.health.note_sink(
+            self.storage.sink.put_pack(pack.hash().as_str(), bytes::Bytes::from_owner(sealed)).await,
+        )?;
+        let planned = Planned::new(configuration, pack).await?;
+        let manifest = RunManifest { run: name.run(), about: Some(about), ..planned.manifest()? };
+        tracing::info!(run = %manifest.run, questions, "derived");
+        self.create_run(manifest).await
+    }
+
+    /// Creates and begins a run. If another coordinator has created it, that run is begun.
+    pub(crate) async fn create_run(&self, manifest: RunManifest) -> Result<()> {
+        let created = self.storage.sink.create_run(&manifest).await.map_err(ServiceError::from);
+        let is_ours = match created {
+            Err(error) if error.code == ErrorCode::Conflict => false,
+            created => self.health.note_sink(created).map(|_| true)?,
+        };
+        let run = match self.runs.known(&manifest.run).await {
+            // Who was quicker is still writing it down: the next round finds it.
+            Err(error) if !is_ours && error.code == ErrorCode::NotFound => return Ok(()),
+            run => run?,
+        };
+        self.activate(&run, GoesOn::Named).await.map(drop)
+    }
+}
+
+/// The data of the cases that models under test are asked, each once.
+fn asked_cases(plan: &Plan, pack: &Pack) -> Vec<Map<String, Value>> {
+    let of_task = |(number, task): (usize, &PlannedTask)| {
+        let asked = plan.models.iter().map(|model| model.iterations_of(number) as usize).max().unwrap_or(0);
+        pack.tasks()[task.index].cases.iter().take(asked).map(|case| case.data.clone())
+    };
+    plan.tasks.iter().enumerate().flat_map(of_task).collect()
+}
+
+/// A pack of one task. Equal questions give equal packs, whichever coordinator creates them.
+fn make_pack(
+    name: &RunName,
+    about: &About,
+    task: &tasks::TaskData,
+    protected: bool,
+) -> Result<(Arc<Pack>, Arc<[u8]>)> {
+    let make = || -> std::result::Result<_, Box<dyn std::error::Error + Send + Sync>> {
+        let mut parts = Parts::new(name.to_string());
+        parts.insert_header(&Header {
+            name: name.to_string(),
+            version: "1".to_owned(),
+            licence: "as the answers it holds".to_owned(),
+            description: format!(
+                "Questions to the judge of stage {} about answers of {}.",
+                about.stage, about.model
+            ),
+            provenance: format!("Derived from the records of pipeline {}.", about.pipeline),
+            canary: String::new(),
+            protected,
+            compat: tasks::Compat::default(),
+            limits: tasks::EvaluationLimits::default(),
+            groups: vec![Group { name: "judge".to_owned(), default: true, tasks: vec![task.label.clone()] }],
+            graphs: Vec::new(),
+        })?;
+        parts.insert_task(task)?;
+        let sealed = seal_quickly(&parts, &Identity::published()?)?;
+        Ok((Arc::new(Pack::from_parts(parts)?), sealed.into()))
+    };
+    make().map_err(|error| internal(format!("the pack of run {name}: {error}")))
+}

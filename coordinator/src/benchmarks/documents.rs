@@ -1,0 +1,303 @@
+//! The documents of a pipeline in the sink.
+
+use std::collections::BTreeSet;
+
+use domain::control::RunPhase;
+use domain::{ErrorCode, ModelLabel, ModelSpec, RunId, ServiceError};
+use jiff::Timestamp;
+use results::manifest::Alteration;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stages::{Derivation, Kind, RunName, kinds, names};
+
+use crate::Coordinator;
+use crate::errors::{Result, conflict, internal, not_found};
+use crate::plan::configuration::Configuration;
+use crate::records::store::{CHANGES_MAX, PIPELINES, Revised};
+
+use crate::benchmarks::summary::ModelSummary;
+
+/// Version of the documents that are written, and the newest that is read.
+const VERSION: u32 = 1;
+
+/// Maximum length of a chain of pipelines that reuse each other's verdicts.
+pub(crate) const CHAIN_MAX: usize = 16;
+
+/// Maximum number of revisions of a manifest.
+const REVISIONS_MAX: u32 = 1_000;
+
+/// A revision of a pipeline's manifest, written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BenchmarkDocument {
+    /// [`VERSION`] of the writer.
+    version: u32,
+    /// From 1.
+    pub revision: u32,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// Version of kgfleet that wrote it.
+    kgfleet: String,
+    /// The configuration, resolved.
+    pub configuration: Value,
+    /// [`results::manifest::hash`] of it; empty if the writer stored none.
+    #[serde(default)]
+    pub configuration_hash: String,
+    /// Hash of the pack that the models under test are asked from.
+    pub pack_hash: String,
+    /// [`questions_hash`] of both; `None` in documents of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    questions_hash: Option<String>,
+}
+
+impl BenchmarkDocument {
+    /// What in it is not as it was written, as far as it has hashes.
+    fn alteration(&self) -> Option<Alteration> {
+        let stored = &self.configuration_hash;
+        if !stored.is_empty() && results::manifest::hash(&self.configuration) != *stored {
+            return Some(Alteration::Configuration);
+        }
+        let found = || questions_hash(&self.configuration, &self.pack_hash);
+        self.questions_hash.as_ref().is_some_and(|stored| found() != *stored).then_some(Alteration::Pack)
+    }
+}
+
+/// Hash of everything that decides what is asked.
+fn questions_hash(configuration: &Value, pack_hash: &str) -> String {
+    results::manifest::hash(&serde_json::json!([configuration, pack_hash]))
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PipelineState {
+    /// Never [`RunPhase::Preparing`].
+    pub phase: RunPhase,
+    /// Whether it was submitted to a fleet.
+    #[serde(default)]
+    pub fleet: bool,
+    /// Whether it is being removed: nobody derives, and who comes upon it goes on with that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    /// Dialogues planned, scored and not scored when it was last over.
+    #[serde(default)]
+    pub counts: [u64; 3],
+    /// What came out when it was last over, by model: shown without reading a log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub summaries: Vec<ModelSummary>,
+}
+
+/// A pipeline according to its newest manifest.
+#[derive(Clone)]
+pub(crate) struct Pipeline {
+    pub name: RunId,
+    pub manifest: BenchmarkDocument,
+    pub configuration: Configuration,
+    pub kind: &'static Kind,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "pipeline {} of kind {}", self.name, self.kind.name)
+    }
+}
+
+impl Pipeline {
+    /// A pipeline from a checked configuration.
+    pub(crate) fn new(
+        name: RunId,
+        configuration: Configuration,
+        pack_hash: &str,
+        revision: u32,
+    ) -> Result<Self> {
+        let configuration = serde_json::to_value(&configuration).map_err(internal)?;
+        let manifest = BenchmarkDocument {
+            version: VERSION,
+            revision,
+            created_at: Timestamp::now(),
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            configuration_hash: results::manifest::hash(&configuration),
+            questions_hash: Some(questions_hash(&configuration, pack_hash)),
+            configuration,
+            pack_hash: pack_hash.to_owned(),
+        };
+        Self::of(name, manifest)
+    }
+
+    pub(crate) fn of(name: RunId, manifest: BenchmarkDocument) -> Result<Self> {
+        if manifest.version > VERSION {
+            return Err(conflict(format!(
+                "pipeline {name} was written by a newer kgfleet ({}); use that one",
+                manifest.kgfleet
+            )));
+        }
+        if let Some(alteration) = manifest.alteration() {
+            return Err(conflict(format!(
+                "the manifest of pipeline {name} was altered after it was planned: {}; put back its files \
+                 `{PIPELINES}/{name}.*` from a backup",
+                alteration.what()
+            )));
+        }
+        let configuration: Configuration = serde_json::from_value(manifest.configuration.clone())
+            .map_err(|error| internal(format!("pipeline {name}: its configuration: {error}")))?;
+        let kind = configuration.pipeline.as_deref().and_then(kinds::find);
+        let kind = kind.ok_or_else(|| {
+            conflict(format!("pipeline {name} is of a kind that this version does not know"))
+        })?;
+        Ok(Self { name, manifest, configuration, kind })
+    }
+
+    /// A name for a new pipeline: the configuration's name and a hash of its questions. The same configuration has the same
+    /// name.
+    pub(crate) fn fresh_name(configuration: &Configuration, pack_hash: &str) -> Result<RunId> {
+        let json = serde_json::to_value(configuration).map_err(internal)?;
+        let hash = questions_hash(&json, pack_hash);
+        let short = hash.get(..6).unwrap_or_default();
+        Ok(RunId::new(format!("{}-{short}", names::pipeline_slug(&configuration.name))))
+    }
+
+    /// The judge of each stage, in the order of the kind.
+    pub(crate) fn judges(&self) -> Result<Vec<&ModelSpec>> {
+        let judge = |stage: &stages::Stage| {
+            let judge = self.configuration.judges.get(stage.judge);
+            judge.ok_or_else(|| {
+                conflict(format!("pipeline {}: nobody is named for the judge `{}`", self.name, stage.judge))
+            })
+        };
+        self.kind.stages.iter().map(judge).collect()
+    }
+
+    /// The derivation of its runs.
+    pub(crate) fn derivation<'a>(&'a self, judges: &'a [&'a ModelSpec]) -> Derivation<'a> {
+        Derivation {
+            pipeline: self.name.as_str(),
+            kind: self.kind,
+            judges,
+            settings: &self.configuration.settings,
+        }
+    }
+
+    /// The name of the n-th run of a stage for a model.
+    pub(crate) fn run_name(&self, stage: &str, model: &ModelLabel, number: u32) -> RunName {
+        RunName::new(self.name.as_str(), stage, model, number)
+    }
+}
+
+fn revision_name(revision: u32) -> String {
+    format!("manifest-{revision}.json")
+}
+
+const STATE: &str = "state";
+
+impl Coordinator {
+    /// A pipeline by name, in its newest revision; `None` if there is none.
+    pub(crate) async fn find_pipeline(&self, name: &RunId) -> Result<Option<Pipeline>> {
+        // A run that is loaded is none; that spares asking the sink.
+        if !names::is_pipeline_name(name.as_str()) || self.runs.get(name).is_some() {
+            return Ok(None);
+        }
+        let mut newest = None;
+        for revision in 1..=REVISIONS_MAX {
+            match self.storage.document(name, &revision_name(revision)).await? {
+                Some(manifest) => newest = Some(manifest),
+                None => break,
+            }
+        }
+        newest.map(|manifest| Pipeline::of(name.clone(), manifest)).transpose()
+    }
+
+    /// A pipeline that is asked for by its name.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(crate) async fn expect_pipeline(&self, name: &RunId) -> Result<Pipeline> {
+        self.find_pipeline(name).await?.ok_or_else(|| not_found(format!("there is no pipeline {name}")))
+    }
+
+    /// Whether a name is that of a pipeline and not of a run.
+    pub(crate) async fn is_pipeline(&self, name: &RunId) -> Result<bool> {
+        Ok(self.find_pipeline(name).await?.is_some())
+    }
+
+    /// Whether nobody has extended a pipeline since it was read.
+    pub(crate) async fn is_newest(&self, pipeline: &Pipeline) -> Result<bool> {
+        let next = revision_name(pipeline.manifest.revision + 1);
+        let next: Option<serde::de::IgnoredAny> = self.storage.document(&pipeline.name, &next).await?;
+        Ok(next.is_none())
+    }
+
+    /// Writes a revision; `false` if one of this number exists.
+    pub(crate) async fn write_revision(&self, pipeline: &Pipeline) -> Result<bool> {
+        let content = serde_json::to_vec_pretty(&pipeline.manifest).map_err(internal)?;
+        let name = revision_name(pipeline.manifest.revision);
+        self.health.note_sink(self.storage.create_document(&pipeline.name, &name, content).await)
+    }
+
+    /// Removes every document of a pipeline: its history, then the newest revision first, so that what is left after a
+    /// crash is a pipeline as it was, and being removed.
+    pub(crate) async fn remove_documents(&self, pipeline: &Pipeline) -> Result<()> {
+        self.remove_history(&pipeline.name).await?;
+        for revision in (1..=pipeline.manifest.revision).rev() {
+            self.storage.remove_document(&pipeline.name, &revision_name(revision)).await?;
+        }
+        self.storage.remove_revisions(&pipeline.name, STATE).await
+    }
+
+    pub(crate) async fn pipeline_state(&self, name: &RunId) -> Result<PipelineState> {
+        Ok(self.revised_pipeline_state(name).await?.1)
+    }
+
+    /// The state of a pipeline, with the number of its revision.
+    pub(crate) async fn revised_pipeline_state(&self, name: &RunId) -> Result<(u32, PipelineState)> {
+        let Revised { revision, content } = self.storage.revised_document(name, STATE).await?;
+        Ok((revision, content.unwrap_or_default()))
+    }
+
+    /// Writes the state that follows this revision; `false` if another command was quicker.
+    pub(crate) async fn revise_pipeline_state(
+        &self,
+        name: &RunId,
+        after: u32,
+        state: &PipelineState,
+    ) -> Result<bool> {
+        self.health.note_sink(self.storage.revise_document(name, STATE, after, state).await)
+    }
+
+    /// Changes the state of a pipeline to what `decide` makes of the newest one, unless that is nothing; returns the number of
+    /// the revision that was written. `decide` is asked again where another command was quicker.
+    pub(crate) async fn change_pipeline_state(
+        &self,
+        name: &RunId,
+        decide: impl Fn(PipelineState) -> Result<Option<PipelineState>>,
+    ) -> Result<Option<u32>> {
+        for _ in 0..CHANGES_MAX {
+            let (revision, state) = self.revised_pipeline_state(name).await?;
+            let Some(state) = decide(state)? else { return Ok(None) };
+            if self.revise_pipeline_state(name, revision, &state).await? {
+                return Ok(Some(revision + 1));
+            }
+        }
+        let message = format!("the state of pipeline {name} is being changed by others");
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
+    }
+
+    /// A pipeline and those whose answers and verdicts it reuses, the nearest first.
+    pub(crate) async fn pipeline_chain(&self, pipeline: &Pipeline) -> Result<Vec<Pipeline>> {
+        let mut chain = vec![pipeline.clone()];
+        let mut seen = BTreeSet::from([pipeline.name.clone()]);
+        while let Some(base) = chain.last().and_then(|last| last.configuration.reuse.clone()) {
+            let base = RunId::new(base);
+            if chain.len() == CHAIN_MAX || !seen.insert(base.clone()) {
+                return Err(conflict(format!(
+                    "pipeline {}: too many take over from each other",
+                    pipeline.name
+                )));
+            }
+            let found = self.find_pipeline(&base).await?;
+            chain.push(found.ok_or_else(|| {
+                conflict(format!(
+                    "pipeline {}: there is no pipeline {base} to take answers from",
+                    pipeline.name
+                ))
+            })?);
+        }
+        Ok(chain)
+    }
+}

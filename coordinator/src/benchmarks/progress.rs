@@ -1,0 +1,51 @@
+//! How far a judged benchmark is: the runs of its stages, and what is known of each model.
+
+use domain::control::RunPhase;
+use domain::{DialogueKey, FailureCause, ModelLabel, RunId};
+use stages::derive::StageProgress;
+use stages::{JudgedDialogue, ModelReport, StageRecords, Subject};
+
+use crate::records::store::RunStateFile;
+
+/// The runs of a stage with their states; a run that was created and not begun has none.
+pub(crate) type StageRunStates = Vec<(RunId, Option<RunStateFile>)>;
+
+/// The last known state of a model under test, and the states of its runs on which it is based.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelProgress {
+    /// The runs of each stage, the asking one first.
+    pub runs: Vec<StageRunStates>,
+    /// The progress of each judging stage.
+    pub standings: Vec<StageProgress>,
+    /// The results so far.
+    pub report: ModelReport,
+    /// The result of each dialogue.
+    pub judged: Vec<JudgedDialogue>,
+}
+
+impl ModelProgress {
+    /// Whether nothing is left to ask or to derive.
+    pub(crate) fn is_done(&self) -> bool {
+        let over = |stage: &StageRunStates| stage.iter().all(|(_, state)| is_finished(state.as_ref()));
+        self.runs.iter().all(over) && self.standings.iter().all(|standing| *standing == StageProgress::Done)
+    }
+}
+
+pub(crate) fn is_finished(state: Option<&RunStateFile>) -> bool {
+    state.is_some_and(|state| state.phase == RunPhase::Finished)
+}
+
+/// What the records say of one model under test.
+#[derive(Default)]
+pub struct ModelReading {
+    /// The model.
+    pub model: ModelLabel,
+    /// Every planned dialogue, in the order of the plan, with the reason if it has no answer. None while the model is asked.
+    pub dialogues: Vec<(DialogueKey, Option<FailureCause>)>,
+    /// The answers, in the same order.
+    pub subjects: Vec<Subject>,
+    /// What judges said, by stage, in the order of the kind.
+    pub stages: Vec<StageRecords>,
+    /// Whether texts may leave only encrypted; derived runs inherit it.
+    pub protected: bool,
+}

@@ -1,0 +1,157 @@
+//! Reads the results of a pipeline's runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::{CaseUid, FailureCause, ModelLabel, ModelSpec, Outcome, Record, RunId};
+use stages::{Ruling, Stage, StageRecords, Subject, names};
+
+use crate::Coordinator;
+use crate::benchmarks::documents::Pipeline;
+use crate::benchmarks::progress::{ModelReading, StageRunStates, is_finished};
+use crate::errors::{Result, internal};
+use crate::records::positions::winners_of;
+
+/// Maximum number of runs of a stage for one model. More is an error, not a history of retries.
+const RUNS_MAX: u32 = 10_000;
+
+impl Coordinator {
+    /// The runs of each stage for a model, the asking one first. Runs of a stage are numbered without gaps.
+    pub(crate) async fn find_stages(
+        &self,
+        chain: &[Pipeline],
+        model: &ModelSpec,
+    ) -> Result<Vec<StageRunStates>> {
+        let (pipeline, asking) = (&chain[0], &chain[chain.len() - 1]);
+        let mut found = vec![self.find_stage(asking, names::ASK, &model.label).await?];
+        for stage in pipeline.kind.stages {
+            found.push(self.find_stage(pipeline, stage.name, &about(stage, &model.label)).await?);
+        }
+        Ok(found)
+    }
+
+    /// The runs of a stage for a model, or for all where its label is that of [all](names::SHARED).
+    pub(crate) async fn find_stage(
+        &self,
+        pipeline: &Pipeline,
+        stage: &str,
+        model: &ModelLabel,
+    ) -> Result<StageRunStates> {
+        let mut found = Vec::new();
+        for number in 1..=RUNS_MAX {
+            let run = pipeline.run_name(stage, model, number).run();
+            let state = self.storage.state(&run).await?;
+            if state.is_none() && self.storage.manifest(&run).await?.is_none() {
+                break;
+            }
+            found.push((run, state));
+        }
+        Ok(found)
+    }
+
+    /// Reads the records about a model whose own dialogues all have one.
+    pub(crate) async fn gather(
+        &self,
+        chain: &[Pipeline],
+        model: &ModelSpec,
+        runs: &[StageRunStates],
+    ) -> Result<ModelReading> {
+        let (ask, judging) = runs.split_first().ok_or_else(|| internal("a pipeline without stages"))?;
+        let mut gathered = ModelReading { model: model.label.clone(), ..ModelReading::default() };
+        for (run, _) in ask {
+            let run = self.runs.followed(run, Duration::ZERO).await?;
+            gathered.protected |= run.manifest.protected;
+            let pack = self.packs.of_run(&run.manifest).await?;
+            let cases: Vec<_> = run.plan.tasks.iter().map(|task| &pack.tasks()[task.index].cases).collect();
+            let mut found: BTreeMap<usize, Record> = BTreeMap::new();
+            for (_, record) in self.winners(&run).await? {
+                if let Some(slot) = run.layout.slot_of(&record.key) {
+                    found.insert(slot, record);
+                }
+            }
+            for slot in 0..run.layout.slots() {
+                let (_, task, iteration) = run.layout.place(slot);
+                let case = &cases[task][iteration as usize % cases[task].len().max(1)];
+                let record = found.remove(&slot);
+                let failure = match &record {
+                    Some(record) => record.outcome.failure(),
+                    None => Some(FailureCause::Aborted),
+                };
+                gathered.dialogues.push((run.layout.key(slot), failure));
+                if let Some(record) = record.filter(|_| failure.is_none()) {
+                    gathered.subjects.extend(subject(record, &case.data));
+                }
+            }
+        }
+        for (stage, found) in chain[0].kind.stages.iter().zip(judging) {
+            gathered.stages.push(self.stage_runs(chain, stage, &model.label, found).await?);
+        }
+        Ok(gathered)
+    }
+
+    /// What the runs of a stage hold and what was said in them, those of pipelines whose verdicts are taken over included.
+    pub(crate) async fn stage_runs(
+        &self,
+        chain: &[Pipeline],
+        stage: &Stage,
+        model: &ModelLabel,
+        found: &StageRunStates,
+    ) -> Result<StageRecords> {
+        let mut of_stage = StageRecords {
+            runs: u32::try_from(found.len()).map_err(internal)?,
+            finished: found.iter().all(|(_, state)| is_finished(state.as_ref())),
+            ..StageRecords::default()
+        };
+        let mut number = 0;
+        // What was asked for another pipeline came first.
+        for base in chain[1..].iter().rev() {
+            for (run, _) in self.find_stage(base, stage.name, &about(stage, model)).await? {
+                number += 1;
+                self.read_rulings(&run, number, &mut of_stage).await?;
+            }
+        }
+        for (run, _) in found {
+            number += 1;
+            self.read_rulings(run, number, &mut of_stage).await?;
+        }
+        Ok(of_stage)
+    }
+
+    async fn read_rulings(&self, run: &RunId, number: u32, stage: &mut StageRecords) -> Result<()> {
+        let run = self.runs.followed(run, Duration::ZERO).await?;
+        let Some(task) = run.tasks.first() else { return Ok(()) };
+        let uid = |iteration: usize| task.cases.get(iteration).map(|uid| CaseUid::read(uid));
+        stage.held.extend(task.cases.iter().map(|uid| CaseUid::read(uid)));
+        for (ticket, record) in self.winners(&run).await? {
+            let Some(uid) = uid(record.key.iteration as usize) else { continue };
+            let took = record.ended_at.duration_since(record.started_at).as_secs_f64();
+            stage.replies = (stage.replies.0 + 1, stage.replies.1 + took.max(0.0));
+            let ruling = match record.outcome {
+                Outcome::Scored { scores, infos } => Ruling::Scored { scores, infos },
+                Outcome::Unscored { cause, .. } | Outcome::Failed { cause, .. } => Ruling::Not(cause),
+            };
+            stage.verdicts.add(number, ticket, uid, ruling);
+        }
+        Ok(())
+    }
+
+    async fn winners(&self, run: &std::sync::Arc<crate::records::run::Run>) -> Result<Vec<(u64, Record)>> {
+        self.storage.sink.refresh(run.id()).await?;
+        let folder = self.storage.sink.run_dir(run.id())?.log();
+        let run = std::sync::Arc::clone(run);
+        tokio::task::spawn_blocking(move || winners_of(run.log_source(&folder))).await.map_err(internal)?
+    }
+}
+
+/// Whom the runs of a stage are about: a model, or all of them.
+pub(crate) fn about(stage: &Stage, model: &ModelLabel) -> ModelLabel {
+    if stage.is_shared() { ModelLabel::new(names::SHARED) } else { model.clone() }
+}
+
+/// An answer, with what it answers.
+fn subject(record: Record, case: &serde_json::Map<String, serde_json::Value>) -> Option<Subject> {
+    let Outcome::Scored { scores, .. } = record.outcome else { return None };
+    let question = record.rounds.first()?.prompt.text.clone();
+    let answer = record.rounds.into_iter().next_back()?.answer.text;
+    Some(Subject { key: record.key, question, answer, case: case.clone(), scores })
+}

@@ -1,0 +1,295 @@
+//! The commands of users about pipelines.
+
+use std::sync::Arc;
+
+use domain::control::{BenchmarkCommand, RunPhase, Submission};
+use domain::{ErrorCode, FailureCause, RunId};
+
+use crate::Coordinator;
+use crate::benchmarks::documents::{Pipeline, PipelineState};
+use crate::benchmarks::progress::is_finished;
+use crate::errors::{Result, conflict, invalid};
+use crate::options::DIALOGUES_MAX;
+use crate::plan::configuration::Configuration;
+use crate::plan::difference;
+use crate::plan::planned::Planned;
+use crate::records::store::CHANGES_MAX;
+
+/// What an extension keeps.
+fn fixed(configuration: &Configuration) -> Configuration {
+    Configuration {
+        name: String::new(),
+        models: Vec::new(),
+        tasks: Vec::new(),
+        iterations: 0,
+        task_iterations: std::collections::BTreeMap::new(),
+        ..configuration.clone()
+    }
+}
+
+/// Whether a pipeline is small enough.
+fn expect_size(planned: &Planned) -> Result<()> {
+    if planned.configuration.models.len() as u64 * planned.plan.dialogues() > DIALOGUES_MAX {
+        return Err(invalid(format!("a pipeline may have {DIALOGUES_MAX} dialogues with its models")));
+    }
+    Ok(())
+}
+
+impl Coordinator {
+    /// Starts or continues the pipeline of a configuration: the same configuration is the same pipeline.
+    pub(crate) async fn submit_pipeline(&self, submission: Submission) -> Result<RunId> {
+        let (pipeline, sealed) = self.proposed_pipeline(submission).await?;
+        let name = pipeline.name.clone();
+        if let Some(sealed) = sealed {
+            self.storage
+                .sink
+                .put_pack(&pipeline.manifest.pack_hash, bytes::Bytes::from_owner(sealed))
+                .await?;
+        }
+        self.packs.keep(&pipeline.manifest.pack_hash).await?;
+        // Another coordinator wrote the same pipeline, except for the time.
+        self.write_revision(&pipeline).await?;
+        self.begin_pipeline(&name).await?;
+        tracing::info!(pipeline = %name, kind = pipeline.kind.name, "submitted");
+        Ok(name)
+    }
+
+    /// The checked pipeline of a configuration. Nothing is written.
+    async fn proposed_pipeline(&self, submission: Submission) -> Result<(Pipeline, Option<Arc<[u8]>>)> {
+        let (planned, sealed) = self.planned(submission).await?;
+        expect_size(&planned)?;
+        let Planned { configuration, pack, .. } = planned;
+        if let Some(base) = self.base_of(&configuration).await? {
+            self.expect_same_answers(&base, &configuration, pack.hash().as_str()).await?;
+        }
+        let name = Pipeline::fresh_name(&configuration, pack.hash().as_str())?;
+        Ok((Pipeline::new(name, configuration, pack.hash().as_str(), 1)?, sealed))
+    }
+
+    /// Sees that a configuration judges the answers that a pipeline has, and that they come.
+    async fn expect_same_answers(
+        &self,
+        base: &Pipeline,
+        wanted: &Configuration,
+        pack_hash: &str,
+    ) -> Result<()> {
+        // What does not decide what is asked of the models under test; the pack is compared by its hash.
+        let asked = |configuration: &Configuration| Configuration {
+            name: String::new(),
+            pack: String::new(),
+            ..configuration.unjudged()
+        };
+        let lines = difference::between(&asked(&base.configuration), &asked(wanted));
+        if !lines.is_empty() {
+            return Err(invalid(format!(
+                "the answers of pipeline {} are judged again as they are; only judges, their settings and the kind may \
+                 differ, but the configuration says:\n{}",
+                base.name,
+                lines.join("\n")
+            )));
+        }
+        if base.manifest.pack_hash != pack_hash {
+            return Err(invalid(format!(
+                "pipeline {} asks from pack {}, the configuration from {}: the questions would differ",
+                base.name,
+                base.manifest.pack_hash.get(..12).unwrap_or_default(),
+                pack_hash.get(..12).unwrap_or_default()
+            )));
+        }
+        if self.storage.is_shared() {
+            return Ok(()); // Its coordinators see to it that they come.
+        }
+        let chain = self.pipeline_chain(base).await?;
+        for model in &base.configuration.models {
+            let runs = self.find_stages(&chain, model).await?;
+            let answered = |(_, state): &(RunId, Option<_>)| is_finished(state.as_ref());
+            if runs[0].is_empty() || !runs[0].iter().all(answered) {
+                return Err(conflict(format!(
+                    "model `{}` of pipeline {} has not answered everything; `kgfleet resume {}` goes on with that",
+                    model.label, base.name, base.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A pipeline with models, tasks or iterations in addition to those that it has, as a new revision. Coordinators that look
+    /// after it read the newest one in every round. Returns what is otherwise than before, and what to know about it, in lines
+    /// for people.
+    pub(crate) async fn extend_pipeline(&self, name: &RunId, submission: Submission) -> Result<Vec<String>> {
+        let old = self.expect_pipeline(name).await?;
+        let (mut planned, _) = self.planned(submission).await?;
+        // Whose answers it takes is no part of a configuration.
+        planned.configuration.reuse.clone_from(&old.configuration.reuse);
+        let mut lines = difference::between(&old.configuration, &planned.configuration);
+        if lines.is_empty() {
+            self.begin_pipeline(name).await?;
+            return Ok(lines);
+        }
+        if fixed(&old.configuration) != fixed(&planned.configuration) {
+            return Err(invalid(format!(
+                "a pipeline is extended by models, tasks and iterations; other judges are another pipeline \
+                 (`kgfleet judge`):\n{}",
+                lines.join("\n")
+            )));
+        }
+        if planned.pack.hash().as_str() != old.manifest.pack_hash {
+            return Err(invalid("--extend keeps the pack: the questions would differ"));
+        }
+        expect_size(&planned)?;
+        let before = Planned::new(old.configuration.clone(), Arc::clone(&planned.pack)).await?;
+        if let Some(lost) = before.plan.keys().find(|key| !planned.plan.contains(key)) {
+            return Err(invalid(format!(
+                "--extend only adds: dialogue {lost} of pipeline {name} is missing from the new configuration:\n{}",
+                lines.join("\n")
+            )));
+        }
+        if let Some(base) = self.base_of(&old.configuration).await? {
+            self.expect_same_answers(&base, &planned.configuration, &old.manifest.pack_hash).await?;
+        }
+        lines.extend(difference::in_conditions(&old.configuration, &planned.configuration));
+        let revision = old.manifest.revision + 1;
+        let next = Pipeline::new(name.clone(), planned.configuration, &old.manifest.pack_hash, revision)?;
+        if !self.write_revision(&next).await? {
+            return Err(conflict(format!("pipeline {name} was extended by another command; ask again")));
+        }
+        self.begin_pipeline(name).await?;
+        tracing::info!(pipeline = %name, revision, "extended");
+        Ok(lines)
+    }
+
+    /// Makes this coordinator tend a pipeline. A paused one of a fleet stays paused.
+    pub(crate) async fn begin_pipeline(&self, name: &RunId) -> Result<()> {
+        let fleet = self.storage.is_shared();
+        let begun = self.change_pipeline_state(name, |state| {
+            if state.phase == RunPhase::Cancelled {
+                return Ok(None);
+            }
+            let stays = fleet && state.phase == RunPhase::Paused;
+            let phase = if stays { RunPhase::Paused } else { RunPhase::Active };
+            Ok(Some(PipelineState { phase, fleet, removed: false, ..state }))
+        });
+        if begun.await?.is_none() {
+            // Its runs were cancelled with it.
+            return self.command_pipeline(name, BenchmarkCommand::Resume).await;
+        }
+        self.pipelines.attend(name);
+        self.tend_pipeline(name).await
+    }
+
+    /// Pauses, resumes or cancels a pipeline: first its phase, so that no runs are derived, then its runs.
+    pub(crate) async fn command_pipeline(&self, name: &RunId, command: BenchmarkCommand) -> Result<()> {
+        let fleet = self.storage.is_shared();
+        let changed = self.change_pipeline_state(name, |state| {
+            let (phase, removed) = match (command, state.phase) {
+                (BenchmarkCommand::Pause, phase @ (RunPhase::Cancelled | RunPhase::Finished))
+                | (BenchmarkCommand::Cancel, phase @ RunPhase::Finished) => {
+                    return Err(conflict(format!("pipeline {name} is {phase}")));
+                }
+                (BenchmarkCommand::Pause, _) => (RunPhase::Paused, state.removed),
+                (BenchmarkCommand::Cancel, _) => (RunPhase::Cancelled, state.removed),
+                // Whoever was removing it has died over that.
+                (BenchmarkCommand::Resume, _) => (RunPhase::Active, false),
+            };
+            Ok(Some(PipelineState { phase, fleet, removed, ..state }))
+        });
+        let (mut command, mut told) = (command, changed.await?.unwrap_or_default());
+        self.pipelines.attend(name);
+        for _ in 0..CHANGES_MAX {
+            for run in self.own_runs(name).await? {
+                if !is_finished(self.storage.state(&run).await?.as_ref()) {
+                    self.command_run(&run, command).await?;
+                }
+            }
+            // A later command may have spoken to the runs first.
+            let (revision, state) = self.revised_pipeline_state(name).await?;
+            let later = match state.phase {
+                RunPhase::Paused => BenchmarkCommand::Pause,
+                RunPhase::Cancelled => BenchmarkCommand::Cancel,
+                RunPhase::Preparing | RunPhase::Active | RunPhase::Finished => BenchmarkCommand::Resume,
+            };
+            if revision <= told || later == command {
+                break;
+            }
+            (command, told) = (later, revision);
+        }
+        self.tend_pipeline(name).await
+    }
+
+    /// Retries the failed dialogues of every stage; returns their number.
+    pub(crate) async fn retry_pipeline(&self, name: &RunId, causes: &[FailureCause]) -> Result<u64> {
+        let mut dialogues = 0;
+        for run in self.own_runs(name).await? {
+            dialogues += self.retry_run(&run, causes).await?;
+        }
+        if dialogues > 0 {
+            self.begin_pipeline(name).await?;
+        }
+        Ok(dialogues)
+    }
+
+    /// Removes a pipeline and its runs.
+    pub(crate) async fn remove_pipeline(&self, name: &RunId, force: bool) -> Result<()> {
+        let fleet = self.storage.is_shared();
+        let cancelled = |state: PipelineState| match state.phase {
+            phase if (fleet || state.fleet) && !phase.is_over() && !force => Err(conflict(format!(
+                "pipeline {name} is {phase}{}: cancel it first, or `--force` does both",
+                if fleet { "" } else { " in a fleet, which goes on with it when a coordinator starts" }
+            ))),
+            _ => Ok(Some(PipelineState { phase: RunPhase::Cancelled, removed: true, ..state })),
+        };
+        cancelled(self.pipeline_state(name).await?)?;
+        for other in self.storage.pipelines().await? {
+            let taken = self.find_pipeline(&other).await?.and_then(|other| other.configuration.reuse);
+            if taken.as_deref() == Some(name.as_str()) {
+                return Err(conflict(format!(
+                    "pipeline {other} takes its answers from {name}: remove it first"
+                )));
+            }
+        }
+        let pipeline = self.expect_pipeline(name).await?;
+        if !self.storage.is_shared() {
+            // A process that writes one of its runs prevents it, before anything is changed.
+            for run in self.own_runs(name).await? {
+                let run = self.runs.known(&run).await?;
+                self.commits.hold(&run).await?;
+            }
+        }
+        // First of all: nobody derives any more.
+        self.change_pipeline_state(name, cancelled).await?;
+        for run in self.own_runs(name).await? {
+            match self.remove_run(&run, true).await {
+                Err(error) if error.code == ErrorCode::NotFound => {}
+                removed => removed?,
+            }
+        }
+        self.remove_documents(&pipeline).await?;
+        self.pipelines.forget(name);
+        tracing::info!(pipeline = %name, "removed");
+        Ok(())
+    }
+
+    /// The runs that a pipeline has created.
+    pub(crate) async fn own_runs(&self, name: &RunId) -> Result<Vec<RunId>> {
+        let pipeline = self.expect_pipeline(name).await?;
+        self.runs_created_by(&pipeline).await
+    }
+
+    /// The same of a pipeline at hand.
+    pub(crate) async fn runs_created_by(&self, pipeline: &Pipeline) -> Result<Vec<RunId>> {
+        let chain = self.pipeline_chain(pipeline).await?;
+        let mut runs: Vec<RunId> = Vec::new();
+        for model in &pipeline.configuration.models {
+            let stages = self.find_stages(&chain, model).await?;
+            // Answers taken from another pipeline belong to that one.
+            let own = stages.into_iter().skip(usize::from(chain.len() > 1));
+            for (run, _) in own.flatten() {
+                // Models share some.
+                if !runs.contains(&run) {
+                    runs.push(run);
+                }
+            }
+        }
+        Ok(runs)
+    }
+}

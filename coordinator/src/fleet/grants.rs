@@ -1,0 +1,297 @@
+//! Grants units to workers: leases them from the queue and leaves out dialogues that have a record.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use domain::exchange::{Grant, Offer, Orders, Report};
+use domain::{DialogueKey, FailureCause, Iteration, WorkerId};
+use queue::limits::{COMMITS_PER_CALL_MAX, FENCES_PER_CALL_MAX, MODELS_PER_CALL_MAX, UNITS_PER_LEASE_MAX};
+use queue::{Committed, Fence, Lease, LeaseRequest};
+use tokio::time::Instant;
+
+use crate::coordinator::Coordinator;
+use crate::errors::Result;
+use crate::fleet::backlog::{RunBacklog, Snapshot};
+use crate::fleet::exchange::lease_id;
+use crate::fleet::matching::models_of;
+use crate::plan::numbering::Slot;
+use crate::queue::queued_unit::QueuedUnit;
+use crate::records::run::Run;
+
+/// Maximum time spent on searching for units with pending dialogues. After a queue was rebuilt, completed units may come
+/// first.
+const SEARCH_MAX: Duration = Duration::from_secs(2);
+
+/// The state of a dialogue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    Nothing,
+    Scored,
+    /// With its cause, if this coordinator has read the record.
+    Failed(Option<FailureCause>),
+    /// It failed, and a retry is pending.
+    ToAskAgain,
+}
+
+/// A leased unit with the states of its dialogues.
+struct Leased {
+    lease: Lease,
+    /// Index of the task in the plan; `None` if the plan has no such unit.
+    task: Option<usize>,
+    /// The ticket of the retry, if it is one.
+    asked: Option<u64>,
+    dialogues: Vec<(Iteration, Known)>,
+}
+
+impl Coordinator {
+    /// Finds work for the room that a worker offers, older runs first. A suspect goes to a worker that holds nothing, if there
+    /// is no other work or if it has waited too long.
+    pub(crate) async fn grant(&self, report: &Report, orders: &mut Orders) -> Result<()> {
+        let snapshot = self.backlog().await?;
+        let begun = Instant::now();
+        let turn = turn_of(&report.worker);
+        let holds_nothing = report.held.is_empty();
+        let overdue = self.overdue(report, &snapshot);
+        if !overdue.is_empty() {
+            // A reserved worker gets nothing until it holds nothing.
+            return match holds_nothing {
+                true => self.grant_suspect(report, &overdue, orders).await,
+                false => Ok(()),
+            };
+        }
+        let mut rooms: Vec<u64> = report.offers.iter().map(|offer| u64::from(offer.room)).collect();
+        for of_run in &snapshot.runs {
+            for (offer, room) in report.offers.iter().zip(&mut rooms) {
+                while *room > 0 && begun.elapsed() < SEARCH_MAX {
+                    let Some(ask) = claim(of_run, offer, *room, report, turn) else { break };
+                    let granted = self.grant_units(&of_run.run, &ask, orders).await;
+                    let Some(Some(granted)) = self.health.apart(of_run.run.id(), granted)? else { break };
+                    *room = room.saturating_sub(granted);
+                }
+            }
+        }
+        if holds_nothing && orders.grants.is_empty() {
+            let all: Vec<Served<'_>> =
+                snapshot.runs.iter().flat_map(|of_run| served(of_run, report)).collect();
+            self.grant_suspect(report, &all, orders).await?;
+        }
+        Ok(())
+    }
+
+    /// The models for whose overdue suspects this worker is reserved.
+    fn overdue<'s>(&self, report: &Report, snapshot: &'s Snapshot) -> Vec<Served<'s>> {
+        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        let of_runs = snapshot.runs.iter().flat_map(|of_run| served(of_run, report));
+        of_runs
+            .filter(|(of_run, model)| {
+                let label = &of_run.run.models[*model].label;
+                patience.keeps_free(of_run.run.id(), label, &report.worker, now, self.config.suspect_wait)
+            })
+            .collect()
+    }
+
+    /// Grants one suspect of these models to a worker that holds nothing.
+    async fn grant_suspect(&self, report: &Report, of: &[Served<'_>], orders: &mut Orders) -> Result<()> {
+        let begun = Instant::now();
+        for (of_run, model) in of {
+            // A suspect without pending dialogues ends at once.
+            while orders.grants.is_empty()
+                && begun.elapsed() < SEARCH_MAX
+                && of_run.models[*model].claim_suspect()
+            {
+                let models = vec![of_run.run.models[*model].label.clone()];
+                let ask = LeaseRequest { worker: report.worker.clone(), models, max_units: 1, alone: true };
+                let ask = &ask;
+                let leases = self
+                    .queues
+                    .call(&of_run.run, |queue, at| async move { queue.lease(&at, ask).await })
+                    .await?;
+                self.hand_out(&of_run.run, leases, orders).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leases units of a run and grants them. Returns the number of dialogues; `None` if there is no unit.
+    async fn grant_units(
+        &self,
+        run: &Arc<Run>,
+        ask: &LeaseRequest,
+        orders: &mut Orders,
+    ) -> Result<Option<u64>> {
+        let leases = self.queues.call(run, |queue, at| async move { queue.lease(&at, ask).await }).await?;
+        if leases.is_empty() {
+            return Ok(None);
+        }
+        let before = orders.grants.len();
+        self.hand_out(run, leases, orders).await?;
+        let granted: usize = orders.grants[before..].iter().map(|grant| grant.iterations.len()).sum();
+        Ok(Some(granted as u64))
+    }
+
+    /// Grants leased units; those without pending dialogues end at once.
+    pub(crate) async fn hand_out(
+        &self,
+        run: &Arc<Run>,
+        leases: Vec<Lease>,
+        orders: &mut Orders,
+    ) -> Result<()> {
+        let mut done = Vec::new();
+        for unit in self.examine(run, leases).await? {
+            let iterations = unit.to_ask(self.config.max_strikes);
+            match unit.task {
+                Some(task) if !iterations.is_empty() => orders.grants.push(Grant {
+                    lease: lease_id(run.id(), &unit.lease.fence),
+                    task: run.plan.tasks[task].label.clone(),
+                    iterations,
+                    lease_for: self.config.lease_for,
+                    retry: unit.asked,
+                }),
+                _ => done.push(unit.lease.fence),
+            }
+        }
+        self.finish(run, &done).await
+    }
+
+    /// Ends units whose dialogues all have a record; returns the others.
+    pub(crate) async fn finish_complete(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Fence>> {
+        let (mut complete, mut gaps) = (Vec::new(), Vec::new());
+        for unit in self.examine(run, leases).await? {
+            let open = |known: Known| matches!(known, Known::Nothing | Known::ToAskAgain);
+            let all = !unit.dialogues.iter().any(|(_, known)| open(*known));
+            if all { complete.push(unit.lease.fence) } else { gaps.push(unit.lease.fence) }
+        }
+        self.finish(run, &complete).await?;
+        Ok(gaps)
+    }
+
+    async fn finish(&self, run: &Arc<Run>, fences: &[Fence]) -> Result<()> {
+        for fences in fences.chunks(FENCES_PER_CALL_MAX) {
+            self.queues.call(run, |queue, at| async move { queue.finish(&at, fences).await }).await?;
+        }
+        Ok(())
+    }
+
+    /// The states of the dialogues of these units: from the log as far as it was read, otherwise from the queue.
+    async fn examine(&self, run: &Arc<Run>, leases: Vec<Lease>) -> Result<Vec<Leased>> {
+        let read = |lease: Lease| QueuedUnit::read(&lease.payload).map(|payload| (lease, payload));
+        let leases: Vec<(Lease, QueuedUnit)> = leases.into_iter().map(read).collect::<Result<_>>()?;
+        if leases
+            .iter()
+            .any(|(lease, payload)| payload.asked.is_some() || lease.fence.attempt > self.config.max_strikes)
+        {
+            // It may have been answered meanwhile, or become a dead letter; only records show which.
+            self.runs.follow(run).await?;
+        }
+        let mut units = Vec::with_capacity(leases.len());
+        let mut unknown: Vec<(usize, usize, DialogueKey)> = Vec::new();
+        for (lease, payload) in leases {
+            let model = run.layout.model(&lease.fence.model);
+            let slot = |iteration| run.layout.slot(model?, payload.task, iteration);
+            let planned: Vec<(Iteration, Slot)> = payload
+                .iterations
+                .iter()
+                .filter_map(|iteration| Some((*iteration, slot(*iteration)?)))
+                .collect();
+            let dialogues: Vec<(Iteration, Known)> = run.table(|table| {
+                planned
+                    .iter()
+                    .map(|(iteration, slot)| match table.get(*slot).map(|entry| entry.outcome) {
+                        Some(Err(_))
+                            if payload.asked.is_some_and(|asked| table.is_to_ask_again(*slot, asked)) =>
+                        {
+                            (*iteration, Known::ToAskAgain)
+                        }
+                        None => (*iteration, Known::Nothing),
+                        Some(Ok(_)) => (*iteration, Known::Scored),
+                        Some(Err(cause)) => (*iteration, Known::Failed(Some(cause))),
+                    })
+                    .collect()
+            });
+            for (at, (_, slot)) in planned.iter().enumerate() {
+                if self.storage.is_shared() && dialogues[at].1 == Known::Nothing {
+                    unknown.push((units.len(), at, run.layout.key(*slot)));
+                }
+            }
+            let task = (!planned.is_empty()).then_some(payload.task);
+            units.push(Leased { lease, task, asked: payload.asked, dialogues });
+        }
+        for chunk in unknown.chunks(COMMITS_PER_CALL_MAX) {
+            let keys: Vec<DialogueKey> = chunk.iter().map(|(.., key)| key.clone()).collect();
+            let keys = &keys;
+            let committed =
+                self.queues.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
+            for ((unit, at, _), committed) in chunk.iter().zip(committed) {
+                units[*unit].dialogues[*at].1 = match committed {
+                    None => Known::Nothing,
+                    Some(Committed { scored: true, .. }) => Known::Scored,
+                    Some(Committed { scored: false, .. }) => Known::Failed(None),
+                };
+            }
+        }
+        Ok(units)
+    }
+}
+
+impl Leased {
+    /// The dialogues to ask. A failed dialogue is asked again only after a retry, or if its unit was a dead letter and was
+    /// requeued: only then does the number of leases exceed the maximum number of strikes.
+    fn to_ask(&self, max_strikes: u32) -> Vec<Iteration> {
+        let requeued = self.lease.fence.attempt > max_strikes;
+        let open = |known: &Known| match known {
+            Known::Nothing | Known::ToAskAgain => true,
+            Known::Scored => false,
+            Known::Failed(cause) => requeued && *cause == Some(FailureCause::Poisoned),
+        };
+        self.dialogues.iter().filter(|(_, known)| open(known)).map(|(iteration, _)| *iteration).collect()
+    }
+}
+
+/// A model that a worker serves: a run and the model's index in it.
+type Served<'s> = (&'s RunBacklog, usize);
+
+/// The models of a run that a worker with room serves.
+fn served<'s>(of_run: &'s RunBacklog, report: &Report) -> Vec<Served<'s>> {
+    let offers = report.offers.iter().filter(|offer| offer.room > 0);
+    let models = |offer| models_of(offer, &of_run.run.models, report.status.reach.as_ref(), 0);
+    offers.flat_map(models).map(|model| (of_run, model)).collect()
+}
+
+/// Claims units of the snapshot to fill the room; `None` if there are none.
+fn claim(
+    of_run: &RunBacklog,
+    offer: &Offer,
+    room: u64,
+    report: &Report,
+    turn: usize,
+) -> Option<LeaseRequest> {
+    let (mut models, mut units, mut left) = (Vec::new(), 0, room);
+    for model in models_of(offer, &of_run.run.models, report.status.reach.as_ref(), turn) {
+        let backlog = &of_run.models[model];
+        let wanted = left.div_ceil(backlog.dialogues_per_unit()).min(u64::from(UNITS_PER_LEASE_MAX) - units);
+        let claimed = backlog.claim(wanted);
+        if claimed > 0 {
+            models.push(of_run.run.models[model].label.clone());
+            units += claimed;
+            left = left.saturating_sub(claimed * backlog.dialogues_per_unit());
+        }
+        if left == 0 || models.len() == MODELS_PER_CALL_MAX {
+            break;
+        }
+    }
+    (units > 0).then(|| LeaseRequest {
+        worker: report.worker.clone(),
+        models,
+        max_units: units as u32,
+        alone: false,
+    })
+}
+
+/// A number that differs between workers.
+fn turn_of(worker: &WorkerId) -> usize {
+    let mut hasher = DefaultHasher::new();
+    worker.as_str().hash(&mut hasher);
+    hasher.finish() as usize
+}

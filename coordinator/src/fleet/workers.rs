@@ -1,0 +1,193 @@
+//! The registered workers, as views and metrics read them.
+//!
+//! A fleet has a thousand workers that each serve dozens of models, and pages ask of every model who can ask it. So a status
+//! is parsed once when it changes, however often it is read, and workers that can ask the same are counted together.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use domain::exchange::{NotAsked, WorkerStatus};
+use domain::reach::Reach;
+use domain::{ModelSpec, RunId, WorkerId};
+use queue::WorkerEntry;
+
+use crate::coordinator::Coordinator;
+use crate::errors::Result;
+use crate::fleet::matching::{Fit, says_it_can, why_nobody};
+
+/// The statuses of the latest reading. Those of workers that are gone go with the next one.
+#[derive(Default)]
+pub(crate) struct Statuses(Mutex<HashMap<WorkerId, Known>>);
+
+/// A status as the queue holds it, and what it says.
+struct Known {
+    info: Vec<u8>,
+    status: Arc<WorkerStatus>,
+}
+
+/// A registered worker.
+pub(crate) struct Member {
+    pub worker: WorkerId,
+    /// Its last report; the default if that cannot be read.
+    pub status: Arc<WorkerStatus>,
+    /// Time of that report, milliseconds since the Unix epoch by the store's clock.
+    pub seen_ms: u64,
+    pub draining: bool,
+}
+
+/// The registered workers at one moment.
+#[derive(Default)]
+pub(crate) struct RegisteredWorkers {
+    /// In the order of their names.
+    pub members: Vec<Member>,
+    /// Statuses that differ in what their workers can ask, each with the number of such workers.
+    kinds: Vec<(Arc<WorkerStatus>, u64)>,
+    /// Statuses that name models which their workers do not ask for a while.
+    holding_off: Vec<Arc<WorkerStatus>>,
+}
+
+impl RegisteredWorkers {
+    fn of(members: Vec<Member>) -> Self {
+        let mut places: HashMap<(&[String], Option<&Reach>), usize> = HashMap::new();
+        let mut kinds: Vec<(Arc<WorkerStatus>, u64)> = Vec::new();
+        for member in &members {
+            let status = &member.status;
+            let place = *places.entry((&status.serves, status.reach.as_ref())).or_insert(kinds.len());
+            match kinds.get_mut(place) {
+                Some((_, workers)) => *workers += 1,
+                None => kinds.push((Arc::clone(status), 1)),
+            }
+        }
+        drop(places);
+        let holding_off = members.iter().map(|member| &member.status);
+        let holding_off = holding_off.filter(|status| !status.not_asked.is_empty()).cloned().collect();
+        Self { members, kinds, holding_off }
+    }
+
+    /// How many workers can ask a model.
+    pub(crate) fn able(&self, spec: &ModelSpec) -> u64 {
+        let able = self.kinds.iter().filter(|(status, _)| says_it_can(status, spec) == Fit::Yes);
+        able.map(|(_, workers)| workers).sum()
+    }
+
+    /// Why all that can ask a model of a run do not do so for a while; `None` if one does.
+    pub(crate) fn why_not_asked(&self, run: &RunId, spec: &ModelSpec) -> Option<String> {
+        let is_it = |known: &&NotAsked| known.run == *run && known.model == spec.label;
+        let reasons = self.holding_off.iter().filter_map(|status| {
+            let known = status.not_asked.iter().find(is_it)?;
+            (says_it_can(status, spec) == Fit::Yes).then_some(&known.reason)
+        });
+        let reasons: Vec<&String> = reasons.collect();
+        let reason = reasons.first()?;
+        (reasons.len() as u64 >= self.able(spec)).then(|| (*reason).clone())
+    }
+
+    /// Why none of them can ask the model; `None` if one can.
+    pub(crate) fn why_nobody(&self, spec: &ModelSpec) -> Option<String> {
+        why_nobody(self.kinds.iter().map(|(status, _)| &**status), spec)
+    }
+}
+
+impl Statuses {
+    /// The workers of a reading; statuses are parsed where they differ from those of the reading before.
+    fn read(&self, entries: Vec<WorkerEntry>) -> Vec<Member> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = HashMap::with_capacity(entries.len());
+        let mut members = Vec::with_capacity(entries.len());
+        for WorkerEntry { worker, info, seen_ms, draining, .. } in entries {
+            let status = match known.remove(&worker) {
+                Some(before) if before.info == info => before.status,
+                _ => Arc::new(serde_json::from_slice(&info).unwrap_or_default()),
+            };
+            now.insert(worker.clone(), Known { info, status: Arc::clone(&status) });
+            members.push(Member { worker, status, seen_ms, draining });
+        }
+        *known = now;
+        members
+    }
+}
+
+impl Coordinator {
+    /// The registered workers, as the queue knows them now.
+    ///
+    /// # Errors
+    /// The queue cannot be reached.
+    pub(crate) async fn crew(&self) -> Result<RegisteredWorkers> {
+        let entries = self.health.note_queue(self.queue.workers().await)?;
+        Ok(RegisteredWorkers::of(self.statuses.read(entries)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::InstanceId;
+
+    use super::*;
+
+    fn entry(worker: &str, status: &WorkerStatus) -> WorkerEntry {
+        let info = serde_json::to_vec(status).unwrap();
+        let instance = InstanceId::default();
+        WorkerEntry { worker: worker.into(), instance, info, seen_ms: 7, draining: false }
+    }
+
+    fn serving(names: &[&str]) -> WorkerStatus {
+        let serves = names.iter().map(|name| (*name).to_owned()).collect();
+        WorkerStatus { serves, ..WorkerStatus::default() }
+    }
+
+    #[test]
+    fn a_status_is_parsed_when_it_changes_and_forgotten_with_its_worker() {
+        let (statuses, status) = (Statuses::default(), serving(&["m"]));
+        let first = statuses.read(vec![entry("a", &status), entry("b", &status)]);
+        let busy = WorkerStatus { in_flight: 3, ..status.clone() };
+        let second = statuses.read(vec![entry("a", &status), entry("b", &busy), entry("c", &status)]);
+        assert!(Arc::ptr_eq(&first[0].status, &second[0].status), "nothing new was parsed again");
+        assert_eq!((second[1].status.in_flight, second.len()), (3, 3));
+        statuses.read(vec![entry("c", &status)]);
+        assert_eq!(statuses.0.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_status_that_cannot_be_read_is_that_of_a_worker_that_serves_nothing() {
+        let broken = WorkerEntry { info: b"{".to_vec(), ..entry("a", &WorkerStatus::default()) };
+        let crew = RegisteredWorkers::of(Statuses::default().read(vec![broken]));
+        assert_eq!(*crew.members[0].status, WorkerStatus::default());
+    }
+
+    #[test]
+    fn workers_that_can_ask_the_same_are_one_kind_and_each_of_them_counts() {
+        let spec = |model: &str| -> ModelSpec {
+            let spec = serde_json::json!({"label": model, "connector": "openai-compatible", "model": model});
+            serde_json::from_value(spec).unwrap()
+        };
+        let both = serving(&["m", "n"]);
+        let busy = WorkerStatus { in_flight: 3, host: "elsewhere".to_owned(), ..both.clone() };
+        let afar = WorkerStatus { reach: Some(Reach::default()), ..both.clone() };
+        let statuses = [both, busy, afar, serving(&["n"])];
+        let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
+        let crew = RegisteredWorkers::of(Statuses::default().read(entries.collect()));
+        assert_eq!((crew.kinds.len(), crew.members.len()), (3, 4));
+        assert_eq!((crew.able(&spec("m")), crew.able(&spec("n")), crew.able(&spec("o"))), (3, 4, 0));
+        assert_eq!(crew.why_nobody(&spec("m")), None);
+        assert_eq!(crew.why_nobody(&spec("o")).unwrap(), why_nobody(&statuses, &spec("o")).unwrap());
+    }
+    #[test]
+    fn a_model_is_not_asked_when_all_that_could_hold_off() {
+        let spec = serde_json::json!({"label": "m", "connector": "openai-compatible", "model": "m"});
+        let spec: ModelSpec = serde_json::from_value(spec).unwrap();
+        let off = |run: &str, reason: &str| {
+            let reason = reason.to_owned();
+            let not_asked = vec![NotAsked { run: run.into(), model: "m".into(), reason }];
+            WorkerStatus { not_asked, ..serving(&["m"]) }
+        };
+        let why = |statuses: &[WorkerStatus]| {
+            let entries = statuses.iter().enumerate().map(|(n, status)| entry(&format!("w-{n}"), status));
+            let crew = RegisteredWorkers::of(Statuses::default().read(entries.collect()));
+            crew.why_not_asked(&"r".into(), &spec)
+        };
+        assert_eq!(why(&[off("r", "first"), off("r", "second"), serving(&["n"])]), Some("first".to_owned()));
+        assert_eq!(why(&[off("r", "first"), serving(&["m"])]), None, "one asks it");
+        assert_eq!(why(&[off("r", "first"), off("other", "second")]), None);
+        assert_eq!((why(&[serving(&["m"])]), why(&[])), (None, None));
+    }
+}

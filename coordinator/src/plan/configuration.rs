@@ -1,0 +1,414 @@
+//! Benchmark configurations: which models, which tasks, how often.
+//!
+//! Three formats are read: ours in TOML or YAML (the fields of [`Configuration`]), and LLM-KG-Bench's
+//! `configuration.yml` unchanged ([`llmkgbench`]).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use domain::glob::Glob;
+pub use domain::model::{Connector, ModelSpec};
+use domain::reach::{Place, points_nowhere};
+use serde::{Deserialize, Serialize};
+
+pub mod llmkgbench;
+mod sampling;
+
+/// Default iterations of a task, as in the published runs of proprietary models.
+pub const ITERATIONS_DEFAULT: u32 = 20;
+
+/// Maximum number of iterations of a task. More is a typing error.
+pub const ITERATIONS_MAX: u32 = 100_000;
+
+/// A benchmark configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    /// A name for people.
+    pub name: String,
+    /// Seed of everything random: the order of serialised graphs, sampling seeds.
+    #[serde(default)]
+    pub seed: u64,
+    /// The task pack: `core` (built in) or the path of a pack file. Default: `core`.
+    #[serde(default = "core_pack")]
+    pub pack: String,
+    /// Repetitions of every task for every model, 1 to 100 000. A model may have its own number. Default: 20.
+    #[serde(default = "iterations_default")]
+    pub iterations: u32,
+    /// Repetitions of single tasks, by label or pattern, for models that have no number of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub task_iterations: BTreeMap<String, u32>,
+    /// Tasks by label; `*` stands for any text. Default: the 26 tasks of the benchmark.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskChoice>,
+    /// The models, at least one.
+    pub models: Vec<ModelSpec>,
+    /// The kind of a judged benchmark, such as `judged-facts`: answers of the models are then judged by models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<String>,
+    /// The judges of a judged benchmark, by role.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub judges: BTreeMap<String, ModelSpec>,
+    /// Numbers of the kind of a judged benchmark that are to be otherwise than by default, such as a threshold.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, f64>,
+    /// A pipeline whose answers are judged again, with the verdicts of the same judges to the same questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reuse: Option<String>,
+}
+
+fn core_pack() -> String {
+    "core".to_owned()
+}
+
+fn iterations_default() -> u32 {
+    ITERATIONS_DEFAULT
+}
+
+/// Selects tasks of the pack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TaskChoice {
+    /// All tasks whose label matches; a class name means its one task.
+    Label(String),
+    /// The task of this class with these parameters, under the given label.
+    Class(ClassChoice),
+}
+
+/// A task by class and parameters, as in LLM-KG-Bench configurations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassChoice {
+    /// Its label in the run.
+    pub label: String,
+    /// Class name.
+    pub class: String,
+    /// Parameters; all must equal those of the pack's task. Numbers may be written as text.
+    #[serde(default)]
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// The file cannot be read.
+    #[error("{file}: {source}")]
+    Io {
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not TOML or YAML of the expected shape.
+    #[error("{file}: {message}")]
+    Syntax {
+        file: String,
+        /// The parser's message, with line and column.
+        message: String,
+    },
+    /// A value is out of bounds.
+    #[error("{file}: `{field}` {problem}")]
+    Value {
+        file: String,
+        /// The value.
+        field: String,
+        /// What is wrong, with the bound.
+        problem: String,
+    },
+}
+
+impl Configuration {
+    /// Reads a configuration file: `.toml` in TOML, everything else in YAML, either ours or LLM-KG-Bench's.
+    pub fn read(path: &Path) -> Result<Self, ConfigurationError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigurationError::Io { file: file.clone(), source })?;
+        Self::parse(&text, &file)
+    }
+
+    /// Reads a configuration; `file` names it in errors and decides the syntax.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ConfigurationError> {
+        let syntax = |message: String| ConfigurationError::Syntax { file: file.to_owned(), message };
+        let configuration: Self = if Path::new(file).extension().is_some_and(|extension| extension == "toml")
+        {
+            toml::from_str(text).map_err(|error| syntax(error.to_string()))?
+        } else if llmkgbench::is_one(text) {
+            llmkgbench::parse(text).map_err(syntax)?
+        } else {
+            serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string()))?
+        };
+        configuration.validate(file)?;
+        Ok(configuration)
+    }
+
+    /// Additional checks, besides [`validate`](Self::validate), for a run in one process: the configuration must say where
+    /// models are served and where keys are. In a fleet the workers know.
+    pub fn validate_local(&self, file: &str) -> Result<(), ConfigurationError> {
+        for (place, model) in self.places() {
+            let wrong = |field: &str, problem: &str| {
+                let (file, field) = (file.to_owned(), format!("{place}.{field}"));
+                Err(ConfigurationError::Value { file, field, problem: problem.to_owned() })
+            };
+            if model.connector == Connector::OpenaiCompatible && model.endpoint.is_none() {
+                return wrong("endpoint", "is missing; this connector needs the server's URL");
+            }
+            if model.key.is_some() {
+                return wrong(
+                    "key",
+                    "names a key of a fleet's workers; on one machine use `key_env` or `key_file`",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Additional checks, besides [`validate`](Self::validate), for a fleet: the configuration comes from others and must not
+    /// direct workers to their own machines or to forbidden addresses.
+    pub fn validate_fleet(&self, file: &str) -> Result<(), ConfigurationError> {
+        for (place, model) in self.places() {
+            let wrong = |field: &str, problem: String| {
+                let (file, field) = (file.to_owned(), format!("{place}.{field}"));
+                Err(ConfigurationError::Value { file, field, problem })
+            };
+            if let Err(denied) = points_nowhere(model) {
+                let field = if model.key_env.is_some() { "key_env" } else { "key_file" };
+                return wrong(field, format!("is not for fleets: {denied}"));
+            }
+            let Some(endpoint) = &model.endpoint else { continue };
+            if let Err(problem) = Place::parse(endpoint) {
+                return wrong("endpoint", format!("cannot be asked: {problem}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a judged benchmark has the judges that its kind needs, and that no other benchmark has any.
+    fn validate_judges(&self, file: &str) -> Result<(), ConfigurationError> {
+        let wrong = |field: String, problem: String| {
+            Err(ConfigurationError::Value { file: file.to_owned(), field, problem })
+        };
+        let Some(name) = &self.pipeline else {
+            let fields = [
+                ("judges", !self.judges.is_empty()),
+                ("settings", !self.settings.is_empty()),
+                ("reuse", self.reuse.is_some()),
+            ];
+            if let Some((field, _)) = fields.into_iter().find(|(_, given)| *given) {
+                return wrong(
+                    field.to_owned(),
+                    "belongs to a judged benchmark; `pipeline` says which".into(),
+                );
+            }
+            return Ok(());
+        };
+        let known = || stages::kinds::all().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let Some(kind) = stages::kinds::find(name) else {
+            return wrong("pipeline".to_owned(), format!("is `{name}`; known are: {}", known()));
+        };
+        for stage in kind.stages {
+            let field = format!("judges.{}", stage.judge);
+            let Some(judge) = self.judges.get(stage.judge) else {
+                return wrong(field, format!("is missing; stage `{}` of {name} asks it", stage.name));
+            };
+            let asks = stage.asks();
+            if !judge.connector.offers().contains(&asks) {
+                let problem = format!("cannot be asked to {asks}, as stage `{}` does", stage.name);
+                return wrong(format!("{field}.connector"), problem);
+            }
+            if let Some((name, problem)) = sampling::problem(&judge.sampling) {
+                return wrong(format!("{field}.sampling.{name}"), problem);
+            }
+        }
+        for (name, value) in &self.settings {
+            let field = format!("settings.{name}");
+            let Some(setting) = kind.settings.iter().find(|setting| setting.name == name) else {
+                let names: Vec<&str> = kind.settings.iter().map(|setting| setting.name).collect();
+                let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
+                return wrong(field, format!("is no setting of {}: {known}", kind.name));
+            };
+            let (least, most) = setting.range;
+            if !(least..=most).contains(value) {
+                return wrong(field, format!("is {value}; it must be between {least} and {most}"));
+            }
+        }
+        let needed = |role: &String| kind.stages.iter().any(|stage| stage.judge == role);
+        if let Some(role) = self.judges.keys().find(|role| !needed(role)) {
+            return wrong(format!("judges.{role}"), format!("is asked by no stage of {name}"));
+        }
+        Ok(())
+    }
+
+    /// The same questions without what makes it a judged benchmark.
+    pub(crate) fn unjudged(&self) -> Self {
+        let (judges, settings) = (BTreeMap::new(), BTreeMap::new());
+        Self { pipeline: None, judges, settings, reuse: None, ..self.clone() }
+    }
+
+    /// The models that are asked, with their paths in the configuration.
+    fn places(&self) -> impl Iterator<Item = (String, &ModelSpec)> {
+        let models = self.models.iter().enumerate().map(|(index, model)| (format!("models[{index}]"), model));
+        models.chain(self.judges.iter().map(|(role, judge)| (format!("judges.{role}"), judge)))
+    }
+
+    /// Checks all bounds that types do not enforce.
+    pub fn validate(&self, file: &str) -> Result<(), ConfigurationError> {
+        let wrong = |field: &str, problem: String| {
+            Err(ConfigurationError::Value { file: file.to_owned(), field: field.to_owned(), problem })
+        };
+        let iterations = 1..=ITERATIONS_MAX;
+        let bad_iterations = |given: u32| format!("is {given}; it must be between 1 and {ITERATIONS_MAX}");
+        if !iterations.contains(&self.iterations) {
+            return wrong("iterations", bad_iterations(self.iterations));
+        }
+        let too_many = |of: &BTreeMap<String, u32>| {
+            let over = of.iter().find(|(_, given)| **given > ITERATIONS_MAX);
+            over.map(|(task, given)| format!("of `{task}` is {given}; it may be {ITERATIONS_MAX} at most"))
+        };
+        if let Some(problem) = too_many(&self.task_iterations) {
+            return wrong("task_iterations", problem);
+        }
+        if self.models.is_empty() {
+            return wrong("models", "is empty; name at least one model".into());
+        }
+        self.validate_judges(file)?;
+        let mut labels = std::collections::BTreeSet::new();
+        for (index, model) in self.models.iter().enumerate() {
+            let field = |name: &str| format!("models[{index}].{name}");
+            if model.label.as_str().is_empty() {
+                return wrong(&field("label"), "is empty".into());
+            }
+            if !labels.insert(&model.label) {
+                return wrong(
+                    &field("label"),
+                    format!("`{}` is used twice; labels must differ", model.label),
+                );
+            }
+            if let Some(given) = model.iterations.filter(|given| !iterations.contains(given)) {
+                return wrong(&field("iterations"), bad_iterations(given));
+            }
+            if let Some(problem) = too_many(&model.task_iterations) {
+                return wrong(&field("task_iterations"), problem);
+            }
+            if model.concurrency == Some(0) {
+                return wrong(&field("concurrency"), "is 0; it must be at least 1".into());
+            }
+            if model.skill.is_some_and(|skill| !(0.0..=1.0).contains(&skill)) {
+                return wrong(&field("skill"), "must be between 0 and 1".into());
+            }
+            if model.skill.is_some() && model.connector != Connector::Simulated {
+                return wrong(&field("skill"), "is for simulated models only".into());
+            }
+            if model.connector == Connector::Replay && model.recorded.is_empty() {
+                return wrong(&field("recorded"), "is empty; name the result files to answer from".into());
+            }
+            if model.key_env.is_some() && model.key_file.is_some() {
+                return wrong(&field("key_env"), "and `key_file` exclude each other".into());
+            }
+            if let Some((name, problem)) = sampling::problem(&model.sampling) {
+                return wrong(&field(&format!("sampling.{name}")), problem);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOML: &str = r#"
+        name = "two models"
+        iterations = 3
+        tasks = ["RdfFriendCount-*"]
+        [[models]]
+        label = "local"
+        connector = "openai-compatible"
+        endpoint = "http://127.0.0.1:8000/v1"
+        sampling = { temperature = 0.0 }
+        [[models]]
+        label = "sim"
+        connector = "simulated"
+        skill = 0.5
+        iterations = 7
+    "#;
+
+    #[test]
+    fn toml_and_yaml_say_the_same() {
+        let from_toml = Configuration::parse(TOML, "a.toml").unwrap();
+        let yaml = r#"
+name: two models
+iterations: 3
+tasks: ["RdfFriendCount-*"]
+models:
+  - {label: local, connector: openai-compatible, endpoint: "http://127.0.0.1:8000/v1", sampling: {temperature: 0.0}}
+  - {label: sim, connector: simulated, skill: 0.5, iterations: 7}
+"#;
+        assert_eq!(from_toml, Configuration::parse(yaml, "a.yaml").unwrap());
+        assert_eq!(from_toml.pack, "core");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let error = |from: &str, to: &str| {
+            assert!(TOML.contains(from));
+            Configuration::parse(&TOML.replacen(from, to, 1), "a.toml").unwrap_err().to_string()
+        };
+        assert!(error("iterations = 3", "iterations = 0").contains("between 1 and"));
+        assert!(error("label = \"sim\"", "label = \"local\"").contains("models[1].label"));
+        assert!(error("skill = 0.5", "skill = 1.5").contains("between 0 and 1"));
+        let unknown = error("iterations = 3", "iteration = 3");
+        assert!(unknown.contains("iteration") && unknown.contains("line"), "{unknown}");
+    }
+
+    #[test]
+    fn a_fleets_configuration_points_nowhere_in_its_workers() {
+        let error = |line: &str| {
+            let text = TOML.replace("skill = 0.5", line).replace("\"simulated\"", "\"anthropic\"");
+            Configuration::parse(&text, "a.toml").unwrap().validate_fleet("a.toml").unwrap_err().to_string()
+        };
+        for line in ["key_env = \"ANTHROPIC_API_KEY\"", "key_file = \"/etc/hostname\""] {
+            let refused = error(line);
+            assert!(refused.contains("models[1].key_") && refused.contains("key = \"NAME\""), "{refused}");
+        }
+        assert!(error("endpoint = \"http://169.254.169.254/\"").contains("never contacted"));
+        assert!(error("endpoint = \"http://u:p@h/\"").contains("password"));
+        Configuration::parse(TOML, "a.toml").unwrap().validate_fleet("a.toml").unwrap();
+        let named = TOML.replace("skill = 0.5", "key = \"house\"");
+        let refused = Configuration::parse(&named, "a.toml").unwrap().validate_local("a.toml").unwrap_err();
+        assert!(refused.to_string().contains("models[1].key"), "{refused}");
+    }
+
+    #[test]
+    fn settings_belong_to_a_kind_and_have_bounds() {
+        let error = |from: &str, to: &str| {
+            let judge = "{label: j, connector: simulated}";
+            let roles = ["writer", "abstention", "embedder", "classifier", "entailment", "expert"];
+            let judges: String = roles.map(|role| format!("  {role}: {judge}\n")).concat();
+            let text = format!(
+                "name: a\npipeline: kghalubench\nmodels: [{judge}]\njudges:\n{judges}settings:\n  similarity_threshold: 0.725\n"
+            );
+            assert_eq!(
+                Configuration::parse(&text, "a.yaml").unwrap().settings["similarity_threshold"],
+                0.725
+            );
+            Configuration::parse(&text.replacen(from, to, 1), "a.yaml").unwrap_err().to_string()
+        };
+        assert!(
+            error("0.725", "7").contains("`settings.similarity_threshold` is 7; it must be between 0 and 1")
+        );
+        assert!(error("0.725", ".nan").contains("must be between 0 and 1"));
+        let unknown = error("similarity_threshold", "threshold");
+        assert!(unknown.contains("settings.threshold") && unknown.contains("cosine_share"), "{unknown}");
+        let text = "name: a\nmodels: [{label: m, connector: simulated}]\nsettings: {x: 1}\n";
+        let nowhere = Configuration::parse(text, "a.yaml").unwrap_err().to_string();
+        assert!(nowhere.contains("`settings` belongs to a judged benchmark"), "{nowhere}");
+    }
+
+    #[test]
+    fn only_a_run_of_one_process_must_say_where_its_models_are() {
+        let text = TOML.replace("endpoint = \"http://127.0.0.1:8000/v1\"", "");
+        let configuration = Configuration::parse(&text, "a.toml").unwrap();
+        let refused = configuration.validate_local("a.toml").unwrap_err().to_string();
+        assert!(refused.contains("models[0].endpoint") && refused.contains("server's URL"), "{refused}");
+        Configuration::parse(TOML, "a.toml").unwrap().validate_local("a.toml").unwrap();
+    }
+}

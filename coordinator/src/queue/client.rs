@@ -1,0 +1,371 @@
+//! Reconciles queue and log: joins a run's queue, or rebuilds it from manifest and record log.
+//!
+//! The queue is never the source of truth. If it is lost, it follows from the run's manifest (all units, always in the same
+//! order) and from the log (the dialogues that have a record). Any number of coordinators may rebuild at once: creating an
+//! existing queue joins it, committing is idempotent, and unit ids are positions, so that a second coordinator learns where
+//! to continue.
+//!
+//! A queue that remembers more than the log holds gives way in the same manner. A bit that flipped in the log, or a copy of
+//! yesterday from which it was restored, takes records of dialogues that the queue remembers as answered, and their units
+//! end without a question. So when nothing is left to be done and dialogues lack a record, the queue is asked for these. If
+//! it remembers any, it is built anew, and its next generation knows what the log holds and no more.
+
+use std::sync::Arc;
+
+use domain::control::HistoryEntry;
+use domain::{DialogueKey, ErrorCode, ServiceError};
+use jiff::Timestamp;
+use queue::limits::{COMMITS_PER_CALL_MAX, UNITS_PER_ADD_MAX};
+use queue::{NewUnit, QueueStore, RunRef, RunState, RunStatus, UnitId};
+
+use crate::errors::{Result, internal, is_out_of_step, not_found, of_queue};
+use crate::health::Health;
+use crate::metrics;
+use crate::options::CoordinatorOptions;
+use crate::plan::numbering::Slot;
+use crate::queue::generation::{self, Step};
+use crate::queue::queued_unit::new_unit;
+use crate::queue::signal::WorkSignal;
+use crate::records::dialogues::DialogueTable;
+use crate::records::loaded::LoadedRuns;
+use crate::records::run::Run;
+use crate::records::store::{RunStateFile, Store};
+
+/// How often a generation is claimed before the caller has to come again. A claim fails where another coordinator
+/// succeeds, so each attempt is as many coordinators as build the same queue at the same moment.
+const CLAIMS_MAX: u32 = 8;
+
+/// Who stands in the history of a run for what its coordinators found by themselves.
+const COORDINATOR: &str = "coordinator";
+
+/// The queue of a run, reconciled.
+struct Joined {
+    at: RunRef,
+    /// Whether the caller has built it.
+    is_ours: bool,
+}
+
+/// The queues of runs, with what they are reconciled with.
+pub(crate) struct QueueClient {
+    config: CoordinatorOptions,
+    queue: Arc<dyn QueueStore>,
+    storage: Arc<Store>,
+    runs: Arc<LoadedRuns>,
+    signal: Arc<WorkSignal>,
+    health: Arc<Health>,
+}
+
+impl QueueClient {
+    pub(crate) fn new(
+        config: CoordinatorOptions,
+        queue: Arc<dyn QueueStore>,
+        storage: Arc<Store>,
+        runs: Arc<LoadedRuns>,
+        signal: Arc<WorkSignal>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self { config, queue, storage, runs, signal, health }
+    }
+
+    /// The generation of a run's queue. If it is unknown, joins or builds the queue.
+    pub(crate) async fn at(&self, run: &Arc<Run>) -> Result<RunRef> {
+        match run.at() {
+            Some(at) => Ok(at),
+            None => self.join(run, None).await,
+        }
+    }
+
+    /// Calls the queue for a run. If the queue has lost the run, or was rebuilt, reconciles them and repeats the call once.
+    pub(crate) async fn call<T, F>(
+        &self,
+        run: &Arc<Run>,
+        call: impl Fn(Arc<dyn QueueStore>, RunRef) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = queue::Result<T>>,
+    {
+        let at = self.at(run).await?;
+        let generation = at.generation;
+        match call(Arc::clone(&self.queue), at).await {
+            Err(error) if is_out_of_step(&error) => {
+                tracing::warn!(run = %run.id(), %error, "reconciling queue and log");
+                let at = self.join(run, Some(generation)).await?;
+                self.health.note_queue(call(Arc::clone(&self.queue), at).await)
+            }
+            result => self.health.note_queue(result),
+        }
+    }
+
+    /// Checks that a run without state exists. If not, it is forgotten, so that no record of it is acknowledged.
+    ///
+    /// # Errors
+    /// The run does not exist.
+    pub(crate) async fn expect(&self, run: &Arc<Run>) -> Result<()> {
+        let removed = self.storage.sink.is_removed(run.id()).await?;
+        if !removed && self.storage.manifest(run.id()).await?.is_some() {
+            return Ok(()); // From a version without states, or just created.
+        }
+        self.runs.forget(run.id());
+        self.signal.touch();
+        if removed {
+            self.health.note_queue(self.queue.forget_run(run.id()).await)?;
+        }
+        Err(not_found(format!("run {} is not in {} any more", run.id(), self.storage.sink)))
+    }
+
+    /// Reconciles run and queue; returns the current queue. `stale` is the generation that the caller found to be gone; if
+    /// another caller has reconciled meanwhile, nothing is left to do.
+    pub(crate) async fn join(&self, run: &Arc<Run>, stale: Option<u64>) -> Result<RunRef> {
+        let mut unused = run.joining.lock().await;
+        match run.at() {
+            Some(at) if Some(at.generation) != stale => Ok(at),
+            _ => Ok(self.reconcile(run, &mut unused, None).await?.at),
+        }
+    }
+
+    /// Builds the queue of a run anew, in place of this generation. Returns whether this call did; another coordinator may
+    /// have.
+    pub(crate) async fn replace(&self, run: &Arc<Run>, generation: u64) -> Result<bool> {
+        let mut unused = run.joining.lock().await;
+        match run.at() {
+            Some(at) if at.generation != generation => Ok(false),
+            _ => Ok(self.reconcile(run, &mut unused, Some(generation)).await?.is_ours),
+        }
+    }
+
+    async fn reconcile(
+        &self,
+        run: &Arc<Run>,
+        unused: &mut Option<u64>,
+        gives_way: Option<u64>,
+    ) -> Result<Joined> {
+        // First read records of others: answered dialogues are not handed out again, whatever the queue says.
+        self.runs.follow(run).await?;
+        let state = match self.storage.state(run.id()).await? {
+            Some(state) => state,
+            // If the run was removed, its queue must not be rebuilt.
+            None => self.expect(run).await.map(|()| RunStateFile::default())?,
+        };
+        let (status, is_ours) = self.found_or_built(run, unused, gives_way).await?;
+        self.set_state(&status.at, status.state, &state).await?;
+        run.set_phase(state.phase);
+        run.set_at(status.at.clone());
+        self.signal.touch();
+        Ok(Joined { at: status.at, is_ours })
+    }
+
+    /// The queue of a run in its latest generation: as it is, or built by whoever claims the next one first; and whether that
+    /// was this call. A queue for another plan, because the run was extended or restored from a copy of before, gives way to
+    /// one of the next generation, so that whoever still works by that plan finds out. So does that of the generation
+    /// `gives_way`.
+    async fn found_or_built(
+        &self,
+        run: &Arc<Run>,
+        unused: &mut Option<u64>,
+        gives_way: Option<u64>,
+    ) -> Result<(RunStatus, bool)> {
+        for _ in 0..CLAIMS_MAX {
+            // In this order: who reads the claims last would take a queue that was built in between for an old one.
+            let claimed = self.health.note_sink(self.storage.sink.generation(run.id()).await)?;
+            let found = self.health.note_queue(self.queue.run(run.id()).await)?;
+            let is_outdated = |status: &RunStatus| {
+                status.plan_hash != run.manifest.plan_hash || Some(status.at.generation) == gives_way
+            };
+            let (found, outdated) = match found {
+                Some(status) if is_outdated(&status) => (None, Some(status.at.generation)),
+                found => (found, None),
+            };
+            if found.is_none() {
+                // Nobody builds a queue by a plan of before.
+                self.runs.expect_newest(run).await?;
+            }
+            let recorded = run.table(DialogueTable::highest_generation).max(outdated.unwrap_or_default());
+            let generation = match (
+                generation::step(
+                    found.as_ref().map(|status| status.at.generation),
+                    claimed,
+                    recorded,
+                    *unused,
+                ),
+                found,
+            ) {
+                (Step::Join, Some(status)) => return Ok((status, false)),
+                (Step::Adopt(generation), Some(status)) => {
+                    let claim = self.storage.sink.claim_generation(run.id(), generation).await;
+                    self.health.note_sink(claim)?;
+                    return Ok((status, false));
+                }
+                (Step::Build(generation), found) => {
+                    if let Some(old) = found {
+                        let (run, old) = (run.id(), old.at.generation);
+                        tracing::warn!(%run, old, generation, "the queue came back from an older state; it is built anew");
+                    }
+                    generation
+                }
+                (Step::Join | Step::Adopt(_), None) => continue,
+            };
+            let is_ours = *unused == Some(generation)
+                || self.health.note_sink(self.storage.sink.claim_generation(run.id(), generation).await)?;
+            if !is_ours {
+                continue; // Another coordinator builds it, or has.
+            }
+            *unused = Some(generation);
+            if let Some(old) = outdated {
+                tracing::info!(run = %run.id(), old, generation, "the run's queue is built anew");
+            }
+            let built = self.queue.create_run(&run.spec(&self.config, generation)).await;
+            // Where nobody can say whether it was built, leases of this generation may be about.
+            if built.is_ok() || matches!(built, Err(queue::Error::Unavailable { .. })) {
+                *unused = None;
+            }
+            let status = self.health.note_queue(built)?;
+            let is_ours = status.at.generation == generation;
+            // The first generation of a run is no loss of another one, and an extension is none.
+            if is_ours && generation > 1 && (outdated.is_none() || outdated == gives_way) {
+                metrics::rebuilt();
+            }
+            return Ok((status, is_ours));
+        }
+        let message = format!("run {}: other coordinators are building its queue", run.id());
+        Err(ServiceError::new(ErrorCode::Unavailable, message))
+    }
+
+    /// Sets the queue's state to that in the sink.
+    pub(crate) async fn set_state(&self, at: &RunRef, from: RunState, file: &RunStateFile) -> Result<()> {
+        let to = file.queue_state();
+        if from == to {
+            return Ok(());
+        }
+        if !from.may_become(to) {
+            // Every state may become active, and active every other one.
+            self.health.note_queue(self.queue.set_state(at, RunState::Active).await)?;
+        }
+        self.health.note_queue(self.queue.set_state(at, to).await).map(|_| ())
+    }
+
+    /// Commits every record that counts and adds the units of the plan that the queue lacks.
+    pub(crate) async fn fill(&self, run: &Arc<Run>) -> Result<()> {
+        let _one = run.filling.lock().await;
+        if run.is_filled() {
+            return Ok(());
+        }
+        let at = self.at(run).await?;
+        let in_step = |error: queue::Error| {
+            if is_out_of_step(&error) {
+                run.set_filled_no_more();
+            }
+            of_queue(&error)
+        };
+        let mut from = Some(0);
+        while let Some(first) = from {
+            let (commits, next) = run.winners(first, COMMITS_PER_CALL_MAX);
+            if !commits.is_empty() {
+                self.queue.commit(&at, &commits).await.map_err(in_step)?;
+            }
+            from = next;
+        }
+        // If all dialogues have a record, the run needs no units except those of retries.
+        if !run.table(DialogueTable::is_complete) {
+            let status = self.health.note_queue(self.queue.run(run.id()).await)?;
+            let mut next = status.map_or(0, |status| status.next_unit.0);
+            // Coordinators of a fleet must agree on the numbers of units, whatever each of them has read of the log;
+            // completed dialogues are skipped when units are handed out. A single process leaves them out at once.
+            let done: Vec<bool> = match self.storage.is_shared() {
+                true => Vec::new(),
+                false => run.table(|table| (0..table.len()).map(|slot| table.get(slot).is_some()).collect()),
+            };
+            let (done, layout) = (&done, &run.layout);
+            let is_done = |model, task, iteration| {
+                !done.is_empty() && layout.slot(model, task, iteration).is_some_and(|slot| done[slot])
+            };
+            let units_from = |next: u64| run.plan.units_without(is_done).skip(next as usize);
+            let mut units = units_from(next);
+            loop {
+                let chunk = units
+                    .by_ref()
+                    .take(UNITS_PER_ADD_MAX)
+                    .map(|unit| new_unit(&run.plan, unit, None))
+                    .collect::<Result<Vec<NewUnit>>>()?;
+                if chunk.is_empty() {
+                    break;
+                }
+                let added = self.queue.add_units(&at, UnitId(next), &chunk).await.map_err(in_step)?;
+                next = added.next.0;
+                if !added.applied {
+                    // Another coordinator is adding them too.
+                    units = units_from(next);
+                }
+                self.signal.touch();
+            }
+        }
+        if run.at() == Some(at) {
+            run.set_filled();
+        }
+        Ok(())
+    }
+
+    /// Builds the queue of a run anew if it remembers records that the log lacks. Returns whether it does.
+    pub(crate) async fn forget_lost(&self, run: &Arc<Run>) -> Result<bool> {
+        if !self.storage.is_shared() {
+            return Ok(false); // The queue of a single process is built from its log, and asked for nothing.
+        }
+        let generation = self.at(run).await?.generation;
+        let lost = self.lost(run).await?;
+        if lost == 0 {
+            return Ok(false);
+        }
+        tracing::warn!(
+            run = %run.id(),
+            dialogues = lost,
+            "the log lacks records that the queue remembers; the queue is built anew, and the dialogues are asked again"
+        );
+        if self.replace(run, generation).await? {
+            run.note_lost(lost);
+            let what = format!("the records of {lost} dialogues are lost; they are asked again");
+            let entry = HistoryEntry { at: Timestamp::now(), who: COORDINATOR.to_owned(), what };
+            self.storage.sink.append_history(run.id(), &entry).await?;
+        }
+        Ok(true)
+    }
+
+    /// The number of dialogues whose records the queue remembers and the log lacks.
+    async fn lost(&self, run: &Arc<Run>) -> Result<u64> {
+        let missing: Vec<Slot> =
+            run.table(|table| (0..table.len()).filter(|slot| table.get(*slot).is_none()).collect());
+        let mut remembered = Vec::new();
+        for slots in missing.chunks(COMMITS_PER_CALL_MAX) {
+            let keys: Vec<DialogueKey> = slots.iter().map(|slot| run.layout.key(*slot)).collect();
+            let keys = &keys;
+            let found = self.call(run, |queue, at| async move { queue.committed(&at, keys).await }).await?;
+            let found = slots.iter().zip(found).filter(|(_, found)| found.is_some());
+            remembered.extend(found.map(|(slot, _)| *slot));
+        }
+        if remembered.is_empty() {
+            return Ok(0);
+        }
+        // The queue is told of a record when it is in the log for good, so it is read now if it is there.
+        self.runs.follow(run).await?;
+        let lost = run.table(|table| remembered.iter().filter(|slot| table.get(**slot).is_none()).count());
+        Ok(lost as u64)
+    }
+
+    /// Appends units for dialogues that are retried or were lost.
+    pub(crate) async fn append_units(&self, run: &Arc<Run>, units: Vec<NewUnit>) -> Result<()> {
+        self.fill(run).await?;
+        let _one = run.filling.lock().await;
+        let status = self.health.note_queue(self.queue.run(run.id()).await)?;
+        let Some(status) = status else { return Err(internal("the queue was lost while units were added")) };
+        let mut next = status.next_unit;
+        for chunk in units.chunks(UNITS_PER_ADD_MAX) {
+            loop {
+                let added = self.health.note_queue(self.queue.add_units(&status.at, next, chunk).await)?;
+                next = added.next;
+                if added.applied {
+                    break;
+                }
+            }
+        }
+        self.signal.touch();
+        Ok(())
+    }
+}

@@ -1,0 +1,321 @@
+//! The table of a run's dialogues: for each the record that counts, its headline score or its cause of failure.
+//!
+//! The table depends only on the *set* of records, not on their order or repetition. So do the means, which are summed in
+//! the order of the plan. A coordinator that has followed a run from its first record therefore shows the same digits as
+//! one that has just read its log.
+
+use std::collections::BTreeMap;
+
+use domain::control::CellView;
+use domain::{FailureCause, Mean, Standing};
+
+use crate::plan::Plan;
+use crate::plan::numbering::{Numbering, Slot};
+
+/// The part of a record in the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DialogueRow {
+    /// Its place in the order of commits.
+    pub ticket: u64,
+    /// Its headline score, if the scores have one, or why there are no scores.
+    pub outcome: Result<Option<f64>, FailureCause>,
+    /// Whether it arrived after the run had finished.
+    pub late: bool,
+}
+
+impl DialogueRow {
+    /// Decides whether it counts.
+    pub fn standing(&self) -> Standing {
+        Standing::new(self.outcome.is_ok(), self.ticket).late(self.late)
+    }
+}
+
+/// The code of a dialogue without a record. The code of a failure is the index of its cause in [`FailureCause::ALL`].
+const NONE: u8 = 0x7f;
+const SCORED: u8 = 0x7e;
+
+/// The headline of a dialogue whose scores have none. Scores are JSON numbers, so none of them is infinite.
+const MISSING: f64 = f64::NEG_INFINITY;
+
+/// Added to the code of a record that arrived late.
+const LATE: u8 = 0x80;
+
+/// One slot per dialogue, in three columns to avoid padding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DialogueTable {
+    tickets: Vec<u64>,
+    headlines: Vec<f64>,
+    codes: Vec<u8>,
+    scored: u64,
+    failed: [u64; FailureCause::ALL.len()],
+    /// The highest ticket of dialogues that failed more than once; the one that counts has the lowest.
+    repeated: BTreeMap<Slot, u64>,
+    /// The highest ticket and generation seen, in winners and others.
+    highest_ticket: u64,
+    highest_generation: u64,
+}
+
+impl DialogueTable {
+    /// A table of this many dialogues without records.
+    pub fn new(slots: usize) -> Self {
+        Self {
+            tickets: vec![0; slots],
+            headlines: vec![0.0; slots],
+            codes: vec![NONE; slots],
+            scored: 0,
+            failed: [0; FailureCause::ALL.len()],
+            repeated: BTreeMap::new(),
+            highest_ticket: 0,
+            highest_generation: 0,
+        }
+    }
+
+    /// Adds a record; returns whether it counts now.
+    pub fn fold(&mut self, slot: Slot, entry: DialogueRow) -> bool {
+        self.highest_ticket = self.highest_ticket.max(entry.ticket);
+        if let Some(counted) = self.get(slot) {
+            if counted.outcome.is_err() && entry.outcome.is_err() && entry.ticket != counted.ticket {
+                let latest = self.repeated.entry(slot).or_default();
+                *latest = entry.ticket.max(counted.ticket).max(*latest);
+            }
+            if !entry.standing().beats(counted.standing()) {
+                return false;
+            }
+        }
+        let code = match entry.outcome {
+            Ok(_) => SCORED,
+            Err(cause) => cause_code(cause),
+        };
+        let before = self.codes[slot] & !LATE;
+        *self.count(before) -= u64::from(before != NONE);
+        *self.count(code) += 1;
+        self.tickets[slot] = entry.ticket;
+        self.headlines[slot] = entry.outcome.ok().flatten().unwrap_or(MISSING);
+        self.codes[slot] = if entry.late { code | LATE } else { code };
+        if code == SCORED {
+            self.repeated.remove(&slot);
+        }
+        true
+    }
+
+    /// Notes ticket and generation of a record, even of an unplanned dialogue: the queue must continue above them.
+    pub fn note(&mut self, ticket: u64, generation: u64) {
+        self.highest_ticket = self.highest_ticket.max(ticket);
+        self.highest_generation = self.highest_generation.max(generation);
+    }
+
+    /// The record that counts for a dialogue.
+    pub fn get(&self, slot: Slot) -> Option<DialogueRow> {
+        let outcome = match self.codes[slot] & !LATE {
+            NONE => return None,
+            SCORED => Ok(self.headline(slot)),
+            code => Err(FailureCause::ALL[code as usize]),
+        };
+        Some(DialogueRow { ticket: self.tickets[slot], outcome, late: self.codes[slot] & LATE != 0 })
+    }
+
+    fn headline(&self, slot: Slot) -> Option<f64> {
+        let headline = self.headlines[slot];
+        (headline != MISSING).then_some(headline)
+    }
+
+    /// Whether a dialogue failed and has no record since the ticket `asked` was drawn.
+    pub fn is_to_ask_again(&self, slot: Slot, asked: u64) -> bool {
+        let latest = self.repeated.get(&slot).copied().unwrap_or(0).max(self.tickets[slot]);
+        latest < asked && self.get(slot).is_some_and(|counted| counted.outcome.is_err())
+    }
+
+    /// Number of dialogues.
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Dialogues whose record has scores.
+    pub fn scored(&self) -> u64 {
+        self.scored
+    }
+
+    /// Dialogues whose record is a failure.
+    pub fn failed(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
+    /// Failed dialogues by cause, those that occur.
+    pub fn failures(&self) -> Vec<(FailureCause, u64)> {
+        FailureCause::ALL.into_iter().zip(self.failed).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Whether every dialogue has a record.
+    pub fn is_complete(&self) -> bool {
+        self.scored + self.failed() == self.len() as u64
+    }
+
+    /// The highest ticket of all records; 0 if there are none.
+    pub fn highest_ticket(&self) -> u64 {
+        self.highest_ticket
+    }
+
+    /// The highest generation of all records; 0 if there are none.
+    pub fn highest_generation(&self) -> u64 {
+        self.highest_generation
+    }
+
+    /// Scores by task and model in the order of the plan. Sums follow the order of the dialogues, because floating-point
+    /// sums depend on it.
+    pub fn cells(&self, plan: &Plan, layout: &Numbering) -> Vec<CellView> {
+        let mut cells = Vec::with_capacity(plan.tasks.len() * plan.models.len());
+        for (t, task) in plan.tasks.iter().enumerate() {
+            for (m, model) in plan.models.iter().enumerate() {
+                let code = |slot: Slot| self.codes[slot] & !LATE;
+                let slots = || layout.cell(m, t);
+                let score = |slot: Slot| (code(slot) == SCORED).then(|| self.headline(slot)).flatten();
+                let Mean { value: mean, covered, planned } = Mean::of(slots().map(score));
+                let scored = slots().filter(|&slot| code(slot) == SCORED).count() as u64;
+                let missing = scored - covered;
+                let failed = slots().filter(|&slot| !matches!(code(slot), NONE | SCORED)).count() as u64;
+                let (task, model) = (task.label.clone(), model.label.clone());
+                cells.push(CellView { task, model, scored, failed, planned, mean, missing });
+            }
+        }
+        cells
+    }
+
+    fn count(&mut self, code: u8) -> &mut u64 {
+        match self.failed.get_mut(code as usize) {
+            Some(count) => count,
+            // Of a dialogue without a record nothing is taken off: see the caller.
+            None => &mut self.scored,
+        }
+    }
+}
+
+fn cause_code(cause: FailureCause) -> u8 {
+    FailureCause::ALL.iter().position(|known| *known == cause).unwrap_or_default() as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use std::collections::BTreeMap;
+
+    use crate::plan::{PlannedModel, PlannedTask};
+
+    fn plan() -> Plan {
+        let model =
+            |label: &str| PlannedModel { label: label.into(), iterations: 3, of_task: BTreeMap::default() };
+        let task = |label: &str| PlannedTask { label: label.into(), index: 0, cases: 1, weight: 1 };
+        Plan { models: vec![model("a"), model("b")], tasks: vec![task("s"), task("t")] }
+    }
+
+    /// The rule in words, with nothing in common with the table but the plan: of the records in time the first scored one in
+    /// the order of tickets, else the first failed one; else the same of the late ones.
+    fn recomputed(records: &[(Slot, DialogueRow)], slot: Slot) -> Option<DialogueRow> {
+        let of_slot = || records.iter().filter(|(at, _)| *at == slot).map(|(_, entry)| *entry);
+        let first = |late: bool, scored: bool| {
+            let alike = |entry: &DialogueRow| (entry.late, entry.outcome.is_ok()) == (late, scored);
+            of_slot().filter(alike).min_by_key(|entry| entry.ticket)
+        };
+        [(false, true), (false, false), (true, true), (true, false)]
+            .into_iter()
+            .find_map(|(late, scored)| first(late, scored))
+    }
+
+    #[test]
+    fn a_failure_is_to_be_asked_again_until_there_is_a_later_record() {
+        let failed = |ticket| DialogueRow { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let mut table = DialogueTable::new(2);
+        table.fold(0, failed(5));
+        assert!(table.is_to_ask_again(0, 6) && !table.is_to_ask_again(0, 5) && !table.is_to_ask_again(1, 6));
+        // In any order, and however often.
+        for ticket in [9, 3, 9, 7] {
+            table.fold(0, failed(ticket));
+        }
+        assert_eq!(table.get(0), Some(failed(3)));
+        assert!(!table.is_to_ask_again(0, 8) && table.is_to_ask_again(0, 10));
+        table.fold(0, DialogueRow { ticket: 11, outcome: Ok(Some(1.0)), late: false });
+        assert!(!table.is_to_ask_again(0, 20));
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_and_any_repetition_gives_what_a_recompute_gives(
+            outcomes in prop::collection::vec(
+                (0..12_usize, prop_oneof![
+                    prop::option::of(0.0..1.0_f64).prop_map(Ok),
+                    (0..FailureCause::ALL.len()).prop_map(|at| Err(FailureCause::ALL[at])),
+                ], any::<bool>()),
+                0..60,
+            ),
+            order in prop::collection::vec(0..60_usize, 0..180),
+        ) {
+            // Tickets are unique, as the queue hands them out.
+            let records: Vec<(Slot, DialogueRow)> = outcomes
+                .into_iter()
+                .enumerate()
+                .map(|(ticket, (slot, outcome, late))| (slot, DialogueRow { ticket: ticket as u64 * 7 % 61, outcome, late }))
+                .collect();
+            let plan = plan();
+            let layout = Numbering::of(&plan);
+            let mut table = DialogueTable::new(layout.slots());
+            // Some of them several times in a random order, then all of them backwards.
+            let repeated = order.iter().filter_map(|at| records.get(*at));
+            for (slot, entry) in repeated.chain(records.iter().rev()) {
+                table.fold(*slot, *entry);
+            }
+            let mut fresh = DialogueTable::new(layout.slots());
+            for slot in 0..layout.slots() {
+                let expected = recomputed(&records, slot);
+                prop_assert_eq!(table.get(slot), expected);
+                if let Some(entry) = expected {
+                    fresh.fold(slot, entry);
+                }
+            }
+            let mut causes = BTreeMap::new();
+            for slot in 0..layout.slots() {
+                if let Some(DialogueRow { outcome: Err(cause), .. }) = table.get(slot) {
+                    *causes.entry(cause).or_insert(0_u64) += 1;
+                }
+            }
+            prop_assert_eq!(table.failures(), causes.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(table.cells(&plan, &layout), fresh.cells(&plan, &layout));
+            prop_assert_eq!((table.scored(), table.failed()), (fresh.scored(), fresh.failed()));
+        }
+    }
+
+    #[test]
+    fn a_missing_headline_is_missing_from_the_mean_and_no_zero_in_it() {
+        let plan = plan();
+        let layout = Numbering::of(&plan);
+        let mut table = DialogueTable::new(layout.slots());
+        let outcomes = [Ok(Some(0.5)), Ok(None), Err(FailureCause::JudgeUnparseable)];
+        for (slot, outcome) in outcomes.into_iter().enumerate() {
+            table.fold(slot, DialogueRow { ticket: slot as u64, outcome, late: false });
+            assert_eq!(table.get(slot).unwrap().outcome, outcome);
+        }
+        let cell = &table.cells(&plan, &layout)[0];
+        assert_eq!((cell.scored, cell.missing, cell.failed, cell.mean), (2, 1, 1, Some(0.5)));
+        assert_eq!(cell.covered_mean().to_string(), "0.500 (1/3)");
+    }
+
+    #[test]
+    fn a_million_dialogues_take_17_bytes_each() {
+        let table = DialogueTable::new(1_000_000);
+        let bytes = table.tickets.capacity() * size_of::<u64>()
+            + table.headlines.capacity() * size_of::<f64>()
+            + table.codes.capacity();
+        assert_eq!(bytes, 1_000_000 * (size_of::<u64>() + size_of::<f64>() + size_of::<u8>()));
+    }
+
+    #[test]
+    fn a_fold_says_whether_the_record_counts_now() {
+        let mut table = DialogueTable::new(1);
+        let failed = |ticket| DialogueRow { ticket, outcome: Err(FailureCause::Timeout), late: false };
+        let scored = |ticket| DialogueRow { ticket, outcome: Ok(Some(0.5)), late: false };
+        assert!(table.fold(0, failed(5)) && !table.fold(0, failed(5)) && table.is_complete());
+        assert!(table.fold(0, failed(4)) && table.fold(0, scored(9)) && !table.fold(0, failed(1)));
+        assert!(table.fold(0, scored(8)) && !table.fold(0, scored(9)));
+        assert_eq!((table.scored(), table.failed(), table.highest_ticket()), (1, 0, 9));
+    }
+}

@@ -1,0 +1,60 @@
+//! The retries of a run, as the sink keeps them.
+//!
+//! A dialogue is pending as long as the record that counts is a failure and none of its records has a higher ticket than the
+//! retry. So pending retries follow from sink and log alone: a lost queue loses no retry, a retry requested twice is done
+//! once, and a dialogue that failed again may be retried again.
+
+use domain::{Iteration, ModelLabel, TaskLabel};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::numbering::Numbering;
+use crate::records::dialogues::DialogueTable;
+
+/// A retry of failed dialogues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Retry {
+    /// A ticket drawn for it: earlier records have lower ones.
+    pub asked: u64,
+    /// The dialogues.
+    pub units: Vec<RetryUnit>,
+}
+
+/// Dialogues of a retry, of one model and task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RetryUnit {
+    pub model: ModelLabel,
+    /// Index of the task in the plan of that time.
+    pub task: usize,
+    /// Its label, since runs of a fleet can be extended: other tasks may have come before it. Empty in retries of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<TaskLabel>,
+    pub iterations: Vec<Iteration>,
+}
+
+impl Retry {
+    /// Its name in the sink; names are in the order of tickets.
+    pub(crate) fn name(&self) -> String {
+        format!("{:020}", self.asked)
+    }
+}
+
+/// For every dialogue, the ticket of its pending retry; 0 if none is pending.
+pub(crate) fn pending(retries: &[Retry], layout: &Numbering, table: &DialogueTable) -> Vec<u64> {
+    let mut asked = vec![0; layout.slots()];
+    for retry in retries {
+        for unit in &retry.units {
+            let model = layout.model(&unit.model);
+            let task = unit.label.as_ref().map_or(Some(unit.task), |label| layout.task(label));
+            let slot = |iteration: &Iteration| layout.slot(model?, task?, *iteration);
+            for slot in unit.iterations.iter().filter_map(slot) {
+                asked[slot] = asked[slot].max(retry.asked);
+            }
+        }
+    }
+    for (slot, asked) in asked.iter_mut().enumerate() {
+        if !table.is_to_ask_again(slot, *asked) {
+            *asked = 0;
+        }
+    }
+    asked
+}

@@ -1,0 +1,418 @@
+//! A loaded run: its plan, which never changes, and its state.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::control::{HistoryEntry, RunPhase};
+use domain::exchange::{RunMaterial, TaskUse};
+use domain::model::ModelSpec;
+use domain::{DialogueKey, Iteration, RunId};
+use history::Winners;
+use queue::{Commit, Committed, RunRef, RunSpec};
+use results::RunManifest;
+use results::log::{Ends, LogCipher, LogTail, Position, RecordHead, SealEvent, Seals, WriterId};
+use tasks::TaskClass;
+
+use crate::errors::{Result, conflict, internal};
+use crate::options::CoordinatorOptions;
+use crate::plan::Plan;
+use crate::plan::numbering::{Numbering, Slot};
+use crate::plan::planned::Planned;
+use crate::plan::protection;
+use crate::records::dialogues::{DialogueRow, DialogueTable};
+use crate::records::headline;
+use crate::records::log_handle::LogHandle;
+use crate::records::positions::{LogSource, RecordPositions};
+use crate::records::rate::{Rate, Speed};
+use crate::records::remarks::{Remark, Remarks};
+
+/// A loaded run.
+pub(crate) struct Run {
+    /// Its manifest in the sink.
+    pub manifest: RunManifest,
+    /// The models, in the order of the plan.
+    pub models: Vec<ModelSpec>,
+    pub plan: Plan,
+    /// The numbering of dialogues in tables.
+    pub layout: Numbering,
+    /// Classes and versions of the tasks, in the order of the plan.
+    pub tasks: Vec<TaskRules>,
+    /// What workers need to know.
+    pub material: RunMaterial,
+    /// The cipher of its record log.
+    pub cipher: Option<LogCipher>,
+    /// The name under which this coordinator writes the log.
+    pub writer: WriterId,
+    state: Mutex<State>,
+    table: Mutex<Table>,
+    /// Whether the queue holds every unit of the plan that is needed.
+    filled: AtomicBool,
+    attended: AtomicBool,
+    /// Held while queue and coordinator are reconciled, so that one caller does it for all; with the generation that
+    /// was claimed for a queue and not built, if any.
+    pub joining: tokio::sync::Mutex<Option<u64>>,
+    /// Held while units are added, for the whole plan or for a retry.
+    pub filling: tokio::sync::Mutex<()>,
+    /// Held while the records of other writers are read; with the time of the last reading.
+    pub tail: tokio::sync::Mutex<Option<(Duration, LogTail)>>,
+    /// Its history, with the time of the last reading.
+    pub history: tokio::sync::Mutex<Option<(Duration, Vec<HistoryEntry>)>>,
+    /// Where its records lie, once somebody has looked at one of them.
+    pub places: Mutex<Option<RecordPositions>>,
+    /// The commit path of the log, opened with the first record.
+    pub log: tokio::sync::Mutex<LogHandle>,
+}
+
+/// The scoring rules of a task.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskRules {
+    pub class: TaskClass,
+    /// Its name and version in records.
+    pub name: String,
+    /// Version of the class.
+    pub version: String,
+    /// Names of its cases: iteration `i` uses case `i` modulo their number.
+    pub cases: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    /// The current queue, once known.
+    at: Option<RunRef>,
+    phase: RunPhase,
+    /// Why this coordinator cannot tend it.
+    trouble: Option<String>,
+    /// Places of its log that this coordinator found damaged.
+    damaged: u64,
+    /// Dialogues whose records this coordinator found to be lost, by what the queue remembered.
+    lost: u64,
+}
+
+struct Table {
+    aggregate: DialogueTable,
+    /// By model, in the order of the plan.
+    rates: Vec<Rate>,
+    remarks: Remarks,
+    /// The seals, as far as they were read.
+    seals: Seals,
+    /// The positions up to which the log's segments are in the table.
+    folded: Ends,
+}
+
+/// A record of the log: its row in the table if its dialogue is planned, its remarks, and its numbers.
+pub(crate) struct FoldedRecord {
+    pub row: Option<(Slot, DialogueRow)>,
+    pub remark: Remark,
+    pub ticket: u64,
+    pub generation: u64,
+}
+
+impl Run {
+    /// Assembles a run from its manifest and plan. Reads the pack's tasks, so do not call it from async code.
+    pub(crate) fn of(manifest: RunManifest, planned: Planned, writer: WriterId) -> Result<Self> {
+        let Planned { configuration, pack, plan } = planned;
+        let kind = |index: usize| {
+            let task = &pack.tasks()[index];
+            let class = TaskClass::resolve(&task.class, &task.version)
+                .map_err(|error| conflict(format!("run {}: {error}", manifest.run)))?;
+            let cases = task.cases.iter().map(|case| case.uid.clone()).collect();
+            Ok(TaskRules { class, name: task.class.clone(), version: task.version.clone(), cases })
+        };
+        let tasks = plan.tasks.iter().map(|task| kind(task.index)).collect::<Result<Vec<_>>>()?;
+        let uses = plan.tasks.iter().map(|task| TaskUse {
+            label: task.label.clone(),
+            pack_label: pack.tasks()[task.index].label.clone(),
+        });
+        let material = RunMaterial {
+            run: manifest.run.clone(),
+            seed: configuration.seed,
+            pack_hash: pack.hash().as_str().to_owned(),
+            tasks: uses.collect(),
+            models: configuration.models.clone(),
+            protected: manifest.protected,
+            about: manifest.about.clone(),
+        };
+        let cipher = protection::cipher(&manifest).map_err(internal)?;
+        let layout = Numbering::of(&plan);
+        Ok(Self {
+            models: configuration.models,
+            state: Mutex::new(State {
+                at: None,
+                phase: RunPhase::Active,
+                trouble: None,
+                damaged: 0,
+                lost: 0,
+            }),
+            table: Mutex::new(Table {
+                aggregate: DialogueTable::new(layout.slots()),
+                rates: vec![Rate::default(); plan.models.len()],
+                remarks: Remarks::new(plan.models.len()),
+                seals: Seals::default(),
+                folded: Ends::new(),
+            }),
+            filled: AtomicBool::new(false),
+            attended: AtomicBool::new(false),
+            joining: tokio::sync::Mutex::default(),
+            filling: tokio::sync::Mutex::default(),
+            tail: tokio::sync::Mutex::default(),
+            history: tokio::sync::Mutex::default(),
+            places: Mutex::default(),
+            log: tokio::sync::Mutex::default(),
+            manifest,
+            plan,
+            layout,
+            tasks,
+            material,
+            cipher,
+            writer,
+        })
+    }
+
+    /// Its record log in this folder.
+    pub(crate) fn log_source<'a>(&'a self, folder: &'a Path) -> LogSource<'a> {
+        LogSource { run: self.id(), folder, cipher: self.cipher.as_ref(), numbering: &self.layout }
+    }
+
+    /// Its name.
+    pub(crate) fn id(&self) -> &RunId {
+        &self.manifest.run
+    }
+
+    /// The current queue, if known.
+    pub(crate) fn at(&self) -> Option<RunRef> {
+        self.state().at.clone()
+    }
+
+    /// Notes that its queue was built. It has no units yet.
+    pub(crate) fn set_at(&self, at: RunRef) {
+        let mut state = self.state();
+        if state.at.as_ref() != Some(&at) {
+            self.filled.store(false, Ordering::Release);
+            state.at = Some(at);
+        }
+    }
+
+    pub(crate) fn phase(&self) -> RunPhase {
+        self.state().phase
+    }
+
+    pub(crate) fn set_phase(&self, phase: RunPhase) {
+        self.state().phase = phase;
+    }
+
+    /// Why this coordinator cannot tend it, as last seen.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
+    /// Notes why this coordinator cannot tend it.
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        self.state().trouble = trouble;
+    }
+
+    /// Notes a damaged place of its log.
+    pub(crate) fn note_damage(&self) {
+        self.state().damaged += 1;
+    }
+
+    /// Notes that the records of so many dialogues are lost.
+    pub(crate) fn note_lost(&self, dialogues: u64) {
+        self.state().lost += dialogues;
+    }
+
+    /// What its log has lost, in words; `None` once every dialogue has a record again.
+    pub(crate) fn loss(&self) -> Option<String> {
+        if self.table(DialogueTable::is_complete) {
+            return None;
+        }
+        let State { damaged, lost, .. } = *self.state();
+        let damaged = (damaged > 0).then(|| format!("the record log is damaged in {damaged} places"));
+        let lost = (lost > 0).then(|| format!("the records of {lost} dialogues are lost"));
+        let told: Vec<String> = [damaged, lost].into_iter().flatten().collect();
+        (!told.is_empty()).then(|| format!("{}: what has no record is asked again", told.join(", ")))
+    }
+
+    /// Whether the queue holds every unit of the plan that is needed.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::Acquire)
+    }
+
+    /// Notes that the queue holds every unit.
+    pub(crate) fn set_filled(&self) {
+        self.filled.store(true, Ordering::Release);
+    }
+
+    /// Forgets its queue: it was removed.
+    pub(crate) fn clear_at(&self) {
+        self.state().at = None;
+        self.set_filled_no_more();
+    }
+
+    /// Whether this coordinator tends it. Other runs are only displayed.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.attended.load(Ordering::Acquire)
+    }
+
+    /// Tends it from now on.
+    pub(crate) fn attend(&self) {
+        self.attended.store(true, Ordering::Release);
+    }
+
+    /// Notes that the queue may lack units, because it was lost.
+    pub(crate) fn set_filled_no_more(&self) {
+        self.filled.store(false, Ordering::Release);
+    }
+
+    /// Reads the table of its dialogues.
+    pub(crate) fn table<T>(&self, read: impl FnOnce(&DialogueTable) -> T) -> T {
+        read(&self.lock_table().aggregate)
+    }
+
+    /// The winners.
+    pub(crate) fn what_counts(&self) -> Winners {
+        let mut winners = Winners::default();
+        self.table(|table| {
+            for slot in 0..table.len() {
+                if let Some(winner) = table.get(slot) {
+                    winners.add(&self.layout.key(slot), winner.outcome.is_ok(), winner.ticket);
+                }
+            }
+        });
+        winners
+    }
+
+    /// The rate of a model, by its index in the plan; `in_hand` tells whether any of its work is leased.
+    pub(crate) fn speed(&self, model: usize, in_hand: bool, now: Duration) -> Speed {
+        let mut table = self.lock_table();
+        let Some(rate) = table.rates.get_mut(model) else { return Speed::default() };
+        rate.working(now, in_hand);
+        rate.per_second(now)
+    }
+
+    /// Reads the remarks of its records.
+    pub(crate) fn remarks<T>(&self, read: impl FnOnce(&Remarks) -> T) -> T {
+        read(&self.lock_table().remarks)
+    }
+
+    /// The row of a record; `None` if its dialogue is not planned.
+    pub(crate) fn row(&self, ticket: u64, head: &RecordHead) -> Option<(Slot, DialogueRow)> {
+        let slot = self.layout.slot_of(&head.key)?;
+        let (_, task, _) = self.layout.place(slot);
+        let outcome = headline::outcome(&head.outcome, self.tasks[task].class);
+        Some((slot, DialogueRow { ticket, outcome, late: false }))
+    }
+
+    /// Adds durable records, all of which are before `place`, and passes those that count now to `counted`. `now` is given if
+    /// they contribute to the rate; records already in the log do not.
+    pub(crate) fn fold(
+        &self,
+        place: Position,
+        records: Vec<FoldedRecord>,
+        now: Option<Duration>,
+        mut counted: impl FnMut(Slot, DialogueRow, &Remark),
+    ) {
+        let mut guard = self.lock_table();
+        let table = &mut *guard;
+        let folded = table.folded.entry(place.segment).or_default();
+        if folded.bytes < place.end.bytes {
+            *folded = place.end;
+        }
+        for FoldedRecord { row, remark, ticket, generation } in records {
+            table.aggregate.note(ticket, generation);
+            let Some((slot, row)) = row else { continue };
+            let row = DialogueRow { late: table.seals.is_late(place, ticket), ..row };
+            if table.aggregate.fold(slot, row) {
+                let (model, ..) = self.layout.place(slot);
+                table.remarks.counts(slot, model, &remark);
+                if let (Some(now), Some(rate)) = (now, table.rates.get_mut(model)) {
+                    rate.add(now, 1, remark.tokens);
+                }
+                counted(slot, row, &remark);
+            }
+        }
+    }
+
+    /// Notes seals. Returns whether the table is still valid; if not, it disagrees with these seals, and the log must be read
+    /// again.
+    pub(crate) fn learn(&self, seals: Seals) -> bool {
+        let mut table = self.lock_table();
+        if seals.next() <= table.seals.next() {
+            return true; // Written by this coordinator.
+        }
+        let holds = seals.agree(&table.seals, &table.folded);
+        table.seals = seals;
+        holds
+    }
+
+    /// Fixes the records that count, if every dialogue has one. Returns the seal and its number; `None` if there is nothing to
+    /// fix.
+    pub(crate) fn close(&self) -> Option<(u32, SealEvent)> {
+        let mut table = self.lock_table();
+        if table.seals.is_closed() || !table.aggregate.is_complete() {
+            return None;
+        }
+        let (number, event) = (table.seals.next(), SealEvent::Closed(table.folded.clone()));
+        table.seals.push(event.clone());
+        Some((number, event))
+    }
+
+    /// Lets records with a higher ticket count again, if the records were fixed. Returns the seal and its number.
+    pub(crate) fn reopen(&self, ticket: u64) -> Option<(u32, SealEvent)> {
+        let mut table = self.lock_table();
+        if !table.seals.is_closed() {
+            return None;
+        }
+        let (number, event) = (table.seals.next(), SealEvent::Reopened(ticket));
+        table.seals.push(event.clone());
+        Some((number, event))
+    }
+
+    /// Whether the records that count are fixed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock_table().seals.is_closed()
+    }
+
+    /// The specification with which the queue creates the run in this generation.
+    pub(crate) fn spec(&self, config: &CoordinatorOptions, generation: u64) -> RunSpec {
+        let ticket_floor = self.table(DialogueTable::highest_ticket);
+        RunSpec {
+            run: self.id().clone(),
+            plan_hash: self.manifest.plan_hash.clone(),
+            lease_for: config.lease_for,
+            max_strikes: config.max_strikes,
+            generation,
+            ticket_floor,
+        }
+    }
+
+    /// The winners among `limit` dialogues from `first` on, and where to continue; `None` at the end.
+    pub(crate) fn winners(&self, first: Slot, limit: usize) -> (Vec<Commit>, Option<Slot>) {
+        let end = (first + limit).min(self.layout.slots());
+        let found: Vec<(Slot, DialogueRow)> =
+            self.table(|table| (first..end).filter_map(|slot| Some((slot, table.get(slot)?))).collect());
+        let commits = found.into_iter().map(|(slot, row)| self.commit(slot, row)).collect();
+        (commits, (end < self.layout.slots()).then_some(end))
+    }
+
+    /// The commit of a record for the queue.
+    pub(crate) fn commit(&self, slot: Slot, row: DialogueRow) -> Commit {
+        let record = Committed { scored: row.outcome.is_ok(), ticket: row.ticket };
+        Commit { key: self.layout.key(slot), record }
+    }
+
+    /// The key of a dialogue of a unit.
+    pub(crate) fn key(&self, model: usize, task: usize, iteration: Iteration) -> Option<DialogueKey> {
+        self.layout.slot(model, task, iteration).map(|slot| self.layout.key(slot))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // These are plain values, consistent even after a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,324 @@
+//! Access to the sink by the rules of a single process, which writes a run alone, or of a fleet, whose coordinators share
+//! it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use domain::control::RunPhase;
+use domain::{ErrorCode, FailureCause, RunId, ServiceError};
+use futures::{StreamExt, stream};
+use queue::RunState;
+use results::log::{LogCipher, LogOptions, LogTail, WriterId};
+use results::run_dir::{FoundRun, RunLock, revision_name};
+use results::sink::{OpenLog, SinkError};
+use results::{RunManifest, Sink};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::{Result, conflict, internal, not_found};
+use crate::options::Scope;
+use crate::plan::protection;
+use crate::records::retry::Retry;
+
+/// A document that is written in revisions, as it was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Revised<D> {
+    /// Number of the newest revision; 0 where there is none.
+    pub revision: u32,
+    pub content: Option<D>,
+}
+
+/// The state of a run in the sink, written before the queue is updated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunStateFile {
+    /// Never [`RunPhase::Preparing`].
+    pub phase: RunPhase,
+    /// Whether the run continues until no unit is left, because dialogues with a record are asked again: those of retries and
+    /// of requeued dead letters.
+    #[serde(default)]
+    pub rework: bool,
+    /// Whether it was submitted to a fleet; runs of a single process belong to it alone.
+    #[serde(default)]
+    pub fleet: bool,
+    /// Number of scored dialogues when it was over, for lists.
+    #[serde(default)]
+    pub scored: u64,
+    /// Number of failed dialogues then, by cause.
+    #[serde(default)]
+    pub failures: Vec<(FailureCause, u64)>,
+}
+
+impl RunStateFile {
+    pub(crate) fn queue_state(&self) -> RunState {
+        match self.phase {
+            RunPhase::Preparing | RunPhase::Active => RunState::Active,
+            RunPhase::Paused => RunState::Paused,
+            RunPhase::Cancelled => RunState::Cancelled,
+            RunPhase::Finished => RunState::Finished,
+        }
+    }
+}
+
+/// The sink, by the rules of a single process or of a fleet.
+pub(crate) struct Store {
+    /// For operations that are the same for both.
+    pub sink: Arc<dyn Sink>,
+    scope: Scope,
+    /// By document: the newest revision that was seen, from which on a reading looks for newer ones.
+    seen: Mutex<HashMap<String, u32>>,
+}
+
+/// The folder of pipelines: a document is a file `PIPELINE.DOCUMENT`.
+pub(crate) const PIPELINES: &str = "pipelines";
+
+fn document_path(name: &RunId, document: &str) -> String {
+    format!("{PIPELINES}/{name}.{document}")
+}
+
+/// How often a change is decided anew, because somebody else was quicker, before the caller has to come again.
+pub(crate) const CHANGES_MAX: u32 = 16;
+
+/// Maximum number of manifests that a list of runs asks an object store for at once.
+const MANIFESTS_AT_ONCE: usize = 16;
+
+/// Free space below which there is a warning: the records of a large run take some gigabytes.
+const LITTLE_SPACE_BYTES: u64 = 4 << 30;
+
+impl Store {
+    pub(crate) fn new(sink: Arc<dyn Sink>, scope: Scope) -> Self {
+        Self { sink, scope, seen: Mutex::default() }
+    }
+
+    /// Whether other coordinators may write the same runs.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.scope == Scope::Fleet
+    }
+
+    /// The writer name for this coordinator's segments of a run. In a fleet it is new each time, because nobody appends to the
+    /// segments of a writer that may be dead.
+    pub(crate) fn new_writer(&self) -> WriterId {
+        match self.scope {
+            Scope::Local => WriterId::LOCK_HOLDER,
+            Scope::Fleet => WriterId::random(),
+        }
+    }
+
+    /// All runs by name, each with its newest manifest or the reason why it cannot be read.
+    pub(crate) async fn found(&self) -> Result<Vec<(RunId, Result<RunManifest>)>> {
+        let named = |found: FoundRun| async move {
+            let run = found.dir.run();
+            let manifest = found.manifest.map_err(|error| SinkError::Run(error.into()).into());
+            if self.sink.has_locks() || manifest.is_err() {
+                return Some((run, manifest));
+            }
+            // The mirror of an object store has the revisions that were read here; others may have written more.
+            match self.sink.manifest(&run).await.map_err(ServiceError::from) {
+                Err(error) if error.code == ErrorCode::NotFound => None, // It is being removed.
+                newest => Some((run, newest)),
+            }
+        };
+        let found = stream::iter(self.sink.runs().await?).map(named).buffered(MANIFESTS_AT_ONCE);
+        Ok(found.filter_map(std::future::ready).collect().await)
+    }
+
+    /// The names of all runs.
+    pub(crate) async fn names(&self) -> Result<Vec<RunId>> {
+        Ok(self.sink.runs().await?.into_iter().map(|found| found.dir.run()).collect())
+    }
+
+    /// The manifest of a run; `None` if there is none.
+    pub(crate) async fn manifest(&self, run: &RunId) -> Result<Option<RunManifest>> {
+        match self.sink.manifest(run).await.map_err(ServiceError::from) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(error) if error.code == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the next manifest of a run.
+    ///
+    /// # Errors
+    /// Somebody else writes the run by the rules of the other scope; another command was quicker.
+    pub(crate) async fn revise_manifest(&self, manifest: &RunManifest) -> Result<()> {
+        let _lock = self.lock(&manifest.run)?;
+        if self.sink.revise_run(manifest).await? {
+            return Ok(());
+        }
+        Err(conflict(format!("run {} was extended by another command just now; ask again", manifest.run)))
+    }
+
+    /// The newest revision of a document.
+    pub(crate) async fn newest<D: DeserializeOwned>(&self, document: &str) -> Result<Revised<D>> {
+        let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = seen().get(document).copied().unwrap_or_default();
+        match self.sink.newest_json(document, known).await? {
+            Some((revision, content)) => {
+                if revision != known {
+                    seen().insert(document.to_owned(), revision);
+                }
+                Ok(Revised { revision, content: Some(content) })
+            }
+            None => {
+                seen().remove(document);
+                Ok(Revised { revision: 0, content: None })
+            }
+        }
+    }
+
+    /// Writes what follows this revision of a document of the whole store; `false` if there is something already.
+    pub(crate) async fn revise<D: Serialize + Sync>(
+        &self,
+        document: &str,
+        after: u32,
+        content: &D,
+    ) -> Result<bool> {
+        Ok(self.sink.revise_json(document, after + 1, content).await?)
+    }
+
+    pub(crate) async fn state(&self, run: &RunId) -> Result<Option<RunStateFile>> {
+        Ok(self.revised_state(run).await?.content)
+    }
+
+    pub(crate) async fn revised_state(&self, run: &RunId) -> Result<Revised<RunStateFile>> {
+        self.newest(&self.sink.state_of(run)?).await
+    }
+
+    /// Writes the state that follows this revision; `false` if there is one already.
+    pub(crate) async fn revise_state(&self, run: &RunId, after: u32, state: &RunStateFile) -> Result<bool> {
+        Ok(self.sink.revise_state(run, after + 1, state).await?)
+    }
+
+    pub(crate) async fn put_retry(&self, run: &RunId, retry: &Retry) -> Result<()> {
+        let content = serde_json::to_vec(retry).map_err(internal)?;
+        Ok(self.sink.put_retry(run, &retry.name(), content.into()).await?)
+    }
+
+    /// The retries of a run, oldest first.
+    pub(crate) async fn retries(&self, run: &RunId) -> Result<Vec<Retry>> {
+        let read = |content: Bytes| {
+            serde_json::from_slice(&content)
+                .map_err(|error| internal(format!("run {run}: a retry cannot be read: {error}")))
+        };
+        self.sink.retries(run).await?.into_iter().map(read).collect()
+    }
+
+    /// Stores a document of a pipeline unless one of this name exists; returns whether it was stored.
+    pub(crate) async fn create_document(
+        &self,
+        name: &RunId,
+        document: &str,
+        content: Vec<u8>,
+    ) -> Result<bool> {
+        Ok(self.sink.create(&document_path(name, document), content.into()).await?)
+    }
+
+    /// The newest revision of a document of a pipeline.
+    pub(crate) async fn revised_document<D: DeserializeOwned>(
+        &self,
+        name: &RunId,
+        document: &str,
+    ) -> Result<Revised<D>> {
+        self.newest(&document_path(name, document)).await
+    }
+
+    /// Writes what follows this revision of a document of a pipeline; `false` if there is something already.
+    pub(crate) async fn revise_document<D: Serialize + Sync>(
+        &self,
+        name: &RunId,
+        document: &str,
+        after: u32,
+        content: &D,
+    ) -> Result<bool> {
+        self.revise(&document_path(name, document), after, content).await
+    }
+
+    /// Removes every revision of a document of a pipeline, the newest first: what is there has no gaps at any time.
+    pub(crate) async fn remove_revisions(&self, name: &RunId, document: &str) -> Result<()> {
+        let newest = self.revised_document::<serde::de::IgnoredAny>(name, document).await?.revision;
+        for revision in (1..=newest).rev() {
+            self.remove_document(name, &revision_name(document, revision)).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn remove_document(&self, name: &RunId, document: &str) -> Result<()> {
+        Ok(self.sink.remove(&document_path(name, document)).await?)
+    }
+
+    /// A document of a pipeline; `None` where there is none.
+    pub(crate) async fn document<D: DeserializeOwned>(
+        &self,
+        name: &RunId,
+        document: &str,
+    ) -> Result<Option<D>> {
+        let read = |content: Bytes| {
+            serde_json::from_slice(&content)
+                .map_err(|error| internal(format!("pipeline {name}: {document} cannot be read: {error}")))
+        };
+        self.sink.read(&document_path(name, document)).await?.map(read).transpose()
+    }
+
+    /// The documents of a pipeline whose names begin so, sorted.
+    pub(crate) async fn documents(&self, name: &RunId, beginning: &str) -> Result<Vec<String>> {
+        let path = format!("{name}.");
+        let document = |file: &String| file.strip_prefix(&path).map(str::to_owned);
+        let mut found: Vec<String> = self.sink.list(PIPELINES).await?.iter().filter_map(document).collect();
+        // Other files are incomplete.
+        found.retain(|document| document.starts_with(beginning) && document.ends_with(".json"));
+        Ok(found)
+    }
+
+    /// The names of all pipelines, sorted.
+    pub(crate) async fn pipelines(&self) -> Result<Vec<RunId>> {
+        let first = |file: &String| file.strip_suffix(".manifest-1.json").map(RunId::new);
+        Ok(self.sink.list(PIPELINES).await?.iter().filter_map(first).collect())
+    }
+
+    /// Follows a run's log beside this writer: records of others and, for the process of a local run, existing ones.
+    pub(crate) fn tail(&self, run: &RunId, cipher: Option<&LogCipher>, writer: WriterId) -> Result<LogTail> {
+        let except = (self.scope == Scope::Fleet).then_some(writer);
+        Ok(self.sink.tail(run, cipher, except)?)
+    }
+
+    /// Locks a run for writing: for a single process alone, or for the coordinators of a fleet together. Object stores have no
+    /// locks.
+    ///
+    /// # Errors
+    /// Another process writes the run, or it no longer exists.
+    pub(crate) fn lock(&self, run: &RunId) -> Result<Option<RunLock>> {
+        let dir = self.sink.run_dir(run)?;
+        let lock = match self.scope {
+            Scope::Fleet if !self.sink.has_locks() => return Ok(None),
+            Scope::Fleet => dir.lock_shared(),
+            Scope::Local => dir.lock(),
+        };
+        match lock {
+            Err(_) if !dir.manifest_path().is_file() => Err(not_found(format!("run {run} no longer exists"))),
+            lock => lock.map(Some).map_err(|error| SinkError::from(error).into()),
+        }
+    }
+
+    pub(crate) async fn open_log(&self, manifest: &RunManifest, writer: WriterId) -> Result<OpenLog> {
+        let cipher = protection::writing_cipher(manifest).map_err(|error| conflict(error.to_string()))?;
+        let options = LogOptions { writer, cipher, ..LogOptions::default() };
+        let log = self.sink.open_log(&manifest.run, options, self.sink.commit_policy()).await?;
+        if log.recovery.torn_bytes > 0 {
+            let (run, bytes) = (&manifest.run, log.recovery.torn_bytes);
+            tracing::warn!(%run, "skipping {bytes} bytes that a killed process had not finished writing");
+        }
+        Ok(log)
+    }
+
+    /// A current or imminent problem of the sink.
+    pub(crate) async fn check(&self) -> Option<String> {
+        match self.sink.check().await {
+            Ok(report) if report.free_bytes < LITTLE_SPACE_BYTES => {
+                let mib = report.free_bytes >> 20;
+                Some(format!("{}: {mib} MiB are free; a large run takes some GiB of records", report.place))
+            }
+            Ok(_) => None,
+            Err(error) => Some(format!("records cannot be stored: {error}")),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Records dead letters: their dialogues end as failures, so that the run can finish.
+
+use std::sync::Arc;
+
+use domain::caller::Caller;
+use domain::exchange::{Delivery, Receipt};
+use domain::{
+    Attempt, FailureCause, ModelProvenance, Outcome, Provenance, Record, RecordId, TaskProvenance, WorkerId,
+    seed,
+};
+use jiff::Timestamp;
+use queue::Suspect;
+
+use crate::coordinator::Coordinator;
+use crate::errors::{Result, internal};
+use crate::options::DELIVERIES_PER_CALL_MAX;
+use crate::plan::numbering::Slot;
+use crate::queue::queued_unit::QueuedUnit;
+use crate::records::dialogues::DialogueTable;
+use crate::records::run::Run;
+
+/// The worker name in records of dead letters.
+pub(crate) const COORDINATOR: &str = "coordinator";
+
+impl Coordinator {
+    /// Writes failed records for the dialogues of dead letters that have none. A later record with scores wins over
+    /// them, and so does an earlier failure.
+    pub(crate) async fn record_dead(&self, run: &Arc<Run>) -> Result<()> {
+        let mut deliveries = Vec::new();
+        for letter in self.suspects(run, true).await? {
+            let payload = QueuedUnit::read(&letter.payload)?;
+            let Some(model) = run.layout.model(&letter.model) else { continue };
+            let slots = payload.iterations.iter().filter_map(|i| run.layout.slot(model, payload.task, *i));
+            // A retry that killed its workers is over too.
+            let is_open = |table: &DialogueTable, slot| {
+                let again = payload.asked.is_some_and(|asked| table.is_to_ask_again(slot, asked));
+                again || table.get(slot).is_none()
+            };
+            let open: Vec<Slot> = run.table(|table| slots.filter(|slot| is_open(table, *slot)).collect());
+            for slot in open {
+                let record = poisoned(run, slot, &letter);
+                deliveries.push(Delivery::of(run.id().clone(), &record).map_err(internal)?);
+            }
+        }
+        while !deliveries.is_empty() {
+            let rest = deliveries.split_off(deliveries.len().min(DELIVERIES_PER_CALL_MAX));
+            for receipt in
+                self.commits.deliver(std::mem::replace(&mut deliveries, rest), &Caller::anyone()).await?
+            {
+                if let Receipt::Refused { reason } = receipt {
+                    return Err(internal(format!("a record of a dead letter was refused: {reason}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn poisoned(run: &Run, slot: Slot, letter: &Suspect) -> Record {
+    let key = run.layout.key(slot);
+    let (model, task, iteration) = run.layout.place(slot);
+    let (spec, kind, now) = (&run.models[model], &run.tasks[task], Timestamp::now());
+    let deaths: Vec<String> =
+        letter.deaths.iter().map(|death| format!("{} ({})", death.worker, death.cause)).collect();
+    let pack = run.manifest.packs.first();
+    let case = kind.cases.get(iteration as usize % kind.cases.len().max(1));
+    Record {
+        attempt: Attempt {
+            id: RecordId::random(),
+            generation: run.at().map_or(0, |at| at.generation),
+            number: letter.deaths.last().map_or(1, |death| death.attempt),
+            worker: WorkerId::new(COORDINATOR),
+        },
+        started_at: now,
+        ended_at: now,
+        system: None,
+        rounds: Vec::new(),
+        outcome: Outcome::Failed {
+            cause: FailureCause::Poisoned,
+            message: format!(
+                "unit {} became a dead letter after its workers died: {}",
+                letter.unit,
+                deaths.join(", ")
+            ),
+        },
+        failed_calls: Vec::new(),
+        provenance: Provenance {
+            kgfleet: env!("CARGO_PKG_VERSION").to_owned(),
+            task: TaskProvenance {
+                class: kind.name.clone(),
+                version: kind.version.clone(),
+                case: case.cloned().unwrap_or_default(),
+                pack: pack.map(|pack| pack.name.clone()).unwrap_or_default(),
+                pack_hash: pack.map(|pack| pack.hash.clone()).unwrap_or_default(),
+                scorer: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            model: ModelProvenance {
+                connector: serde_json::to_value(spec.connector)
+                    .ok()
+                    .and_then(|name| name.as_str().map(str::to_owned))
+                    .unwrap_or_default(),
+                requested: spec.requested().to_owned(),
+                reported: None,
+                system_fingerprint: None,
+                endpoint: None,
+            },
+            sampling: spec.sampling.clone(),
+            seed: seed::dialogue_seed(run.manifest.seed, &key),
+            about: run.manifest.about.clone(),
+        },
+        key,
+    }
+}

@@ -1,0 +1,135 @@
+//! What a person who looks closely reads of a run: the dialogues behind a mean, and one of them in full.
+
+use std::sync::{Arc, PoisonError};
+
+use domain::{DialogueKey, FailureCause, Iteration, ModelLabel, Record, RunId, TaskLabel};
+use results::log::PlaceReader;
+use tokio::sync::Semaphore;
+
+use crate::coordinator::Coordinator;
+use crate::errors::{Result, internal, not_found};
+use crate::records::positions::RecordPositions;
+
+/// Dialogues read at once. The first look at a run reads its log, and a record may have 64 MiB.
+pub(crate) const READINGS_MAX: usize = 2;
+
+/// One planned dialogue of a model on a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DialogueLine {
+    pub iteration: Iteration,
+    /// What it asks.
+    pub case: String,
+    /// The headline score of its record, which scores may lack, or why there are none; `None` without a record.
+    pub outcome: Option<std::result::Result<Option<f64>, FailureCause>>,
+}
+
+/// The headline scores of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelScores {
+    pub model: ModelLabel,
+    /// With what each is about: the places of its task and of its case.
+    pub scores: Vec<((u32, u32), f64)>,
+}
+
+/// A dialogue in full, as somebody may read it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordView {
+    pub record: Record,
+    /// Whether its texts were replaced by their lengths.
+    pub redacted: bool,
+}
+
+/// The right to read one record, see [`READINGS_MAX`].
+#[derive(Debug)]
+pub(crate) struct Readings(Arc<Semaphore>);
+
+impl Default for Readings {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(READINGS_MAX)))
+    }
+}
+
+impl Coordinator {
+    /// The headline scores of every model, in the order of the plan.
+    ///
+    /// # Errors
+    /// There is no such run, or it cannot be loaded.
+    pub async fn scores(&self, run: &RunId) -> Result<Vec<ModelScores>> {
+        let run = self.runs.known(run).await?;
+        let cases: Vec<u32> = run.tasks.iter().map(|kind| kind.cases.len().max(1) as u32).collect();
+        let of_model = |model: usize, label: &ModelLabel| {
+            let mut scores = Vec::new();
+            run.table(|table| {
+                for (task, cases) in cases.iter().enumerate() {
+                    for (iteration, slot) in run.layout.cell(model, task).enumerate() {
+                        if let Some(Ok(Some(score))) = table.get(slot).map(|row| row.outcome) {
+                            scores.push(((task as u32, iteration as u32 % cases), score));
+                        }
+                    }
+                }
+            });
+            ModelScores { model: label.clone(), scores }
+        };
+        Ok(run.plan.models.iter().enumerate().map(|(place, model)| of_model(place, &model.label)).collect())
+    }
+
+    /// The dialogues of a model on a task, by iteration.
+    ///
+    /// # Errors
+    /// There is no such run, model or task.
+    pub async fn dialogues(
+        &self,
+        run: &RunId,
+        model: &ModelLabel,
+        task: &TaskLabel,
+    ) -> Result<Vec<DialogueLine>> {
+        let run = self.runs.known(run).await?;
+        let (Some(model), Some(task)) = (run.layout.model(model), run.layout.task(task)) else {
+            return Err(not_found(format!("run {} has no model `{model}` or no task `{task}`", run.id())));
+        };
+        let cases = &run.tasks[task].cases;
+        let case = |iteration: usize| cases.get(iteration % cases.len().max(1)).cloned().unwrap_or_default();
+        Ok(run.table(|table| {
+            let line = |(iteration, slot)| DialogueLine {
+                iteration: iteration as Iteration,
+                case: case(iteration),
+                outcome: table.get(slot).map(|row| row.outcome),
+            };
+            run.layout.cell(model, task).enumerate().map(line).collect()
+        }))
+    }
+
+    /// The record that counts for a dialogue, and whether its texts are protected; `None` if there is no record yet. The
+    /// first call for a run reads its log.
+    ///
+    /// # Errors
+    /// There is no such run or dialogue, or the log cannot be read.
+    pub(crate) async fn record_of(&self, id: &RunId, key: &DialogueKey) -> Result<Option<(bool, Record)>> {
+        let permit = Arc::clone(&self.readings.0).acquire_owned().await.map_err(internal)?;
+        let run = self.runs.known(id).await?;
+        let slot = run.layout.slot_of(key);
+        let slot = slot.ok_or_else(|| not_found(format!("run {id} has no dialogue {key}")))?;
+        self.storage.sink.refresh(id).await?;
+        let folder = self.storage.sink.run_dir(id)?.log();
+        let read = move || {
+            let _permit = permit;
+            let mut known = run.places.lock().unwrap_or_else(PoisonError::into_inner);
+            let log = run.log_source(&folder);
+            let ranks = known.get_or_insert_with(|| RecordPositions::new(log)).catch_up(log);
+            let rank = match ranks {
+                Ok(ranks) => ranks[slot],
+                Err(error) => {
+                    *known = None;
+                    return Err(error);
+                }
+            };
+            drop(known);
+            let Some(rank) = rank else { return Ok(None) };
+            let mut reader = PlaceReader::new(&folder, run.cipher.as_ref());
+            let parsed = reader.read::<Record>(rank.location()).map_err(internal)?;
+            let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
+            Ok(Some((run.manifest.protected, parsed.record)))
+        };
+        tokio::task::spawn_blocking(read).await.map_err(internal)?
+    }
+}

@@ -1,0 +1,76 @@
+//! Exports the records that count in the order of the plan, keeping only their positions in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::RunId;
+use domain::control::{ExportItem, Feed};
+use futures::stream;
+use results::log::PlaceReader;
+use serde::de::IgnoredAny;
+use tokio::sync::mpsc;
+
+use crate::coordinator::Coordinator;
+use crate::errors::{Result, internal};
+use crate::records::positions::RecordPositions;
+use crate::records::run::Run;
+
+/// Maximum number of records read ahead of the caller.
+const READ_AHEAD: usize = 32;
+
+impl Coordinator {
+    /// The manifest, then every record that counts.
+    pub(crate) fn export<'a>(&'a self, id: &'a RunId) -> Feed<'a, ExportItem> {
+        Box::pin(stream::unfold(Step::Begin, move |step| async move {
+            let mut items = match step {
+                Step::Begin => match self.begin_export(id).await {
+                    Ok(items) => items,
+                    Err(error) => return Some((Err(error), Step::End)),
+                },
+                Step::Going(items) => items,
+                Step::End => return None,
+            };
+            let item = items.recv().await?;
+            let next = if item.is_ok() { Step::Going(items) } else { Step::End };
+            Some((item, next))
+        }))
+    }
+
+    async fn begin_export(&self, id: &RunId) -> Result<mpsc::Receiver<Result<ExportItem>>> {
+        let run = self.runs.known(id).await?;
+        self.storage.sink.refresh(id).await?;
+        let folder = self.storage.sink.run_dir(id)?.log();
+        let (items, receiver) = mpsc::channel(READ_AHEAD);
+        // Ends when the caller drops the receiver.
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = read(&run, &folder, &items) {
+                let _ = items.blocking_send(Err(error));
+            }
+        });
+        Ok(receiver)
+    }
+}
+
+enum Step {
+    Begin,
+    Going(mpsc::Receiver<Result<ExportItem>>),
+    End,
+}
+
+fn read(run: &Run, folder: &Path, items: &mpsc::Sender<Result<ExportItem>>) -> Result<()> {
+    let manifest = serde_json::to_string(&run.manifest).map_err(internal)?;
+    if items.blocking_send(Ok(ExportItem::Manifest(manifest.into()))).is_err() {
+        return Ok(());
+    }
+    let mut reader = PlaceReader::new(folder, run.cipher.as_ref());
+    let log = run.log_source(folder);
+    for rank in RecordPositions::new(log).catch_up(log)?.iter().flatten() {
+        let parsed = reader.read::<IgnoredAny>(rank.location()).map_err(internal)?;
+        let parsed = parsed.ok_or_else(|| internal(format!("a record of run {} has moved", run.id())))?;
+        let item = ExportItem::Record { ticket: rank.ticket(), json: Arc::from(&*parsed.json) };
+        if items.blocking_send(Ok(item)).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
